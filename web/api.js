@@ -35,15 +35,15 @@ export async function request(method, path, { body, bearer, isFile = false } = {
   const timer = setTimeout(() => patience.abort(), ANSWER_WITHIN_MS);
   try {
     const response = await fetch(path, { method, headers, credentials: 'same-origin', signal: patience.signal, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
-      .catch(() => { throw new Problem(0, { detail: patience.signal.aborted ? notInTime(method) : 'The gateway cannot be reached.' }); });
+      .catch(() => { throw new Problem(0, { detail: patience.signal.aborted ? notInTime(method) : 'Cannot reach the gateway. Check your connection.' }); });
     learnTime(response.headers.get('date'));
     if (isFile && response.ok) {
       clearTimeout(timer); // it may take long, now that it has begun
       // However large it is, it need not fit into the memory of the page.
-      return await response.blob().catch(() => { throw cutOff(); });
+      return await response.blob().catch(() => { throw cutOff(method); });
     }
     const text = await response.text().catch(() => undefined);
-    if (response.ok && text === undefined) throw cutOff();
+    if (response.ok && text === undefined) throw cutOff(method);
     const parsed = parse(text ?? '');
     if (!response.ok) throw new Problem(response.status, parsed ?? {});
     return parsed;
@@ -52,10 +52,14 @@ export async function request(method, path, { body, bearer, isFile = false } = {
   }
 }
 
-const cutOff = () => new Problem(0, { detail: 'The answer was cut off before it was whole.' });
+/** @param {string} method */
+const cutOff = (method) => new Problem(0, { detail: `The response was cut off. ${whatNow(method)}` });
 
 /** @param {string} method */
-const notInTime = (method) => `The gateway has not answered in time.${method === 'GET' ? '' : ' It may have done what was asked for.'}`;
+const notInTime = (method) => `The gateway did not respond in time. ${whatNow(method)}`;
+
+/** @param {string} method */
+const whatNow = (method) => (method === 'GET' ? 'Try again.' : 'The change may still have been made: check before you try again.');
 
 /** @param {string} text */
 function parse(text) {
@@ -63,7 +67,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Problem(0, { detail: 'The answer was not from a gateway. Is there a proxy in between?' });
+    throw new Problem(0, { detail: 'The response did not come from the gateway. Check for a proxy in between.' });
   }
 }
 

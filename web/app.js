@@ -71,12 +71,12 @@ function showInside() {
   const main = h('main', { id: 'main', tabindex: '-1' });
   const links = TABS.filter(({ isFor }) => isFor()).map((tab) => ({ ...tab, link: h('a', { href: tab.path }, tab.title) }));
   replace(root,
-    h('a', { class: 'skip', href: '#main', onclick: (/** @type {Event} */ event) => { event.preventDefault(); main.focus(); } }, 'Skip to the content'),
+    h('a', { class: 'skip', href: '#main', onclick: (/** @type {Event} */ event) => { event.preventDefault(); main.focus(); } }, 'Skip to content'),
     h('header', { class: 'top' },
       h('span', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }), h('span', null, 'svc-gateway')),
       h('nav', { 'aria-label': 'Views' }, links.map(({ link }) => link)),
       h('div', { class: 'who' }, status,
-        h('span', { class: 'name' }, h('span', { title: `${session?.name} (${session?.subject}), with ${session?.scopes.join(', ')}` }, session?.name), session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId), can('write') ? null : h('span', { class: 'tag whole' }, 'read only')),
+        h('span', { class: 'name' }, h('span', { title: `${session?.name} (${session?.subject}) · scopes: ${session?.scopes.join(', ')}` }, session?.name), session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId), can('write') ? null : h('span', { class: 'tag whole' }, 'read-only')),
         button('Sign out', leave, { class: 'small' }))),
     main);
 
@@ -114,8 +114,8 @@ function showInside() {
       if (state === 'live') {
         setText(status, 'Live');
         void view?.renew?.();
-      } else if (state === 'connecting') setText(status, 'Connecting …');
-      else replace(status, 'Connection lost – ', button('retry', () => stream?.retry(), { class: 'link' }));
+      } else if (state === 'connecting') setText(status, 'Connecting…');
+      else replace(status, 'Connection lost – ', button('Retry', () => stream?.retry(), { class: 'link' }));
     },
   });
   stream.start();
@@ -127,7 +127,7 @@ function tellOf({ event_type: kind, org_id, agent_id, payload }) {
   const agent = { org_id, team_id: payload.team_id, agent_id };
   const who = operationsLink(agent, parts(agentName(agent), SLASH));
   if (kind === 'violation') notifyOfEvent(['Violation by ', who, `: ${payload.reason}`], 'error');
-  else if (kind === 'budget') notifyOfEvent([...(payload.tier === 'global' ? ['The global budget'] : ['The budget of ', who]), ` is at ${payload.percent} % (${payload.period})`], payload.percent >= 100 ? 'error' : 'info');
+  else if (kind === 'budget') notifyOfEvent([...(payload.tier === 'global' ? [`The global ${payload.period} budget`] : [`The ${payload.period} budget of `, who]), ` is ${payload.percent}% used`], payload.percent >= 100 ? 'error' : 'info');
 }
 
 let stopInside = () => {};
@@ -144,11 +144,11 @@ function close() {
 async function leave() {
   close();
   // Whoever leaves does not wait for the gateway with everything on the screen.
-  replace(root, h('main', { class: 'door' }, h('p', null, 'Signing out …')));
+  replace(root, h('main', { class: 'door' }, h('p', null, 'Signing out…')));
   try {
     await signOut();
   } catch (error) {
-    return showDoor(`Your session has not ended: until you sign in and out again, this browser keeps its cookie. ${messageOf(error)}`);
+    return showDoor(`You are not fully signed out: this browser keeps its cookie until you sign in and out again. ${messageOf(error)}`);
   }
   await boot();
 }
@@ -177,7 +177,7 @@ async function boot(notice, email) {
       if (notice) notify(notice); // of an account that is not the one that is signed in here
     } else showDoor(notice, undefined, email);
   } catch (error) {
-    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'The dashboard cannot be loaded'), h('p', null, reasonOf(error)),
+    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'The dashboard could not load'), h('p', null, reasonOf(error)),
       button('Try again', () => boot(notice, email), { class: 'solid' }),
       // Who has signed in with a password before is not kept out while the accounts cannot be reached.
       offer.methods.includes('password') && error instanceof Problem ? button('Use an API key', () => showDoor(undefined, 'key'), { class: 'link' }) : null)));
@@ -186,14 +186,14 @@ async function boot(notice, email) {
 
 /** @param {unknown} error */
 function reasonOf(error) {
-  if (error instanceof DOMException && error.name === 'SecurityError') return 'This browser lets the page keep nothing, which it needs to know who is signed in. Allow cookies and site data for this address.';
+  if (error instanceof DOMException && error.name === 'SecurityError') return 'This browser blocks storage, which the dashboard needs to keep you signed in. Allow cookies and site data for this address.';
   return messageOf(error);
 }
 
 whenEnded(showDoor);
 whenRoleChanged((role) => {
   showInside();
-  notify(`Your role was changed: you are ${role} now.`);
+  notify(`Your role is now ${role}.`);
 });
 // A link from a mail may be opened in a tab that shows the door already.
 window.addEventListener('hashchange', () => { if (current() === undefined && readLink() !== undefined) void boot(); });

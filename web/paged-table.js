@@ -42,7 +42,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   async function loadMore() {
     if (more.ariaDisabled === 'true') return; // asked for again, it would begin again
     more.ariaDisabled = 'true';
-    setText(more, 'Reading …');
+    setText(more, 'Loading…');
     await attempt(goOn);
     more.ariaDisabled = 'false';
     setText(more, MORE);
@@ -69,7 +69,7 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     const isStillAsked = () => mine === generation && element.isConnected;
     questions += 1;
     clearTimeout(retry);
-    if (body.childElementCount === 0 && note.textContent === '') replace(note, 'Reading …');
+    if (body.childElementCount === 0 && note.textContent === '') replace(note, 'Loading…');
     if (isAsked) {
       body.classList.add('earlier');
       more.hidden = true; // more of what was asked for before does not belong to it
@@ -108,8 +108,8 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   function fails(again, problem, isAnew) {
     failed = again;
     const passes = mayPass(problem);
-    if (isAnew && body.childElementCount > 0) replace(warning, `Not read: these rows are from before.${passes ? ' It is tried again by itself.' : ''}`);
-    if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'The gateway could not be reached. This is read when the connection is back, or with Refresh.' : `This could not be read. ${passes ? 'It is tried again by itself.' : 'Try again with Refresh.'}`);
+    if (isAnew && body.childElementCount > 0) replace(warning, `Could not refresh: these rows may be out of date. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`);
+    if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'Cannot reach the gateway. The list loads when the connection is back. Press Refresh to try now.' : `Could not load the list. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`);
     if (!passes) return;
     const askedMs = typeof problem.body.retry_after_secs === 'number' ? problem.body.retry_after_secs * 1000 : 0;
     retry = setTimeout(() => { if (element.isConnected) void renew(); }, Math.max(askedMs, backoffMs(attempts)));

@@ -38,9 +38,9 @@ let onRoleChange = () => {};
  */
 const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('svc.account') : undefined;
 tabs?.addEventListener('message', ({ data: subject }) => {
-  if (session?.kind === 'account' && session.subject !== subject) leaveTo(subject === null ? 'You have signed out in another tab.' : SOMEBODY_ELSE);
+  if (session?.kind === 'account' && session.subject !== subject) leaveTo(subject === null ? 'You signed out in another tab.' : SOMEBODY_ELSE);
 });
-const SOMEBODY_ELSE = 'Somebody else has signed in, in another tab of this browser.';
+const SOMEBODY_ELSE = 'Someone else signed in from another tab of this browser.';
 
 export const current = () => session;
 
@@ -62,7 +62,7 @@ export const mayManage = (role) => can('admin') && ROLES.indexOf(session?.role ?
 /** @param {string} key */
 export async function signInWithKey(key) {
   const answer = await request('POST', '/api/v1/auth/token', { bearer: key }).catch((problem) => {
-    throw problem.status === 401 ? new Problem(401, { detail: 'This API key is not known here, has expired, or was revoked.' }) : problem;
+    throw problem.status === 401 ? new Problem(401, { detail: 'This API key is unknown, expired or revoked. Check it, or ask an administrator for a new one.' }) : problem;
   });
   const claims = claimsOf(answer.token);
   // Nobody is kept out because his name could not be told.
@@ -114,14 +114,14 @@ export async function signOut() {
  */
 export async function call(method, path, body, isFile = false) {
   const [asked, visit] = [session, departures];
-  if (asked === undefined) throw new Problem(401, { detail: 'Nobody is signed in.' });
+  if (asked === undefined) throw new Problem(401, { detail: 'You are not signed in.' });
   if (asked.kind === 'account' && asked.expiresAtSecs - Date.now() / 1000 < RENEW_BEFORE_SECS) await renewOrEnd();
   try {
     return await request(method, path, { body, bearer: session?.token, isFile });
   } catch (problem) {
     if (!(problem instanceof Problem) || problem.status !== 401 || visit !== departures) throw problem;
     if (asked.kind === 'key') {
-      end('Your session has ended: the key has expired or was revoked.');
+      end('Your session has ended because the key expired or was revoked.');
       throw problem;
     }
     await renewOrEnd();
@@ -133,7 +133,7 @@ export async function call(method, path, body, isFile = false) {
 export function callOfThisVisit() {
   const visit = departures;
   return async (...asked) => {
-    if (visit !== departures) throw new Problem(401, { detail: 'The session that asked for it has ended.' });
+    if (visit !== departures) throw new Problem(401, { detail: 'The session that started this has ended.' });
     return call(...asked);
   };
 }
@@ -145,7 +145,7 @@ function renew() {
   const ask = async () => {
     const answer = await request('POST', '/api/v1/auth/refresh');
     // Whoever has signed out meanwhile is not signed in again.
-    if (session !== asked) throw new Problem(401, { detail: 'The session has ended meanwhile.' });
+    if (session !== asked) throw new Problem(401, { detail: 'Your session has ended.' });
     await takeAccess(answer);
   };
   renewing ??= ('locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask()).finally(() => { renewing = undefined; });
@@ -155,7 +155,7 @@ function renew() {
 function renewOrEnd() {
   const asked = session;
   return renew().catch((problem) => {
-    if (problem.status === 401 && session === asked) end('Your session has ended. Please sign in again.');
+    if (problem.status === 401 && session === asked) end('Your session has ended. Sign in again.');
     throw problem;
   });
 }

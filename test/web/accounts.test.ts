@@ -40,7 +40,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
   test('the first who comes makes the owner’s account, stays signed in over a reload, invites a colleague and shuts him out again', async () => {
     const owner = await open();
-    await owner.getByRole('heading', { name: 'Create the owner’s account' }).waitFor();
+    await owner.getByRole('heading', { name: 'Create the owner account' }).waitFor();
     const other = await owner.context().newPage();
     await owner.getByLabel('E-mail').fill(OWNER);
     await owner.getByLabel('Password').fill('too short');
@@ -51,7 +51,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await live(owner);
     await other.goto(gateway.url);
     await other.getByRole('button', { name: 'Sign out' }).click();
-    await owner.getByText('You have signed out in another tab.').waitFor();
+    await owner.getByText('You signed out in another tab.').waitFor();
     await signIn(owner, OWNER, PASSWORD);
     await owner.reload();
     await live(owner);
@@ -68,7 +68,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await owner.getByLabel('E-mail').fill('viewer@example.com');
     await owner.getByRole('dialog').getByLabel('Role').selectOption('viewer');
     await owner.getByRole('button', { name: 'Create invite' }).click();
-    const link = await owner.getByRole('dialog', { name: 'The invite' }).getByRole('status').textContent() ?? '';
+    const link = await owner.getByRole('dialog', { name: 'Invite link' }).getByRole('status').textContent() ?? '';
     await owner.getByRole('button', { name: 'Done' }).click();
 
     const colleague = await open(link);
@@ -76,10 +76,10 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     expect(await credentialFields(colleague)).toEqual(['username viewer@example.com read-only', 'new-password', 'new-password']);
     await colleague.getByLabel('New password').fill(PASSWORD);
     await colleague.getByLabel('Confirm password').fill(`${PASSWORD}!`);
-    await colleague.getByRole('button', { name: 'Create my account' }).click();
+    await colleague.getByRole('button', { name: 'Create account' }).click();
     await colleague.getByRole('alert').getByText('do not match').waitFor();
     await colleague.getByLabel('Confirm password').fill(PASSWORD);
-    await colleague.getByRole('button', { name: 'Create my account' }).click();
+    await colleague.getByRole('button', { name: 'Create account' }).click();
     await colleague.getByText('Your account is ready').waitFor();
     expect(await credentialFields(colleague)).toEqual(['username viewer@example.com', 'current-password']);
     expect(await colleague.getByLabel('Password').evaluate((input) => input === (input.ownerDocument as { activeElement: unknown }).activeElement)).toBe(true);
@@ -87,7 +87,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     expect(await colleague.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies']);
     await owner.getByRole('button', { name: 'Refresh' }).click();
     await owner.getByRole('table', { name: 'Accounts' }).getByRole('cell', { name: 'viewer@example.com', exact: true }).waitFor();
-    await owner.getByText('No invite waits for an answer.').waitFor();
+    await owner.getByText('No open invites.').waitFor();
     await owner.getByRole('button', { name: 'Disable viewer@example.com' }).click();
     await owner.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await colleague.getByText('Your session has ended').waitFor();
@@ -115,10 +115,10 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await signIn(elsewhere, OWNER, PASSWORD);
     const page = await open();
     await page.getByLabel('E-mail').fill(OWNER);
-    await page.getByRole('button', { name: 'Forgot the password?' }).click();
+    await page.getByRole('button', { name: 'Forgot password?' }).click();
     expect(await page.getByLabel('E-mail').inputValue()).toBe(OWNER); // typed once
-    await page.getByRole('button', { name: 'Send the link' }).click();
-    await page.getByText('a mail is on its way').waitFor();
+    await page.getByRole('button', { name: 'Send link' }).click();
+    await page.getByText('an e-mail is on its way').waitFor();
     const link = await eventually(() => {
       const found = /http:\/\/\S+\/#\/reset-password\/\S+/.exec(mails.join('\n'))?.[0];
       if (found === undefined) throw new Error(`no link among ${mails.length} mails`);
@@ -128,7 +128,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.goto(`${gateway.url}/${link.slice(link.indexOf('#'))}`);
     await page.getByLabel('New password').fill('a donkey that everybody corrects');
     await page.getByLabel('Confirm password').fill('a donkey that everybody corrects');
-    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByRole('button', { name: 'Set password' }).click();
     await page.getByText('Your password has been changed').waitFor();
     ownerPassword = 'a donkey that everybody corrects';
     await elsewhere.getByText('Your session has ended').waitFor();
@@ -158,7 +158,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const follow = () => page.evaluate(`location.hash = ${JSON.stringify(link)}`);
     await follow();
     for (const label of ['New password', 'Confirm password']) await page.getByLabel(label).fill(`${PASSWORD}!`);
-    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByRole('button', { name: 'Set password' }).click();
     await page.getByText('Your password has been changed').waitFor();
     await follow();
     await page.getByRole('button', { name: 'Back to sign-in' }).click();
@@ -194,10 +194,10 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const second = await first.context().newPage();
     await second.goto(gateway.url);
     await second.getByRole('button', { name: 'Sign out' }).click();
-    await first.getByText('You have signed out in another tab.').waitFor();
+    await first.getByText('You signed out in another tab.').waitFor();
     await signIn(first, 'first@example.com', PASSWORD);
     await signIn(second, 'other@example.com', PASSWORD);
-    await first.getByText('Somebody else has signed in').waitFor();
+    await first.getByText('Someone else signed in').waitFor();
   });
 
   test('a cookie that was changed without a word is found out when it is used, not used under the old name', async () => {
@@ -209,7 +209,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.context().clock.fastForward('14:30');
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByLabel('Password').waitFor();
-    await page.getByText('Somebody else has signed in').first().waitFor();
+    await page.getByText('Someone else signed in').first().waitFor();
   });
 
   test('whoever signs out while a token is being renewed is out, and the next who comes is let in', async () => {
@@ -236,7 +236,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await renewed;
     await signIn(page, 'comes@example.com', PASSWORD);
     await page.getByText('comes@example.com').first().waitFor();
-    expect(await page.getByText('Somebody else has signed in').count()).toBe(0);
+    expect(await page.getByText('Someone else signed in').count()).toBe(0);
   });
 
   test('a session that could not be ended is said to go on, and how to end it', async () => {
@@ -245,7 +245,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await signIn(page, 'stuck@example.com', PASSWORD);
     await page.route('**/auth/logout', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"the database cannot be reached"}' }));
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByText('Your session has not ended: until you sign in and out again, this browser keeps its cookie. The database cannot be reached').waitFor();
+    await page.getByText('You are not fully signed out: this browser keeps its cookie until you sign in and out again. The database cannot be reached').waitFor();
     await page.getByLabel('Password').waitFor();
   });
 
@@ -278,8 +278,8 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await signInByKey(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Accounts' }).click();
     await page.getByRole('table', { name: 'Open invites' }).getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Take back the invite of mistaken@example.com' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click();
+    await page.getByRole('button', { name: 'Revoke the invite for mistaken@example.com' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor({ state: 'detached' });
     expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null)).status).toBe(422);
   });
@@ -290,9 +290,9 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await signInByKey(page, ADMIN_KEY);
     await page.evaluate(`location.hash = '#/accept-invite/${body.invite_token}'`);
     for (const label of ['New password', 'Confirm password']) await page.getByLabel(label).fill(PASSWORD);
-    await page.getByRole('button', { name: 'Create my account' }).click();
+    await page.getByRole('button', { name: 'Create account' }).click();
     await live(page);
-    await page.locator('#notices').getByText('Your account is ready. Sign in with the password you have just chosen.').waitFor();
+    await page.locator('#notices').getByText('Your account is ready. Sign in with the password you just chose.').waitFor();
   });
 
   test('a role is changed only when it is meant', async () => {
@@ -305,13 +305,13 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const role = page.getByLabel('Role of risen@example.com');
     const roleNow = async () => (await gateway.call('GET', '/api/v1/accounts?per_page=1000')).body.accounts.find(({ email }: { email: string }) => email === 'risen@example.com').role;
     await role.selectOption('admin');
-    const dialog = page.getByRole('dialog', { name: 'Change the role?' });
+    const dialog = page.getByRole('dialog', { name: 'Change this account’s role?' });
     expect(await dialog.textContent()).toContain('From viewer to admin');
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await role.inputValue()).toBe('viewer');
     expect(await roleNow()).toBe('viewer');
     await role.selectOption('developer');
-    await dialog.getByRole('button', { name: 'Make developer' }).click();
+    await dialog.getByRole('button', { name: 'Change to developer' }).click();
     await eventually(async () => expect(await roleNow()).toBe('developer'));
     await eventually(async () => expect(await role.inputValue()).toBe('developer'));
   });
@@ -324,7 +324,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByRole('link', { name: 'Accounts' }).click();
     await page.getByRole('button', { name: 'Disable himself@example.com' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('It is your own: you will be signed out.').waitFor();
+    await dialog.getByText('This is your own account: you will be signed out.').waitFor();
     await dialog.getByRole('button', { name: 'Disable' }).click();
     await page.getByText('Your session has ended').waitFor();
   });
@@ -333,14 +333,14 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const id = await viewer('promoted@example.com');
     const page = await open();
     await signIn(page, 'promoted@example.com', PASSWORD);
-    await page.getByText('read only', { exact: true }).waitFor();
+    await page.getByText('read-only', { exact: true }).waitFor();
     await gateway.call('POST', `/api/v1/accounts/${id}/role`, { role: 'developer' });
-    await page.getByText('Your role was changed: you are developer now.').waitFor();
+    await page.getByText('Your role is now developer.').waitFor();
     await page.getByRole('columnheader', { name: 'Actions' }).waitFor();
-    expect(await page.getByText('read only', { exact: true }).count()).toBe(0);
+    expect(await page.getByText('read-only', { exact: true }).count()).toBe(0);
     await live(page);
     await gateway.call('POST', `/api/v1/accounts/${id}/role`, { role: 'viewer' });
-    await page.getByText('Your role was changed: you are viewer now.').waitFor();
+    await page.getByText('Your role is now viewer.').waitFor();
     expect(await page.getByRole('columnheader', { name: 'Actions' }).count()).toBe(0);
   });
 
@@ -355,7 +355,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await signInByKey(byKey, ADMIN_KEY);
     await byKey.getByRole('link', { name: 'Accounts' }).click();
     const owner = byKey.locator('tr', { hasText: OWNER });
-    await owner.getByText('Only an owner may change this.').waitFor();
+    await owner.getByText('Only an owner can change this.').waitFor();
     expect(await owner.locator('button, select').count()).toBe(0);
     expect(await rolesFor(byKey, 'free@example.com')).toEqual(['viewer', 'developer', 'admin']);
     await byKey.getByRole('button', { name: 'Invite' }).click();
@@ -367,7 +367,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     const second = await open();
     await signIn(second, 'second@example.com', PASSWORD);
     await second.getByRole('link', { name: 'Accounts' }).click();
-    await second.locator('tr', { hasText: OWNER }).getByText('Only an owner may change this.').waitFor();
+    await second.locator('tr', { hasText: OWNER }).getByText('Only an owner can change this.').waitFor();
     expect(await rolesFor(second, 'free@example.com')).toEqual(['viewer', 'developer', 'admin']);
     await signIn(byOwner, OWNER, ownerPassword);
     await byOwner.getByRole('link', { name: 'Accounts' }).click();
@@ -375,7 +375,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     expect(await rolesFor(byOwner, 'free@example.com')).toEqual(['viewer', 'developer', 'admin', 'owner']);
     expect(await rolesFor(byOwner, 'bound@example.com')).toEqual(['viewer', 'developer', 'admin']);
     await byOwner.getByLabel('Role of free@example.com').selectOption('owner');
-    await byOwner.getByRole('dialog').getByRole('button', { name: 'Make owner' }).click();
+    await byOwner.getByRole('dialog').getByRole('button', { name: 'Change to owner' }).click();
     await byOwner.getByRole('dialog').waitFor({ state: 'detached' });
     await eventually(async () => expect(await byOwner.getByLabel('Role of free@example.com').inputValue()).toBe('owner'));
   });
@@ -395,7 +395,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByRole('button', { name: 'Invite' }).click();
     await page.getByLabel('E-mail').fill('a.colleague.with.a.very.long.name@subsidiary.example.com');
     await page.getByRole('button', { name: 'Create invite' }).click();
-    const dialog = page.getByRole('dialog', { name: 'The invite' });
+    const dialog = page.getByRole('dialog', { name: 'Invite link' });
     await dialog.waitFor();
     expect(await dialog.evaluate(({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth - clientWidth)).toBe(0);
   });

@@ -18,7 +18,7 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await page.getByRole('row', { name: 'acme / counted / worker' }).getByRole('link', { name: '2' }).click();
     await page.getByText(/^2 of /).waitFor();
     expect((await page.locator('tr[data-op]').evaluateAll((rows: { dataset: { op: string } }[]) => rows.map(({ dataset }) => dataset.op))).sort()).toEqual(['counted-1:s', 'counted-2:s']);
-    expect(await page.getByLabel('State').locator('option:checked').textContent()).toBe('not finished');
+    expect(await page.getByLabel('State').locator('option:checked').textContent()).toBe('in flight');
     await page.getByLabel('State').selectOption('');
     await page.getByText(/^4 operations/).waitFor();
   });
@@ -42,10 +42,10 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await page.getByRole('row', { name: 'acme / leaving / runner' }).getByRole('cell', { name: '0', exact: true }).waitFor();
     for (const trace of ['left-1', 'left-2']) await check(trace); // of which the list that is open tells nothing
     await page.getByRole('button', { name: 'Remove acme / leaving / runner' }).dblclick();
-    await page.getByRole('dialog').getByText('It has 2 operations in flight, which stay open. Terminate them first: once removed, it is not told.').waitFor();
+    await page.getByRole('dialog').getByText('Its 2 operations in flight stay open. Terminate them first: a removed agent cannot be told to stop.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-    await page.getByText('acme / leaving / runner was removed. It has left 2 operations open').waitFor();
-    await page.getByRole('link', { name: 'show them' }).click();
+    await page.getByText('acme / leaving / runner was removed. It left 2 operations open.').waitFor();
+    await page.getByRole('link', { name: '2 operations' }).click();
     await stateOf(rowOf(page, 'left-1:s'), 'running');
     await page.getByRole('button', { name: 'Terminate all' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
@@ -63,11 +63,11 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await form.getByLabel('Team').fill('known');
     await form.getByLabel('Agent', { exact: true }).fill('worker');
     await form.getByRole('button', { name: 'Register' }).click();
-    await form.getByText('This agent is registered already.').waitFor();
+    await form.getByText('This agent is already registered.').waitFor();
     await check('after-the-form');
     expect((await gateway().call('GET', '/api/v1/ops/after-the-form:s')).body.state).toBe('running');
     await form.getByLabel('Org').fill('');
     await form.getByRole('button', { name: 'Register' }).click();
-    await page.getByRole('dialog', { name: 'Token of the agent' }).waitFor();
+    await page.getByRole('dialog', { name: 'Agent token' }).waitFor();
   });
 });

@@ -41,7 +41,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     await page.locator('tr[data-id]').first().waitFor();
     await page.route('**/api/v1/logs?*', (route) => route.fulfill({ status: 503, json: { detail: 'the log is being restored' } }));
     await page.clock.runFor(2_000);
-    const told = page.getByText('New entries are not shown, as they could not be read. It is tried again by itself. The log is being restored');
+    const told = page.getByText('Could not load new entries. Retrying… The log is being restored');
     await told.waitFor();
     await page.unroute('**/api/v1/logs?*');
     await page.clock.runFor(2_000);
@@ -62,7 +62,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     expect(new Set(asked)).toEqual(new Set(['']));
     await page.getByLabel('Org').fill('');
     await page.getByRole('link', { name: 'Budgets' }).click();
-    await page.getByRole('cell', { name: 'Everything' }).waitFor();
+    await page.getByRole('cell', { name: 'All orgs' }).waitFor();
     await page.getByLabel('Org').pressSequentially('ac');
     asked.length = 0;
     await page.clock.runFor(12_000);

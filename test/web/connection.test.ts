@@ -43,7 +43,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Connection lost').waitFor();
     for (const [view, label] of [['Policies', 'starter'], ['Keys', 'yours'], ['Agents', 'waited-for']] as const) {
       await page.getByRole('link', { name: view, exact: true }).click();
-      await page.getByText('This is read when the connection is back, or with Refresh.').waitFor();
+      await page.getByText('The list loads when the connection is back. Press Refresh to try now.').waitFor();
       await page.context().setOffline(false);
       await page.getByRole('main').getByText(label, { exact: true }).waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
@@ -66,7 +66,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     };
     await answerWith(503);
     await page.getByRole('link', { name: 'Policies' }).click();
-    await page.getByText('It is tried again by itself.').waitFor();
+    await page.getByText('Retrying…').waitFor();
     await eventually(() => expect(asked).toBeGreaterThan(2));
     expect(await page.getByText('Out of order').count()).toBe(1); // said once, not at every attempt
     await page.unroute('**/api/v1/policies?*');
@@ -75,7 +75,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByRole('link', { name: 'Keys' }).click();
     await answerWith(403);
     await page.getByRole('link', { name: 'Policies' }).click();
-    await page.getByText('Try again with Refresh.').waitFor();
+    await page.getByText('Press Refresh to try again.').waitFor();
     await page.clock.fastForward(60_000);
     await page.getByRole('link', { name: 'Budgets' }).click();
     await page.getByRole('table', { name: 'Budgets' }).waitFor();
@@ -91,7 +91,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     // From here on it is away only when the test lets time pass, however long it takes to point at it.
     await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
     await page.getByRole('button', { name: 'Reload files' }).click();
-    const notice = page.getByText('The files say what is in force already.');
+    const notice = page.getByText('Policies reloaded: nothing has changed.');
     await notice.hover();
     await page.clock.fastForward(60_000);
     expect(await notice.count()).toBe(1);
@@ -104,6 +104,22 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await turn(false);
     await page.clock.fastForward(60_000);
     await notice.waitFor({ state: 'detached' });
+  });
+
+  test('a budget that nears its end is told of by whose it is, its period, and how much of it is used', async () => {
+    const page = await openPage();
+    let send = (_frame: object): void => {};
+    await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
+      socket.connectToServer();
+      send = (frame) => socket.send(JSON.stringify(frame));
+    });
+    await signIn(page, ADMIN_KEY);
+    send({ event_type: 'budget', org_id: 'acme', agent_id: null, payload: { tier: 'team', team_id: 'search', period: 'daily', percent: 80 } });
+    send({ event_type: 'budget', org_id: null, agent_id: null, payload: { tier: 'global', period: 'monthly', percent: 100 } });
+    await eventually(async () => expect(await page.locator('#notices .notice').allTextContents()).toEqual([
+      'The daily budget of acme / search is 80% used×',
+      'The global monthly budget is 100% used×',
+    ]));
   });
 
   test('what happens again and again is told once and counted: it pushes out no other notice, and is not read out anew', async () => {
@@ -120,13 +136,13 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     // From here on no notice goes by itself, however long the rest takes.
     await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
     await page.getByRole('button', { name: 'Reload files' }).click();
-    await page.getByText('The files say what is in force already.').waitFor();
+    await page.getByText('Policies reloaded: nothing has changed.').waitFor();
     const violation = (name: string) => send({ event_type: 'violation', org_id: 'acme', agent_id: name, payload: { team_id: 'search', reason: 'the token is not its own' } });
     for (let index = 0; index < 50; index += 1) violation('thief');
     violation('other');
     const notices = page.locator('#notices');
     await eventually(async () => expect(await notices.locator('.notice').allTextContents()).toEqual([
-      'The files say what is in force already.×',
+      'Policies reloaded: nothing has changed.×',
       'Violation by acme / search / thief: the token is not its own50 times×',
       'Violation by acme / search / other: the token is not its own×',
     ]));
@@ -153,7 +169,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Connection lost').waitFor();
     // From here on nothing is tried again by itself.
     await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
-    const retry = page.getByRole('button', { name: 'retry' });
+    const retry = page.getByRole('button', { name: 'Retry' });
     // What was tried last has failed, too: let through, it would bring the line back without the button.
     await retry.waitFor();
     await page.unroute('**/ws-ticket');
@@ -176,15 +192,15 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.context().setOffline(true);
     await page.getByText('Connection lost').waitFor();
     await page.context().setOffline(false);
-    await page.getByText('Connecting …').waitFor();
+    await page.getByText('Connecting…').waitFor();
     await page.clock.fastForward(70_000);
     await page.getByText('Live', { exact: true }).waitFor();
     await forgetFirst('**/api/v1/budgets?*');
     await page.getByRole('link', { name: 'Budgets' }).click();
-    await page.getByText('Reading …').waitFor();
+    await page.getByText('Loading…').waitFor();
     await page.clock.fastForward(70_000);
-    await page.getByText('The gateway has not answered in time.').waitFor();
-    await page.getByRole('cell', { name: 'Everything' }).waitFor();
+    await page.getByText('The gateway did not respond in time.').waitFor();
+    await page.getByRole('cell', { name: 'All orgs' }).waitFor();
   });
 
   test('a stream that does not open is given up and opened again', async () => {
@@ -201,7 +217,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.context().setOffline(true);
     await page.getByText('Connection lost').waitFor();
     await page.context().setOffline(false);
-    await page.getByText('Connecting …').waitFor();
+    await page.getByText('Connecting…').waitFor();
     await page.clock.fastForward(25_000);
     await page.clock.fastForward(5_000);
     await page.getByText('Live', { exact: true }).waitFor();
@@ -219,7 +235,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
       };
     }`);
     await page.getByRole('link', { name: 'Policies' }).click();
-    await page.getByText('The answer was cut off before it was whole.').waitFor();
+    await page.getByText('The response was cut off. Try again.').waitFor();
     await page.getByRole('cell', { name: 'starter', exact: true }).waitFor();
   });
 
@@ -251,7 +267,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await rowOf(page, 'before:s').waitFor();
     await first.stop();
     await page.getByText('Connection lost').waitFor();
-    await page.getByText('as it was when the connection was lost').waitFor();
+    await page.getByText('as of when the connection was lost').waitFor();
     const second = await startTestGateway(options);
     onTestFinished(async () => { await second.stop(); });
     await second.call('POST', '/api/v1/ops', { op_id: 'after:s', agent: owner });

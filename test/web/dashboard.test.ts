@@ -24,7 +24,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const page = await openPage();
     await page.getByLabel('API key').fill('svc_wrong_key');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('This API key is not known here').waitFor();
+    await page.getByRole('alert').getByText('This API key is unknown, expired or revoked.').waitFor();
     await page.getByLabel('API key').fill('schlüssel mit leerzeichen');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').getByText('This is not an API key').waitFor();
@@ -98,7 +98,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const page = await signedIn(body.key);
     await page.setViewportSize({ width: 320, height: 700 });
     const head = page.getByRole('banner');
-    const places = await Promise.all([head.getByText('Live'), head.getByText('globex'), head.getByText('read only'), head.getByRole('button', { name: 'Sign out' })].map((said) => said.boundingBox()));
+    const places = await Promise.all([head.getByText('Live'), head.getByText('globex'), head.getByText('read-only'), head.getByRole('button', { name: 'Sign out' })].map((said) => said.boundingBox()));
     expect(places.map((place) => place !== null && place.x >= 0 && place.x + place.width <= 320)).toEqual([true, true, true, true]);
     expect(new Set(places.map((place) => Math.floor((place?.y ?? 0) / 40))).size).toBe(1);
   });
@@ -218,10 +218,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByLabel('API key').fill(ADMIN_KEY);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
-    await page.getByText('Reading what is in flight …').waitFor();
+    await page.getByText('Loading operations…').waitFor();
     release();
     await rowOf(page, 'slow-1:s').waitFor();
-    await page.getByText('Reading').waitFor({ state: 'detached' });
+    await page.getByText('Loading').waitFor({ state: 'detached' });
   });
 
   test('a pointer that was left where the first row comes does not keep out the others', async () => {
@@ -237,7 +237,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     for (const trace of ['rest-1', 'rest-2', 'rest-3']) await ask(trace);
     await page.getByLabel('API key').fill(ADMIN_KEY);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('Reading what is in flight …').waitFor();
+    await page.getByText('Loading operations…').waitFor();
     await eventually(async () => expect(held.filter((message) => String(message).includes('"rest-')).length).toBe(3));
     const heading = await page.getByRole('columnheader', { name: 'Operation' }).boundingBox();
     await page.mouse.move(heading!.x + 40, heading!.y + heading!.height + 22);
@@ -264,10 +264,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const asked = new Promise<void>((resolve) => { answer = resolve; });
     await page.route('**/api/v1/logs?*', async (route) => { await asked; await route.continue(); });
     await page.getByRole('link', { name: 'Audit' }).click();
-    await page.getByRole('main').getByText('Reading …').waitFor();
+    await page.getByRole('main').getByText('Loading…').waitFor();
     answer();
     await page.getByRole('button', { name: /, entry / }).first().waitFor();
-    expect(await page.getByText('Reading …').count()).toBe(0);
+    expect(await page.getByText('Loading…').count()).toBe(0);
   });
 
   test('a name that is written from right to left does not change places with the names beside it', async () => {
@@ -288,7 +288,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(org2).toBeLessThan(team2!);
     expect(team2).toBeLessThan(last2!);
     expect(trace).toBeLessThan(span!);
-    expect(await page.getByRole('dialog').evaluate((dialog: any) => dialog.ownerDocument.getElementById(dialog.getAttribute('aria-describedby')).textContent)).toContain('is told to stop at once. This cannot be undone.עקבה:42');
+    expect(await page.getByRole('dialog').evaluate((dialog: any) => dialog.ownerDocument.getElementById(dialog.getAttribute('aria-describedby')).textContent)).toContain('is told to stop immediately. This cannot be undone.עקבה:42');
     await page.getByRole('button', { name: 'Cancel' }).click();
     await rowOf(page, 'עקבה:42').getByRole('link', { name: 'עקבה:42' }).click();
     const [loggedTrace, loggedSpan] = await leftsOf(page.locator('td.what bdi', { hasText: /^(עקבה|42)$/ }));
@@ -336,8 +336,8 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByRole('link', { name: 'Keys' }).click();
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Name').fill('short-lived');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
-    const key = await page.getByRole('dialog', { name: 'The new API key' }).getByRole('status').textContent() ?? '';
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const key = await page.getByRole('dialog', { name: 'New API key' }).getByRole('status').textContent() ?? '';
     expect(key).toMatch(/^svc_/);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.locator('dialog').waitFor({ state: 'detached' });

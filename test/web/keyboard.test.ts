@@ -14,7 +14,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await stateOf(rowOf(page, 'typed-1:s'), 'running');
     await page.getByLabel('Search').focus();
     await page.keyboard.type('typed-1');
-    for (const [role, name] of [['combobox', 'Org'], ['combobox', 'State'], ['button', 'acme / search / typed 1'], ['region', 'Operations in flight'], ['link', 'typed-1:s'], ['link', 'acme / search / typed'], ['button', 'Pause typed-1:s']] as const) {
+    for (const [role, name] of [['combobox', 'Org'], ['combobox', 'State'], ['button', 'acme / search / typed 1'], ['region', 'Operations'], ['link', 'typed-1:s'], ['link', 'acme / search / typed'], ['button', 'Pause typed-1:s']] as const) {
       await page.keyboard.press('Tab');
       await focusOn(page.getByRole(role, { name }));
     }
@@ -45,7 +45,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await page.getByRole('button', { name: 'Done' }).press('Enter');
     await focusOn(page.getByRole('button', { name: 'Register agent' }));
     await page.getByRole('button', { name: 'New token for acme / focus / stays' }).press('Enter');
-    await page.getByRole('dialog').getByRole('button', { name: 'New token' }).press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create new token' }).press('Enter');
     await page.getByRole('button', { name: 'Done' }).press('Enter');
     await focusOn(page.getByRole('button', { name: 'New token for acme / focus / stays' }));
     const remove = page.getByRole('button', { name: 'Remove acme / focus / goes' });
@@ -63,7 +63,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     const page = await openPage();
     await page.getByLabel('API key').fill('svc_wrong_key');
     await page.getByLabel('API key').press('Enter');
-    await page.getByRole('alert').getByText('not known here').waitFor();
+    await page.getByRole('alert').getByText('unknown, expired or revoked').waitFor();
     await focusOn(page.getByLabel('API key'));
     await signIn(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Agents' }).click();

@@ -21,7 +21,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'night watch', scopes: ['read'] });
     const page = await signedIn(body.key);
     const who = page.getByRole('banner').getByText('night watch');
-    expect(await who.getAttribute('title')).toBe(`night watch (key:${body.id}), with read`);
+    expect(await who.getAttribute('title')).toBe(`night watch (key:${body.id}) · scopes: read`);
     await page.reload();
     await who.waitFor();
   });
@@ -42,7 +42,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await page.getByLabel('Expires').focus();
     await page.keyboard.type('123120990630PM');
     expect(await page.getByLabel('Expires').inputValue()).toBe('2099-12-31T18:30');
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Audit' }).click();
     for (const label of ['From', 'To']) {
@@ -93,8 +93,8 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await page.goForward();
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('kept');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
-    const secret = page.getByRole('dialog', { name: 'The new API key' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const secret = page.getByRole('dialog', { name: 'New API key' });
     await secret.waitFor();
     await page.goBack();
     await page.getByRole('heading', { name: 'Policies' }).waitFor();

@@ -17,7 +17,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
         for (let op = 0; op < 4 - nth; op += 1) await gateway().call('POST', '/api/v1/ops', { op_id: `crowd-${index}-${nth}-${op}:s`, agent: { org_id: 'acme', team_id: `crowd-${index}`, agent_id: name } });
       }
       await page.getByLabel('Search').fill(`acme/crowd-${index}`);
-      const shown = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+      const shown = page.getByRole('group', { name: 'Busiest agents' }).getByRole('button');
       await eventually(async () => expect(await shown.allTextContents()).toEqual(names.map((name, nth) => `acme / crowd-${index} / ${name}${4 - nth}`)));
       for (const width of [1440, 1280]) {
         await page.setViewportSize({ width, height: 800 });
@@ -48,7 +48,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
       for (let op = 0; op < 4 - nth; op += 1) await gateway().call('POST', '/api/v1/ops', { op_id: `alike-${nth}-${op}:s`, agent: { org_id: 'acme', team_id: 'research-and-development', agent_id: name } });
     }
     await page.getByLabel('Search').fill('acme/research-and-development');
-    const shown = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+    const shown = page.getByRole('group', { name: 'Busiest agents' }).getByRole('button');
     await eventually(async () => expect(await shown.allTextContents()).toEqual(names.map((name, nth) => `acme / research-and-development / ${name}${4 - nth}`)));
     for (const width of [1440, 1280]) {
       await page.setViewportSize({ width, height: 800 });

@@ -21,7 +21,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByLabel('Search').fill('acme search wild');
     await all.getByRole('button', { name: 'Pause all' }).click();
     const dialog = page.getByRole('dialog');
-    expect(await dialog.textContent()).toContain('Pause 3 operations?Their agents are told at once.acme / search / wild');
+    expect(await dialog.textContent()).toContain('Pause 3 operations?Their agents are told immediately.acme / search / wild');
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(await page.getByText('paused', { exact: true }).count()).toBe(1); // the filter's word, in no row
@@ -29,7 +29,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
     for (const opId of ['wild-1:s', 'wild-2:s', 'wild-3:s']) await stateOf(rowOf(page, opId), 'paused');
     await all.getByRole('button', { name: 'Pause all' }).click();
-    await page.getByText('None of these can be paused.').waitFor();
+    await page.getByText('None of these operations can be paused.').waitFor();
     await gateway().call('POST', '/api/v1/ops/wild-2:s/resume');
     await stateOf(rowOf(page, 'wild-2:s'), 'running');
     await all.getByRole('button', { name: 'Terminate all' }).click();
@@ -50,7 +50,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
       const ask = await agent('acme', 'search', name);
       for (let index = 0; index < operations; index += 1) await ask(`runs-${name}-${index}`);
     }
-    const names = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+    const names = page.getByRole('group', { name: 'Busiest agents' }).getByRole('button');
     await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / runs-away4', 'acme / search / runs-away-23', 'acme / search / runs2']));
     await names.first().click();
     await page.getByText(/^4 of /).waitFor();
@@ -112,7 +112,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     for (let index = 0; index < 5; index += 1) await refused(`busy-refused-${index}`, 'launch_rocket');
     const working = await agent('acme', 'search', 'working');
     for (let index = 0; index < 2; index += 1) await working(`busy-working-${index}`);
-    const names = page.getByRole('group', { name: 'Most operations' }).getByRole('button');
+    const names = page.getByRole('group', { name: 'Busiest agents' }).getByRole('button');
     await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / working2']));
     await page.getByLabel('State').selectOption('terminated');
     await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / refused5']));
@@ -136,7 +136,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
       await eventually(async () => expect(new Set(await shownAgents(page))).toEqual(new Set(found)));
     }
     await page.getByLabel('Search').fill('named/see');
-    await page.getByText('A name with a slash must be whole').waitFor();
+    await page.getByText('With a slash, enter full names from the left').waitFor();
   });
 
   test('what was asked for counts as done when the gateway has confirmed it; then it is said, with what came meanwhile, and nobody leaves before unasked', async () => {
@@ -151,7 +151,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.route('**/doomed-*/terminate', async (route) => { await released; await route.continue(); });
     await page.getByRole('button', { name: 'Terminate all' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
-    await page.getByText(/^12 (of|operations) .* · 12 not confirmed yet$/).waitFor();
+    await page.getByText(/^12 (of|operations) .* · 12 not yet confirmed$/).waitFor();
     const isHeldBack = () => page.evaluate('!window.dispatchEvent(new Event("beforeunload", { cancelable: true }))');
     expect(await isHeldBack()).toBe(true);
     // Nor when others that were asked for since are done.
@@ -166,10 +166,10 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await start('doomed-late:s');
     await page.getByText(/^13 (of|operations) /).waitFor();
     release();
-    await page.getByText('12 operations were terminated. 1 more that can be terminated came meanwhile.').waitFor();
+    await page.getByText('12 operations were terminated. 1 more can now be terminated.').waitFor();
     expect(await isHeldBack()).toBe(false);
     await page.getByText(/^1 of /).waitFor();
-    expect(await page.getByText('not confirmed yet').count()).toBe(0);
+    expect(await page.getByText('not yet confirmed').count()).toBe(0);
   });
 
   test('what another has paused meanwhile is not said to have ended', async () => {
@@ -184,7 +184,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     });
     await page.getByRole('button', { name: 'Pause all' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('1 operation was paused. 1 was not running any more.').waitFor();
+    await page.getByText('1 operation was paused. 1 was no longer running.').waitFor();
   });
 
   test('what was paused together is resumed together', async () => {
@@ -199,11 +199,11 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     const all = page.getByRole('group', { name: 'All operations that match the filter' });
     await all.getByRole('button', { name: 'Resume all' }).click();
     const dialog = page.getByRole('dialog');
-    expect(await dialog.textContent()).toContain('Resume 2 operations?Their agents are told at once.acme / search / held');
+    expect(await dialog.textContent()).toContain('Resume 2 operations?Their agents are told immediately.acme / search / held');
     await dialog.getByRole('button', { name: 'Resume', exact: true }).click();
     for (const trace of ['held-1', 'held-2']) await stateOf(rowOf(page, `${trace}:s`), 'running');
     await all.getByRole('button', { name: 'Resume all' }).click();
-    await page.getByText('None of these can be resumed.').waitFor();
+    await page.getByText('None of these operations can be resumed.').waitFor();
   });
 
   test('the keyboard stays where it was when nothing is left that matches the filter', async () => {
@@ -260,7 +260,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await gateway().call('POST', '/api/v1/ops/quicker-1:s/terminate');
     await stateOf(row, 'terminated');
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
-    await page.locator('#notices').getByText('quicker-1:s was at an end already.').waitFor();
+    await page.locator('#notices').getByText('quicker-1:s was already finished.').waitFor();
     await stateOf(row, 'terminated');
     expect(asked).toBe(0);
   });

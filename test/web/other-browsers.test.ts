@@ -14,8 +14,8 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     await page.getByRole('link', { name: 'Keys' }).click();
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('kept');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
-    const secret = page.getByRole('dialog', { name: 'The new API key' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const secret = page.getByRole('dialog', { name: 'New API key' });
     await secret.getByText(/^svc_/).waitFor();
     for (let times = 0; times < 4; times += 1) await page.keyboard.press('Escape');
     expect(await secret.getByText(/^svc_/).isVisible()).toBe(true);

@@ -44,7 +44,7 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await eventually(() => expect(bearers.length).toBe(2));
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page, next.key as string);
-    await page.getByText('2 of 2 operations could not be paused: The session that asked for it has ended.').waitFor();
+    await page.getByText('2 of 2 operations could not be paused: The session that started this has ended.').waitFor();
     expect(new Set(bearers).size).toBe(1);
   });
 

@@ -71,7 +71,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await row.getByRole('button', { name: 'Terminate' }).hover();
     await page.clock.fastForward(30_000);
     await start('rests-2:s');
-    await running(page, page.getByRole('button', { name: '1 new operation – show' }));
+    await running(page, page.getByRole('button', { name: 'Show 1 new operation' }));
     expect(await rowOf(page, 'rests-2:s').count()).toBe(0);
     // Nor does the word of what waits push them away.
     expect(await row.boundingBox()).toEqual(place);
@@ -83,7 +83,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await start('rests-3:s');
     await eventually(() => expect(heard.join()).toContain('rests-3:s'));
     await page.clock.runFor(1_500);
-    await page.getByRole('button', { name: '1 new operation – show' }).waitFor();
+    await page.getByRole('button', { name: 'Show 1 new operation' }).waitFor();
     expect(await rowOf(page, 'rests-3:s').count()).toBe(0);
     await page.clock.runFor(4_000);
     await running(page, rowOf(page, 'rests-3:s'));
@@ -160,9 +160,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     const asked = page.waitForResponse(/\/api\/v1\/logs/);
     await write(150);
     await asked;
-    await page.getByRole('button', { name: 'New entries – show' }).waitFor();
+    await page.getByRole('button', { name: 'Show new entries' }).waitFor();
     expect(await page.locator('tbody tr').count()).toBe(200);
-    await page.getByRole('button', { name: 'New entries – show' }).click();
+    await page.getByRole('button', { name: 'Show new entries' }).click();
     await eventually(async () => expect(await page.locator('tbody tr').count()).toBe(100));
     const first = page.locator('tbody tr').first().getByRole('button');
     await page.setViewportSize({ width: 390, height: 800 });
@@ -170,7 +170,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     const place = await first.boundingBox();
     const name = await first.getAttribute('aria-label');
     await write(50);
-    await page.getByRole('button', { name: 'New entries – show' }).waitFor();
+    await page.getByRole('button', { name: 'Show new entries' }).waitFor();
     expect(await first.getAttribute('aria-label')).toBe(name);
     expect(await first.boundingBox()).toEqual(place);
     await page.mouse.move(0, 0);
@@ -184,7 +184,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await Promise.all(Array.from({ length: 210 }, (_, index) => spend(`n${index}`, 1)));
     const page = await signedIn(ADMIN_KEY, many.url);
     await page.getByRole('link', { name: 'Budgets' }).click();
-    const everything = page.locator('tr:has-text("Everything")');
+    const everything = page.locator('tr:has-text("All orgs")');
     await everything.getByText('$210.00').first().waitFor();
     await spend('n0', 5);
     await everything.getByText('$215.00').first().waitFor();
@@ -230,12 +230,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('link', { name: 'Budgets' }).click();
     const whose = () => page.getByRole('table', { name: 'Budgets' }).locator('tbody td:nth-child(2)').allTextContents();
     await eventually(async () => expect((await whose()).length).toBe(5));
-    await page.getByLabel('Show').selectOption('80 % or more');
+    await page.getByLabel('Show').selectOption('80% used or more');
     await eventually(async () => expect(await whose()).toEqual(['acme / t / over', 'acme / t / by-month', 'acme / t / reserved', 'acme / t / near']));
     expect(new URL(page.url()).hash).toBe('#/budgets?show=near');
     await page.getByLabel('Org').fill('elsewhere');
     await page.getByLabel('Org').press('Enter');
-    await page.getByText('No budget is at 80 % or more.').waitFor();
+    await page.getByText('No budget of this org is 80% used or more.').waitFor();
     await page.getByLabel('Show').selectOption('All budgets');
     await page.getByRole('cell', { name: 'acme / t / fine' }).waitFor();
   });
@@ -280,10 +280,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await eventually(() => expect(held).toHaveLength(1));
     await eventually(async () => expect(Number(await opacity())).toBeLessThan(0.5));
     held[0]?.(503);
-    await page.getByText('these rows are from before').waitFor();
+    await page.getByText('these rows may be out of date').waitFor();
     // On a narrow screen, too, it is in sight: not below the last of a hundred rows.
     await page.setViewportSize({ width: 390, height: 844 });
-    const [said, first] = await Promise.all([page.getByText('these rows are from before'), page.locator('tbody tr').first()].map((element) => element.boundingBox()));
+    const [said, first] = await Promise.all([page.getByText('these rows may be out of date'), page.locator('tbody tr').first()].map((element) => element.boundingBox()));
     expect(said!.y).toBeLessThanOrEqual(first!.y);
     await page.setViewportSize({ width: 1280, height: 720 });
     await page.clock.runFor(20_000);
@@ -292,7 +292,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     held[1]?.(200);
     await early.waitFor({ state: 'detached' }); // the other stands there from the beginning
     expect(await page.getByRole('cell', { name: 'faded / later / of-later', exact: true }).count()).toBe(1);
-    expect(await page.getByText('from before').count()).toBe(0);
+    expect(await page.getByText('out of date').count()).toBe(0);
     await eventually(async () => expect(await opacity()).toBe('1'));
   });
 
@@ -301,13 +301,13 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Budgets' }).click();
-    await page.getByRole('cell', { name: 'Everything' }).waitFor();
+    await page.getByRole('cell', { name: 'All orgs' }).waitFor();
     await page.route('**/api/v1/budgets?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }));
-    await running(page, page.getByText('Not read: these rows are from before.'));
+    await running(page, page.getByText('Could not refresh: these rows may be out of date.'));
     await page.unroute('**/api/v1/budgets?*');
     await eventually(async () => {
       await page.clock.runFor(1_000);
-      expect(await page.getByText('Not read: these rows are from before.').count()).toBe(0);
+      expect(await page.getByText('Could not refresh: these rows may be out of date.').count()).toBe(0);
     });
   });
 
@@ -330,7 +330,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await eventually(() => expect(held).toHaveLength(1));
     expect(await more.isVisible()).toBe(false);
     held[0]?.(404);
-    await page.getByText('these rows are from before').waitFor();
+    await page.getByText('these rows may be out of date').waitFor();
     expect(await more.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Refresh' }).click();
     await eventually(() => expect(held).toHaveLength(2));
@@ -358,7 +358,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('whoever looks for a part of a name is told that it must be whole, where nothing is found by it', async () => {
     const page = await signedIn();
-    for (const [view, field, text] of [['Agents', 'Team', 'No registered agent fits. Names must be whole.'], ['Audit', 'Operation', 'No entry fits. Names and ids must be whole.'], ['Budgets', 'Org', 'Nothing has been spent here yet. The name of the org must be whole.']] as const) {
+    for (const [view, field, text] of [['Agents', 'Team', 'No agents match. Enter full names.'], ['Audit', 'Operation', 'No entries match the filters. Enter full names and IDs.'], ['Budgets', 'Org', 'No budgets match. Enter the full name of the org.']] as const) {
       await page.getByRole('link', { name: view, exact: true }).click();
       await page.getByLabel(field, { exact: true }).fill('a-part-of-a-na');
       await page.getByLabel(field, { exact: true }).press('Enter');
@@ -396,8 +396,8 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
   test('who may only read is told so, and sees no column for what he may not do', async () => {
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] });
     const page = await signedIn(body.key);
-    await page.getByText('read only', { exact: true }).waitFor();
-    expect(await page.getByRole('columnheader').allTextContents()).toEqual(['Operation', 'Agent', 'State', 'Since']);
+    await page.getByText('read-only', { exact: true }).waitFor();
+    expect(await page.getByRole('columnheader').allTextContents()).toEqual(['Operation', 'Agent', 'State', 'Time in state']);
   });
 
   test('a browser whose clock is an hour ahead shows how long things have lasted by the clock of the gateway', async () => {
@@ -422,7 +422,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('cell', { name: new RegExp(`^[A-Z][a-z]{2} \\d\\d, \\d\\d:\\d\\d:\\d\\d ${zone.replace('+', '\\+')}$`) }).first().waitFor();
     expect(await page.evaluate('import("/format.js").then(({ shortTime }) => shortTime(new Date(new Date().getFullYear(), 10, 21, 0, 3, 10).toISOString()))')).toMatch(/^Nov 21, 00:03:10 /);
     await page.getByRole('link', { name: 'Budgets' }).click();
-    await page.getByText(`${zone}, the month`).waitFor();
+    await page.getByText(`${zone}, monthly budgets`).waitFor();
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('cell', { name: '7', exact: true }).waitFor();
     expect(await page.evaluate('[...document.querySelectorAll(".number")].map((cell) => [cell.textContent, getComputedStyle(cell).textAlign])')).toEqual([['Rules', 'right'], ['7', 'right']]);

@@ -15,7 +15,7 @@ export function accountsView() {
   let isWhole = false;
   const list = pagedTable({
     perPage: PER_PAGE,
-    label: 'Accounts', columns: ['E-mail', 'Role', 'Org', 'Created', 'Last sign-in', 'State', ''], empty: 'Nobody has an account.',
+    label: 'Accounts', columns: ['E-mail', 'Role', 'Org', 'Created', 'Last sign-in', 'State', ''], empty: 'No accounts yet. Use Invite to add people.',
     load: async (cursor, perPage) => {
       const page = await call('GET', `/api/v1/accounts${query([['per_page', perPage], ['cursor', cursor]])}`);
       hasOwner = (cursor !== undefined && hasOwner) || page.accounts.some((/** @type {any} */ { role, disabled }) => role === 'owner' && !disabled);
@@ -67,17 +67,17 @@ export function accountsView() {
   async function changeRole(account, role) {
     const chosen = role.value;
     role.value = account.role;
-    if (await confirm({ title: 'Change the role?', text: `From ${account.role} to ${chosen}, at once.${ifOwn(account, 'what you give up, only somebody else can give you again.')}`, subject: account.email, confirm: `Make ${chosen}` })) await change(account, 'role', { role: chosen });
+    if (await confirm({ title: 'Change this account’s role?', text: `From ${account.role} to ${chosen}, effective immediately.${ifOwn(account, 'only someone else can give back what you give up.')}`, subject: account.email, confirm: `Change to ${chosen}` })) await change(account, 'role', { role: chosen });
   }
 
   /** @param {any} account */
   async function disable(account) {
-    if (await confirm({ title: 'Disable this account?', text: `Its sessions end at once, and it cannot sign in until it is enabled again.${ifOwn(account, 'you will be signed out.')}`, subject: account.email, confirm: 'Disable' })) await change(account, 'disable');
+    if (await confirm({ title: 'Disable this account?', text: `All its sessions end immediately, and it cannot sign in until it is enabled again.${ifOwn(account, 'you will be signed out.')}`, subject: account.email, confirm: 'Disable' })) await change(account, 'disable');
   }
 
   /** @param {any} account */
   async function signOutEverywhere(account) {
-    const isMeant = await confirm({ title: 'Sign this account out everywhere?', text: `Every session of it ends at once.${ifOwn(account, 'you will be signed out here, too.')}`, subject: account.email, confirm: 'Sign out' });
+    const isMeant = await confirm({ title: 'Sign this account out everywhere?', text: `All its sessions end immediately.${ifOwn(account, 'you will be signed out here, too.')}`, subject: account.email, confirm: 'Sign out' });
     if (isMeant && await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/sessions/revoke`))) notify(`${account.email} was signed out everywhere.`);
   }
 
@@ -101,4 +101,4 @@ function stateOf({ disabled, locked_until: lockedUntil }) {
 const isOwn = ({ id }) => current()?.subject === `account:${id}`;
 
 /** What is said besides before somebody does it to himself. @param {any} account @param {string} text */
-const ifOwn = (account, text) => (isOwn(account) ? ` It is your own: ${text}` : '');
+const ifOwn = (account, text) => (isOwn(account) ? ` This is your own account: ${text}` : '');

@@ -22,7 +22,7 @@ export function agentsView(asked) {
     perPage: PER_PAGE,
     label: 'Registered agents',
     columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'In flight', ''], numbers: ['In flight'],
-    empty: () => ([org, team, agentId].every(({ value }) => value.trim() === '') ? 'No agents are registered here.' : 'No registered agent fits. Names must be whole.'),
+    empty: () => ([org, team, agentId].every(({ value }) => value.trim() === '') ? `No agents yet.${can('write') ? ' Use Register agent to add one.' : ''}` : 'No agents match. Enter full names.'),
     load: async (cursor, perPage) => {
       const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['agent_id', agentId.value.trim()], ['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.agents, next: page.next_cursor };
@@ -43,7 +43,7 @@ export function agentsView(asked) {
   /** @param {any} agent */
   async function issue({ org_id, team_id, agent_id }) {
     const answer = await call('POST', '/api/v1/agents', { agent: { org_id, team_id, agent_id } });
-    showSecret({ title: 'Token of the agent', text: [parts(agentName(answer.agent), SLASH), ' presents this token with every call. It is shown this once.'], secret: answer.credential_token });
+    showSecret({ title: 'Agent token', text: [parts(agentName(answer.agent), SLASH), ' sends this token with every call. Copy it now: it will not be shown again.'], secret: answer.credential_token });
     await reload();
   }
 
@@ -53,11 +53,11 @@ export function agentsView(asked) {
     inputs.org_id.required = false;
     formDialog({
       title: 'Register an agent', submit: 'Register',
-      fields: [field('Org', inputs.org_id, 'Agents of an org are seen by that org alone. May be empty.'), field('Team', inputs.team_id), field('Agent', inputs.agent_id)],
+      fields: [field('Org', inputs.org_id, 'Optional. Other orgs cannot see this agent.'), field('Team', inputs.team_id), field('Agent', inputs.agent_id)],
       onSubmit: async () => {
         const agent = { org_id: inputs.org_id.value.trim(), team_id: inputs.team_id.value.trim(), agent_id: inputs.agent_id.value.trim() };
         // Whoever registers an agent again takes the token away with which it works.
-        if (await find(agent) !== undefined) throw new Problem(0, { detail: 'This agent is registered already. It keeps its token, unless you press “New token” beside it in the list.' });
+        if (await find(agent) !== undefined) throw new Problem(0, { detail: 'This agent is already registered. To replace its token, use “New token” in the list.' });
         await issue(agent);
       },
     });
@@ -77,7 +77,7 @@ export function agentsView(asked) {
 
   /** @param {any} agent */
   async function rotate(agent) {
-    const isMeant = await confirm({ title: 'Give this agent a new token?', text: 'The token it has now stops working at once.', subject: parts(agentName(agent), SLASH), confirm: 'New token' });
+    const isMeant = await confirm({ title: 'Create a new token for this agent?', text: 'Its current token stops working immediately.', subject: parts(agentName(agent), SLASH), confirm: 'Create new token' });
     if (isMeant) await attempt(() => issue(agent));
   }
 
@@ -87,11 +87,11 @@ export function agentsView(asked) {
     const isRead = await attempt(async () => { opCount = (await find(agent))?.active_ops ?? 0; });
     // A second click has asked, too; or the view was left meanwhile.
     if (!isRead || !element.isConnected || document.querySelector('dialog[open]') !== null) return;
-    const open = opCount === 0 ? '' : ` It has ${plural(opCount, 'operation')} in flight, which ${opCount === 1 ? 'stays' : 'stay'} open. Terminate ${opCount === 1 ? 'it' : 'them'} first: once removed, it is not told.`;
-    const isMeant = await confirm({ title: 'Remove this agent?', text: `Its token stops working at once, and every check of it is denied.${open}`, subject: parts(agentName(agent), SLASH), confirm: 'Remove' });
+    const open = opCount === 0 ? '' : ` Its ${plural(opCount, 'operation')} in flight ${opCount === 1 ? 'stays' : 'stay'} open. Terminate ${opCount === 1 ? 'it' : 'them'} first: a removed agent cannot be told to stop.`;
+    const isMeant = await confirm({ title: 'Remove this agent?', text: `Its token stops working immediately, and all its checks are denied.${open}`, subject: parts(agentName(agent), SLASH), confirm: 'Remove' });
     if (!isMeant) return;
     const path = [agent.org_id === '' ? '-' : agent.org_id, agent.team_id, agent.agent_id].map(encodeURIComponent).join('/');
-    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify([parts(agentName(agent), SLASH), ' was removed.', ...(opCount === 0 ? [] : [` It has left ${plural(opCount, 'operation')} open – `, operationsLink(agent, 'show them'), '.'])]);
+    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify([parts(agentName(agent), SLASH), ' was removed.', ...(opCount === 0 ? [] : [' It left ', operationsLink(agent, plural(opCount, 'operation')), ' open.'])]);
     await attempt(list.refresh);
   }
 

@@ -11,11 +11,11 @@ export function exportButton(chosen) {
   const control = button(LABEL, async () => {
     if (control.ariaDisabled === 'true') return;
     control.ariaDisabled = 'true';
-    setText(control, 'Exporting …');
+    setText(control, 'Exporting…');
     await attempt(async () => saveFile('audit.csv', await call('GET', `/api/v1/logs/export${query([...chosen(), ['format', 'csv']])}`, undefined, true)));
     control.ariaDisabled = 'false';
     setText(control, LABEL);
-  }, { title: 'Every entry that fits the filters' });
+  }, { title: 'All entries that match the filters' });
   return control;
 }
 

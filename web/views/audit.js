@@ -29,7 +29,7 @@ const WIDE = matchMedia('(min-width: 761px)');
 export function auditView(asked) {
   const boundTo = current()?.orgId ?? null;
   const event = select('Event', [['', 'All events'], ...EVENTS.map((word) => /** @type {const} */ ([word, word]))]);
-  const decision = select('Decision', [['', 'Any'], ['allow', 'allow'], ['deny', 'deny']]);
+  const decision = select('Decision', [['', 'All decisions'], ['allow', 'allow'], ['deny', 'deny']]);
   const inputs = { org_id: search('All orgs'), team_id: search('All teams'), agent_id: search('All agents'), op_id: search('All operations') };
   const since = timeInput({ step: '1' });
   const until = timeInput({ step: '1' });
@@ -44,7 +44,7 @@ export function auditView(asked) {
   const ask = (/** @type {string | undefined} */ cursor) => call('GET', `/api/v1/logs${query([...shown, ['per_page', PER_PAGE], ['cursor', cursor]])}`);
   const list = pagedTable({
     perPage: PER_PAGE, label: 'Audit log', columns: COLUMNS, render: entryRow,
-    empty: () => `No entry fits.${shown.some(([name, value]) => name in inputs && value !== '') ? ' Names and ids must be whole.' : ''}`,
+    empty: () => (shown.every(([, value]) => value === '') ? 'No entries yet. They appear here when agents and people act.' : `No entries match the filters.${shown.some(([name, value]) => name in inputs && value !== '') ? ' Enter full names and IDs.' : ''}`),
     load: async (cursor) => {
       const page = await ask(cursor);
       if (cursor === undefined) held.hidden = true;
@@ -56,7 +56,7 @@ export function auditView(asked) {
     return attempt(list.reload);
   };
   const isHeld = holdOf(frame, list.body);
-  const held = button('New entries – show', async () => {
+  const held = button('Show new entries', async () => {
     frame().scrollTop = 0;
     await reload();
   }, { class: 'held', hidden: true });
@@ -84,7 +84,7 @@ export function auditView(asked) {
     while (!isDisposed) {
       await new Promise((resolve) => setTimeout(resolve, FOLLOW_EVERY_MS));
       if (isDisposed || !follow.checked || document.hidden) continue;
-      setText(missed, await look().then(() => '', (problem) => `New entries are not shown, as they could not be read. It is tried again by itself. ${messageOf(problem)}`));
+      setText(missed, await look().then(() => '', (problem) => `Could not load new entries. Retrying… ${messageOf(problem)}`));
     }
   }
 

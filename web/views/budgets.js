@@ -21,7 +21,7 @@ const MAX_NEAR = 200;
 export function budgetsView(asked) {
   const boundTo = current()?.orgId ?? null;
   const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
-  const show = select('Show', [['', 'All budgets'], ['near', '80 % or more']]);
+  const show = select('Show', [['', 'All budgets'], ['near', '80% used or more']]);
   keepInAddress('#/budgets', asked, { ...(boundTo === null ? { org_id: org } : {}), show });
   const note = h('p', { class: 'hint' });
   /** Whose are shown: what is being typed does not count until it is. */
@@ -30,7 +30,7 @@ export function budgetsView(asked) {
   async function page(cursor, perPage) {
     const { budgets, next_cursor: next } = await call('GET', `/api/v1/budgets${query([['org_id', shownOrg], ['per_page', perPage], ['cursor', cursor]])}`);
     const first = budgets[0];
-    if (cursor === undefined) replace(note, first === undefined ? '' : `The day ends ${dateTime(first.daily.reset)}, the month ${dateTime(first.monthly.reset)}.`);
+    if (cursor === undefined) replace(note, first === undefined ? '' : `Daily budgets reset ${dateTime(first.daily.reset)}, monthly budgets ${dateTime(first.monthly.reset)}.`);
     return { rows: budgets, next };
   }
   /** Of all budgets those that are near their end, the nearest first. @param {() => boolean} isStillAsked */
@@ -48,12 +48,15 @@ export function budgetsView(asked) {
   }
   const list = pagedTable({
     perPage: PER_PAGE,
-    label: 'Budgets', columns: ['Tier', 'Whose', 'Today', 'This month'],
-    empty: () => `${show.value === '' ? 'Nothing has been spent here yet.' : 'No budget is at 80 % or more.'}${shownOrg === '' ? '' : ' The name of the org must be whole.'}`,
+    label: 'Budgets', columns: ['Tier', 'Applies to', 'Today', 'This month'],
+    empty: () => {
+      if (shownOrg !== '') return `${show.value === '' ? 'No budgets match.' : 'No budget of this org is 80% used or more.'} Enter the full name of the org.`;
+      return show.value === '' ? 'No spending yet. Budgets appear here when agents report costs.' : 'No budget is 80% used or more.';
+    },
     load: (cursor, perPage, isStillAsked) => (show.value === '' ? page(cursor, perPage) : nearest(isStillAsked)),
     render: (row) => h('tr', null,
       h('td', null, h('span', { class: 'tag' }, row.tier)),
-      h('td', { class: 'strong' }, row.tier === 'global' ? 'Everything' : operationsLink(row, parts(agentName(row), SLASH))),
+      h('td', { class: 'strong' }, row.tier === 'global' ? 'All orgs' : operationsLink(row, parts(agentName(row), SLASH))),
       h('td', null, gauge('today', row.daily, row.reserved_usd)),
       h('td', null, gauge('this month', row.monthly, row.reserved_usd))),
   });
@@ -84,12 +87,12 @@ const usedOf = ({ daily, monthly, reserved_usd: reserved }) =>
 /** @param {string} label @param {any} period @param {number} reserved */
 function gauge(label, { spent_usd: spent, limit_usd: limit, reset }, reserved) {
   const words = h('span', { class: 'gauge-words' }, h('span', { class: 'strong' }, money(spent)), limit === null ? ' · no limit' : ` of ${money(limit)}`, reserved > 0 ? ` · ${money(reserved)} reserved` : null);
-  if (limit === null) return h('div', { class: 'gauge', title: `ends ${dateTime(reset)}` }, words);
+  if (limit === null) return h('div', { class: 'gauge', title: `resets ${dateTime(reset)}` }, words);
   const used = limit === 0 ? 1 : Math.min(1, spent / limit);
   const kept = limit === 0 ? 0 : Math.min(1 - used, reserved / limit);
   const level = spent > limit || used >= 1 ? 'over' : used + kept >= NEAR ? 'near' : 'fine';
   const bars = [bar('spent', used), bar('reserved', kept)];
-  return h('div', { class: `gauge ${level}`, title: `ends ${dateTime(reset)}` },
+  return h('div', { class: `gauge ${level}`, title: `resets ${dateTime(reset)}` },
     words,
     h('div', { class: 'track', role: 'meter', 'aria-label': `Spent ${label}`, 'aria-valuemin': 0, 'aria-valuemax': limit, 'aria-valuenow': Math.min(spent, limit), 'aria-valuetext': `${money(spent)} of ${money(limit)}` }, bars));
 }

@@ -19,7 +19,7 @@ export function busiestAgents(choose) {
   });
   const isHeld = holdOf(() => names, names);
   return {
-    element: h('div', { class: 'field busiest' }, h('span', { class: 'label', id: 'busiest' }, 'Most operations'), names),
+    element: h('div', { class: 'field busiest' }, h('span', { class: 'label', id: 'busiest' }, 'Busiest agents'), names),
     /** @param {readonly Op[]} ops @param {boolean} isWanted the operator has asked for others */
     show(ops, isWanted) {
       if (!isWanted && isHeld()) return;

@@ -8,14 +8,14 @@ import { pagedTable } from '../paged-table.js';
 import { call, current, mayManage } from '../session.js';
 
 export const PER_PAGE = 100;
-export const TOO_HIGH = 'Only an owner may change this.';
-export const ROLES = /** @type {const} */ ([['viewer', 'viewer – reads'], ['developer', 'developer – reads and writes'], ['admin', 'admin – everything but owners'], ['owner', 'owner']]);
+export const TOO_HIGH = 'Only an owner can change this.';
+export const ROLES = /** @type {const} */ ([['viewer', 'viewer – read'], ['developer', 'developer – read and write'], ['admin', 'admin – everything except owners'], ['owner', 'owner – everything']]);
 
 export function invitesTable() {
   const boundTo = current()?.orgId ?? null;
   const invites = pagedTable({
     perPage: PER_PAGE,
-    label: 'Open invites', columns: ['E-mail', 'Role', 'Org', 'Invited', 'Ends', 'By', ''], empty: 'No invite waits for an answer.',
+    label: 'Open invites', columns: ['E-mail', 'Role', 'Org', 'Invited', 'Expires', 'Invited by', ''], empty: 'No open invites. Use Invite to add people.',
     load: async (cursor, perPage) => {
       const page = await call('GET', `/api/v1/auth/invites${query([['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.invites, next: page.next_cursor };
@@ -28,13 +28,13 @@ export function invitesTable() {
       h('td', null, dateTime(invite.expires_at)),
       h('td', { class: 'mono' }, invite.invited_by),
       h('td', { class: 'row-actions' }, mayManage(invite.role)
-        ? button('Take back', () => takeBack(invite), { class: 'small danger', 'aria-label': `Take back the invite of ${invite.email}` })
+        ? button('Revoke', () => revoke(invite), { class: 'small danger', 'aria-label': `Revoke the invite for ${invite.email}` })
         : h('span', { class: 'hint' }, TOO_HIGH))),
   });
 
   /** @param {any} invite */
-  async function takeBack(invite) {
-    if (!await confirm({ title: 'Take this invite back?', text: 'Its link stops working at once.', subject: invite.email, confirm: 'Take back' })) return;
+  async function revoke(invite) {
+    if (!await confirm({ title: 'Revoke this invite?', text: 'Its link stops working immediately.', subject: invite.email, confirm: 'Revoke' })) return;
     await attempt(() => call('POST', `/api/v1/auth/invites/${encodeURIComponent(invite.id)}/revoke`));
     await attempt(invites.refresh);
   }
@@ -45,13 +45,13 @@ export function invitesTable() {
     role.value = 'developer';
     const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
     formDialog({
-      title: 'Invite somebody', submit: 'Create invite',
-      fields: [field('E-mail', email), field('Role', role), field('Org', org, 'An account bound to an org sees nothing else. Empty: every org.')],
+      title: 'Invite someone', submit: 'Create invite',
+      fields: [field('E-mail', email), field('Role', role), field('Org', org, 'The account sees this org only. Leave empty for all orgs.')],
       onSubmit: async () => {
         const made = await call('POST', '/api/v1/auth/invite', { email: email.value.trim(), role: role.value, ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }) });
         showSecret({
-          title: 'The invite',
-          text: `Send this link to ${made.email} yourself. It works once, until ${dateTime(made.expires_at)}, and is shown this once.`,
+          title: 'Invite link',
+          text: `Send this link to ${made.email} yourself. It works once and expires ${dateTime(made.expires_at)}. It will not be shown again.`,
           secret: `${location.origin}/#/accept-invite/${made.invite_token}${query([['email', made.email]])}`,
         });
         await attempt(invites.reload);

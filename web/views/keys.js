@@ -15,7 +15,7 @@ export function keysView() {
   const boundTo = current()?.orgId ?? null;
   const list = pagedTable({
     perPage: PER_PAGE,
-    label: 'API keys', columns: ['Name', 'Key', 'Scopes', 'Org', 'Created', 'Last used', 'State', ''], empty: 'There are no keys.',
+    label: 'API keys', columns: ['Name', 'Key', 'Scopes', 'Org', 'Created', 'Last used', 'State', ''], empty: 'No API keys yet. Use Create key to add one.',
     load: async (cursor, perPage) => {
       const page = await call('GET', `/api/v1/iam/api-keys${query([['per_page', perPage], ['cursor', cursor]])}`);
       return { rows: page.api_keys, next: page.next_cursor };
@@ -39,12 +39,12 @@ export function keysView() {
     const expires = timeInput();
     const scopes = SCOPES.map((scope) => h('input', { type: 'checkbox', value: scope, checked: scope === 'read' }));
     formDialog({
-      title: 'Create an API key', submit: 'Create',
+      title: 'Create an API key', submit: 'Create key',
       fields: [
-        field('Name', name, 'What it is for; shown in lists and in the audit log.'),
+        field('Name', name, 'What the key is for. Shown in lists and in the audit log.'),
         h('fieldset', { class: 'field' }, h('legend', null, 'Scopes'), h('div', { class: 'checks' }, scopes.map((box) => h('label', { class: 'check' }, box, box.value)))),
-        field('Org', org, 'A key bound to an org sees and touches nothing else. Empty: every org.'),
-        field('Expires', expires, `Empty: never. In the time of ${ZONE}.`),
+        field('Org', org, 'The key works for this org only. Leave empty for all orgs.'),
+        field('Expires', expires, `Leave empty for no expiry. Time zone: ${ZONE}.`),
       ],
       onSubmit: async () => {
         const created = await call('POST', '/api/v1/iam/api-keys', {
@@ -52,7 +52,7 @@ export function keysView() {
           ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }),
           ...(expires.value === '' ? {} : { expires_at: new Date(expires.value).toISOString() }),
         });
-        showSecret({ title: 'The new API key', text: `“${created.name}” is shown this once. Only its hash is kept.`, secret: created.key });
+        showSecret({ title: 'New API key', text: `Copy “${created.name}” now: it will not be shown again.`, secret: created.key });
         await reload();
       },
     });
@@ -60,7 +60,7 @@ export function keysView() {
 
   /** @param {any} key */
   async function revoke(key) {
-    const isMeant = await confirm({ title: 'Revoke this key?', text: isOwn(key) ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.' : 'It and every token made from it stop working at once. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
+    const isMeant = await confirm({ title: 'Revoke this key?', text: isOwn(key) ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.' : 'The key and all tokens created from it stop working immediately. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
     if (!isMeant) return;
     if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`))) notify(`“${key.name}” was revoked.`);
     await attempt(list.refresh);

@@ -17,7 +17,7 @@ const AT_ONCE = 8;
 const MAX_AGENTS_NAMED = 8;
 const PAST = { pause: 'paused', resume: 'resumed', terminate: 'terminated' };
 /** What the operation was when it was too late for it, by another's hand or by itself. */
-const TOO_LATE = { pause: 'not running any more', resume: 'not paused any more', terminate: 'at an end already' };
+const TOO_LATE = { pause: 'no longer running', resume: 'no longer paused', terminate: 'already finished' };
 
 /** When no event has confirmed an answer by then, the answer itself is believed. */
 const CONFIRM_WITHIN_MS = 3_000;
@@ -89,7 +89,7 @@ export function operationControl(model, refresh, refreshSoon) {
     notify([
       `${plural(ops.length - late, 'operation')} ${was(ops.length - late)} ${PAST[action]}.`,
       ...(late > 0 ? [`${count(late)} ${was(late)} ${TOO_LATE[action]}.`] : []),
-      ...(fresh > 0 ? [`${count(fresh)} more that can be ${PAST[action]} came meanwhile.${action === 'terminate' ? ' An agent that is removed starts no more.' : ''}`] : []),
+      ...(fresh > 0 ? [`${count(fresh)} more can now be ${PAST[action]}.${action === 'terminate' ? ' To stop an agent from starting more, remove it.' : ''}`] : []),
     ].join(' '));
   }
 
@@ -114,7 +114,7 @@ export function operationControl(model, refresh, refreshSoon) {
     /** Of these, the ones that are in a state for it. @param {() => readonly Op[]} find @param {Action} action */
     async all(find, action) {
       const meant = find().filter((op) => mayBe(op, action));
-      if (meant.length === 0) return notify(`None of these can be ${PAST[action]}.`);
+      if (meant.length === 0) return notify(`None of these operations can be ${PAST[action]}.`);
       if (await areAllMeant(meant, action)) await askAll(meant.filter((op) => mayBe(op, action)), action, find);
     },
   };
@@ -132,7 +132,7 @@ const nameOf = ({ orgId, teamId, agentId }) => agentName({ org_id: orgId, team_i
 /** @param {Op} op */
 const isTerminationMeant = (op) => confirm({
   title: 'Terminate this operation?',
-  text: [parts(nameOf(op), SLASH), ' is told to stop at once. This cannot be undone.'],
+  text: [parts(nameOf(op), SLASH), ' is told to stop immediately. This cannot be undone.'],
   subject: parts(op.opId, ':'),
   confirm: 'Terminate',
 });
@@ -148,7 +148,7 @@ function areAllMeant(ops, action) {
   const others = agents.length - MAX_AGENTS_NAMED;
   return confirm({
     title: `${verb} ${plural(ops.length, 'operation')}?`,
-    text: action === 'terminate' ? 'Their agents are told to stop at once. This cannot be undone.' : 'Their agents are told at once.',
+    text: action === 'terminate' ? 'Their agents are told to stop immediately. This cannot be undone.' : 'Their agents are told immediately.',
     subject: [...agents.slice(0, MAX_AGENTS_NAMED).map(([name, opCount]) => [parts(name, SLASH), ` · ${count(opCount)}`]), ...(others > 0 ? [[`and ${plural(others, 'more agent')}`]] : [])].map((line) => h('span', { class: 'line' }, line)),
     isHarmless: action !== 'terminate',
     confirm: verb,

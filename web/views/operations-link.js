@@ -9,7 +9,7 @@ import { agentName, SLASH } from '../format.js';
  * @param {string | null} [title]
  * @param {string} [state] those only
  */
-export function operationsLink(agent, content, title = 'Show the operations', state = '') {
+export function operationsLink(agent, content, title = 'Show operations', state = '') {
   const name = agentName(agent);
   // With the slash an org is meant, and not whatever has its name in it.
   return h('a', { href: `#/operations${query([['q', name.includes(SLASH) ? name : `${name}${SLASH}`], ['state', state]])}`, title }, content);

@@ -16,7 +16,7 @@ import { createRow, updateRow } from './operation-row.js';
 
 const STATES = /** @type {const} */ (['pending', 'running', 'paused', 'completing', 'terminated']);
 /** Their cells are in `operation-row.js` in the same order, their widths in `style.css` by their number. */
-const COLUMNS = ['Operation', 'Agent', 'State', 'Since', 'Actions'];
+const COLUMNS = ['Operation', 'Agent', 'State', 'Time in state', 'Actions'];
 const REFRESH_MS = 100;
 /** However many come, the rows take new places no oftener: faster than that nobody can read. */
 const MOVE_EVERY_MS = 1_000;
@@ -67,7 +67,7 @@ export function operationsView({ model, status, onChange }, asked) {
     if (inPlace === found && found[0] !== shown[0]) movedAtMs = knowledge.isReading ? -Infinity : atMs;
     const waiting = isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.opId) === op).length : 0;
     held.hidden = waiting <= 0;
-    setText(held, `${plural(waiting, 'new operation')} – show`);
+    setText(held, `Show ${plural(waiting, 'new operation')}`);
     shown = inPlace;
     list.show(shown, knowledge, filter);
     if (isWanted || atMs - countedAtMs >= COUNT_EVERY_MS) {
@@ -100,7 +100,7 @@ function filterBar(asked, onInput) {
   const text = h('input', { type: 'search', placeholder: 'ID or agent', autocomplete: 'off', spellcheck: 'false' });
   const org = h('input', { type: 'search', list: 'orgs', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
   const orgs = h('datalist', { id: 'orgs' });
-  const state = select('State', [['', 'All states'], ['active', 'not finished'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
+  const state = select('State', [['', 'All states'], ['active', 'in flight'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
   keepInAddress('#/operations', asked, { q: text, ...(boundTo === null ? { org_id: org } : {}), state });
   for (const control of [text, org, state]) control.addEventListener('input', onInput);
   /** @type {readonly string[]} */
@@ -134,8 +134,8 @@ function filterBar(asked, onInput) {
 function operationTable(model, act) {
   const empty = h('p', { class: 'empty' });
   const body = h('tbody');
-  const table = h('table', { class: 'ops', 'aria-label': 'Operations in flight' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
-  const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations in flight' }, table, empty);
+  const table = h('table', { class: 'ops', 'aria-label': 'Operations' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
+  const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations' }, table, empty);
   let isReading = false;
   const rows = new VirtualRows(scroller, body, {
     // As in `style.css`.
@@ -180,23 +180,23 @@ function knowledgeOf(model, status) {
 
 /** @param {OpsModel} model @param {readonly Op[]} found those that pass the filter @param {Knowledge} knowledge */
 function summaryText(model, found, { isLive, isKnown }) {
-  if (!isKnown) return model.size === 0 ? '' : `Reading … ${plural(model.size, 'operation')} so far`;
+  if (!isKnown) return model.size === 0 ? '' : `Loading… ${plural(model.size, 'operation')} so far`;
   const { counts, asked } = countsOf(found);
   return [
     found.length === model.size ? plural(model.size, 'operation') : `${count(found.length)} of ${plural(model.size, 'operation')}`,
     ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
-    ...(asked > 0 ? [`${count(asked)} not confirmed yet`] : []),
-    ...(isLive ? [] : ['as it was when the connection was lost']),
+    ...(asked > 0 ? [`${count(asked)} not yet confirmed`] : []),
+    ...(isLive ? [] : ['as of when the connection was lost']),
     ...(model.dropped > 0 ? [`${count(model.dropped)} older ones not shown`] : []),
   ].join(' · ');
 }
 
 /** Why there is no row. @param {OpsModel} model @param {Knowledge} knowledge @param {import('../ops-model.js').Filter} filter */
 function emptyText(model, { isReading, isKnown }, { words }) {
-  if (isReading) return 'Reading what is in flight …';
-  if (!isKnown) return 'Not connected: what is in flight is not known.';
-  if (model.size === 0) return 'No operations in flight. They appear here as soon as an agent asks.';
-  return `No operations match the filter.${words.some((word) => word.includes('/')) ? ' A name with a slash must be whole: org / team / agent, or less from the front.' : ''}`;
+  if (isReading) return 'Loading operations…';
+  if (!isKnown) return 'Not connected. Operations appear here when the connection is back.';
+  if (model.size === 0) return 'No operations. They appear here as soon as an agent asks to act.';
+  return `No operations match the filter.${words.some((word) => word.includes('/')) ? ' With a slash, enter full names from the left: org / team / agent.' : ''}`;
 }
 
 /** However often it is asked for meanwhile, it happens once. @param {number} waitMs @param {() => void} happen */

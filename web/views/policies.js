@@ -13,7 +13,7 @@ export function policiesView() {
   const report = h('div', { class: 'report', role: 'status' });
   const list = pagedTable({
     perPage: PER_PAGE,
-    label: 'Policy documents', columns: ['Name', 'Scope', 'Rules', 'Source'], numbers: ['Rules'], empty: 'No policies are in force: every check is denied.',
+    label: 'Policy documents', columns: ['Name', 'Scope', 'Rules', 'Source'], numbers: ['Rules'], empty: 'No policies are in force, so every check is denied. Add policy files, then reload them.',
     load: async (cursor, perPage) => {
       const page = await call('GET', `/api/v1/policies${query([['per_page', perPage], ['cursor', cursor]])}`);
       replace(version, 'Version ', h('span', { class: 'mono' }, page.version), `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`);
@@ -31,10 +31,10 @@ export function policiesView() {
     replace(report);
     try {
       const { changed, documents, warnings } = await call('POST', '/api/v1/policies/reload');
-      notify(changed ? `New policies are in force: ${plural(documents, 'document')}.` : 'The files say what is in force already.');
+      notify(changed ? `Policies reloaded: ${plural(documents, 'document')} in force.` : 'Policies reloaded: nothing has changed.');
       showLines('info', 'Warnings', warnings);
     } catch (error) {
-      if (error instanceof Problem && Array.isArray(error.body.problems)) showLines('error', 'Refused: the policies before stay in force', error.body.problems);
+      if (error instanceof Problem && Array.isArray(error.body.problems)) showLines('error', 'Not reloaded: the previous policies stay in force', error.body.problems);
       else notify(messageOf(error), 'error');
     }
     await refresh();

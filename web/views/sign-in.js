@@ -27,7 +27,7 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
         onSignedIn();
       },
     }), [
-      button('Forgot the password?', () => showForgotten(email.value), { class: 'link' }),
+      button('Forgot password?', () => showForgotten(email.value), { class: 'link' }),
       button('Use an API key', () => showKey(), { class: 'link' }),
       registration === 'open' ? button('Create an account', () => showRegister('Create an account', undefined), { class: 'link' }) : null,
     ]);
@@ -37,11 +37,11 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
   function showKey(message) {
     const key = h('input', { type: 'password', required: true, autocomplete: 'off', spellcheck: 'false' });
     show('Sign in', message, submitForm({
-      fields: [field('API key', key, 'Exchanged for a token of 24 hours. The key itself is not kept.')],
+      fields: [field('API key', key, 'You stay signed in for 24 hours. The key itself is not stored.')],
       submit: 'Sign in',
       onSubmit: async () => {
         const text = key.value.trim();
-        if (!/^[\x21-\x7e]+$/.test(text)) throw new Problem(0, { detail: 'This is not an API key: a key has no spaces and no special letters.' });
+        if (!/^[\x21-\x7e]+$/.test(text)) throw new Problem(0, { detail: 'This is not an API key: keys contain no spaces or accented letters.' });
         await signInWithKey(text);
         key.value = '';
         onSignedIn();
@@ -67,14 +67,14 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
   /** @param {string} typed what the form before has of it already */
   function showForgotten(typed) {
     const email = emailInput(typed);
-    show('Forgot the password?', undefined, submitForm({
-      fields: [field('E-mail', email, 'If there is such an account, a link is sent that works for one hour.')],
-      submit: 'Send the link',
+    show('Reset password', undefined, submitForm({
+      fields: [field('E-mail', email, 'If the account exists, it gets a link that works for one hour.')],
+      submit: 'Send link',
       onSubmit: async () => {
         await request('POST', '/api/v1/auth/password/reset', { body: { email: email.value.trim() } });
-        showPassword('If there is such an account, a mail is on its way.');
+        showPassword('If the account exists, an e-mail is on its way.');
       },
-    }), [button('Back', () => showPassword(), { class: 'link' })]);
+    }), [button('Back to sign-in', () => showPassword(), { class: 'link' })]);
   }
 
   /** @param {string} title @param {string | undefined} message @param {HTMLFormElement} form @param {readonly (Node | null)[]} links */
@@ -84,7 +84,7 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
   }
 
   if (!hasAccounts || lastKind === 'key') showKey(notice);
-  else if (registration === 'first_account') showRegister('Create the owner’s account', 'Nobody has an account here yet. The first one owns the workspace.');
+  else if (registration === 'first_account') showRegister('Create the owner account', 'There are no accounts yet. The first one becomes the owner.');
   else showPassword(notice);
   return { element: page, focus: () => focusFirst(card) };
 }
@@ -102,12 +102,12 @@ export function tokenView({ kind, token, email, onDone }) {
   const again = passwordInput('new-password');
   const form = submitForm({
     fields: [...username, field('New password', password, PASSWORD_HINT), field('Confirm password', again)],
-    submit: isInvite ? 'Create my account' : 'Set the password',
+    submit: isInvite ? 'Create account' : 'Set password',
     onSubmit: async () => {
       if (password.value !== again.value) throw new Problem(0, { detail: 'The passwords do not match.' });
       if (isInvite) await request('POST', '/api/v1/auth/invite/accept', { body: { invite_token: token, password: password.value } });
       else await request('POST', '/api/v1/auth/password/reset/confirm', { body: { reset_token: token, new_password: password.value } });
-      onDone(isInvite ? 'Your account is ready. Sign in with the password you have just chosen.' : 'Your password has been changed. Sign in with the new one.', email);
+      onDone(isInvite ? 'Your account is ready. Sign in with the password you just chose.' : 'Your password has been changed. Sign in with the new one.', email);
     },
   });
   const card = h('div', { class: 'card' }, h('h1', null, isInvite ? 'Accept the invite' : 'Choose a new password'), form, h('div', { class: 'links' }, button('Back to sign-in', () => onDone(''), { class: 'link' })));
