@@ -223,6 +223,17 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
+  test('whose change is cut off midway is told that it may still have been made', async () => {
+    const page = await signedIn();
+    await page.evaluate(`{
+      const { text } = Response.prototype;
+      Response.prototype.text = function () { return this.url.endsWith('/api/v1/policies/reload') ? Promise.reject(new TypeError('Failed to fetch')) : text.call(this); };
+    }`);
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('button', { name: 'Reload files' }).click();
+    await page.getByText('The response was cut off. The change may still have been made: check before you try again.').waitFor();
+  });
+
   test('an answer that is cut off midway is asked for again, and is no answer', async () => {
     const page = await signedIn();
     await page.evaluate(`{
