@@ -35,7 +35,11 @@ export function shortTime(rfc3339) {
 }
 
 /** No finer than its largest unit, because it does not go on counting. @param {string | null | undefined} rfc3339 */
-export const ago = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? 'never' : `${unitsOf(nowMs() - Date.parse(rfc3339))[0]} ago`);
+export function ago(rfc3339) {
+  if (rfc3339 === null || rfc3339 === undefined) return 'never';
+  const ms = nowMs() - Date.parse(rfc3339);
+  return ms < 1_000 ? 'just now' : `${unitsOf(ms)[0]} ago`;
+}
 
 const DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
 const SMALL_DOLLARS = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });

@@ -67,3 +67,10 @@ export const stateOf = (row: Locator, state: string): Promise<void> => row.getBy
 
 export const focusOn = (control: Locator): Promise<void> =>
   eventually(async () => expect(await control.evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));
+
+/** On how many lines its text stands. */
+export const linesOf = (cell: Locator): Promise<number> => cell.evaluate((element) => {
+  const range = (globalThis as any).document.createRange();
+  range.selectNodeContents(element);
+  return new Set([...range.getClientRects()].map(({ bottom }: { bottom: number }) => Math.round(bottom / 8))).size;
+});

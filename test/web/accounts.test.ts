@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER, openBrowser, openPage } from '../support/browser.ts';
+import { linesOf } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -282,6 +283,22 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor({ state: 'detached' });
     expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null)).status).toBe(422);
+  });
+
+  test('on a screen of 1024 pixels an open invite is read in lines that are not broken, and can be revoked', async () => {
+    await gateway.call('POST', '/api/v1/auth/invite', { email: 'narrow@northwind.example', role: 'developer', org_id: 'northwind' });
+    const page = await open();
+    await signInByKey(page, ADMIN_KEY);
+    await page.setViewportSize({ width: 1024, height: 800 });
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    const row = page.getByRole('table', { name: 'Open invites' }).getByRole('row', { name: 'narrow@northwind.example' });
+    for (const name of [/^northwind$/, /ago$|^just now$/, /UTC|GMT/]) expect(await linesOf(row.getByRole('cell', { name }))).toBe(1);
+    await row.getByRole('cell', { name: 'you', exact: true }).waitFor();
+    const place = await row.getByRole('button', { name: 'Revoke' }).boundingBox();
+    expect(place!.x + place!.width).toBeLessThanOrEqual(1024);
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await row.waitFor({ state: 'detached' });
   });
 
   test('whoever takes up an invite where somebody is signed in hears that the account is ready', async () => {

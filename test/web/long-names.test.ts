@@ -1,7 +1,6 @@
-import type { Locator } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { useDashboard } from '../support/dashboard.ts';
+import { linesOf, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of long names at the dashboard are skipped: ${NO_BROWSER}`);
@@ -33,7 +32,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     const banner = page.getByRole('banner');
     for (const width of [1280, 1090, 900, 640]) {
       await page.setViewportSize({ width, height: 700 });
-      for (const said of ['acme', 'read only']) {
+      for (const said of ['acme', 'read-only']) {
         const { right, isWhole } = await banner.getByText(said, { exact: true }).evaluate((tag: any) => ({ right: tag.getBoundingClientRect().right as number, isWhole: tag.offsetWidth > 0 && tag.scrollWidth <= tag.clientWidth }));
         expect(isWhole).toBe(true);
         expect(right).toBeLessThan((await banner.getByRole('button', { name: 'Sign out' }).boundingBox())!.x);
@@ -68,12 +67,12 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
       await page.getByRole('link', { name: 'Keys' }).click();
       const key = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: long });
       await key.waitFor();
-      expect(await lines(key.getByRole('cell', { name: 'globex', exact: true }))).toBe(1);
-      expect(await lines(key.getByRole('cell', { name: /^svc_/ }))).toBe(1);
+      expect(await linesOf(key.getByRole('cell', { name: 'globex', exact: true }))).toBe(1);
+      expect(await linesOf(key.getByRole('cell', { name: /^svc_/ }))).toBe(1);
       await page.getByRole('link', { name: 'Audit', exact: true }).click();
       const id = page.locator('td.what .id', { hasText: '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7' }).first();
       await id.waitFor();
-      expect(await lines(id)).toBe(width === 1440 ? 1 : 2);
+      expect(await linesOf(id)).toBe(width === 1440 ? 1 : 2);
     }
   });
 
@@ -100,11 +99,20 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
       for (const [view, table, button] of [['Keys', 'API keys', `Revoke ${name}`], ['Agents', 'Registered agents', `Remove globex / sales / ${name}`]] as const) {
         await page.getByRole('link', { name: view }).click();
         const row = page.getByRole('table', { name: table }).getByRole('row', { name });
-        expect(await lines(row.getByText(name, { exact: true }))).toBe(1);
+        expect(await linesOf(row.getByText(name, { exact: true }))).toBe(1);
         const place = await row.getByRole('button', { name: button }).boundingBox();
         expect(place!.x + place!.width).toBeLessThanOrEqual(width);
       }
     }
+  });
+
+  test('on a phone the name of a row has the whole width of its card', async () => {
+    const name = 'nightly-reconciliation-of-invoices';
+    await gateway().call('POST', '/api/v1/iam/api-keys', { name, scopes: ['read'] });
+    const page = await signedIn();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('link', { name: 'Keys' }).click();
+    expect(await linesOf(page.getByRole('table', { name: 'API keys' }).getByRole('row', { name }).getByText(name, { exact: true }))).toBe(1);
   });
 
   test('on the narrowest screen all that a key may do can be read', async () => {
@@ -118,11 +126,4 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
       expect(place!.x + place!.width).toBeLessThan(304); // where the panel ends
     }
   });
-});
-
-/** On how many lines its text stands. */
-const lines = (cell: Locator): Promise<number> => cell.evaluate((element) => {
-  const range = (globalThis as any).document.createRange();
-  range.selectNodeContents(element);
-  return new Set([...range.getClientRects()].map(({ bottom }: { bottom: number }) => Math.round(bottom / 8))).size;
 });

@@ -48,6 +48,11 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     for (const locale of ['he', 'ar-EG', 'fa']) expect(await timesIn(locale)).toEqual(['Nov 23, 2025, 14:00:00 GMT+2', 'Nov 23, 14:00:00 GMT+2']);
   });
 
+  test('a time that has only just passed is not counted in seconds', async () => {
+    const page = await openPage();
+    expect(await page.evaluate(`import('/format.js').then(({ ago }) => [0, 1_500, 90_000].map((ms) => ago(new Date(Date.now() - ms).toISOString())))`)).toEqual(['just now', '1 s ago', '1 min ago']);
+  });
+
   test('a phone does not zoom in on a field and stay there, as it does where the text is smaller than 16 pixels', async () => {
     const page = await openPage();
     await page.setViewportSize({ width: 390, height: 844 });

@@ -2,7 +2,7 @@
 import { query } from '../api.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
 import { button, field, h, select } from '../dom.js';
-import { ago, dateTime } from '../format.js';
+import { ago, dateTime, shortTime } from '../format.js';
 import { attempt } from '../notices.js';
 import { pagedTable } from '../paged-table.js';
 import { call, current, mayManage } from '../session.js';
@@ -24,9 +24,9 @@ export function invitesTable() {
       h('td', { class: 'strong' }, invite.email),
       h('td', { class: 'nowrap' }, invite.role),
       h('td', { class: 'org' }, invite.org_id ?? 'all'),
-      h('td', { title: dateTime(invite.created_at) }, ago(invite.created_at)),
-      h('td', null, dateTime(invite.expires_at)),
-      h('td', { class: 'mono' }, invite.invited_by),
+      h('td', { class: 'nowrap', title: dateTime(invite.created_at) }, ago(invite.created_at)),
+      h('td', { class: 'nowrap', title: dateTime(invite.expires_at) }, shortTime(invite.expires_at)),
+      invite.invited_by === current()?.subject ? h('td', null, 'you') : h('td', { class: 'mono' }, invite.invited_by),
       h('td', { class: 'row-actions' }, mayManage(invite.role)
         ? button('Revoke', () => revoke(invite), { class: 'small danger', 'aria-label': `Revoke the invite for ${invite.email}` })
         : h('span', { class: 'hint' }, TOO_HIGH))),
