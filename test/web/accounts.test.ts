@@ -3,7 +3,6 @@ import type { Browser, Page } from 'playwright-core';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER, openBrowser, openPage } from '../support/browser.ts';
-import { linesOf } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -92,22 +91,6 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await owner.getByRole('button', { name: 'Disable viewer@example.com' }).click();
     await owner.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await colleague.getByText('Your session has ended').waitFor();
-  });
-
-  test('an account that is locked after failed sign-ins is shown as such, and an admin lifts the lock', async () => {
-    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
-    const { invite_token } = (await gateway.call('POST', '/api/v1/auth/invite', { email: 'locked-out@example.com', role: 'viewer' })).body;
-    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token, password: PASSWORD }, null);
-    for (let attempt = 0; attempt < 5; attempt++) await gateway.call('POST', '/api/v1/auth/login', { email: 'locked-out@example.com', password: 'not this one' }, null);
-    const page = await open();
-    await signIn(page, OWNER, PASSWORD);
-    await page.getByRole('link', { name: 'Accounts' }).click();
-    const row = page.getByRole('row').filter({ hasText: 'locked-out@example.com' });
-    await row.getByText('locked until').waitFor();
-    await row.getByRole('button', { name: 'Unlock locked-out@example.com' }).click();
-    await row.getByText('active').waitFor();
-    expect(await row.getByRole('button', { name: 'Unlock locked-out@example.com' }).count()).toBe(0);
-    expect((await gateway.call('POST', '/api/v1/auth/login', { email: 'locked-out@example.com', password: PASSWORD }, null)).status).toBe(200);
   });
 
   test('a forgotten password is reset by the link of the mail, which ends the session elsewhere', async () => {
@@ -270,35 +253,6 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await gateway.call('POST', `/api/v1/iam/api-keys/${body.id}/revoke`);
     await page.getByText('Your session has ended').waitFor();
     await page.getByLabel('API key').waitFor();
-  });
-
-  test('an invite is shown until it is taken back, and its link is good for nothing then', async () => {
-    await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
-    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'mistaken@example.com', role: 'admin' });
-    const page = await open();
-    await signInByKey(page, ADMIN_KEY);
-    await page.getByRole('link', { name: 'Accounts' }).click();
-    await page.getByRole('table', { name: 'Open invites' }).getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Revoke the invite for mistaken@example.com' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor({ state: 'detached' });
-    expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null)).status).toBe(422);
-  });
-
-  test('on a screen of 1024 pixels an open invite is read in lines that are not broken, and can be revoked', async () => {
-    await gateway.call('POST', '/api/v1/auth/invite', { email: 'narrow@northwind.example', role: 'developer', org_id: 'northwind' });
-    const page = await open();
-    await signInByKey(page, ADMIN_KEY);
-    await page.setViewportSize({ width: 1024, height: 800 });
-    await page.getByRole('link', { name: 'Accounts' }).click();
-    const row = page.getByRole('table', { name: 'Open invites' }).getByRole('row', { name: 'narrow@northwind.example' });
-    for (const name of [/^northwind$/, /ago$|^just now$/, /UTC|GMT/]) expect(await linesOf(row.getByRole('cell', { name }))).toBe(1);
-    await row.getByRole('cell', { name: 'you', exact: true }).waitFor();
-    const place = await row.getByRole('button', { name: 'Revoke' }).boundingBox();
-    expect(place!.x + place!.width).toBeLessThanOrEqual(1024);
-    await row.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await row.waitFor({ state: 'detached' });
   });
 
   test('whoever takes up an invite where somebody is signed in hears that the account is ready', async () => {
