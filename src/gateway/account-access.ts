@@ -23,5 +23,5 @@ export async function accountOf(reads: AccountReads, accountId: string): Promise
 /** The account, when it is the caller's own or of its org; any other is `not_found`. */
 export function visible(principal: Principal, account: StoredAccount | undefined): Result<StoredAccount, Fault> {
   const isSeen = account !== undefined && (seesOrg(principal, account.orgId) || accountIdOf(principal.subject) === account.id);
-  return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'such account' });
+  return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'account' });
 }

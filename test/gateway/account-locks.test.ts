@@ -5,7 +5,7 @@ import { withTables } from '../support/postgres.ts';
 
 const newDatabase = withTables();
 const LOCK_MS = 15 * 60_000;
-const NOT_FOUND = fail({ kind: 'not_found', what: 'such account' });
+const NOT_FOUND = fail({ kind: 'not_found', what: 'account' });
 
 const lockOut = async (scene: Scene, email: string): Promise<void> => { for (let attempt = 0; attempt < 5; attempt++) await signIn(scene, email, 'wrong password'); };
 const locksOf = async (scene: Scene, principal = ADMIN_KEY) =>

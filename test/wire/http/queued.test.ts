@@ -49,7 +49,7 @@ test('what an org asks for in turn is asked for one at a time, and what another 
 
 test('so are all that may be long work for the thread that decides', () => {
   expect(ROWS.filter(({ isQueued }) => isQueued === true).map(({ path }) => path).sort()).toEqual([
-    '/api/v1/agents', '/api/v1/budgets', '/api/v1/ops', '/api/v1/policies', '/api/v1/policies/explain',
+    '/api/v1/agents', '/api/v1/budgets', '/api/v1/ops', '/api/v1/policies', '/api/v1/policies/explain', '/api/v1/policies/rules',
     '/api/v1/topology/lineage/:agent_id', '/api/v1/topology/overview', '/api/v1/topology/stats', '/api/v1/topology/team/:team_id', '/api/v1/topology/tree',
   ]);
 });
