@@ -2,12 +2,15 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Those that start the command, databases or a compiler. */
-const startsProcesses = ({ moduleId }: TestSpecification): boolean => /\/test\/(?:(?:e2e|web|cli|sdk)\/|[^/]+$)/.test(moduleId);
+const startsProcesses = ({ moduleId }: TestSpecification): boolean =>
+  /\/test\/(?:(?:e2e|web|cli|sdk)\/|[^/]+$)/.test(moduleId);
 
 /** The slow files first: at the end, where one worker may have to wait for another, those that are left are short. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return (await super.sort(files)).sort((one, other) => Number(startsProcesses(other)) - Number(startsProcesses(one)));
+    return (await super.sort(files)).sort(
+      (one, other) => Number(startsProcesses(other)) - Number(startsProcesses(one)),
+    );
   }
 }
 

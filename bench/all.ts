@@ -8,7 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { isBrief } from './lib/options.ts';
 
 const folder = dirname(fileURLToPath(import.meta.url));
-const benches = readdirSync(folder).filter((file) => file.endsWith('.js') && file !== 'all.js').sort();
+const benches = readdirSync(folder)
+  .filter((file) => file.endsWith('.js') && file !== 'all.js')
+  .sort();
 /** Longer than any of them takes; one that hangs is a failure. */
 const TIMEOUT_MS = isBrief ? 60_000 : 15 * 60_000;
 /** For removing what it has started and written. */
@@ -25,10 +27,15 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 async function run(bench: string): Promise<boolean> {
-  const child = spawn(process.execPath, ['--expose-gc', join(folder, bench), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(process.execPath, ['--expose-gc', join(folder, bench), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
   tell = (signal) => child.kill(signal);
-  const timers = [setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS), setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS + ENDING_MS)];
-  const [status] = await once(child, 'exit') as [number | null];
+  const timers = [
+    setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS),
+    setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS + ENDING_MS),
+  ];
+  const [status] = (await once(child, 'exit')) as [number | null];
   for (const timer of timers) clearTimeout(timer);
   return status === 0;
 }

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { AuditReader } from '../src/adapters/audit/reader.ts';
 import { verifyAuditLog } from '../src/adapters/audit/verify.ts';
 import { openAuditWriter } from '../src/adapters/audit/writer.ts';
-import { encodeDraft } from '../src/core/audit-line.ts';
 import type { AuditFilter } from '../src/core/audit.ts';
+import { encodeDraft } from '../src/core/audit-line.ts';
 import type { OpId } from '../src/core/ids.ts';
 import { scratchFolder } from './lib/ending.ts';
 import { isBrief, numbers } from './lib/options.ts';
@@ -25,21 +25,30 @@ heading(`The audit log: finding entries among ${total.toLocaleString('en')}`);
 
 // A small generator of even numbers that repeats from run to run.
 let seed = 42;
-const below = (bound: number): number => { seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0; return Math.floor((seed / 2 ** 32) * bound); };
+const below = (bound: number): number => {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return Math.floor((seed / 2 ** 32) * bound);
+};
 
 function draftBody(nth: number): string {
   const agent = below(100_000);
   const orgId = `org-${agent % 1000}`;
   const teamId = `team-${agent % 10}`;
   const agentId = `agent-${agent}`;
-  return encodeDraft({
-    eventType: nth % RARE_EVERY === 0 ? 'PolicyReloaded' : nth % 10 === 0 ? 'ActionDenied' : 'ActionAllowed',
-    lineage: { orgId, teamId, agentId },
-    actor: `agent:${orgId}/${teamId}/${agentId}`,
-    opId: `${nth.toString(16).padStart(32, '0')}:00f067aa0ba902b7` as OpId,
-    decision: nth % 10 === 0 ? 'deny' : 'allow', reason: 'web tools only', policy: 'search-team', ruleId: 'web-only',
-    payload: { action: 'tool.call', resource: 'web_search' },
-  }, START_MS + nth);
+  return encodeDraft(
+    {
+      eventType: nth % RARE_EVERY === 0 ? 'PolicyReloaded' : nth % 10 === 0 ? 'ActionDenied' : 'ActionAllowed',
+      lineage: { orgId, teamId, agentId },
+      actor: `agent:${orgId}/${teamId}/${agentId}`,
+      opId: `${nth.toString(16).padStart(32, '0')}:00f067aa0ba902b7` as OpId,
+      decision: nth % 10 === 0 ? 'deny' : 'allow',
+      reason: 'web tools only',
+      policy: 'search-team',
+      ruleId: 'web-only',
+      payload: { action: 'tool.call', resource: 'web_search' },
+    },
+    START_MS + nth,
+  );
 }
 
 const timed = async <T>(work: () => T | Promise<T>): Promise<readonly [T, number]> => {
@@ -60,11 +69,17 @@ for (let done = 0; done < total; done += BATCH) {
 }
 writer.close();
 const bytes = (suffix: string): number =>
-  readdirSync(directory).filter((name) => name.endsWith(suffix)).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
-console.log(`append in batches of ${BATCH}: ${Math.round(total / appendMs)} k entries/s, ${Math.round(bytes('.ndjson') / 1e6)} MB`);
+  readdirSync(directory)
+    .filter((name) => name.endsWith(suffix))
+    .reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+console.log(
+  `append in batches of ${BATCH}: ${Math.round(total / appendMs)} k entries/s, ${Math.round(bytes('.ndjson') / 1e6)} MB`,
+);
 
 const first = new AuditReader(directory);
-const [, buildMs] = await timed(async () => { while (await first.refresh()); });
+const [, buildMs] = await timed(async () => {
+  while (await first.refresh());
+});
 console.log(`building the indexes once: ${Math.round(buildMs)} ms, ${Math.round(bytes('.idx') / 1e6)} MB`);
 
 const questions: readonly (readonly [string, AuditFilter])[] = [
@@ -72,7 +87,14 @@ const questions: readonly (readonly [string, AuditFilter])[] = [
   ['org, 1 in 1000', { orgId: 'org-123' }],
   ['agent, 1 in 100,000', { agentId: 'agent-77123' }],
   [`event type, 1 in ${RARE_EVERY}`, { eventType: 'PolicyReloaded' }],
-  ['op id', { opId: `${(Math.floor(total / 3)).toString(16).padStart(32, '0')}:00f067aa0ba902b7` }],
+  [
+    'op id',
+    {
+      opId: `${Math.floor(total / 3)
+        .toString(16)
+        .padStart(32, '0')}:00f067aa0ba902b7`,
+    },
+  ],
   ['op id that is not there', { opId: 'nowhere:to-be-found' }],
   ['a minute in the middle', { sinceMs: START_MS + total / 2, untilMs: START_MS + total / 2 + 60_000 }],
   ['org and denied', { orgId: 'org-123', decision: 'deny' }],
@@ -81,14 +103,20 @@ for (const [name, filter] of questions) {
   const reader = new AuditReader(directory);
   const [, coldMs] = await timed(() => reader.query(filter, { perPage: 50 }));
   const [page, warmMs] = await timed(() => reader.query(filter, { perPage: 50 }));
-  const found = page.ok ? `${page.value.items.length} entries${page.value.next === undefined ? '' : ', more'}` : page.fault.kind;
-  console.log(`${name.padEnd(28)} new reader ${coldMs.toFixed(1).padStart(7)} ms · again ${warmMs.toFixed(1).padStart(7)} ms · ${found}`);
+  const found = page.ok
+    ? `${page.value.items.length} entries${page.value.next === undefined ? '' : ', more'}`
+    : page.fault.kind;
+  console.log(
+    `${name.padEnd(28)} new reader ${coldMs.toFixed(1).padStart(7)} ms · again ${warmMs.toFixed(1).padStart(7)} ms · ${found}`,
+  );
 }
 const [size, exportMs] = await timed(async () => {
   let characters = 0;
   for await (const piece of first.export({}, 'ndjson')) characters += piece.length;
   return characters;
 });
-console.log(`export of everything: ${Math.round(size / 1e3 / exportMs)} MB/s, ${Math.round(process.memoryUsage().rss / 1e6)} MB resident`);
+console.log(
+  `export of everything: ${Math.round(size / 1e3 / exportMs)} MB/s, ${Math.round(process.memoryUsage().rss / 1e6)} MB resident`,
+);
 const [report, verifyMs] = await timed(() => verifyAuditLog(directory));
 console.log(`verification: ${report.ok ? 'whole' : 'BROKEN'}, ${Math.round(total / verifyMs)} k entries/s`);

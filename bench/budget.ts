@@ -3,8 +3,8 @@
  * tracker alone, then its share of a whole check in the governor.
  */
 import { randomHashKey } from '../src/adapters/hash-key.ts';
+import { type BudgetHandle, BudgetTracker } from '../src/core/budget.ts';
 import { parseBudgetConfig } from '../src/core/budget-config.ts';
-import { BudgetTracker, type BudgetHandle } from '../src/core/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
 import type { OpId, SecretDigest } from '../src/core/ids.ts';
@@ -19,8 +19,15 @@ const ROUNDS = isBrief ? 20_000 : 500_000;
 const NOW_MS = Date.parse('2026-11-04T12:00:00Z');
 
 const parsed = parseBudgetConfig({
-  daily_limit_usd: 1e9, monthly_limit_usd: 1e9, org_daily_limit_usd: 1e6, org_monthly_limit_usd: 1e7,
-  team_daily_limit_usd: 1e6, team_monthly_limit_usd: 1e7, agent_daily_limit_usd: 1e4, agent_monthly_limit_usd: 1e5, timezone: 'Europe/Berlin',
+  daily_limit_usd: 1e9,
+  monthly_limit_usd: 1e9,
+  org_daily_limit_usd: 1e6,
+  org_monthly_limit_usd: 1e7,
+  team_daily_limit_usd: 1e6,
+  team_monthly_limit_usd: 1e7,
+  agent_daily_limit_usd: 1e4,
+  agent_monthly_limit_usd: 1e5,
+  timezone: 'Europe/Berlin',
 });
 if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
 
@@ -30,14 +37,23 @@ const memoryBytes = () => {
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
 };
-const agents = Array.from({ length: AGENTS }, (_, index) => ({ orgId: `org-${index % ORGS}`, teamId: `team-${index % TEAMS_PER_ORG}`, agentId: `agent-${index}` }));
+const agents = Array.from({ length: AGENTS }, (_, index) => ({
+  orgId: `org-${index % ORGS}`,
+  teamId: `team-${index % TEAMS_PER_ORG}`,
+  agentId: `agent-${index}`,
+}));
 const budget = new BudgetTracker(parsed.value, NOW_MS);
 const before = memoryBytes();
 const handles = agents.map((agent) => budget.handleOf(agent));
 for (const handle of handles) budget.record(handle, 1, {}, NOW_MS);
 for (const handle of handles) budget.record(handle, 3_000_000_000, {}, NOW_MS); // numbers too large to be stored in place
 budget.drainChanges();
-line('memory of an agent', (memoryBytes() - before) / AGENTS, 'bytes', globalThis.gc === undefined ? 'run with --expose-gc for the exact figure' : '');
+line(
+  'memory of an agent',
+  (memoryBytes() - before) / AGENTS,
+  'bytes',
+  globalThis.gc === undefined ? 'run with --expose-gc for the exact figure' : '',
+);
 
 const order = Uint32Array.from({ length: ROUNDS }, () => Math.floor(Math.random() * AGENTS));
 const picked = Array.from(order, (index) => handles[index] as BudgetHandle);
@@ -46,7 +62,8 @@ function measure(name: string, each: (handle: BudgetHandle, op: number, nowMs: n
   let bestNs = Infinity;
   for (let run = 0; run < 3; run += 1) {
     const start = process.hrtime.bigint();
-    for (let index = 0; index < ROUNDS; index += 1) each(picked[index] as BudgetHandle, index & 0xffff, NOW_MS + index / 500);
+    for (let index = 0; index < ROUNDS; index += 1)
+      each(picked[index] as BudgetHandle, index & 0xffff, NOW_MS + index / 500);
     bestNs = Math.min(bestNs, Number(process.hrtime.bigint() - start) / ROUNDS);
   }
   line(name, bestNs, 'ns');
@@ -66,14 +83,29 @@ measure('record a cost', (handle, _op, nowMs) => budget.record(handle, 1, {}, no
 
 /** Takes every reservation and counts nothing: what is left is the governor without budgets. */
 class NoBudget extends BudgetTracker {
-  override reserve() { return ok(undefined); }
-  override release() { return false; }
+  override reserve() {
+    return ok(undefined);
+  }
+  override release() {
+    return false;
+  }
 }
 
 function governorWith(budgets: BudgetTracker): Governor {
   const decision = { kind: 'allow', reason: 'allowed', policy: undefined, ruleId: undefined } as const;
-  const governor = new Governor({ policies: { decide: () => decision }, budgets, maxOps: 10_000_000, maxOrgOps: 10_000_000, maxAgents: 10_000_000, maxOrgAgents: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 0, hashKey: randomHashKey() });
-  for (const [index, identity] of agents.entries()) governor.restoreAgent({ identity, credential: credentialOf(index), registeredAtMs: NOW_MS, parent: undefined });
+  const governor = new Governor({
+    policies: { decide: () => decision },
+    budgets,
+    maxOps: 10_000_000,
+    maxOrgOps: 10_000_000,
+    maxAgents: 10_000_000,
+    maxOrgAgents: 10_000_000,
+    redact: (attributes) => attributes,
+    sweepTtlMs: 0,
+    hashKey: randomHashKey(),
+  });
+  for (const [index, identity] of agents.entries())
+    governor.restoreAgent({ identity, credential: credentialOf(index), registeredAtMs: NOW_MS, parent: undefined });
   return governor;
 }
 const credentialOf = (index: number) => `digest-${index}`.padEnd(43, 'x') as SecretDigest;
@@ -83,15 +115,32 @@ function checksTakeNs(governor: Governor, run: number): number {
   const commands = Array.from({ length: 40_000 }, (_, index): CheckCommand => {
     const agent = order[index]!;
     return {
-      type: 'check', agent: agents[agent]!, credential: credentialOf(agent), principal: undefined, caller: undefined, dryRun: false,
+      type: 'check',
+      agent: agents[agent]!,
+      credential: credentialOf(agent),
+      principal: undefined,
+      caller: undefined,
+      dryRun: false,
       opId: `4bf92f3577b34da6a3ce929d0e0e47${run}:${index.toString(16).padStart(16, '0')}` as OpId,
-      action: 'llm.call', resource: 'model', attributes: undefined, estimatedCostMicroUsd: 1_000,
+      action: 'llm.call',
+      resource: 'model',
+      attributes: undefined,
+      estimatedCostMicroUsd: 1_000,
     };
   });
   const start = process.hrtime.bigint();
   for (const [index, command] of commands.entries()) {
     governor.apply(command, NOW_MS);
-    governor.apply({ type: 'complete-op', agent: command.agent, credential: command.credential, principal: undefined, opId: command.opId }, NOW_MS);
+    governor.apply(
+      {
+        type: 'complete-op',
+        agent: command.agent,
+        credential: command.credential,
+        principal: undefined,
+        opId: command.opId,
+      },
+      NOW_MS,
+    );
     if (index % 1_000 === 0) governor.sweep(NOW_MS);
   }
   return Number(process.hrtime.bigint() - start) / commands.length;

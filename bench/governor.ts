@@ -1,6 +1,7 @@
 /** How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep hold it up? */
-import { loadPolicies } from '../src/adapters/policy-file.ts';
+
 import { randomHashKey } from '../src/adapters/hash-key.ts';
+import { loadPolicies } from '../src/adapters/policy-file.ts';
 import { encodeDraft } from '../src/core/audit-line.ts';
 import { BudgetTracker } from '../src/core/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
@@ -20,19 +21,41 @@ heading('The governor alone, in one thread');
 const loaded = await loadPolicies(STARTER_POLICY);
 if (!loaded.ok) throw new Error('the starter policy does not load');
 const { policies } = loaded.value;
-const governor = new Governor({ policies, budgets: new BudgetTracker(policies.budget, NOW_MS), maxOps: 10_000_000, maxOrgOps: 10_000_000, maxAgents: 10_000_000, maxOrgAgents: 10_000_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: randomHashKey() });
+const governor = new Governor({
+  policies,
+  budgets: new BudgetTracker(policies.budget, NOW_MS),
+  maxOps: 10_000_000,
+  maxOrgOps: 10_000_000,
+  maxAgents: 10_000_000,
+  maxOrgAgents: 10_000_000,
+  redact: (attributes) => attributes,
+  sweepTtlMs: 60_000,
+  hashKey: randomHashKey(),
+});
 
 const agents = Array.from({ length: AGENTS }, (_, at) => {
   const agent = { orgId: `org-${at % 50}`, teamId: `team-${at % 7}`, agentId: `agent-${at}` };
   const credential = `digest-${at}`.padEnd(43, 'x') as SecretDigest;
-  governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential, parent: undefined }, NOW_MS);
+  governor.apply<'register-agent'>(
+    { type: 'register-agent', principal: ADMIN, agent, credential, parent: undefined },
+    NOW_MS,
+  );
   return { agent, credential };
 });
 // As decoded from a message: one flat string, not a concatenation that the first look-up would have to flatten.
-const opIdOf = (at: number): OpId => Buffer.from(`4bf92f3577b34da6${String(at).padStart(16, '0')}:00f067aa0ba902b7`).toString('latin1') as OpId;
+const opIdOf = (at: number): OpId =>
+  Buffer.from(`4bf92f3577b34da6${String(at).padStart(16, '0')}:00f067aa0ba902b7`).toString('latin1') as OpId;
 const commandOf = (at: number): CheckCommand => ({
-  type: 'check', ...agents[at % AGENTS]!, principal: undefined, opId: opIdOf(at), action: 'tool.call', resource: 'web_search',
-  attributes: undefined, estimatedCostMicroUsd: 0, caller: undefined, dryRun: false,
+  type: 'check',
+  ...agents[at % AGENTS]!,
+  principal: undefined,
+  opId: opIdOf(at),
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes: undefined,
+  estimatedCostMicroUsd: 0,
+  caller: undefined,
+  dryRun: false,
 });
 
 const SLICE = 10_000;
@@ -52,19 +75,27 @@ for (let from = 0; from < OPS; from += SLICE) {
   spentMs += performance.now() - startedMs;
 }
 line('checks of new operations', (OPS / spentMs) * 1000, 'checks/s', 'goal: 500,000');
-if (globalThis.gc !== undefined) line('memory per operation in flight', (memoryBytes() - before) / OPS, 'bytes', 'goal: under 300; its id included');
+if (globalThis.gc !== undefined)
+  line('memory per operation in flight', (memoryBytes() - before) / OPS, 'bytes', 'goal: under 300; its id included');
 
 const rechecks = Array.from({ length: SLICE }, (_, at) => commandOf(at));
 let bytes = 0;
 const startedMs = performance.now();
 for (let round = 0; round < (isBrief ? 1 : 50); round += 1) {
   for (const command of rechecks) {
-    for (const effect of governor.apply<'check'>(command, NOW_MS).effects) if (effect.kind === 'audit') bytes += encodeDraft(effect.draft, NOW_MS).length;
+    for (const effect of governor.apply<'check'>(command, NOW_MS).effects)
+      if (effect.kind === 'audit') bytes += encodeDraft(effect.draft, NOW_MS).length;
   }
 }
-line('checks of running operations, with audit line', ((isBrief ? 1 : 50) * SLICE) / (performance.now() - startedMs) * 1000, 'checks/s', `${Math.round(bytes / ((isBrief ? 1 : 50) * SLICE))} bytes a line`);
+line(
+  'checks of running operations, with audit line',
+  (((isBrief ? 1 : 50) * SLICE) / (performance.now() - startedMs)) * 1000,
+  'checks/s',
+  `${Math.round(bytes / ((isBrief ? 1 : 50) * SLICE))} bytes a line`,
+);
 
-for (let at = 0; at < OPS; at += 1) governor.apply<'control-op'>({ type: 'control-op', principal: ADMIN, opId: opIdOf(at), trigger: 'complete' }, NOW_MS);
+for (let at = 0; at < OPS; at += 1)
+  governor.apply<'control-op'>({ type: 'control-op', principal: ADMIN, opId: opIdOf(at), trigger: 'complete' }, NOW_MS);
 let longestMs = 0;
 let isMore = true;
 const sweepStartedMs = performance.now();
@@ -73,5 +104,10 @@ while (isMore) {
   isMore = governor.sweep(NOW_MS + 60_000);
   longestMs = Math.max(longestMs, performance.now() - sliceStartedMs);
 }
-line(`sweep of ${OPS.toLocaleString('en')} operations`, performance.now() - sweepStartedMs, 'ms', 'in slices, with checks in between');
+line(
+  `sweep of ${OPS.toLocaleString('en')} operations`,
+  performance.now() - sweepStartedMs,
+  'ms',
+  'in slices, with checks in between',
+);
 line('longest slice', longestMs, 'ms', 'goal: under 50');

@@ -27,8 +27,17 @@ const UNARY_GOAL = 0.8;
 const STREAM_GOAL = 0.6;
 
 const check = (spanId: string): CheckActionRequest => ({
-  agent: AGENT, credentialToken: TOKEN, traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId, action: 'tool.call', resource: 'web_search',
-  attributes: undefined, estimatedCostUsd: 0.002, caller: undefined, dryRun: false, correlationId: spanId,
+  agent: AGENT,
+  credentialToken: TOKEN,
+  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+  spanId,
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes: undefined,
+  estimatedCostUsd: 0.002,
+  caller: undefined,
+  dryRun: false,
+  correlationId: spanId,
 });
 
 const hasH2load = spawnSync('h2load', ['--version']).status === 0;
@@ -40,13 +49,34 @@ const framed = (message: Buffer): Buffer => {
 };
 
 /** Calls per second, each with the same messages, on four connections with so many calls at a time. */
-function loadCalls(address: string, method: string, messages: readonly Buffer[], { calls, atOnce }: { readonly calls: number; readonly atOnce: number }): number {
+function loadCalls(
+  address: string,
+  method: string,
+  messages: readonly Buffer[],
+  { calls, atOnce }: { readonly calls: number; readonly atOnce: number },
+): number {
   const folder = scratchFolder();
   const body = join(folder, 'body');
   writeFileSync(body, Buffer.concat(messages.map(framed)));
-  const words = ['-n', String(calls), '-c', '4', '-m', String(atOnce), '-d', body, '-H', 'content-type: application/grpc', '-H', 'te: trailers'];
+  const words = [
+    '-n',
+    String(calls),
+    '-c',
+    '4',
+    '-m',
+    String(atOnce),
+    '-d',
+    body,
+    '-H',
+    'content-type: application/grpc',
+    '-H',
+    'te: trailers',
+  ];
   try {
-    const output = execFileSync('h2load', [...words, `http://${address}/svc.governance.v1.PolicyService/${method}`]).toString();
+    const output = execFileSync('h2load', [
+      ...words,
+      `http://${address}/svc.governance.v1.PolicyService/${method}`,
+    ]).toString();
     assert(output.includes(`${calls} succeeded`), 'every call is answered');
     return Number(/([\d.]+) req\/s/.exec(output)?.[1]);
   } finally {
@@ -56,13 +86,19 @@ function loadCalls(address: string, method: string, messages: readonly Buffer[],
 
 /** Calls per second of one check each. */
 const loadUnary = (address: string): number =>
-  loadCalls(address, 'CheckAction', [binaryCodec('CheckActionRequest').encode(check('unary')) as Buffer], { calls: UNARY_CALLS, atOnce: 16 });
+  loadCalls(address, 'CheckAction', [binaryCodec('CheckActionRequest').encode(check('unary')) as Buffer], {
+    calls: UNARY_CALLS,
+    atOnce: 16,
+  });
 
 /** Checks per second on four streams at a time. */
 function loadStreams(address: string): number {
   const { encode } = binaryCodec('StreamCheckActionsRequest');
   const messages = Array.from({ length: STREAM_LENGTH }, (_, index) => encode(check(`stream-${index}`)) as Buffer);
-  return STREAM_LENGTH * loadCalls(address, 'StreamCheckActions', messages, { calls: STREAM_CHECKS / STREAM_LENGTH, atOnce: 1 });
+  return (
+    STREAM_LENGTH *
+    loadCalls(address, 'StreamCheckActions', messages, { calls: STREAM_CHECKS / STREAM_LENGTH, atOnce: 1 })
+  );
 }
 
 /** Checks per second on one stream of grpc-js, each of an operation of its own. Looks at the answers, too. */
@@ -121,11 +157,15 @@ for (let round = 0; round <= ROUNDS; round += 1) {
     continue;
   }
   const rates = { gateway: await loadOneStream(gateway.grpc, round), bare: await loadOneStream(bare.grpc, round) };
-  if (round > 0) streams.push(rates); // before that, it warms up
+  if (round > 0)
+    streams.push(rates); // before that, it warms up
   else if (hasH2load) for (const { grpc } of [gateway, bare]) [loadUnary(grpc), loadStreams(grpc)];
 }
 await gateway.stop();
 await bare.stop();
 if (hasH2load) report('unary', unary, UNARY_GOAL);
 report('stream', streams, STREAM_GOAL);
-if (!hasH2load) console.log('  h2load is not installed: unary is not measured, and grpc-js as the client of streams is slower than what it measures');
+if (!hasH2load)
+  console.log(
+    '  h2load is not installed: unary is not measured, and grpc-js as the client of streams is slower than what it measures',
+  );

@@ -2,10 +2,10 @@
  * How much of the rate of a bare server of the same HTTP library is left for a request of the HTTP API, with its credential and the way
  * to the main thread and back? And how many pages of the longest listing does it bear?
  */
-import { httpClient, loadGet, type LoadResult } from './lib/http-load.ts';
+import { httpClient, type LoadResult, loadGet } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line, median, ratio } from './lib/report.ts';
-import { ADMIN_KEY, startBare, startGateway, type Subject } from './lib/subject.ts';
+import { ADMIN_KEY, type Subject, startBare, startGateway } from './lib/subject.ts';
 
 const SECONDS = isBrief ? 1 : 4;
 const ROUNDS = isBrief ? 1 : 3;
@@ -14,8 +14,18 @@ const OPS = 1_000;
 const headers = { authorization: `Bearer ${ADMIN_KEY}` };
 
 async function begin({ url }: Subject): Promise<void> {
-  const requests = Array.from({ length: OPS }, (_, of) => ({ agent: { orgId: 'acme', teamId: 'search', agentId: `agent-${of % 50}` }, traceId: `trace-${of}`, spanId: 's', action: 'tool.call', resource: 'web_search' }));
-  const response = await fetch(`${url}/svc.governance.v1.PolicyService/BatchCheckActions`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify({ requests }) });
+  const requests = Array.from({ length: OPS }, (_, of) => ({
+    agent: { orgId: 'acme', teamId: 'search', agentId: `agent-${of % 50}` },
+    traceId: `trace-${of}`,
+    spanId: 's',
+    action: 'tool.call',
+    resource: 'web_search',
+  }));
+  const response = await fetch(`${url}/svc.governance.v1.PolicyService/BatchCheckActions`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ requests }),
+  });
   const text = await response.text();
   if (response.status !== 200 || text.includes('DECISION_DENY')) throw new Error(text.slice(0, 500));
 }
@@ -32,14 +42,39 @@ const gateway = await startGateway({ SVC_RATE_LIMIT_API: '0' });
 await begin(gateway);
 const ONE = '/api/v1/ops/trace-17:s';
 const ALL = `/api/v1/ops?per_page=${OPS}`;
-for (const [subject, path] of [[bare, ONE], [gateway, ONE], [gateway, ALL]] as const) await get(subject, path, path === ALL ? 8 : CONNECTIONS); // warm
+for (const [subject, path] of [
+  [bare, ONE],
+  [gateway, ONE],
+  [gateway, ALL],
+] as const)
+  await get(subject, path, path === ALL ? 8 : CONNECTIONS); // warm
 const rounds: { bare: LoadResult; one: LoadResult; all: LoadResult }[] = [];
-for (let round = 0; round < ROUNDS; round += 1) rounds.push({ bare: await get(bare, ONE), one: await get(gateway, ONE), all: await get(gateway, ALL, 8) });
+for (let round = 0; round < ROUNDS; round += 1)
+  rounds.push({ bare: await get(bare, ONE), one: await get(gateway, ONE), all: await get(gateway, ALL, 8) });
 await bare.stop();
 await gateway.stop();
 
 const middle = (of: (round: (typeof rounds)[number]) => number): number => median(rounds.map(of));
-line(`bare ${bare.library}`, middle((r) => r.bare.perSecond), 'answers/s', `p99 ${middle((r) => r.bare.p99Ms).toFixed(2)} ms`);
-line('one operation', middle((r) => r.one.perSecond), 'answers/s', `p99 ${middle((r) => r.one.p99Ms).toFixed(2)} ms`);
-line(`a page of ${OPS.toLocaleString('en')} operations, 8 connections`, middle((r) => r.all.perSecond), 'pages/s', `p99 ${middle((r) => r.all.p99Ms).toFixed(2)} ms`);
-ratio('one operation / bare', middle((r) => r.one.perSecond / r.bare.perSecond), 1);
+line(
+  `bare ${bare.library}`,
+  middle((r) => r.bare.perSecond),
+  'answers/s',
+  `p99 ${middle((r) => r.bare.p99Ms).toFixed(2)} ms`,
+);
+line(
+  'one operation',
+  middle((r) => r.one.perSecond),
+  'answers/s',
+  `p99 ${middle((r) => r.one.p99Ms).toFixed(2)} ms`,
+);
+line(
+  `a page of ${OPS.toLocaleString('en')} operations, 8 connections`,
+  middle((r) => r.all.perSecond),
+  'pages/s',
+  `p99 ${middle((r) => r.all.p99Ms).toFixed(2)} ms`,
+);
+ratio(
+  'one operation / bare',
+  middle((r) => r.one.perSecond / r.bare.perSecond),
+  1,
+);

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 import { freePort } from '../test/support/free-port.ts';
-import { httpClient, loadHttp } from './lib/http-load.ts';
 import { endingOf, scratchFolder } from './lib/ending.ts';
+import { httpClient, loadHttp } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line, median, ratio } from './lib/report.ts';
 import { CHECK_BODY, startGateway } from './lib/subject.ts';
@@ -46,25 +46,48 @@ async function startPeer(isAudited: boolean): Promise<Peer> {
   const [http, grpc] = [await freePort(), await freePort()];
   mkdirSync(join(folder, 'policies'));
   writeFileSync(join(folder, 'policies', 'tool.yaml'), POLICY);
-  const audit = { enabled: true, accessLogsEnabled: false, decisionLogsEnabled: true, backend: 'file', file: { path: join(folder, 'audit.log') } };
-  writeFileSync(join(folder, 'config.yaml'), JSON.stringify({
-    server: { httpListenAddr: `127.0.0.1:${http}`, grpcListenAddr: `127.0.0.1:${grpc}` },
-    storage: { driver: 'disk', disk: { directory: join(folder, 'policies') } },
-    telemetry: { disabled: true },
-    ...(isAudited ? { audit } : {}),
-  }));
-  const child = spawn(BINARY, ['server', `--config=${join(folder, 'config.yaml')}`, '--log-level=error'], { stdio: 'ignore' });
+  const audit = {
+    enabled: true,
+    accessLogsEnabled: false,
+    decisionLogsEnabled: true,
+    backend: 'file',
+    file: { path: join(folder, 'audit.log') },
+  };
+  writeFileSync(
+    join(folder, 'config.yaml'),
+    JSON.stringify({
+      server: { httpListenAddr: `127.0.0.1:${http}`, grpcListenAddr: `127.0.0.1:${grpc}` },
+      storage: { driver: 'disk', disk: { directory: join(folder, 'policies') } },
+      telemetry: { disabled: true },
+      ...(isAudited ? { audit } : {}),
+    }),
+  );
+  const child = spawn(BINARY, ['server', `--config=${join(folder, 'config.yaml')}`, '--log-level=error'], {
+    stdio: 'ignore',
+  });
   const stop = endingOf(child, folder);
   const url = `http://127.0.0.1:${http}`;
   for (const untilMs = Date.now() + 15_000; ; await sleep(50)) {
-    if (await fetch(`${url}/_cerbos/health`).then(({ ok }) => ok, () => false)) break;
+    if (
+      await fetch(`${url}/_cerbos/health`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    )
+      break;
     if (child.exitCode !== null || Date.now() > untilMs) throw new Error('the peer does not start');
   }
   return { url, stop };
 }
 
 const rate = async (url: string, body: string): Promise<number> => {
-  const { perSecond, failed } = await loadHttp({ url, headers: { 'content-type': 'application/json' }, body, connections: CONNECTIONS, seconds: SECONDS });
+  const { perSecond, failed } = await loadHttp({
+    url,
+    headers: { 'content-type': 'application/json' },
+    body,
+    connections: CONNECTIONS,
+    seconds: SECONDS,
+  });
   if (failed > 0) throw new Error(`${failed} requests failed`);
   return perSecond;
 };
@@ -81,11 +104,18 @@ async function measure(): Promise<void> {
     bare: () => rate(`${bare.url}/api/check/resources`, QUESTION),
     audited: () => rate(`${audited.url}/api/check/resources`, QUESTION),
   };
-  const answer = await (await fetch(`${bare.url}/api/check/resources`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: QUESTION })).text();
+  const answer = await (
+    await fetch(`${bare.url}/api/check/resources`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: QUESTION,
+    })
+  ).text();
   if (!answer.includes('EFFECT_ALLOW')) throw new Error(`the peer does not allow it: ${answer}`);
   for (const warm of Object.values(ask)) await warm();
   const rounds: { gateway: number; bare: number; audited: number }[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) rounds.push({ gateway: await ask.gateway(), bare: await ask.bare(), audited: await ask.audited() });
+  for (let round = 0; round < ROUNDS; round += 1)
+    rounds.push({ gateway: await ask.gateway(), bare: await ask.bare(), audited: await ask.audited() });
   await Promise.all([gateway.stop(), bare.stop(), audited.stop()]);
   line('gateway, registry and audit log on', median(rounds.map((round) => round.gateway)), 'checks/s');
   line('Cerbos, no audit log', median(rounds.map((round) => round.bare)), 'checks/s');

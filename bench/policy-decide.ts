@@ -1,7 +1,8 @@
 /** How long does one policy decision take, by what it has to look through? */
+
+import { compilePolicies, type PolicySet } from '../src/core/policy.ts';
 import type { CheckSubject } from '../src/core/policy-condition.ts';
 import { parsePolicyDocument } from '../src/core/policy-document.ts';
-import { compilePolicies, type PolicySet } from '../src/core/policy.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line } from './lib/report.ts';
 
@@ -23,21 +24,44 @@ const subjectOf = (org: number): CheckSubject => ({
   estimatedCostMicroUsd: 1000,
 });
 
-const base = { name: 'base', scope: 'global', rules: [
-  { id: 'no-delete', actions: ['process.exec'], resources: ['rm *', 'sudo *'], effect: 'deny' },
-  { id: 'no-metadata', actions: ['net.connect'], resources: ['*169.254.169.254*'], effect: 'deny' },
-  { id: 'no-secrets', actions: ['file.*'], resources: ['*/.env', '*/.ssh/*'], effect: 'deny' },
-  { id: 'models', actions: ['llm.call'], effect: 'allow' },
-] };
-const team = (when?: string) => ({ name: 'team', scope: 'team:org0/search', rules: [
-  { id: 'web', actions: ['tool.call'], resources: ['web_*'], effect: 'allow', ...(when === undefined ? {} : { when }) },
-  { id: 'tools', actions: ['tool.call'], resources: ['calculator', 'clock'], effect: 'allow' },
-] });
-const fleet = Array.from({ length: 200 }, (_, i) => ({ name: `p${i}`, scope: i % 4 === 0 ? `org:org${i >> 2}` : `team:org${i >> 2}/${['', 'search', 'write', 'ops'][i % 4]}`, rules: [
-  { id: 'tools', actions: ['tool.call'], resources: Array.from({ length: 20 }, (__, n) => `tool_${n}`), effect: 'allow' },
-  { id: 'web', actions: ['tool.*'], resources: ['web_*'], effect: 'allow' },
-  { id: 'files', actions: ['file.*'], resources: ['/tmp/*'], effect: 'deny' },
-] }));
+const base = {
+  name: 'base',
+  scope: 'global',
+  rules: [
+    { id: 'no-delete', actions: ['process.exec'], resources: ['rm *', 'sudo *'], effect: 'deny' },
+    { id: 'no-metadata', actions: ['net.connect'], resources: ['*169.254.169.254*'], effect: 'deny' },
+    { id: 'no-secrets', actions: ['file.*'], resources: ['*/.env', '*/.ssh/*'], effect: 'deny' },
+    { id: 'models', actions: ['llm.call'], effect: 'allow' },
+  ],
+};
+const team = (when?: string) => ({
+  name: 'team',
+  scope: 'team:org0/search',
+  rules: [
+    {
+      id: 'web',
+      actions: ['tool.call'],
+      resources: ['web_*'],
+      effect: 'allow',
+      ...(when === undefined ? {} : { when }),
+    },
+    { id: 'tools', actions: ['tool.call'], resources: ['calculator', 'clock'], effect: 'allow' },
+  ],
+});
+const fleet = Array.from({ length: 200 }, (_, i) => ({
+  name: `p${i}`,
+  scope: i % 4 === 0 ? `org:org${i >> 2}` : `team:org${i >> 2}/${['', 'search', 'write', 'ops'][i % 4]}`,
+  rules: [
+    {
+      id: 'tools',
+      actions: ['tool.call'],
+      resources: Array.from({ length: 20 }, (__, n) => `tool_${n}`),
+      effect: 'allow',
+    },
+    { id: 'web', actions: ['tool.*'], resources: ['web_*'], effect: 'allow' },
+    { id: 'files', actions: ['file.*'], resources: ['/tmp/*'], effect: 'deny' },
+  ],
+}));
 
 const QUESTIONS: readonly (readonly [string, PolicySet, number])[] = [
   ['two documents, no condition', policiesOf([base, team()]), 1],

@@ -6,7 +6,7 @@
  * checks what it is told.
  */
 import { fork } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,8 @@ const BATCH = 500;
 
 if (process.send !== undefined) watch(process.argv[2]!, Number(process.argv[3]));
 else {
-  const [dashboards = isBrief ? 50 : 2_000, perSecond = isBrief ? 4_000 : 20_000, seconds = isBrief ? 0.5 : 3] = numbers;
+  const [dashboards = isBrief ? 50 : 2_000, perSecond = isBrief ? 4_000 : 20_000, seconds = isBrief ? 0.5 : 3] =
+    numbers;
   await main(dashboards, perSecond, seconds);
 }
 
@@ -28,7 +29,11 @@ function watch(url: string, count: number): void {
   let bytes = 0;
   let open = 0;
   for (let at = 0; at < count; at += 1) {
-    const socket = connect(Number(port), hostname, () => socket.write(`GET /api/v1/stream HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`));
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(
+        `GET /api/v1/stream HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+      ),
+    );
     // The head may come in several pieces.
     let head: string | undefined = '';
     socket.on('data', (chunk) => {
@@ -42,24 +47,41 @@ function watch(url: string, count: number): void {
     });
     socket.on('error', () => undefined);
   }
-  process.on('message', (message) => { if (message === 'report') process.send?.(bytes); });
+  process.on('message', (message) => {
+    if (message === 'report') process.send?.(bytes);
+  });
 }
 
 async function main(dashboards: number, perSecond: number, seconds: number): Promise<void> {
-  const { url, pid, stop } = await startGateway({ SVC_RATE_LIMIT_API: '0', SVC_IO_THREADS: process.env.SVC_IO_THREADS ?? '1' });
-  const watchers = await Promise.all([Math.ceil(dashboards / 2), Math.floor(dashboards / 2)].filter((count) => count > 0).map((count) => new Promise<ReturnType<typeof fork>>((resolve, reject) => {
-    const watcher = fork(fileURLToPath(import.meta.url), [url, String(count)]);
-    watcher.once('message', () => resolve(watcher));
-    watcher.once('exit', (code) => reject(new Error(`a process of dashboards ended with ${code}`)));
-  })));
+  const { url, pid, stop } = await startGateway({
+    SVC_RATE_LIMIT_API: '0',
+    SVC_IO_THREADS: process.env.SVC_IO_THREADS ?? '1',
+  });
+  const watchers = await Promise.all(
+    [Math.ceil(dashboards / 2), Math.floor(dashboards / 2)]
+      .filter((count) => count > 0)
+      .map(
+        (count) =>
+          new Promise<ReturnType<typeof fork>>((resolve, reject) => {
+            const watcher = fork(fileURLToPath(import.meta.url), [url, String(count)]);
+            watcher.once('message', () => resolve(watcher));
+            watcher.once('exit', (code) => reject(new Error(`a process of dashboards ended with ${code}`)));
+          }),
+      ),
+  );
   const { WebSocket } = await import('ws');
   const told = new Map<string, string>();
   let frames = 0;
   let lost = 0;
-  const witness = new WebSocket(`${url.replace('http', 'ws')}/api/v1/stream`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } });
+  const witness = new WebSocket(`${url.replace('http', 'ws')}/api/v1/stream`, {
+    headers: { authorization: `Bearer ${ADMIN_KEY}` },
+  });
   await new Promise((resolve) => witness.once('open', resolve));
   witness.on('message', (data) => {
-    const { event_type, payload } = JSON.parse(String(data)) as { event_type: string; payload: { op_id: string; state: string; dropped: number } };
+    const { event_type, payload } = JSON.parse(String(data)) as {
+      event_type: string;
+      payload: { op_id: string; state: string; dropped: number };
+    };
     frames += 1;
     if (event_type === 'lagged') lost += payload.dropped;
     else told.set(payload.op_id, payload.state);
@@ -86,18 +108,46 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
   const cpu = cpuOf(pid);
   const mainMs = cpu.main - cpuBefore.main;
   const allMs = cpu.all - cpuBefore.all;
-  const caughtUp = await until(() => told.size + lost >= checks && [...told.values()].every((state) => state === 'running'), 20_000);
-  const bytes = await Promise.all(watchers.map((watcher) => new Promise<number>((resolve) => { watcher.once('message', (count) => resolve(count as number)); watcher.send('report'); })));
+  const caughtUp = await until(
+    () => told.size + lost >= checks && [...told.values()].every((state) => state === 'running'),
+    20_000,
+  );
+  const bytes = await Promise.all(
+    watchers.map(
+      (watcher) =>
+        new Promise<number>((resolve) => {
+          watcher.once('message', (count) => resolve(count as number));
+          watcher.send('report');
+        }),
+    ),
+  );
   latencies.sort((one, other) => one - other);
-  heading(`${dashboards} dashboards see ${Math.round((checks * 2 * 1000) / tookMs)} transitions a second, for ${(tookMs / 1000).toFixed(1)} s`);
-  line('main thread, of a whole transition', (mainMs * 1000) / (checks * 2), 'µs', `${Math.round((mainMs / tookMs) * 100)} % of a core`);
+  heading(
+    `${dashboards} dashboards see ${Math.round((checks * 2 * 1000) / tookMs)} transitions a second, for ${(tookMs / 1000).toFixed(1)} s`,
+  );
+  line(
+    'main thread, of a whole transition',
+    (mainMs * 1000) / (checks * 2),
+    'µs',
+    `${Math.round((mainMs / tookMs) * 100)} % of a core`,
+  );
   line('all threads', (allMs / tookMs) * 100, '% of a core');
   line('memory, all connected', rssBefore, 'MiB');
   line('memory, at most', peakMib, 'MiB');
   line('memory, afterwards', rssMib(pid), 'MiB');
-  line(`a batch of ${BATCH} checks meanwhile, median`, median(latencies), 'ms', `worst ${latencies.at(-1)!.toFixed(0)} ms`);
+  line(
+    `a batch of ${BATCH} checks meanwhile, median`,
+    median(latencies),
+    'ms',
+    `worst ${latencies.at(-1)!.toFixed(0)} ms`,
+  );
   line('sent to dashboards', bytes.reduce((sum, count) => sum + count, 0) / 1024 / 1024, 'MiB');
-  line('frames to one full client', frames, '', `${lost} dropped; ${caughtUp ? 'it knows the last state of every operation that it was told of' : 'IT DOES NOT KNOW THE TRUTH'}`);
+  line(
+    'frames to one full client',
+    frames,
+    '',
+    `${lost} dropped; ${caughtUp ? 'it knows the last state of every operation that it was told of' : 'IT DOES NOT KNOW THE TRUTH'}`,
+  );
   if (!caughtUp) process.exitCode = 1;
   for (const watcher of watchers) watcher.kill();
   witness.terminate();
@@ -105,9 +155,17 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
 }
 
 async function checkBatch(url: string, at: number): Promise<void> {
-  const requests = Array.from({ length: BATCH }, (_, of) => ({ agent: { orgId: `org-${of % 20}`, teamId: 'team', agentId: `agent-${of}` }, traceId: `trace-${at}-${of}`, spanId: 's', action: 'tool.call', resource: 'web_search' }));
+  const requests = Array.from({ length: BATCH }, (_, of) => ({
+    agent: { orgId: `org-${of % 20}`, teamId: 'team', agentId: `agent-${of}` },
+    traceId: `trace-${at}-${of}`,
+    spanId: 's',
+    action: 'tool.call',
+    resource: 'web_search',
+  }));
   const response = await fetch(`${url}/svc.governance.v1.PolicyService/BatchCheckActions`, {
-    method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${ADMIN_KEY}` }, body: JSON.stringify({ requests }),
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${ADMIN_KEY}` },
+    body: JSON.stringify({ requests }),
   });
   const text = await response.text();
   if (response.status !== 200 || text.includes('DECISION_DENY')) throw new Error(text.slice(0, 500));

@@ -22,11 +22,22 @@ for (let n = 0; n < AGENTS; n += 1) {
   const org = n % ORGS;
   const inOrg = Math.floor(n / ORGS);
   const identity = { orgId: `org-${org}`, teamId: `team-${inOrg % TEAMS_PER_ORG}`, agentId: `agent-${n}` };
-  const parent = inOrg < TEAMS_PER_ORG ? undefined : agentKeyOf({ ...identity, agentId: `agent-${n - TEAMS_PER_ORG * ORGS}` });
-  const entry = agents.register({ identity, credential: `digest-of-43-characters-${n}`.padEnd(43, 'x') as SecretDigest, registeredAtMs: n, parent });
+  const parent =
+    inOrg < TEAMS_PER_ORG ? undefined : agentKeyOf({ ...identity, agentId: `agent-${n - TEAMS_PER_ORG * ORGS}` });
+  const entry = agents.register({
+    identity,
+    credential: `digest-of-43-characters-${n}`.padEnd(43, 'x') as SecretDigest,
+    registeredAtMs: n,
+    parent,
+  });
   agents.saw(entry, 1_700_000_000_000);
 }
-line('memory of the registry', (heapBytes() - beforeBytes) / 1024 / 1024, 'MiB', globalThis.gc === undefined ? 'run with --expose-gc' : 'goal: under 150');
+line(
+  'memory of the registry',
+  (heapBytes() - beforeBytes) / 1024 / 1024,
+  'MiB',
+  globalThis.gc === undefined ? 'run with --expose-gc' : 'goal: under 150',
+);
 
 const page = { perPage: 1_000, cursor: undefined };
 const nowMs = 1_700_000_000_000;
@@ -35,7 +46,10 @@ const QUESTIONS: readonly (readonly [string, (org: string) => unknown])[] = [
   ['overview of one org', (org) => overview(agents, { orgId: org, ...page }, nowMs)],
   ['tree of one org', (org) => tree(agents, { orgId: org, ...page })],
   ['stats of one org', (org) => stats(agents, ops, { orgId: org, ...page }, nowMs)],
-  ['lineage of one agent', (org) => lineages(agents, { orgId: org, agentId: `agent-${Number(org.slice(4)) + 50_000}`, ...page })],
+  [
+    'lineage of one agent',
+    (org) => lineages(agents, { orgId: org, agentId: `agent-${Number(org.slice(4)) + 50_000}`, ...page }),
+  ],
   ['overview of all orgs, first page', () => overview(agents, { orgId: undefined, ...page }, nowMs)],
   ['stats of all orgs, first page', () => stats(agents, ops, { orgId: undefined, ...page }, nowMs)],
 ];

@@ -5,7 +5,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ActionDeniedError, ClientClosedError, createAgentClient, OpTerminatedError } from 'svc-gateway/sdk';
 
-const { AGENT_API_KEY, AGENT_GATEWAY = '127.0.0.1:50051', AGENT_NAME = 'crawler-1', AGENT_STEPS = '600', AGENT_STEP_MS = '1000' } = process.env;
+const {
+  AGENT_API_KEY,
+  AGENT_GATEWAY = '127.0.0.1:50051',
+  AGENT_NAME = 'crawler-1',
+  AGENT_STEPS = '600',
+  AGENT_STEP_MS = '1000',
+} = process.env;
 if (!AGENT_API_KEY) {
   console.error('set AGENT_API_KEY to an API key with write scope: the gateway has shown one at its first start');
   process.exit(2);
@@ -26,7 +32,8 @@ process.once('SIGINT', () => void agent.close());
 try {
   await agent.ready();
   // What is denied is never begun.
-  await agent.run({ action: 'process.exec', resource: 'rm -rf /' }, () => say('this line is never printed'))
+  await agent
+    .run({ action: 'process.exec', resource: 'rm -rf /' }, () => say('this line is never printed'))
     .catch((error) => {
       if (!(error instanceof ActionDeniedError)) throw error;
       say(error.message);

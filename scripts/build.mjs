@@ -14,7 +14,9 @@ function compiler() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
   } catch {
-    console.error('The compiler is not installed: --omit=dev and NODE_ENV=production leave it out. Build after npm ci --include=dev; npm prune --omit=dev drops the compiler again.');
+    console.error(
+      'The compiler is not installed: --omit=dev and NODE_ENV=production leave it out. Build after npm ci --include=dev; npm prune --omit=dev drops the compiler again.',
+    );
     process.exit(1);
   }
 }

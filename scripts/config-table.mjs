@@ -4,4 +4,7 @@ import { configTable } from '../dist/src/config-table.js';
 
 const README = new URL('../README.md', import.meta.url);
 const text = readFileSync(README, 'utf8');
-writeFileSync(README, text.replace(/(<!-- config -->\n)[\s\S]*?(<!-- \/config -->)/, (_, open, close) => `${open}${configTable()}${close}`));
+writeFileSync(
+  README,
+  text.replace(/(<!-- config -->\n)[\s\S]*?(<!-- \/config -->)/, (_, open, close) => `${open}${configTable()}${close}`),
+);

@@ -1,25 +1,26 @@
 /** Assembles the account store and the accounts for main: opened before anything needs a key, closed last. */
+
+import { loginBounds } from './account-settings.ts';
 import { loadCommonPasswords } from './adapters/common-passwords.ts';
 import type { Logger } from './adapters/log.ts';
 import { createMailer } from './adapters/mail/mailer.ts';
 import type { SmtpOptions } from './adapters/mail/smtp.ts';
 import { startEmbeddedPostgres } from './adapters/store/embedded-postgres.ts';
-import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
 import type { EmbeddedStore } from './adapters/store/lmdb.ts';
+import { createLmdbApiKeyStore } from './adapters/store/lmdb-api-keys.ts';
+import { POSTGRES_DEFAULTS, Postgres } from './adapters/store/postgres.ts';
 import { createPostgresAccountStore } from './adapters/store/postgres-accounts.ts';
-import { PostgresClock } from './adapters/store/postgres-clock.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from './adapters/store/postgres-api-keys.ts';
-import { Postgres, POSTGRES_DEFAULTS } from './adapters/store/postgres.ts';
+import { PostgresClock } from './adapters/store/postgres-clock.ts';
 import { within } from './adapters/within.ts';
 import type { Config } from './config.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
 import type { Result } from './core/result.ts';
-import { createAccounts, type AccountUseCases } from './gateway/accounts.ts';
+import { type AccountUseCases, createAccounts } from './gateway/accounts.ts';
 import type { AccountsContext } from './gateway/accounts-context.ts';
 import type { ApiKeyStore } from './gateway/api-key-store.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from './gateway/ports.ts';
-import { loginBounds } from './account-settings.ts';
 import { lowerPoolPriority } from './threads/pool-priority.ts';
 
 export type Database = {
@@ -48,14 +49,18 @@ const NOTICE_AFTER_MS = 1_000;
  * for the operator; promptly, and with nothing left running, when `signal` is aborted.
  */
 export async function openDatabase({ url, config, store, log, signal }: DatabaseStart): Promise<Database> {
-  const own = url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
+  const own =
+    url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
   let postgres: Postgres | undefined;
   const close = async (timeoutMs?: number): Promise<void> => {
     await postgres?.close();
     await own?.stop(timeoutMs);
   };
   try {
-    postgres = new Postgres({ url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL }, log); // reads the certificates that the URL names
+    postgres = new Postgres(
+      { url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL },
+      log,
+    ); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
     await startWithin(postgres, { timeoutMs: START_TIMEOUT_MS, signal, log });
     const moved = await moveApiKeys(store, createLmdbApiKeyStore(store), apiKeys);
@@ -73,13 +78,27 @@ type Wait = { readonly timeoutMs: number; readonly signal: AbortSignal; readonly
 async function startWithin(postgres: Postgres, { timeoutMs, signal, log }: Wait): Promise<void> {
   signal.throwIfAborted();
   const secs = timeoutMs / 1000;
-  const notice = setTimeout(() => log.info('waiting for the database in SVC_DATABASE_URL', { upToSecs: secs }), NOTICE_AFTER_MS);
+  const notice = setTimeout(
+    () => log.info('waiting for the database in SVC_DATABASE_URL', { upToSecs: secs }),
+    NOTICE_AFTER_MS,
+  );
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`after ${secs} s: ${postgres.trouble ?? 'it accepted the connection, but has not responded since'}`)), timeoutMs);
+    timer = setTimeout(
+      () =>
+        reject(
+          new Error(
+            `after ${secs} s: ${postgres.trouble ?? 'it accepted the connection, but has not responded since'}`,
+          ),
+        ),
+      timeoutMs,
+    );
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
-  await Promise.race([postgres.start(), late]).finally(() => { clearTimeout(notice); clearTimeout(timer); });
+  await Promise.race([postgres.start(), late]).finally(() => {
+    clearTimeout(notice);
+    clearTimeout(timer);
+  });
 }
 
 export type AccountsStart = {
@@ -130,7 +149,10 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   }, 'pruning sessions and tokens');
   const timers = [
     setInterval(inBackground(accounts.syncRevocations, 'syncing revocations'), SYNC_EVERY_MS),
-    setInterval(inBackground(() => clock.sync(), 'reading the database clock'), SYNC_EVERY_MS),
+    setInterval(
+      inBackground(() => clock.sync(), 'reading the database clock'),
+      SYNC_EVERY_MS,
+    ),
     setInterval(prune, PRUNE_EVERY_MS),
   ];
   return {
@@ -151,7 +173,13 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
 }
 
 function smtpOf(config: Config): SmtpOptions | undefined {
-  const { SVC_SMTP_HOST: host, SVC_SMTP_PORT: port, SVC_SMTP_USER: user, SVC_SMTP_PASS: pass, SVC_SMTP_FROM: from } = config;
+  const {
+    SVC_SMTP_HOST: host,
+    SVC_SMTP_PORT: port,
+    SVC_SMTP_USER: user,
+    SVC_SMTP_PASS: pass,
+    SVC_SMTP_FROM: from,
+  } = config;
   if (host === undefined) return undefined;
   // The mailer reports one without the other as a mistake.
   const credentials = user === undefined && pass === undefined ? undefined : { user: user ?? '', pass: pass ?? '' };

@@ -9,11 +9,17 @@ import { codeOf } from './core/error-text.ts';
 export function createDescriptorWatch(log: Logger): () => Promise<void> {
   let isOut = false;
   return async () => {
-    const code = await open(process.execPath).then((file) => file.close()).then(() => undefined, codeOf);
+    const code = await open(process.execPath)
+      .then((file) => file.close())
+      .then(() => undefined, codeOf);
     const isOutNow = code === 'EMFILE' || code === 'ENFILE';
     if (isOutNow === isOut) return;
     isOut = isOutNow;
-    if (isOut) log.error('out of file descriptors: new connections wait and files cannot be opened', { code, remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who opens so many connections' });
+    if (isOut)
+      log.error('out of file descriptors: new connections wait and files cannot be opened', {
+        code,
+        remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who opens so many connections',
+      });
     else log.warn('file descriptors are available again');
   };
 }

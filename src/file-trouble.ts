@@ -8,7 +8,10 @@ const uid = process.getuid?.();
 const ACCOUNT = `the account that runs the gateway${uid === undefined ? '' : ` (user ${uid})`}`;
 const NOT_OURS: Trouble = { reason: `${ACCOUNT} has no permission`, remedy: 'give it to that account' };
 /** The folder that is to hold it may rightly belong to others, who should not give it away. */
-const NOT_OURS_TO_MAKE: Trouble = { reason: `${ACCOUNT} has no permission to create it`, remedy: 'create it and give it to that account' };
+const NOT_OURS_TO_MAKE: Trouble = {
+  reason: `${ACCOUNT} has no permission to create it`,
+  remedy: 'create it and give it to that account',
+};
 const FULL: Trouble = { reason: 'the disk is full', remedy: 'free some space' };
 const IN_THE_WAY: Trouble = { reason: 'there is a file where a folder must be', remedy: 'move that file away' };
 
@@ -38,7 +41,9 @@ export function fileTrouble(error: unknown, dataDir: string): string | undefined
   return `cannot use ${path ?? `the data directory ${dataDir}`}: ${trouble.reason} (${name}); ${remedy}`;
 }
 
-function troubleOf(error: unknown): { readonly name: string; readonly path: string | undefined; readonly trouble: Trouble } | undefined {
+function troubleOf(
+  error: unknown,
+): { readonly name: string; readonly path: string | undefined; readonly trouble: Trouble } | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   // Errors of listening and connecting are reported with their address elsewhere.

@@ -25,12 +25,29 @@ export type OpenedParts = {
 const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
 
 /** A warning for each missing part that must have existed, judging by the others. */
-export function missingParts({ dataDir, found, entries, agents, apiKeys, hasDatabase, isKeyGiven }: OpenedParts): readonly string[] {
+export function missingParts({
+  dataDir,
+  found,
+  entries,
+  agents,
+  apiKeys,
+  hasDatabase,
+  isKeyGiven,
+}: OpenedParts): readonly string[] {
   const missing: string[] = [];
   const isStoreUsed = agents > 0 || (!hasDatabase && apiKeys > 0);
   if (entries === 0 && isStoreUsed) missing.push(`${join(dataDir, 'audit')} was empty and starts over at entry 1`);
-  if (entries > 0 && !found.store) missing.push(`${join(dataDir, 'store')} was missing and starts over, without the previous registrations${hasDatabase ? ' and spend' : ', spend and API keys'}`);
-  if (entries > 0 && !found.signingKey && !isKeyGiven) missing.push(`${join(dataDir, 'keys', 'signing.json')} was missing and starts over, so all previous tokens are invalid`);
-  if (entries > 0 && hasDatabase && apiKeys === 0) missing.push('the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys');
+  if (entries > 0 && !found.store)
+    missing.push(
+      `${join(dataDir, 'store')} was missing and starts over, without the previous registrations${hasDatabase ? ' and spend' : ', spend and API keys'}`,
+    );
+  if (entries > 0 && !found.signingKey && !isKeyGiven)
+    missing.push(
+      `${join(dataDir, 'keys', 'signing.json')} was missing and starts over, so all previous tokens are invalid`,
+    );
+  if (entries > 0 && hasDatabase && apiKeys === 0)
+    missing.push(
+      'the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys',
+    );
   return missing.map((what) => `${what}: ${REMEDY}`);
 }

@@ -13,7 +13,7 @@ import { IoLink } from './threads/io-link.ts';
 import type { IoNotice, IoStart, MainToIo, Reply } from './threads/protocol.ts';
 import { ControlSwitch } from './wire/control-switch.ts';
 import { digestOfPresented } from './wire/credential-digests.ts';
-import { canSharePort, listenForGrpc, type GrpcListener } from './wire/grpc/listener.ts';
+import { canSharePort, type GrpcListener, listenForGrpc } from './wire/grpc/listener.ts';
 import { createGrpcServer, type GrpcServer } from './wire/grpc/server.ts';
 import { addressBehind } from './wire/http/client-address.ts';
 import { HttpDoor } from './wire/http/door.ts';
@@ -53,7 +53,9 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   const thread = new IoThread(main, start);
   // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
   // close, and another takes its place.
-  process.on('uncaughtException', (error) => thread.die({ type: 'error', doing: 'an event handler', message: stackOf(error) }));
+  process.on('uncaughtException', (error) =>
+    thread.die({ type: 'error', doing: 'an event handler', message: stackOf(error) }),
+  );
   try {
     await thread.listen();
   } catch (error) {
@@ -90,12 +92,22 @@ class IoThread {
       nowMs: this.#clock.nowMs,
     });
     this.#control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
-    const ports: WirePorts = { link, authenticate: (bearer) => this.#principalOf(bearer), largeBatches: this.#largeBatches };
+    const ports: WirePorts = {
+      link,
+      authenticate: (bearer) => this.#principalOf(bearer),
+      largeBatches: this.#largeBatches,
+    };
     this.#http = this.#createHttpDoor(ports);
     // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
     const servesGrpc = start.place === 0 || canSharePort();
     this.#grpc = servesGrpc
-      ? createGrpcServer({ ports, control: this.#control, messageTimeoutMs: bodyTimeoutMs, maxHalfSentBytes, onDefect: (error) => this.#onError(error, 'a gRPC call') })
+      ? createGrpcServer({
+          ports,
+          control: this.#control,
+          messageTimeoutMs: bodyTimeoutMs,
+          maxHalfSentBytes,
+          onDefect: (error) => this.#onError(error, 'a gRPC call'),
+        })
       : undefined;
     setInterval(() => this.#tick(), TICK_EVERY_MS).unref();
   }
@@ -105,15 +117,20 @@ class IoThread {
     const { ports, threads } = this.#start;
     const { httpHost, grpcHost, maxGrpcConnections } = this.#data;
     const httpPort = await this.#http.listen(httpHost, ports.httpPort, threads > 1);
-    if (httpPort === undefined) throw new Error(`cannot listen on ${httpHost}:${ports.httpPort} for HTTP; if the port is in use, choose another SVC_HTTP_ADDR`);
-    this.#grpcListener = this.#grpc && await listenForGrpc({
-      host: grpcHost,
-      port: ports.grpcPort,
-      isShared: threads > 1 && canSharePort(),
-      maxConnections: maxGrpcConnections,
-      onConnection: this.#grpc.serve,
-      onError: (error) => this.#onError(error, 'accepting a gRPC connection'),
-    });
+    if (httpPort === undefined)
+      throw new Error(
+        `cannot listen on ${httpHost}:${ports.httpPort} for HTTP; if the port is in use, choose another SVC_HTTP_ADDR`,
+      );
+    this.#grpcListener =
+      this.#grpc &&
+      (await listenForGrpc({
+        host: grpcHost,
+        port: ports.grpcPort,
+        isShared: threads > 1 && canSharePort(),
+        maxConnections: maxGrpcConnections,
+        onConnection: this.#grpc.serve,
+        onError: (error) => this.#onError(error, 'accepting a gRPC connection'),
+      }));
     const grpcPort = this.#grpcListener?.port ?? ports.grpcPort;
     this.#notify({ type: 'listening', httpPort, grpcPort, httpImplementation: this.#http.implementation });
   }
@@ -154,16 +171,21 @@ class IoThread {
 
   #receive(message: Exclude<MainToIo, Reply>): void {
     switch (message.type) {
-      case 'events': return this.#http.stream.publish(message.events);
-      case 'signal': return this.#control.deliver(message.stream, message.message);
+      case 'events':
+        return this.#http.stream.publish(message.events);
+      case 'signal':
+        return this.#control.deliver(message.stream, message.message);
       case 'revoked':
         this.#credentials.drop(message.subject);
         this.#grpc?.recheckBearers();
         this.#http.stream.revokeSubject(message.subject);
         return this.#control.revokeSubject(message.subject);
-      case 'agent-revoked': return this.#control.revokeAgent(message.agent);
-      case 'drain': return void this.#drain(message.graceMs);
-      default: return assertNever(message);
+      case 'agent-revoked':
+        return this.#control.revokeAgent(message.agent);
+      case 'drain':
+        return void this.#drain(message.graceMs);
+      default:
+        return assertNever(message);
     }
   }
 
@@ -174,7 +196,7 @@ class IoThread {
     void this.#grpcListener?.close();
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();
-    if (!await this.#isQuiet(untilMs)) {
+    if (!(await this.#isQuiet(untilMs))) {
       this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
       // One more turn, so that the refusals are written before their connections are closed.
       await sleep(DRAIN_POLL_MS);
@@ -197,7 +219,9 @@ class IoThread {
     return !this.#isAnswering();
   }
 
-  get #asked(): number { return this.#http.requests.http + this.#http.requests.connect + (this.#grpc?.calls() ?? 0); }
+  get #asked(): number {
+    return this.#http.requests.http + this.#http.requests.connect + (this.#grpc?.calls() ?? 0);
+  }
 
   #isAnswering(): boolean {
     return this.#link.pending + this.#largeBatches.taken > 0 || this.#http.isBusy || this.#grpc?.isBusy() === true;
@@ -220,7 +244,11 @@ class IoThread {
     });
   }
 
-  #notify(notice: IoNotice): void { this.#main.postMessage(notice); }
+  #notify(notice: IoNotice): void {
+    this.#main.postMessage(notice);
+  }
 
-  #onError(error: unknown, doing: string): void { this.#notify({ type: 'error', doing, message: stackOf(error) }); }
+  #onError(error: unknown, doing: string): void {
+    this.#notify({ type: 'error', doing, message: stackOf(error) });
+  }
 }

@@ -1,4 +1,6 @@
 /** Puts the gateway together, starts it, and takes it apart again. */
+
+import { publicUrlOf } from './account-settings.ts';
 import { createClock, createSteadyClock } from './adapters/clock.ts';
 import type { Logger } from './adapters/log.ts';
 import { createMetrics } from './adapters/metrics.ts';
@@ -11,27 +13,35 @@ import { createLmdbRevocationStore } from './adapters/store/lmdb-revocations.ts'
 import { within } from './adapters/within.ts';
 import type { Config } from './config.ts';
 import { messageOf, stackOf } from './core/error-text.ts';
-import { bootstrapApiKeys, type Bootstrap } from './gateway/api-key-bootstrap.ts';
+import { openCredentials } from './credentials-start.ts';
+import { fileTrouble } from './file-trouble.ts';
+import { type Bootstrap, bootstrapApiKeys } from './gateway/api-key-bootstrap.ts';
 import { RateLimiter } from './gateway/rate-limit.ts';
 import type { SigningKeys } from './gateway/signing-keys.ts';
 import { StoreUnwritable } from './gateway/store-unwritable.ts';
-import { AuditReaderLink } from './threads/audit-reader-link.ts';
-import { AuditLink, type Trouble } from './threads/audit-link.ts';
-import { createCryptoPool, type CryptoPool } from './threads/crypto-pool.ts';
-import { Supervisor, type Listening } from './threads/supervisor.ts';
-import { Switchboard } from './threads/switchboard.ts';
-import { publicUrlOf } from './account-settings.ts';
-import { openCredentials } from './credentials-start.ts';
-import { fileTrouble } from './file-trouble.ts';
 import { restoreGovernor } from './governor-start.ts';
 import { lookForParts, missingParts } from './half-restored.ts';
 import { metricsOf } from './metrics-table.ts';
 import { packageVersion, STARTER_POLICY } from './package-files.ts';
 import { createPolicyKeeper, PolicyChanges, reloadChanged } from './policies-start.ts';
-import { holdDataDir, openStore, orStartError, probeAddresses, readPolicies, refuseUnknownFormat, startErrorOf, valueOrStartError } from './start-checks.ts';
-import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
-import { flushKeys, startTimers } from './timers.ts';
+import {
+  holdDataDir,
+  openStore,
+  orStartError,
+  probeAddresses,
+  readPolicies,
+  refuseUnknownFormat,
+  startErrorOf,
+  valueOrStartError,
+} from './start-checks.ts';
 import { StoreOutage } from './store-outage.ts';
+import { auditDataOf, auditFolderOf, ioDataOf } from './thread-data.ts';
+import { AuditLink, type Trouble } from './threads/audit-link.ts';
+import { AuditReaderLink } from './threads/audit-reader-link.ts';
+import { type CryptoPool, createCryptoPool } from './threads/crypto-pool.ts';
+import { type Listening, Supervisor } from './threads/supervisor.ts';
+import { Switchboard } from './threads/switchboard.ts';
+import { flushKeys, startTimers } from './timers.ts';
 import { useCasesOf } from './use-cases-table.ts';
 
 export type Gateway = {
@@ -84,12 +94,19 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   undo.push(() => lock.release());
   await refuseUnknownFormat(dataDir);
   const found = lookForParts(dataDir);
-  const httpPort = await probeAddresses({ http: config.SVC_HTTP_ADDR, grpc: config.SVC_GRPC_ADDR, isHttpShared: config.SVC_IO_THREADS > 1 });
+  const httpPort = await probeAddresses({
+    http: config.SVC_HTTP_ADDR,
+    grpc: config.SVC_GRPC_ADDR,
+    isHttpShared: config.SVC_IO_THREADS > 1,
+  });
 
   const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
   const policyChanges = new PolicyChanges(policyPath);
   undo.push(() => policyChanges.close());
-  const policies = await readPolicies(policyPath, config.SVC_POLICY_PATH === undefined ? 'the policies' : 'the policies in SVC_POLICY_PATH');
+  const policies = await readPolicies(
+    policyPath,
+    config.SVC_POLICY_PATH === undefined ? 'the policies' : 'the policies in SVC_POLICY_PATH',
+  );
   const store = await openStore(dataDir);
   undo.push(() => store.close());
   const crypto = startCrypto(config, log);
@@ -99,15 +116,43 @@ async function openResources(config: Config, log: Logger, signal: AbortSignal, u
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
   const url = config.SVC_DATABASE_URL;
   // Loaded only where there is a database: the libraries of accounts take a tenth of a start.
-  const database = url === undefined ? undefined : await orStartError((await import('./accounts-start.ts')).openDatabase({ url, config, store, log, signal }));
+  const database =
+    url === undefined
+      ? undefined
+      : await orStartError((await import('./accounts-start.ts')).openDatabase({ url, config, store, log, signal }));
   undo.push(() => database?.close());
   signal.throwIfAborted();
-  return { clock, config, crypto, database, found, httpPort, lock, log, policies, policyChanges, policyPath, signingKeys, store };
+  return {
+    clock,
+    config,
+    crypto,
+    database,
+    found,
+    httpPort,
+    lock,
+    log,
+    policies,
+    policyChanges,
+    policyPath,
+    signingKeys,
+    store,
+  };
 }
 
 /** Connects the parts. Only the threads of the audit log and of the doors are not started yet. */
 async function assemble(resources: Resources, undo: Undo) {
-  const { clock, config, crypto, database, httpPort, log, policies: { policies }, policyPath, signingKeys, store } = resources;
+  const {
+    clock,
+    config,
+    crypto,
+    database,
+    httpPort,
+    log,
+    policies: { policies },
+    policyPath,
+    signingKeys,
+    store,
+  } = resources;
   const storeOutage = new StoreOutage(() => store.probe(), log);
   undo.push(() => storeOutage.stop());
   const onError = failureLog(log, storeOutage, config.SVC_DATA_DIR);
@@ -115,65 +160,130 @@ async function assemble(resources: Resources, undo: Undo) {
   const budgets = createLmdbBudgets(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, nowMs: clock.nowMs() });
   const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => logTrouble(trouble, config, log));
-  const auditReader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) => log.error('reading the audit log failed', { error: message }));
+  const auditReader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) =>
+    log.error('reading the audit log failed', { error: message }),
+  );
   undo.push(() => auditReader.close());
 
-  const credentials = valueOrStartError(await openCredentials({
-    config, signingKeys, crypto, audit, clock, onError,
-    keyStore: database?.apiKeys ?? createLmdbApiKeyStore(store),
-    isKeyStoreShared: database !== undefined,
-    revocationStore: createLmdbRevocationStore(store),
-  }), database?.postgres.trouble);
+  const credentials = valueOrStartError(
+    await openCredentials({
+      config,
+      signingKeys,
+      crypto,
+      audit,
+      clock,
+      onError,
+      keyStore: database?.apiKeys ?? createLmdbApiKeyStore(store),
+      isKeyStoreShared: database !== undefined,
+      revocationStore: createLmdbRevocationStore(store),
+    }),
+    database?.postgres.trouble,
+  );
   const { apiKeys, authenticator, issuer, revocations } = credentials;
   const limiters = limitersOf(config);
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log, onError });
-  const accounts = database && (await import('./accounts-start.ts')).startAccounts({
-    config, database, audit, log, revocations,
-    clock: createSteadyClock(),
-    passwords: crypto.passwords,
-    tokens: issuer,
-    isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
-    publicUrl: () => publicUrlOf(config, supervisor.httpPort),
-    events: {
-      publish: ({ orgId, atMs, accountId, ...payload }) => switchboard.events.publish({ kind: 'account', orgId, agentId: null, atMs, payload: { account_id: accountId, ...payload } }),
-    },
-  });
+  const accounts =
+    database &&
+    (await import('./accounts-start.ts')).startAccounts({
+      config,
+      database,
+      audit,
+      log,
+      revocations,
+      clock: createSteadyClock(),
+      passwords: crypto.passwords,
+      tokens: issuer,
+      isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
+      publicUrl: () => publicUrlOf(config, supervisor.httpPort),
+      events: {
+        publish: ({ orgId, atMs, accountId, ...payload }) =>
+          switchboard.events.publish({
+            kind: 'account',
+            orgId,
+            agentId: null,
+            atMs,
+            payload: { account_id: accountId, ...payload },
+          }),
+      },
+    });
   undo.push(() => accounts?.stop(0));
 
   const useCases = useCasesOf({
     ...credentials,
-    config, clock, audit, auditReader, database, policyKeeper, limiters, storeOutage,
+    config,
+    clock,
+    audit,
+    auditReader,
+    database,
+    policyKeeper,
+    limiters,
+    storeOutage,
     accounts: accounts?.useCases,
     isStopping: () => supervisor.isStopping,
     metrics: () => metrics,
     onKeyRotated: (rotated) => log.info('rotated the key that signs tokens', rotated),
   });
   const switchboard = new Switchboard({
-    governor, audit, agents, budgets, useCases, clock, onError,
+    governor,
+    audit,
+    agents,
+    budgets,
+    useCases,
+    clock,
+    onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
   authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
   const supervisor = new Supervisor({
-    switchboard, audit, clock,
+    switchboard,
+    audit,
+    clock,
     ioData: ioDataOf(config),
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort, grpcPort: config.SVC_GRPC_ADDR.port },
     auditData: auditDataOf(config, audit.counters),
     note: (level, message, fields) => log[level](message, fields),
   });
-  const metrics = createMetrics(metricsOf({ governor, switchboard, supervisor, audit, crypto, policies: policyKeeper, storeOutage, isDatabaseAway: database && (() => database.postgres.isAway), limiters, version: packageVersion() }));
+  const metrics = createMetrics(
+    metricsOf({
+      governor,
+      switchboard,
+      supervisor,
+      audit,
+      crypto,
+      policies: policyKeeper,
+      storeOutage,
+      isDatabaseAway: database && (() => database.postgres.isAway),
+      limiters,
+      version: packageVersion(),
+    }),
+  );
   undo.push(() => metrics.close());
-  return { ...resources, ...credentials, accounts, audit, auditReader, governor, onError, policyKeeper, storeOutage, supervisor, switchboard };
+  return {
+    ...resources,
+    ...credentials,
+    accounts,
+    audit,
+    auditReader,
+    governor,
+    onError,
+    policyKeeper,
+    storeOutage,
+    supervisor,
+    switchboard,
+  };
 }
 
 /** Of an outage of the store, which may meet thousands of requests, each kind of failure is logged once. */
-const failureLog = (log: Logger, storeOutage: StoreOutage, dataDir: string) => (error: unknown, doing: string): void => {
-  const isStore = error instanceof StoreUnwritable;
-  if (isStore && !storeOutage.noteFailure(error, doing)) return;
-  log.error(`${doing} failed`, { error: (isStore ? fileTrouble(error, dataDir) : undefined) ?? stackOf(error) });
-};
+const failureLog =
+  (log: Logger, storeOutage: StoreOutage, dataDir: string) =>
+  (error: unknown, doing: string): void => {
+    const isStore = error instanceof StoreUnwritable;
+    if (isStore && !storeOutage.noteFailure(error, doing)) return;
+    log.error(`${doing} failed`, { error: (isStore ? fileTrouble(error, dataDir) : undefined) ?? stackOf(error) });
+  };
 
 function logTrouble(trouble: Trouble, config: Config, log: Logger): void {
   if (trouble.isWritable) log.warn('the audit log can be written again', { entriesLost: trouble.entriesLost });
@@ -188,14 +298,42 @@ const limitersOf = (config: Config) => ({
 
 /** The audit log first, because what follows is recorded; the doors last. */
 async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gateway> {
-  const { accounts, apiKeys, audit, config, database, found, governor, log, onError, policyChanges, policyKeeper, signingKeys, supervisor } = parts;
+  const {
+    accounts,
+    apiKeys,
+    audit,
+    config,
+    database,
+    found,
+    governor,
+    log,
+    onError,
+    policyChanges,
+    policyKeeper,
+    signingKeys,
+    supervisor,
+  } = parts;
   const opened = await orStartError(supervisor.startAudit());
   undo.push(() => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
-  const before = { dataDir: config.SVC_DATA_DIR, found, entries: opened.headId, agents: governor.agents.registeredCount, apiKeys: apiKeys.size };
-  for (const missing of missingParts({ ...before, hasDatabase: database !== undefined, isKeyGiven: config.SVC_JWT_PRIVATE_KEY !== undefined })) log.warn(missing);
+  const before = {
+    dataDir: config.SVC_DATA_DIR,
+    found,
+    entries: opened.headId,
+    agents: governor.agents.registeredCount,
+    apiKeys: apiKeys.size,
+  };
+  for (const missing of missingParts({
+    ...before,
+    hasDatabase: database !== undefined,
+    isKeyGiven: config.SVC_JWT_PRIVATE_KEY !== undefined,
+  }))
+    log.warn(missing);
 
-  const bootstrap = valueOrStartError(await bootstrapApiKeys(apiKeys, config.SVC_BOOTSTRAP_API_KEY), database?.postgres.trouble);
+  const bootstrap = valueOrStartError(
+    await bootstrapApiKeys(apiKeys, config.SVC_BOOTSTRAP_API_KEY),
+    database?.postgres.trouble,
+  );
   if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
   signal.throwIfAborted();
   undo.push(() => supervisor.drainIo(0).then(() => supervisor.endIo()));
@@ -218,8 +356,27 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
 }
 
 /** Stops the parts in the order in which nothing is lost. */
-async function stop(parts: Parts, timers: readonly NodeJS.Timeout[], onStep: (waitsFor: string) => void): Promise<void> {
-  const { accounts, apiKeys, auditReader, config, crypto, database, lock, log, onError, policyChanges, store, storeOutage, supervisor, switchboard } = parts;
+async function stop(
+  parts: Parts,
+  timers: readonly NodeJS.Timeout[],
+  onStep: (waitsFor: string) => void,
+): Promise<void> {
+  const {
+    accounts,
+    apiKeys,
+    auditReader,
+    config,
+    crypto,
+    database,
+    lock,
+    log,
+    onError,
+    policyChanges,
+    store,
+    storeOutage,
+    supervisor,
+    switchboard,
+  } = parts;
   for (const timer of timers) clearInterval(timer);
   storeOutage.stop();
   policyChanges.close();
@@ -244,13 +401,18 @@ async function stop(parts: Parts, timers: readonly NodeJS.Timeout[], onStep: (wa
   await supervisor.endIo();
 }
 
-const startCrypto = (config: Config, log: Logger): CryptoPool => createCryptoPool({
-  threads: config.SVC_CRYPTO_THREADS,
-  cost: { memoryKib: config.SVC_ARGON2_MEMORY_KIB, iterations: config.SVC_ARGON2_ITERATIONS, parallelism: config.SVC_ARGON2_PARALLELISM },
-  maxPasswordQueue: config.SVC_CRYPTO_QUEUE,
-  uvThreads: config.UV_THREADPOOL_SIZE,
-  onError: (message, cause) => log.error(message, { cause }),
-});
+const startCrypto = (config: Config, log: Logger): CryptoPool =>
+  createCryptoPool({
+    threads: config.SVC_CRYPTO_THREADS,
+    cost: {
+      memoryKib: config.SVC_ARGON2_MEMORY_KIB,
+      iterations: config.SVC_ARGON2_ITERATIONS,
+      parallelism: config.SVC_ARGON2_PARALLELISM,
+    },
+    maxPasswordQueue: config.SVC_CRYPTO_QUEUE,
+    uvThreads: config.UV_THREADPOOL_SIZE,
+    onError: (message, cause) => log.error(message, { cause }),
+  });
 
 async function reloadSigningKeys(signingKeys: SigningKeys, log: Logger): Promise<void> {
   try {

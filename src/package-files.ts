@@ -15,7 +15,10 @@ export const packageVersion = (): string => manifest().version;
 export const leastNode = (): string => manifest().engines.node.replace('>=', '');
 
 const manifest = (): { version: string; engines: { node: string } } =>
-  JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as { version: string; engines: { node: string } };
+  JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8')) as {
+    version: string;
+    engines: { node: string };
+  };
 
 function rootAbove(folder: string): string {
   if (existsSync(join(folder, 'package.json'))) return folder;

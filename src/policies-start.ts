@@ -1,6 +1,6 @@
 /** Keeps the policies in force up to date with their files. */
 import { renderPolicyProblem } from './adapters/policy-file.ts';
-import { watchPolicies, type PolicyWatcher } from './adapters/policy-watch.ts';
+import { type PolicyWatcher, watchPolicies } from './adapters/policy-watch.ts';
 import { within } from './adapters/within.ts';
 import { codeOf } from './core/error-text.ts';
 import type { Governor } from './core/governor.ts';
@@ -16,7 +16,9 @@ const RELOAD_RETRY_MS = 5_000;
 export class PolicyChanges {
   readonly #watcher: PolicyWatcher;
   #isStale = false;
-  #onChange = (): void => { this.#isStale = true; };
+  #onChange = (): void => {
+    this.#isStale = true;
+  };
 
   /** Watches from now on. Create it before the policies are read: then no change is missed. */
   constructor(path: string) {
@@ -29,7 +31,9 @@ export class PolicyChanges {
     if (this.#isStale) onChange();
   }
 
-  close(): void { this.#watcher.close(); }
+  close(): void {
+    this.#watcher.close();
+  }
 }
 
 /** The code of the error when the system refuses another thread. */
@@ -46,7 +50,15 @@ export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install' | 'inS
 };
 
 /** Reads in a thread of its own, and installs policies and budget caps in one step. */
-export function createPolicyKeeper({ path, governor, clock, onError, readTimeoutMs = READ_TIMEOUT_MS, retryMs = RELOAD_RETRY_MS, ...deps }: PolicyKeeperStart): PolicyKeeper {
+export function createPolicyKeeper({
+  path,
+  governor,
+  clock,
+  onError,
+  readTimeoutMs = READ_TIMEOUT_MS,
+  retryMs = RELOAD_RETRY_MS,
+  ...deps
+}: PolicyKeeperStart): PolicyKeeper {
   /**
    * A read that timed out goes on, and a later reload takes its result: a new read for each reload would occupy another of the few
    * threads that Node.js has for files.
@@ -74,7 +86,9 @@ export function createPolicyKeeper({ path, governor, clock, onError, readTimeout
       });
       if (loaded === undefined) {
         if (!isLate) current.then(again, again);
-        return fail([`${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`]);
+        return fail([
+          `${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`,
+        ]);
       }
       reading = undefined;
       if (loaded.ok) {
@@ -94,11 +108,15 @@ export function createPolicyKeeper({ path, governor, clock, onError, readTimeout
 }
 
 /** Never rejects. */
-export async function reloadChanged(keeper: PolicyKeeper, onError: (error: unknown, doing: string) => void): Promise<void> {
+export async function reloadChanged(
+  keeper: PolicyKeeper,
+  onError: (error: unknown, doing: string) => void,
+): Promise<void> {
   try {
     const reloaded = await keeper.reload('gateway');
     // The watcher does not report this change again.
-    if (!reloaded.ok && (reloaded.fault.kind === 'audit_unavailable' || reloaded.fault.kind === 'overloaded')) setTimeout(() => void reloadChanged(keeper, onError), RELOAD_RETRY_MS).unref();
+    if (!reloaded.ok && (reloaded.fault.kind === 'audit_unavailable' || reloaded.fault.kind === 'overloaded'))
+      setTimeout(() => void reloadChanged(keeper, onError), RELOAD_RETRY_MS).unref();
   } catch (error) {
     onError(error, 'reloading policies');
   }

@@ -1,13 +1,13 @@
 /** What must be right before a gateway starts, each with an error message for the operator. */
 import { chmodSync } from 'node:fs';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { resolve } from 'node:path';
 import { makeFolder } from './adapters/make-folder.ts';
-import { loadPolicies, renderPolicyProblem, type LoadedPolicies } from './adapters/policy-file.ts';
+import { type LoadedPolicies, loadPolicies, renderPolicyProblem } from './adapters/policy-file.ts';
+import { type DataDirLock, lockDataDir } from './adapters/store/data-dir-lock.ts';
 import { DATA_FORMAT, unknownFormat } from './adapters/store/data-format.ts';
-import { lockDataDir, type DataDirLock } from './adapters/store/data-dir-lock.ts';
+import { type EmbeddedStore, openEmbeddedStore } from './adapters/store/lmdb.ts';
 import { damagedStoreFile, STORE_VERSION, strangeStoreFile } from './adapters/store/lmdb-damage.ts';
-import { openEmbeddedStore, type EmbeddedStore } from './adapters/store/lmdb.ts';
 import type { Address } from './config.ts';
 import { codeOf, messageOf } from './core/error-text.ts';
 import { explain, type Fault } from './core/fault.ts';
@@ -19,14 +19,19 @@ export class StartError extends Error {}
 
 /** For promises that reject with such a message. Errors of the system are left to `startErrorOf`. */
 export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
-  starting.catch((error: unknown) => { throw isFileTrouble(error) || environmentTrouble(error) !== undefined ? error : new StartError(messageOf(error)); });
+  starting.catch((error: unknown) => {
+    throw isFileTrouble(error) || environmentTrouble(error) !== undefined ? error : new StartError(messageOf(error));
+  });
 
 /** Explains why the environment is unsuitable: limits of the system, or the current folder. Undefined for other errors. */
 function environmentTrouble(error: unknown): string | undefined {
-  if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') return 'the current folder has been deleted; start the gateway from another folder';
+  if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd')
+    return 'the current folder has been deleted; start the gateway from another folder';
   // Matched by its text, which is all that is known of an error in another thread, or one that could not start.
-  if (messageOf(error).includes('EMFILE')) return 'too many open files (EMFILE); raise the limit (ulimit -n, LimitNOFILE)';
-  if (codeOf(error) === 'ERR_WORKER_INIT_FAILED') return 'too many threads (EAGAIN); raise the limit (ulimit -u, TasksMax, pids limit of the container)';
+  if (messageOf(error).includes('EMFILE'))
+    return 'too many open files (EMFILE); raise the limit (ulimit -n, LimitNOFILE)';
+  if (codeOf(error) === 'ERR_WORKER_INIT_FAILED')
+    return 'too many threads (EAGAIN); raise the limit (ulimit -u, TasksMax, pids limit of the container)';
   return undefined;
 }
 
@@ -48,7 +53,10 @@ export async function holdDataDir(path: string): Promise<DataDirLock> {
   makeFolder(resolve(path), 0o700);
   chmodSync(path, 0o700); // it may have been there before
   const lock = await lockDataDir(path);
-  if (!lock.ok) throw new StartError(`the data directory ${path} is in use by another gateway (${lock.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
+  if (!lock.ok)
+    throw new StartError(
+      `the data directory ${path} is in use by another gateway (${lock.fault.holder}); stop it, or choose another SVC_DATA_DIR`,
+    );
   return lock.value;
 }
 
@@ -57,15 +65,24 @@ const GO_BACK = 'start the release that wrote it, or restore the backup from bef
 /** Rejects with a `StartError` where another release has laid out the data directory in a way that this one does not know. */
 export async function refuseUnknownFormat(path: string): Promise<void> {
   const format = await unknownFormat(path);
-  if (format !== undefined) throw new StartError(`the data directory ${path} has format ${format}, but this release supports only ${DATA_FORMAT}; ${GO_BACK}`);
+  if (format !== undefined)
+    throw new StartError(
+      `the data directory ${path} has format ${format}, but this release supports only ${DATA_FORMAT}; ${GO_BACK}`,
+    );
 }
 
 /** Rejects with a `StartError` where the store is damaged or of another version, and with the error of the system where it has one. */
 export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   const strange = strangeStoreFile(dataDir);
-  if (strange !== undefined) throw new StartError(`${strange.path} has format version ${strange.version}, but this release supports only ${STORE_VERSION}; ${GO_BACK}`);
+  if (strange !== undefined)
+    throw new StartError(
+      `${strange.path} has format version ${strange.version}, but this release supports only ${STORE_VERSION}; ${GO_BACK}`,
+    );
   const damaged = await damagedStoreFile(dataDir);
-  if (damaged !== undefined) throw new StartError(`${damaged} is damaged; restore it from a backup, or remove it to start without the previous API keys, registrations and spend`);
+  if (damaged !== undefined)
+    throw new StartError(
+      `${damaged} is damaged; restore it from a backup, or remove it to start without the previous API keys, registrations and spend`,
+    );
   try {
     return openEmbeddedStore(dataDir);
   } catch (error) {
@@ -77,7 +94,9 @@ export async function openStore(dataDir: string): Promise<EmbeddedStore> {
 export async function readPolicies(path: string, what: string): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(path);
   if (loaded.ok) return loaded.value;
-  throw new StartError([`${what} are invalid:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'));
+  throw new StartError(
+    [`${what} are invalid:`, ...loaded.fault.map((problem) => `  ${renderPolicyProblem(problem)}`)].join('\n'),
+  );
 }
 
 /**
@@ -86,7 +105,15 @@ export async function readPolicies(path: string, what: string): Promise<LoadedPo
  * finds clashes between host names. A port chosen by the system cannot be shared between sockets, so where several threads need one
  * for HTTP, a free one is chosen here.
  */
-export async function probeAddresses({ http, grpc, isHttpShared }: { readonly http: Address; readonly grpc: Address; readonly isHttpShared: boolean }): Promise<number> {
+export async function probeAddresses({
+  http,
+  grpc,
+  isHttpShared,
+}: {
+  readonly http: Address;
+  readonly grpc: Address;
+  readonly isHttpShared: boolean;
+}): Promise<number> {
   const probes: Server[] = [];
   try {
     if (http.port !== 0 || isHttpShared) probes.push(await take('SVC_HTTP_ADDR', http));
@@ -94,12 +121,26 @@ export async function probeAddresses({ http, grpc, isHttpShared }: { readonly ht
     if (grpc.port !== 0) probes.push(await take('SVC_GRPC_ADDR', grpc));
     return chosen?.port ?? 0;
   } finally {
-    await Promise.all(probes.map((probe) => new Promise((closed) => { probe.close(closed); })));
+    await Promise.all(
+      probes.map(
+        (probe) =>
+          new Promise((closed) => {
+            probe.close(closed);
+          }),
+      ),
+    );
   }
 }
 
-const take = (variable: string, { host, port }: Address): Promise<Server> => new Promise((resolve, reject) => {
-  const probe = createServer();
-  probe.once('error', (error: NodeJS.ErrnoException) => reject(new StartError(`cannot listen on ${host}:${port} (${error.code ?? error.message}); stop the program that listens there, or choose another ${variable}`)));
-  probe.listen({ host, port }, () => resolve(probe));
-});
+const take = (variable: string, { host, port }: Address): Promise<Server> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        new StartError(
+          `cannot listen on ${host}:${port} (${error.code ?? error.message}); stop the program that listens there, or choose another ${variable}`,
+        ),
+      ),
+    );
+    probe.listen({ host, port }, () => resolve(probe));
+  });

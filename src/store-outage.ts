@@ -18,7 +18,9 @@ export class StoreOutage {
     this.#log = log;
   }
 
-  get isOn(): boolean { return this.#timer !== undefined; }
+  get isOn(): boolean {
+    return this.#timer !== undefined;
+  }
 
   /** Notes that `doing` has failed; true when that is to be logged. */
   noteFailure(error: StoreUnwritable, doing: string): boolean {
@@ -29,7 +31,9 @@ export class StoreOutage {
     return isFirst;
   }
 
-  stop(): void { clearInterval(this.#timer); }
+  stop(): void {
+    clearInterval(this.#timer);
+  }
 
   async #look(): Promise<void> {
     try {

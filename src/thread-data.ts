@@ -30,7 +30,10 @@ export function ioDataOf(config: Config): IoData {
     bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
     maxLogins: logins.atOnce + logins.waiting,
-    ownOrigins: [...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]), ...config.SVC_CORS_ORIGINS],
+    ownOrigins: [
+      ...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]),
+      ...config.SVC_CORS_ORIGINS,
+    ],
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
     maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
@@ -40,7 +43,8 @@ export function ioDataOf(config: Config): IoData {
 
 /** Scales with memory: sending half a request needs no credential, and must not exhaust a small container. */
 export const maxHalfSentBytes = (ioThreads: number, memoryMib: number): number =>
-  MIB * Math.min(MAX_HALF_SENT_MIB, Math.max(LEAST_HALF_SENT_MIB, Math.floor((memoryMib * HALF_SENT_PART) / ioThreads)));
+  MIB *
+  Math.min(MAX_HALF_SENT_MIB, Math.max(LEAST_HALF_SENT_MIB, Math.floor((memoryMib * HALF_SENT_PART) / ioThreads)));
 
 export const auditDataOf = (config: Config, counters: SharedArrayBuffer): AuditThreadOptions => ({
   directory: auditFolderOf(config),

@@ -3,11 +3,11 @@ import type { Logger } from './adapters/log.ts';
 import type { Config } from './config.ts';
 import { explain } from './core/fault.ts';
 import type { Governor } from './core/governor.ts';
+import { createDescriptorWatch } from './descriptor-watch.ts';
 import type { ApiKeyDeletion } from './gateway/api-key-deletion.ts';
 import type { ApiKeys } from './gateway/api-keys.ts';
 import type { Clock } from './gateway/ports.ts';
 import type { RevocationList } from './gateway/revocations.ts';
-import { createDescriptorWatch } from './descriptor-watch.ts';
 import { createClockGuard } from './threads/clock-guard.ts';
 import type { Switchboard } from './threads/switchboard.ts';
 
@@ -37,14 +37,35 @@ type Timed = {
 };
 
 /** The timers run until the caller clears them. */
-export function startTimers({ config, log, onError, clock, governor, switchboard, apiKeys, keyDeletion, revocations, isShared }: Timed): readonly NodeJS.Timeout[] {
+export function startTimers({
+  config,
+  log,
+  onError,
+  clock,
+  governor,
+  switchboard,
+  apiKeys,
+  keyDeletion,
+  revocations,
+  isShared,
+}: Timed): readonly NodeJS.Timeout[] {
   const lastSeenAtMs = apiKeys.lastSeenAtMs;
   // A leap is not logged: keys may go unused for days where no clock is wrong. It only makes the deletion wait for a day.
-  const guard = createClockGuard({ witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs], onLeap: () => undefined });
+  const guard = createClockGuard({
+    witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs],
+    onLeap: () => undefined,
+  });
   const watchDescriptors = createDescriptorWatch(log);
   return [
     setInterval(() => void watchDescriptors(), DESCRIPTORS_EVERY_MS),
-    ...(isShared ? [setInterval(() => void apiKeys.refresh().catch((error: unknown) => onError(error, 'syncing API keys')), SHARED_KEYS_EVERY_MS)] : []),
+    ...(isShared
+      ? [
+          setInterval(
+            () => void apiKeys.refresh().catch((error: unknown) => onError(error, 'syncing API keys')),
+            SHARED_KEYS_EVERY_MS,
+          ),
+        ]
+      : []),
     setInterval(() => {
       sweep(governor, clock.nowMs());
       switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
@@ -53,7 +74,8 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
     setInterval(() => {
       // The pool logs once that the database is away, and the next turn makes up for this one.
-      if (guard.isBelieved()) void keyDeletion.step().catch((error: unknown) => onError(error, 'deleting API keys that ended long ago'));
+      if (guard.isBelieved())
+        void keyDeletion.step().catch((error: unknown) => onError(error, 'deleting API keys that ended long ago'));
     }, DELETE_EVERY_MS),
   ];
 }
@@ -62,7 +84,8 @@ export function startTimers({ config, log, onError, clock, governor, switchboard
 export async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: OnError): Promise<void> {
   try {
     const written = await apiKeys.flush();
-    if (!written.ok) log.warn('revocations or uses of API keys could not be saved yet', { reason: explain(written.fault) });
+    if (!written.ok)
+      log.warn('revocations or uses of API keys could not be saved yet', { reason: explain(written.fault) });
   } catch (error) {
     onError(error, 'saving revocations and uses of API keys'); // a full disk makes the embedded store reject
   }

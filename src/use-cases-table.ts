@@ -3,9 +3,9 @@ import type { Database } from './accounts-start.ts';
 import type { Metrics } from './adapters/metrics.ts';
 import type { Config } from './config.ts';
 import { fail, ok } from './core/result.ts';
-import { withoutAccountStore, type AccountUseCases } from './gateway/accounts.ts';
-import { createCredentialUseCases, type CredentialUseCasesDeps } from './gateway/credential-use-cases.ts';
-import { readLog, type AuditReads } from './gateway/logs.ts';
+import { type AccountUseCases, withoutAccountStore } from './gateway/accounts.ts';
+import { type CredentialUseCasesDeps, createCredentialUseCases } from './gateway/credential-use-cases.ts';
+import { type AuditReads, readLog } from './gateway/logs.ts';
 import type { PolicyKeeper } from './gateway/policies.ts';
 import type { Clock } from './gateway/ports.ts';
 import type { RateLimiter } from './gateway/rate-limit.ts';
@@ -28,7 +28,21 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly metrics: () => Metrics;
 };
 
-export function useCasesOf({ config, clock, audit, auditReader, database, accounts, policyKeeper, storeOutage, tickets, limiters, isStopping, metrics, ...credentials }: UseCaseParts): UseCases {
+export function useCasesOf({
+  config,
+  clock,
+  audit,
+  auditReader,
+  database,
+  accounts,
+  policyKeeper,
+  storeOutage,
+  tickets,
+  limiters,
+  isStopping,
+  metrics,
+  ...credentials
+}: UseCaseParts): UseCases {
   return {
     ...(accounts ?? withoutAccountStore()),
     ...createCredentialUseCases(credentials),
@@ -44,7 +58,12 @@ export function useCasesOf({ config, clock, audit, auditReader, database, accoun
       if (!audit.isWritable && config.SVC_AUDIT_ON_FAILURE === 'deny') return fail({ kind: 'audit_unavailable' });
       return ok({
         audit: audit.isWritable ? 'writable' : 'unwritable',
-        database: database === undefined ? 'not_configured' : await database.postgres.isReachable() ? 'reachable' : 'unreachable',
+        database:
+          database === undefined
+            ? 'not_configured'
+            : (await database.postgres.isReachable())
+              ? 'reachable'
+              : 'unreachable',
         ...(storeOutage.isOn && { store: 'unwritable' }),
       });
     },

@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { expect, onTestFinished, test } from 'vitest';
-import { startAccounts, type RunningAccounts } from '../src/accounts-start.ts';
-import { Postgres, POSTGRES_DEFAULTS } from '../src/adapters/store/postgres.ts';
+import { type RunningAccounts, startAccounts } from '../src/accounts-start.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../src/adapters/store/postgres.ts';
 import { readConfig } from '../src/config.ts';
-import { GOOD_PASSWORD, openScene, ADMIN_KEY, registerOwner, valueOf } from './support/accounts.ts';
+import { ADMIN_KEY, GOOD_PASSWORD, openScene, registerOwner, valueOf } from './support/accounts.ts';
 import { eventually } from './support/eventually.ts';
 import { withPostgres } from './support/postgres.ts';
 
@@ -20,7 +20,9 @@ async function start(url: string, aheadMs: number): Promise<RunningAccounts['use
   onTestFinished(() => postgres.close());
   await postgres.start();
   const accounts = startAccounts({
-    ...scene.context, config: valueOf(readConfig({})), log: MUTE as never,
+    ...scene.context,
+    config: valueOf(readConfig({})),
+    log: MUTE as never,
     database: { postgres, apiKeys: undefined as never, close: () => postgres.close() },
     clock: { nowMs: () => Date.now() + aheadMs },
   });
@@ -36,14 +38,23 @@ test('a gateway whose clock is weeks ahead, or behind, neither ends nor prolongs
   const right = await start(url, 0);
   const credentials = { email: 'owner@example.com', password: GOOD_PASSWORD, rememberMe: false, address: null };
   const signedIn = valueOf(await right.login(credentials));
-  const { inviteToken } = valueOf(await right.invite({ principal: ADMIN_KEY, email: 'anna@example.com', role: 'viewer', orgId: undefined }));
-  const rows = async (text: string): Promise<number> => valueOf(await scene.postgres.attempt((on) => on.query(text))).rowCount;
-  await rows(`INSERT INTO password_resets (digest, account_id, created_at, expires_at) SELECT 'long over', id, now(), now() - interval '1 day' FROM accounts`);
+  const { inviteToken } = valueOf(
+    await right.invite({ principal: ADMIN_KEY, email: 'anna@example.com', role: 'viewer', orgId: undefined }),
+  );
+  const rows = async (text: string): Promise<number> =>
+    valueOf(await scene.postgres.attempt((on) => on.query(text))).rowCount;
+  await rows(
+    `INSERT INTO password_resets (digest, account_id, created_at, expires_at) SELECT 'long over', id, now(), now() - interval '1 day' FROM accounts`,
+  );
 
   const ahead = await start(url, 30 * DAY_MS);
   await eventually(async () => expect(await rows('SELECT 1 FROM password_resets')).toBe(0)); // it prunes at the start
   const refreshed = valueOf(await ahead.refresh({ refreshToken: signedIn.refreshToken }));
-  expect(valueOf(await ahead.listInvites({ principal: ADMIN_KEY, perPage: 10, cursor: undefined, orgId: undefined })).items.map(({ email }) => email)).toEqual(['anna@example.com']);
+  expect(
+    valueOf(
+      await ahead.listInvites({ principal: ADMIN_KEY, perPage: 10, cursor: undefined, orgId: undefined }),
+    ).items.map(({ email }) => email),
+  ).toEqual(['anna@example.com']);
   valueOf(await right.refresh({ refreshToken: refreshed.refreshToken }));
   expect(valueOf(await right.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).email).toBe('anna@example.com');
 
@@ -53,11 +64,20 @@ test('a gateway whose clock is weeks ahead, or behind, neither ends nor prolongs
   expect((await behind.refresh({ refreshToken: old.refreshToken })).ok).toBe(false);
 });
 
-test.runIf(process.platform === 'linux')('password hashes give way to checks: of all threads, only the four in which hashes are computed have less priority', async () => {
-  await start(await newDatabase(), 0);
-  expect(niceness().filter((nice) => nice !== getPriority())).toEqual(Array(4).fill(getPriority() + 5));
-});
+test.runIf(process.platform === 'linux')(
+  'password hashes give way to checks: of all threads, only the four in which hashes are computed have less priority',
+  async () => {
+    await start(await newDatabase(), 0);
+    expect(niceness().filter((nice) => nice !== getPriority())).toEqual(Array(4).fill(getPriority() + 5));
+  },
+);
 
 /** Of each thread of this process. The 19th field of a thread's `stat`; the second, its name, may hold blanks. */
-const niceness = (): readonly number[] => readdirSync('/proc/self/task').map((thread) =>
-  Number(readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[16]));
+const niceness = (): readonly number[] =>
+  readdirSync('/proc/self/task').map((thread) =>
+    Number(
+      readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[16],
+    ),
+  );

@@ -15,7 +15,8 @@ test('where the compiler was left out, the build says how to get it, and keeps w
   const build = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: checkout, encoding: 'utf8' });
   expect({ status: build.status, stderr: build.stderr }).toEqual({
     status: 1,
-    stderr: 'The compiler is not installed: --omit=dev and NODE_ENV=production leave it out. Build after npm ci --include=dev; npm prune --omit=dev drops the compiler again.\n',
+    stderr:
+      'The compiler is not installed: --omit=dev and NODE_ENV=production leave it out. Build after npm ci --include=dev; npm prune --omit=dev drops the compiler again.\n',
   });
   expect(readFileSync(join(checkout, 'dist', 'built'), 'utf8')).toBe('before');
 });

@@ -6,15 +6,26 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 
-const linesOf = (path: string): string[] => readFileSync(join(PACKAGE_ROOT, path), 'utf8').split('\n').filter((line) => line !== '');
+const linesOf = (path: string): string[] =>
+  readFileSync(join(PACKAGE_ROOT, path), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
 
 /** A clean checkout without what .dockerignore keeps out, and with the libraries, as when `npm run build` runs in the image. */
 function buildContext(): string {
   const context = mkdtempSync(join(tmpdir(), 'svc-image-'));
   onTestFinished(() => rmSync(context, { recursive: true, force: true }));
   const ignored = new Set(linesOf('.dockerignore'));
-  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: PACKAGE_ROOT, encoding: 'utf8' }).trim().split('\n');
-  for (const path of files.filter((file) => !ignored.has(file.split('/', 1)[0] ?? '') && existsSync(join(PACKAGE_ROOT, file)))) cpSync(join(PACKAGE_ROOT, path), join(context, path));
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: PACKAGE_ROOT,
+    encoding: 'utf8',
+  })
+    .trim()
+    .split('\n');
+  for (const path of files.filter(
+    (file) => !ignored.has(file.split('/', 1)[0] ?? '') && existsSync(join(PACKAGE_ROOT, file)),
+  ))
+    cpSync(join(PACKAGE_ROOT, path), join(context, path));
   symlinkSync(join(PACKAGE_ROOT, 'node_modules'), join(context, 'node_modules'));
   return context;
 }
@@ -24,10 +35,15 @@ test('the image builds from what .dockerignore lets through, and everything that
   const { status, stdout } = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: context, encoding: 'utf8' });
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
 
-  const shipped = linesOf('Dockerfile').filter((line) => line.startsWith('COPY --from=build')).flatMap((line) => line.match(/\/app\/\S+/g) ?? []);
+  const shipped = linesOf('Dockerfile')
+    .filter((line) => line.startsWith('COPY --from=build'))
+    .flatMap((line) => line.match(/\/app\/\S+/g) ?? []);
   expect(shipped).toContain('/app/dist');
   expect(shipped.filter((path) => !existsSync(join(context, path.slice('/app/'.length))))).toEqual([]);
 
-  const version = spawnSync(process.execPath, ['dist/src/cli/main.js', '--version'], { cwd: context, encoding: 'utf8' });
+  const version = spawnSync(process.execPath, ['dist/src/cli/main.js', '--version'], {
+    cwd: context,
+    encoding: 'utf8',
+  });
   expect(version).toMatchObject({ status: 0, stderr: '' });
 });

@@ -2,12 +2,24 @@ import { expect, test } from 'vitest';
 import { missingParts } from '../src/half-restored.ts';
 
 const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
-const WHOLE = { dataDir: '/data', found: { store: true, signingKey: true }, entries: 9, agents: 1, apiKeys: 1, hasDatabase: true, isKeyGiven: false };
+const WHOLE = {
+  dataDir: '/data',
+  found: { store: true, signingKey: true },
+  entries: 9,
+  agents: 1,
+  apiKeys: 1,
+  hasDatabase: true,
+  isKeyGiven: false,
+};
 
 test('with a database, what it holds is not missed in the store, and it is missed itself where it has nothing', () => {
   expect(missingParts(WHOLE)).toEqual([]);
-  expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([`/data/store was missing and starts over, without the previous registrations and spend: ${REMEDY}`]);
-  expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([`the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys: ${REMEDY}`]);
+  expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([
+    `/data/store was missing and starts over, without the previous registrations and spend: ${REMEDY}`,
+  ]);
+  expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([
+    `the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys: ${REMEDY}`,
+  ]);
 });
 
 test('nothing is missed where a gateway is the first, or joins others at a database, or has its key from the operator', () => {

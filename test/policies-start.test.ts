@@ -10,7 +10,8 @@ import { faultOf, testAudit, testClock } from './gateway/harness.ts';
 import { eventually } from './support/eventually.ts';
 import { hang } from './support/hung-file.ts';
 
-const named = (name: string): string => `name: ${name}\nscope: global\nrules:\n  - { id: r, actions: ["*"], effect: allow }\n`;
+const named = (name: string): string =>
+  `name: ${name}\nscope: global\nrules:\n  - { id: r, actions: ["*"], effect: allow }\n`;
 
 /** A keeper with the policies of the file `path`, named `before`, in force. */
 async function keeperOf(path: string, timing: { readonly readTimeoutMs?: number; readonly retryMs?: number }) {
@@ -21,10 +22,20 @@ async function keeperOf(path: string, timing: { readonly readTimeoutMs?: number;
   const governor = { policies, budgets: { reconfigure: () => undefined } };
   const errors: unknown[] = [];
   const keeper = createPolicyKeeper({
-    path, policies, governor: governor as unknown as Governor, audit: testAudit(), clock: testClock(), log: { info: () => undefined, error: () => undefined },
-    onError: (error) => errors.push(error), ...timing,
+    path,
+    policies,
+    governor: governor as unknown as Governor,
+    audit: testAudit(),
+    clock: testClock(),
+    log: { info: () => undefined, error: () => undefined },
+    onError: (error) => errors.push(error),
+    ...timing,
   });
-  return { keeper, errors, namesInForce: (): readonly string[] => (governor.policies as PolicySet).summary().documents.map(({ name }) => name) };
+  return {
+    keeper,
+    errors,
+    namesInForce: (): readonly string[] => (governor.policies as PolicySet).summary().documents.map(({ name }) => name),
+  };
 }
 
 function policyFile(): string {
@@ -39,7 +50,10 @@ test('a reload of a policy file that does not answer is refused in time, as are 
   writeFileSync(path, named('after'));
   const hung = await hang(path);
   if (hung === undefined) return context.skip();
-  const refused = { kind: 'policy_invalid', problems: [`${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`] };
+  const refused = {
+    kind: 'policy_invalid',
+    problems: [`${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`],
+  };
   for (let nth = 0; nth < 3; nth += 1) expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
   expect(namesInForce()).toEqual(['before']);
   await hung.answer();
@@ -50,25 +64,30 @@ test('a reload of a policy file that does not answer is refused in time, as are 
 /** A file of which the system says that its disk fails. */
 const FAILING = '/proc/self/mem';
 
-test.skipIf(!existsSync(FAILING))('policies that the system does not give for a moment come into force once it does, though no file has changed since', async () => {
-  const path = policyFile();
-  const { keeper, errors, namesInForce } = await keeperOf(path, { retryMs: 100 });
-  rmSync(path);
-  symlinkSync(FAILING, path);
-  const refused = { kind: 'policy_invalid', problems: [`${path}: cannot be read: EIO: i/o error, read`] };
-  expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
-  expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
-  rmSync(path);
-  writeFileSync(path, named('after'));
-  await eventually(() => expect(namesInForce()).toEqual(['after']));
-  expect(errors).toEqual([]);
-});
+test.skipIf(!existsSync(FAILING))(
+  'policies that the system does not give for a moment come into force once it does, though no file has changed since',
+  async () => {
+    const path = policyFile();
+    const { keeper, errors, namesInForce } = await keeperOf(path, { retryMs: 100 });
+    rmSync(path);
+    symlinkSync(FAILING, path);
+    const refused = { kind: 'policy_invalid', problems: [`${path}: cannot be read: EIO: i/o error, read`] };
+    expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+    expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+    rmSync(path);
+    writeFileSync(path, named('after'));
+    await eventually(() => expect(namesInForce()).toEqual(['after']));
+    expect(errors).toEqual([]);
+  },
+);
 
 test('a mistake in a policy file is not read again before the file changes', async () => {
   const path = policyFile();
   const { keeper, namesInForce } = await keeperOf(path, { retryMs: 50 });
   writeFileSync(path, 'name: after\nscope: nowhere\n');
   expect(faultOf(await keeper.reload('account:root'))).toMatchObject({ kind: 'policy_invalid' });
-  await new Promise((resolve) => { setTimeout(resolve, 300); });
+  await new Promise((resolve) => {
+    setTimeout(resolve, 300);
+  });
   expect([keeper.reloads, namesInForce()]).toEqual([{ done: 0, failed: 1 }, ['before']]);
 });

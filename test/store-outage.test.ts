@@ -4,13 +4,17 @@ import { StoreUnwritable } from '../src/gateway/store-unwritable.ts';
 import { StoreOutage } from '../src/store-outage.ts';
 
 const STORE_FULL = new StoreUnwritable(Object.assign(new Error('No space left on device'), { code: 28 }));
-const KEYS_FULL = new StoreUnwritable(Object.assign(new Error('no space left on device'), { code: 'ENOSPC', path: '/data/keys/signing.json' }));
+const KEYS_FULL = new StoreUnwritable(
+  Object.assign(new Error('no space left on device'), { code: 'ENOSPC', path: '/data/keys/signing.json' }),
+);
 const WRITTEN_AGAIN = 'the embedded store can be written again';
 
 /** Each attempt to write waits for its outcome. */
 function openOutage() {
   vi.useFakeTimers();
-  onTestFinished(() => { vi.useRealTimers(); });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const said: string[] = [];
   const attempts: { readonly resolve: () => void; readonly reject: (cause: Error) => void }[] = [];
   const probe = () => new Promise<void>((resolve, reject) => void attempts.push({ resolve, reject }));
@@ -21,7 +25,9 @@ function openOutage() {
 
 test('of an outage each kind of work that fails is logged once, and its end, which is found by trying, once; of the next one again', async () => {
   const { outage, said, attempts } = openOutage();
-  const noted = ['saving a key', 'saving a key', 'saving spend', 'saving a key'].map((doing) => outage.noteFailure(STORE_FULL, doing));
+  const noted = ['saving a key', 'saving a key', 'saving spend', 'saving a key'].map((doing) =>
+    outage.noteFailure(STORE_FULL, doing),
+  );
   expect(noted).toEqual([true, false, true, false]);
   await vi.advanceTimersByTimeAsync(2_000);
   attempts[0]?.reject(STORE_FULL);
@@ -45,5 +51,9 @@ test('where attempts take longer than the time between two, the end of an outage
 
 test('what fails at another file than the store’s is logged each time, and is no outage of the store', () => {
   const { outage } = openOutage();
-  expect([outage.noteFailure(KEYS_FULL, 'rotating'), outage.noteFailure(KEYS_FULL, 'rotating'), outage.isOn]).toEqual([true, true, false]);
+  expect([outage.noteFailure(KEYS_FULL, 'rotating'), outage.noteFailure(KEYS_FULL, 'rotating'), outage.isOn]).toEqual([
+    true,
+    true,
+    false,
+  ]);
 });

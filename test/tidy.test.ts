@@ -3,52 +3,85 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { configTable } from '../src/config-table.ts';
 import { VARIABLES } from '../src/config.ts';
+import { configTable } from '../src/config-table.ts';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
 const allFilesIn = (...folders: string[]): string[] =>
-  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...folders], { cwd: PACKAGE_ROOT, encoding: 'utf8' })
-    .split('\n').filter((path) => path !== '' && existsSync(join(PACKAGE_ROOT, path)));
+  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...folders], {
+    cwd: PACKAGE_ROOT,
+    encoding: 'utf8',
+  })
+    .split('\n')
+    .filter((path) => path !== '' && existsSync(join(PACKAGE_ROOT, path)));
 const filesIn = (...folders: string[]): string[] => allFilesIn(...folders).filter((path) => /\.(ts|mjs)$/.test(path));
 const documents = allFilesIn().filter((path) => path.endsWith('.md'));
 
-type Import = { readonly from: string; readonly to: string; /** Gone at run time. */ readonly isType: boolean; /** Loaded when it is needed. */ readonly isLazy: boolean };
+type Import = {
+  readonly from: string;
+  readonly to: string /** Gone at run time. */;
+  readonly isType: boolean /** Loaded when it is needed. */;
+  readonly isLazy: boolean;
+};
 
 const importsOf = (path: string): Import[] =>
-  [...read(path).matchAll(/^(?:import|export)\s(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm)].map(([, type, named, dynamic]) => {
-    const to = named ?? dynamic ?? '';
-    return { from: path, to: to.startsWith('.') ? normalize(join(dirname(path), to)) : to, isType: type !== undefined, isLazy: dynamic !== undefined };
-  });
+  [...read(path).matchAll(/^(?:import|export)\s(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm)].map(
+    ([, type, named, dynamic]) => {
+      const to = named ?? dynamic ?? '';
+      return {
+        from: path,
+        to: to.startsWith('.') ? normalize(join(dirname(path), to)) : to,
+        isType: type !== undefined,
+        isLazy: dynamic !== undefined,
+      };
+    },
+  );
 
 const sources = filesIn('src', 'workers').filter((path) => path.endsWith('.ts'));
 const imports = sources.flatMap(importsOf);
 const isFile = ({ to }: Import): boolean => to.startsWith('src/') || to.startsWith('workers/');
-const isLibrary = (edge: Import): boolean => !isFile(edge) && !edge.to.startsWith('node:') && !edge.to.startsWith('.') && edge.to !== 'svc-gateway/sdk';
+const isLibrary = (edge: Import): boolean =>
+  !isFile(edge) && !edge.to.startsWith('node:') && !edge.to.startsWith('.') && edge.to !== 'svc-gateway/sdk';
 
 /** `core`, `gateway`, `wire` …; what lies in `src` itself, and in `workers`, puts the rest together. */
 const areaOf = (path: string): string => /^src\/(\w+)\//.exec(path)?.[1] ?? 'assembly';
 
 /** The ways that imports may run, as ARCHITECTURE.md says in its code map. */
 const WAYS: readonly string[] = [
-  'adapters -> core', 'adapters -> gateway',
-  'assembly -> adapters', 'assembly -> core', 'assembly -> gateway', 'assembly -> threads', 'assembly -> wire',
-  'cli -> adapters', 'cli -> assembly', 'cli -> core',
+  'adapters -> core',
+  'adapters -> gateway',
+  'assembly -> adapters',
+  'assembly -> core',
+  'assembly -> gateway',
+  'assembly -> threads',
+  'assembly -> wire',
+  'cli -> adapters',
+  'cli -> assembly',
+  'cli -> core',
   'gateway -> core',
-  'threads -> adapters', 'threads -> core', 'threads -> gateway',
-  'wire -> core', 'wire -> gateway',
+  'threads -> adapters',
+  'threads -> core',
+  'threads -> gateway',
+  'wire -> core',
+  'wire -> gateway',
 ];
 
 test('imports run one way', () => {
   const wayOf = ({ from, to }: Import): string => `${areaOf(from)} -> ${areaOf(to)}`;
   const outward = imports.filter((edge) => isFile(edge) && areaOf(edge.from) !== areaOf(edge.to));
-  expect(outward.filter((edge) => !WAYS.includes(wayOf(edge))).map((edge) => `${edge.from} imports ${edge.to}, and ${wayOf(edge)} is no way of the table`)).toEqual([]);
+  expect(
+    outward
+      .filter((edge) => !WAYS.includes(wayOf(edge)))
+      .map((edge) => `${edge.from} imports ${edge.to}, and ${wayOf(edge)} is no way of the table`),
+  ).toEqual([]);
   expect([...new Set(outward.map(wayOf))].sort()).toEqual(WAYS);
 });
 
 test('the command line reads files and knows words of the core; only `serve` starts a gateway', () => {
-  const outward = imports.filter((edge) => isFile(edge) && areaOf(edge.from) === 'cli' && ['assembly', 'adapters'].includes(areaOf(edge.to)));
+  const outward = imports.filter(
+    (edge) => isFile(edge) && areaOf(edge.from) === 'cli' && ['assembly', 'adapters'].includes(areaOf(edge.to)),
+  );
   expect(outward.filter(({ from, to }) => to === 'src/main.ts' && from !== 'src/cli/serve.ts')).toEqual([]);
   expect(outward.filter(({ to }) => /\/(store|audit\/writer|threads)\b/.test(to))).toEqual([]);
 });
@@ -60,11 +93,20 @@ test('the core knows no system: nothing of Node.js and no library that does inpu
 
 test('what the doors share imports no door', () => {
   const isDoor = (path: string): boolean => /^src\/wire\/(http|grpc|ws)\//.test(path);
-  expect(imports.filter(({ from, to }) => areaOf(from) === 'wire' && !isDoor(from) && isDoor(to)).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  expect(
+    imports
+      .filter(({ from, to }) => areaOf(from) === 'wire' && !isDoor(from) && isDoor(to))
+      .map(({ from, to }) => `${from} imports ${to}`),
+  ).toEqual([]);
 });
 
 test('nothing imports itself in a circle', () => {
-  const next = new Map(sources.map((path) => [path, imports.filter((edge) => edge.from === path && isFile(edge) && !edge.isType && !edge.isLazy).map(({ to }) => to)]));
+  const next = new Map(
+    sources.map((path) => [
+      path,
+      imports.filter((edge) => edge.from === path && isFile(edge) && !edge.isType && !edge.isLazy).map(({ to }) => to),
+    ]),
+  );
   const circles: string[] = [];
   const done = new Set<string>();
   const walk = (path: string, way: readonly string[]): void => {
@@ -78,7 +120,11 @@ test('nothing imports itself in a circle', () => {
 });
 
 test('time is an argument in the core, and comes from the clock in the gateway', () => {
-  const readers = filesIn('src/core', 'src/gateway').filter((path) => /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bsetTimeout\(|\bsetInterval\(|\bMath\.random\b/.test(read(path)));
+  const readers = filesIn('src/core', 'src/gateway').filter((path) =>
+    /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bsetTimeout\(|\bsetInterval\(|\bMath\.random\b/.test(
+      read(path),
+    ),
+  );
   expect(readers, 'these read a clock, wait or draw random numbers by themselves').toEqual([]);
 });
 
@@ -89,7 +135,11 @@ const libraryOf = (to: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ??
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
   '@grpc/grpc-js': ['src/wire/grpc/', 'src/sdk/transport.ts'],
   '@grpc/reflection': ['src/wire/grpc/reflection.ts'],
-  '@marcbachmann/cel-js': ['src/core/policy-condition.ts', 'src/core/policy-condition-cost.ts', 'src/core/policy-condition-evaluator.ts'],
+  '@marcbachmann/cel-js': [
+    'src/core/policy-condition.ts',
+    'src/core/policy-condition-cost.ts',
+    'src/core/policy-condition-evaluator.ts',
+  ],
   '@zxcvbn-ts/language-common': ['src/adapters/common-passwords.ts'],
   argon2: ['src/threads/password-work.ts'],
   commander: ['src/cli/program.ts'],
@@ -112,8 +162,20 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
 };
 
 test('each library is named where the table says, and nowhere else', () => {
-  const strays = imports.filter(isLibrary).filter(({ from, to }) => !(LIBRARIES[libraryOf(to)] ?? []).some((place) => from === place || (place.endsWith('/') && from.startsWith(place))));
-  expect(strays.map(({ from, to }) => `${to} in ${from}, instead of ${LIBRARIES[libraryOf(to)]?.join(' or ') ?? 'nowhere: the table lacks it'}`)).toEqual([]);
+  const strays = imports
+    .filter(isLibrary)
+    .filter(
+      ({ from, to }) =>
+        !(LIBRARIES[libraryOf(to)] ?? []).some(
+          (place) => from === place || (place.endsWith('/') && from.startsWith(place)),
+        ),
+    );
+  expect(
+    strays.map(
+      ({ from, to }) =>
+        `${to} in ${from}, instead of ${LIBRARIES[libraryOf(to)]?.join(' or ') ?? 'nowhere: the table lacks it'}`,
+    ),
+  ).toEqual([]);
 });
 
 test('what is installed is used, and what is used is installed', () => {
@@ -122,8 +184,12 @@ test('what is installed is used, and what is used is installed', () => {
 });
 
 test('whether a library may run a script when it is installed is decided, since npm asks whoever installs about the others, or leaves them out', () => {
-  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { hasInstallScript?: true }> };
-  const scripted = Object.keys(packages).filter((path) => packages[path]?.hasInstallScript).map((path) => path.replace(/^.*node_modules\//, ''));
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { hasInstallScript?: true }>;
+  };
+  const scripted = Object.keys(packages)
+    .filter((path) => packages[path]?.hasInstallScript)
+    .map((path) => path.replace(/^.*node_modules\//, ''));
   const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts: Record<string, boolean> };
   expect(Object.keys(allowScripts).sort()).toEqual([...new Set(scripted)].sort());
 });
@@ -140,26 +206,71 @@ const librariesWith = (path: string): string[] => [...loadedWith(path)].filter((
 
 test('a start waits for no library that it may not need: accounts are loaded where there are some', () => {
   expect(librariesWith('src/cli/main.ts')).toEqual(['commander']);
-  expect(librariesWith('src/cli/serve.ts')).toEqual(['@marcbachmann/cel-js', 'lmdb', 'msgpackr', 'pino', 'piscina', 'prom-client', 're2js', 'yaml']);
-  expect(librariesWith('workers/io.ts')).toEqual(['@grpc/grpc-js', '@grpc/reflection', 'grpc-health-check', 'msgpackr', 'protobufjs', 'zod']);
+  expect(librariesWith('src/cli/serve.ts')).toEqual([
+    '@marcbachmann/cel-js',
+    'lmdb',
+    'msgpackr',
+    'pino',
+    'piscina',
+    'prom-client',
+    're2js',
+    'yaml',
+  ]);
+  expect(librariesWith('workers/io.ts')).toEqual([
+    '@grpc/grpc-js',
+    '@grpc/reflection',
+    'grpc-health-check',
+    'msgpackr',
+    'protobufjs',
+    'zod',
+  ]);
   expect(librariesWith('workers/audit.ts')).toEqual(['msgpackr']);
 });
 
 const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');
 
 test('what a file exports is wanted by another', () => {
-  const wanted = new Set(filesIn('src', 'workers', 'test', 'bench', 'scripts').flatMap((path) =>
-    [...read(path).matchAll(/\{([^{}]*)\}\s*(?:from|= await import\()\s*'([^']+)'|import\('([^']+)'\)\)\.(\w+)/g)].flatMap(([, names, from, lazily, name]) => {
-      const file = normalize(join(dirname(path), from ?? lazily ?? ''));
-      return (names?.split(',') ?? [name ?? '']).map((each) => `${file} ${each.trim().replace(/^type /, '').split(/[ :]/, 1)[0]}`);
-    })));
-  const exported = filesIn('src').filter((path) => path.endsWith('.ts') && !path.startsWith('src/sdk/'))
-    .flatMap((path) => [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)].map(([, name]) => `${path} ${name}`));
-  expect(exported.filter((each) => !wanted.has(each)), 'exported, and imported by no file').toEqual([]);
+  const wanted = new Set(
+    filesIn('src', 'workers', 'test', 'bench', 'scripts').flatMap((path) =>
+      [
+        ...read(path).matchAll(/\{([^{}]*)\}\s*(?:from|= await import\()\s*'([^']+)'|import\('([^']+)'\)\)\.(\w+)/g),
+      ].flatMap(([, names, from, lazily, name]) => {
+        const file = normalize(join(dirname(path), from ?? lazily ?? ''));
+        return (names?.split(',') ?? [name ?? '']).map(
+          (each) =>
+            `${file} ${
+              each
+                .trim()
+                .replace(/^type /, '')
+                .split(/[ :]/, 1)[0]
+            }`,
+        );
+      }),
+    ),
+  );
+  const exported = filesIn('src')
+    .filter((path) => path.endsWith('.ts') && !path.startsWith('src/sdk/'))
+    .flatMap((path) =>
+      [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)].map(
+        ([, name]) => `${path} ${name}`,
+      ),
+    );
+  expect(
+    exported.filter((each) => !wanted.has(each)),
+    'exported, and imported by no file',
+  ).toEqual([]);
 });
 
 test('no default exports, no enums, no barrels', () => {
-  const found = everything.flatMap((path) => read(path).split('\n').flatMap((line) => (/^\s*export default\b|^\s*(export )?(const |declare )?enum \w|^export \* from/.test(line) ? [`${path}: ${line}`] : [])));
+  const found = everything.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line) =>
+        /^\s*export default\b|^\s*(export )?(const |declare )?enum \w|^export \* from/.test(line)
+          ? [`${path}: ${line}`]
+          : [],
+      ),
+  );
   // The tool asks for it.
   expect(found.filter((line) => !line.startsWith('vitest.config.ts'))).toEqual([]);
 });
@@ -168,7 +279,9 @@ test('no file has grown beyond what one can hold in mind', () => {
   const long = everything.flatMap((path) => {
     const lines = read(path).split('\n').length - 1;
     const most = path.startsWith('test/') ? 449 : 349;
-    return lines > most ? [`${path} has ${lines} lines, at most ${most}: move a part that can be named into a file of its own`] : [];
+    return lines > most
+      ? [`${path} has ${lines} lines, at most ${most}: move a part that can be named into a file of its own`]
+      : [];
   });
   expect(long).toEqual([]);
 });
@@ -181,7 +294,13 @@ test('the README tells of every setting what the code says of it', () => {
 });
 
 test('a setting that is told of anywhere exists', () => {
-  const named = [...new Set([...documents, 'Dockerfile', ...filesIn('src')].filter((path) => existsSync(join(PACKAGE_ROOT, path))).flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []))];
+  const named = [
+    ...new Set(
+      [...documents, 'Dockerfile', ...filesIn('src')]
+        .filter((path) => existsSync(join(PACKAGE_ROOT, path)))
+        .flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []),
+    ),
+  ];
   // The last one is a program's own, in an example.
   const client = ['SVC_CLI_API_KEY', 'SVC_CLI_API_URL', 'SVC_CLI_CONTEXT', 'SVC_CLI_AGENT_TOKEN', 'SVC_API_KEY'];
   expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
@@ -189,50 +308,84 @@ test('a setting that is told of anywhere exists', () => {
 
 test('a file that ARCHITECTURE.md or CONTRIBUTING.md names exists', () => {
   const all = allFilesIn();
-  const named = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((path) => [...read(path).matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, name]) => name!));
+  const named = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((path) =>
+    [...read(path).matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, name]) => name!),
+  );
   expect(named.filter((name) => !all.some((path) => path === name || path.endsWith(`/${name}`)))).toEqual([]);
 });
 
 /** Without what is code: there, brackets and signs mean something else. */
-const proseOf = (path: string): string => read(path).replaceAll(/^ *```[^]*?^ *```$/gm, '').replaceAll(/^#+ .*`.*$|`[^`\n]*`/gm, (code) => (code.startsWith('#') ? code : ''));
+const proseOf = (path: string): string =>
+  read(path)
+    .replaceAll(/^ *```[^]*?^ *```$/gm, '')
+    .replaceAll(/^#+ .*`.*$|`[^`\n]*`/gm, (code) => (code.startsWith('#') ? code : ''));
 
 /** The anchors that GitHub makes of the headings. */
 const anchorsIn = (path: string): string[] =>
-  [...proseOf(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
+  [...proseOf(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 
 test('every link between the documents leads somewhere', () => {
   const all = allFilesIn();
-  const broken = documents.flatMap((from) => [...proseOf(from).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link]) => {
-    const [, path = '', anchor] = /^([^#]*)(?:#(.*))?$/.exec(link!) ?? [];
-    if (/^[a-z]+:/.test(path)) return [];
-    const to = path === '' ? from : normalize(join(dirname(from), path));
-    const isThere = all.some((file) => file === to || file.startsWith(`${to.replace(/\/$/, '')}/`));
-    return isThere && (anchor === undefined || (to.endsWith('.md') && anchorsIn(to).includes(anchor))) ? [] : [`${link} in ${from}`];
-  }));
+  const broken = documents.flatMap((from) =>
+    [...proseOf(from).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link]) => {
+      const [, path = '', anchor] = /^([^#]*)(?:#(.*))?$/.exec(link!) ?? [];
+      if (/^[a-z]+:/.test(path)) return [];
+      const to = path === '' ? from : normalize(join(dirname(from), path));
+      const isThere = all.some((file) => file === to || file.startsWith(`${to.replace(/\/$/, '')}/`));
+      return isThere && (anchor === undefined || (to.endsWith('.md') && anchorsIn(to).includes(anchor)))
+        ? []
+        : [`${link} in ${from}`];
+    }),
+  );
   expect(broken).toEqual([]);
 });
 
 test('a route that the documents name exists', () => {
-  const routes = new Set(filesIn('src/wire').flatMap((path) => read(path).match(/(?<=')\/api\/v1\/[\w/-]+(?=')/g) ?? []));
-  const named = new Set(['README.md', 'INTERFACES.md', 'OPERATIONS.md'].flatMap((path) => read(path).match(/\/api\/v1\/[\w/-]+/g) ?? []));
+  const routes = new Set(
+    filesIn('src/wire').flatMap((path) => read(path).match(/(?<=')\/api\/v1\/[\w/-]+(?=')/g) ?? []),
+  );
+  const named = new Set(
+    ['README.md', 'INTERFACES.md', 'OPERATIONS.md'].flatMap((path) => read(path).match(/\/api\/v1\/[\w/-]+/g) ?? []),
+  );
   expect([...named]).toContain('/api/v1/stream');
   expect([...named].filter((path) => !routes.has(path))).toEqual([]);
 });
 
 test('a metric that the handbook names exists', () => {
-  const named = new Set((read('OPERATIONS.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? []).filter((name) => name !== 'svc_refresh').map((name) => name.replace(/_bucket$/, '')));
+  const named = new Set(
+    (read('OPERATIONS.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? [])
+      .filter((name) => name !== 'svc_refresh')
+      .map((name) => name.replace(/_bucket$/, '')),
+  );
   expect(named).toContain('svc_audit_writable');
   const table = read('src/metrics-table.ts');
   expect([...named].filter((name) => !table.includes(`'${name}'`))).toEqual([]);
 });
 
 test('a setting that exists is read', () => {
-  const code = filesIn('src').filter((path) => path !== 'src/config.ts').map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, '')).join('\n');
+  const code = filesIn('src')
+    .filter((path) => path !== 'src/config.ts')
+    .map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, ''))
+    .join('\n');
   expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
 });
 
 test('nothing is left to do in a comment, nothing is switched off, no test runs alone', () => {
-  const found = everything.filter((path) => path !== 'test/tidy.test.ts').flatMap((path) => read(path).split('\n').flatMap((line) =>
-    (/\b(TODO|FIXME|XXX|HACK)\b|@ts-ignore|@ts-nocheck|eslint-disable|\b(test|describe|it)\.only\(/.test(line) ? [`${path}: ${line.trim()}`] : [])));
+  const found = everything
+    .filter((path) => path !== 'test/tidy.test.ts')
+    .flatMap((path) =>
+      read(path)
+        .split('\n')
+        .flatMap((line) =>
+          /\b(TODO|FIXME|XXX|HACK)\b|@ts-ignore|@ts-nocheck|eslint-disable|\b(test|describe|it)\.only\(/.test(line)
+            ? [`${path}: ${line.trim()}`]
+            : [],
+        ),
+    );
   expect(found).toEqual([]);
 });

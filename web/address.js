@@ -24,7 +24,11 @@ export function keepInAddress(path, asked, controls) {
     // Another view may have been opened meanwhile, or this one anew.
     if (!named.some(([, control]) => control.isConnected)) return;
     try {
-      history.replaceState(null, '', `${path}${query(named.map(([name, control]) => /** @type {const} */ ([name, read(control)])))}`);
+      history.replaceState(
+        null,
+        '',
+        `${path}${query(named.map(([name, control]) => /** @type {const} */ ([name, read(control)])))}`,
+      );
     } catch {
       again = setTimeout(follow, ASK_AGAIN_MS);
     }
@@ -42,7 +46,10 @@ export function keepInAddress(path, asked, controls) {
 export function whenSet(controls, tell) {
   for (const control of controls) {
     control.addEventListener('change', tell);
-    if (control.type === 'search') control.addEventListener('input', () => { if (control.value === '') tell(); });
+    if (control.type === 'search')
+      control.addEventListener('input', () => {
+        if (control.value === '') tell();
+      });
   }
 }
 

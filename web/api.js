@@ -34,13 +34,24 @@ export async function request(method, path, { body, bearer, isFile = false } = {
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), ANSWER_WITHIN_MS);
   try {
-    const response = await fetch(path, { method, headers, credentials: 'same-origin', signal: patience.signal, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
-      .catch(() => { throw new Problem(0, { detail: patience.signal.aborted ? notInTime(method) : 'Cannot reach the gateway. Check your connection.' }); });
+    const response = await fetch(path, {
+      method,
+      headers,
+      credentials: 'same-origin',
+      signal: patience.signal,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }).catch(() => {
+      throw new Problem(0, {
+        detail: patience.signal.aborted ? notInTime(method) : 'Cannot reach the gateway. Check your connection.',
+      });
+    });
     learnTime(response.headers.get('date'));
     if (isFile && response.ok) {
       clearTimeout(timer); // it may take long, now that it has begun
       // However large it is, it need not fit into the memory of the page.
-      return await response.blob().catch(() => { throw cutOff(method); });
+      return await response.blob().catch(() => {
+        throw cutOff(method);
+      });
     }
     const text = await response.text().catch(() => undefined);
     if (response.ok && text === undefined) throw cutOff(method);
@@ -59,7 +70,8 @@ const cutOff = (method) => new Problem(0, { detail: `The response was cut off. $
 const notInTime = (method) => `The gateway did not respond in time. ${whatNow(method)}`;
 
 /** @param {string} method */
-const whatNow = (method) => (method === 'GET' ? 'Try again.' : 'The change may still have been made: check before you try again.');
+const whatNow = (method) =>
+  method === 'GET' ? 'Try again.' : 'The change may still have been made: check before you try again.';
 
 /** @param {string} text */
 function parse(text) {
@@ -74,7 +86,8 @@ function parse(text) {
 /** @param {readonly (readonly [name: string, value: string | number | null | undefined])[]} pairs empty ones are left out */
 export function query(pairs) {
   const search = new URLSearchParams();
-  for (const [name, value] of pairs) if (value !== null && value !== undefined && value !== '') search.set(name, String(value));
+  for (const [name, value] of pairs)
+    if (value !== null && value !== undefined && value !== '') search.set(name, String(value));
   const text = search.toString();
   return text === '' ? '' : `?${text}`;
 }

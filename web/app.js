@@ -13,8 +13,8 @@ import { agentsView } from './views/agents.js';
 import { auditView } from './views/audit.js';
 import { budgetsView } from './views/budgets.js';
 import { keysView } from './views/keys.js';
-import { operationsLink } from './views/operations-link.js';
 import { operationsView } from './views/operations.js';
+import { operationsLink } from './views/operations-link.js';
 import { policiesView } from './views/policies.js';
 import { signInView, tokenView } from './views/sign-in.js';
 
@@ -32,7 +32,9 @@ const operations = {
     return () => listeners.delete(listener);
   },
 };
-const changed = () => { for (const listener of listeners) listener(); };
+const changed = () => {
+  for (const listener of listeners) listener();
+};
 
 /** What the gateway offers; asked once, before the first page. @type {{ methods: readonly string[], registration?: string }} */
 let offer = { methods: [] };
@@ -49,7 +51,12 @@ const TABS = [
   { path: '#/budgets', title: 'Budgets', isFor: () => true, open: budgetsView },
   { path: '#/policies', title: 'Policies', isFor: () => true, open: policiesView },
   { path: '#/keys', title: 'Keys', isFor: () => can('admin'), open: keysView },
-  { path: '#/accounts', title: 'Accounts', isFor: () => can('admin') && offer.methods.includes('password'), open: accountsView },
+  {
+    path: '#/accounts',
+    title: 'Accounts',
+    isFor: () => can('admin') && offer.methods.includes('password'),
+    open: accountsView,
+  },
 ];
 
 /** @param {string} [notice] @param {'key' | 'account'} [lastKind] how the session was opened that has ended @param {string} [email] whose password was just chosen */
@@ -69,16 +76,58 @@ function showInside() {
   if (session?.kind === 'account' && offer.registration === 'first_account') offer = { methods: offer.methods };
   const status = h('span', { class: 'live', role: 'status' });
   const main = h('main', { id: 'main', tabindex: '-1' });
-  const links = TABS.filter(({ isFor }) => isFor()).map((tab) => ({ ...tab, link: h('a', { href: tab.path }, tab.title) }));
-  replace(root,
-    h('a', { class: 'skip', href: '#main', onclick: (/** @type {Event} */ event) => { event.preventDefault(); main.focus(); } }, 'Skip to content'),
-    h('header', { class: 'top' },
-      h('span', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }), h('span', null, 'svc-gateway')),
-      h('nav', { 'aria-label': 'Views' }, links.map(({ link }) => link)),
-      h('div', { class: 'who' }, status,
-        h('span', { class: 'name' }, h('span', { title: `${session?.name} (${session?.subject}) · scopes: ${session?.scopes.join(', ')}` }, session?.name), session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId), can('write') ? null : h('span', { class: 'tag whole' }, 'read-only')),
-        button('Sign out', leave, { class: 'small' }))),
-    main);
+  const links = TABS.filter(({ isFor }) => isFor()).map((tab) => ({
+    ...tab,
+    link: h('a', { href: tab.path }, tab.title),
+  }));
+  replace(
+    root,
+    h(
+      'a',
+      {
+        class: 'skip',
+        href: '#main',
+        onclick: (/** @type {Event} */ event) => {
+          event.preventDefault();
+          main.focus();
+        },
+      },
+      'Skip to content',
+    ),
+    h(
+      'header',
+      { class: 'top' },
+      h(
+        'span',
+        { class: 'brand' },
+        h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }),
+        h('span', null, 'svc-gateway'),
+      ),
+      h(
+        'nav',
+        { 'aria-label': 'Views' },
+        links.map(({ link }) => link),
+      ),
+      h(
+        'div',
+        { class: 'who' },
+        status,
+        h(
+          'span',
+          { class: 'name' },
+          h(
+            'span',
+            { title: `${session?.name} (${session?.subject}) · scopes: ${session?.scopes.join(', ')}` },
+            session?.name,
+          ),
+          session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId),
+          can('write') ? null : h('span', { class: 'tag whole' }, 'read-only'),
+        ),
+        button('Sign out', leave, { class: 'small' }),
+      ),
+    ),
+    main,
+  );
 
   const showTab = () => {
     const [path, search] = location.hash.split('?', 2);
@@ -101,7 +150,10 @@ function showInside() {
   stopInside = () => window.removeEventListener('hashchange', onHash);
 
   stream = new LiveStream({
-    onOpen: (snapshot) => { model.begin(snapshot, nowMs()); changed(); },
+    onOpen: (snapshot) => {
+      model.begin(snapshot, nowMs());
+      changed();
+    },
     onFrame: (frame) => {
       if (frame.event_type === 'ops_change') {
         model.apply(frame, nowMs());
@@ -115,7 +167,12 @@ function showInside() {
         setText(status, 'Live');
         void view?.renew?.();
       } else if (state === 'connecting') setText(status, 'Connecting…');
-      else replace(status, 'Connection lost – ', button('Retry', () => stream?.retry(), { class: 'link' }));
+      else
+        replace(
+          status,
+          'Connection lost – ',
+          button('Retry', () => stream?.retry(), { class: 'link' }),
+        );
     },
   });
   stream.start();
@@ -127,7 +184,16 @@ function tellOf({ event_type: kind, org_id, agent_id, payload }) {
   const agent = { org_id, team_id: payload.team_id, agent_id };
   const who = operationsLink(agent, parts(agentName(agent), SLASH));
   if (kind === 'violation') notifyOfEvent(['Violation by ', who, `: ${payload.reason}`], 'error');
-  else if (kind === 'budget') notifyOfEvent([...(payload.tier === 'global' ? [`The global ${payload.period} budget`] : [`The ${payload.period} budget of `, who]), ` is ${payload.percent}% used`], payload.percent >= 100 ? 'error' : 'info');
+  else if (kind === 'budget')
+    notifyOfEvent(
+      [
+        ...(payload.tier === 'global'
+          ? [`The global ${payload.period} budget`]
+          : [`The ${payload.period} budget of `, who]),
+        ` is ${payload.percent}% used`,
+      ],
+      payload.percent >= 100 ? 'error' : 'info',
+    );
 }
 
 let stopInside = () => {};
@@ -148,7 +214,9 @@ async function leave() {
   try {
     await signOut();
   } catch (error) {
-    return showDoor(`You are not fully signed out: this browser keeps its cookie until you sign in and out again. ${messageOf(error)}`);
+    return showDoor(
+      `You are not fully signed out: this browser keeps its cookie until you sign in and out again. ${messageOf(error)}`,
+    );
   }
   await boot();
 }
@@ -157,7 +225,11 @@ async function leave() {
 function readLink() {
   const match = /^#\/(accept-invite|reset-password)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash);
   if (match === null) return undefined;
-  return { kind: /** @type {'accept-invite' | 'reset-password'} */ (match[1]), token: /** @type {string} */ (match[2]), email: new URLSearchParams(match[3]).get('email') ?? undefined };
+  return {
+    kind: /** @type {'accept-invite' | 'reset-password'} */ (match[1]),
+    token: /** @type {string} */ (match[2]),
+    email: new URLSearchParams(match[3]).get('email') ?? undefined,
+  };
 }
 
 /** @param {string} [notice] @param {string} [email] whose password was just chosen */
@@ -177,16 +249,31 @@ async function boot(notice, email) {
       if (notice) notify(notice); // of an account that is not the one that is signed in here
     } else showDoor(notice, undefined, email);
   } catch (error) {
-    replace(root, h('main', { class: 'door' }, h('div', { class: 'card' }, h('h1', null, 'The dashboard could not load'), h('p', null, reasonOf(error)),
-      button('Try again', () => boot(notice, email), { class: 'solid' }),
-      // Who has signed in with a password before is not kept out while the accounts cannot be reached.
-      offer.methods.includes('password') && error instanceof Problem ? button('Use an API key', () => showDoor(undefined, 'key'), { class: 'link' }) : null)));
+    replace(
+      root,
+      h(
+        'main',
+        { class: 'door' },
+        h(
+          'div',
+          { class: 'card' },
+          h('h1', null, 'The dashboard could not load'),
+          h('p', null, reasonOf(error)),
+          button('Try again', () => boot(notice, email), { class: 'solid' }),
+          // Who has signed in with a password before is not kept out while the accounts cannot be reached.
+          offer.methods.includes('password') && error instanceof Problem
+            ? button('Use an API key', () => showDoor(undefined, 'key'), { class: 'link' })
+            : null,
+        ),
+      ),
+    );
   }
 }
 
 /** @param {unknown} error */
 function reasonOf(error) {
-  if (error instanceof DOMException && error.name === 'SecurityError') return 'This browser blocks storage, which the dashboard needs to keep you signed in. Allow cookies and site data for this address.';
+  if (error instanceof DOMException && error.name === 'SecurityError')
+    return 'This browser blocks storage, which the dashboard needs to keep you signed in. Allow cookies and site data for this address.';
   return messageOf(error);
 }
 
@@ -196,5 +283,7 @@ whenRoleChanged((role) => {
   notify(`Your role is now ${role}.`);
 });
 // A link from a mail may be opened in a tab that shows the door already.
-window.addEventListener('hashchange', () => { if (current() === undefined && readLink() !== undefined) void boot(); });
+window.addEventListener('hashchange', () => {
+  if (current() === undefined && readLink() !== undefined) void boot();
+});
 void boot();

@@ -29,7 +29,8 @@ function openDialog(title, ...content) {
 
 /** Closes what was asked in a view that is left. A secret stays: it cannot be had again. */
 export function closeQuestions() {
-  for (const dialog of document.querySelectorAll('dialog')) if (dialog.getAttribute('closedby') !== 'none') dialog.close();
+  for (const dialog of document.querySelectorAll('dialog'))
+    if (dialog.getAttribute('closedby') !== 'none') dialog.close();
 }
 
 /**
@@ -41,10 +42,14 @@ export function closeQuestions() {
 export function confirm({ title, text, subject, confirm: confirmLabel, isHarmless = false }) {
   return new Promise((resolve) => {
     const cancel = button('Cancel', () => dialog.close(), { autofocus: true });
-    const yes = button(confirmLabel, (event) => {
-      // The second half of a double click was meant for what lay below: nobody has read the question.
-      if (/** @type {MouseEvent} */ (event).detail <= 1) dialog.close('yes');
-    }, { class: isHarmless ? 'solid' : 'danger solid' });
+    const yes = button(
+      confirmLabel,
+      (event) => {
+        // The second half of a double click was meant for what lay below: nobody has read the question.
+        if (/** @type {MouseEvent} */ (event).detail <= 1) dialog.close('yes');
+      },
+      { class: isHarmless ? 'solid' : 'danger solid' },
+    );
     const asked = h('div', { id: 'asked' }, h('p', null, text), h('p', { class: 'subject mono' }, subject));
     const dialog = openDialog(title, asked, h('div', { class: 'dialog-actions' }, cancel, yes));
     // Read out with the title: the focus is on a button, which says nothing of what it is about.
@@ -69,7 +74,17 @@ export function showSecret({ title, text, secret }) {
       getSelection()?.selectAllChildren(value);
     }
   });
-  const dialog = openDialog(title, h('p', null, text), value, h('div', { class: 'dialog-actions' }, copy, button('Done', () => dialog.close(), { class: 'solid' })));
+  const dialog = openDialog(
+    title,
+    h('p', null, text),
+    value,
+    h(
+      'div',
+      { class: 'dialog-actions' },
+      copy,
+      button('Done', () => dialog.close(), { class: 'solid' }),
+    ),
+  );
   // A stray Escape must not lose what cannot be had again. Pressed twice, it is not refused by the event alone, and not every browser knows the attribute.
   dialog.setAttribute('closedby', 'none');
   dialog.addEventListener('cancel', (event) => event.preventDefault());
@@ -81,7 +96,15 @@ export function showSecret({ title, text, secret }) {
  * @param {{ title: string, fields: readonly Node[], submit: string, onSubmit: () => Promise<unknown> }} options
  */
 export function formDialog({ title, fields, submit, onSubmit }) {
-  const form = submitForm({ fields, submit, onSubmit: async () => { await onSubmit(); dialog.close(); }, extra: [button('Cancel', () => dialog.close())] });
+  const form = submitForm({
+    fields,
+    submit,
+    onSubmit: async () => {
+      await onSubmit();
+      dialog.close();
+    },
+    extra: [button('Cancel', () => dialog.close())],
+  });
   const dialog = openDialog(title, form);
 }
 

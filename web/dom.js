@@ -8,10 +8,16 @@
 
 // C0 and C1 controls but for the line break, marks of writing direction, zero-width characters and invisible tags, line and
 // paragraph separators, half surrogates: the same that the command line escapes.
-const UNSEEN = /(?!\n)[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
+const UNSEEN =
+  /(?!\n)[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
 
 /** What hides, or moves its neighbours, is written as JSON has it: a resource called `\u202efdp.exe` does not read `exe.pdf`. @param {string} text */
-const visible = (text) => text.replace(UNSEEN, (unseen) => Array.from({ length: unseen.length }, (_, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''));
+const visible = (text) =>
+  text.replace(UNSEEN, (unseen) =>
+    Array.from({ length: unseen.length }, (_, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
+      '',
+    ),
+  );
 
 /** The attributes that are there to be read; the others are values, and are kept as they are. */
 const READ_OUT = ['title', 'aria-label'];
@@ -30,8 +36,13 @@ export function h(tag, props, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith('on')) element.addEventListener(name.slice(2).toLowerCase(), /** @type {EventListener} */ (value));
-    else element.setAttribute(name, value === true ? '' : READ_OUT.includes(name) ? visible(String(value)) : String(value));
+    if (name.startsWith('on'))
+      element.addEventListener(name.slice(2).toLowerCase(), /** @type {EventListener} */ (value));
+    else
+      element.setAttribute(
+        name,
+        value === true ? '' : READ_OUT.includes(name) ? visible(String(value)) : String(value),
+      );
   }
   append(element, children);
   return element;
@@ -74,7 +85,12 @@ export function setText(node, text) {
  * @param {string} text
  * @param {string} separator
  */
-export const parts = (text, separator) => h('span', null, text.split(separator).flatMap((part, index) => [index === 0 ? null : separator, h('bdi', null, part)]));
+export const parts = (text, separator) =>
+  h(
+    'span',
+    null,
+    text.split(separator).flatMap((part, index) => [index === 0 ? null : separator, h('bdi', null, part)]),
+  );
 
 let nextId = 0;
 
@@ -89,10 +105,13 @@ export function field(label, control, hint) {
   nextId += 1;
   control.id = `field-${nextId}`;
   if (hint !== undefined) control.setAttribute('aria-describedby', `hint-${nextId}`);
-  return h('div', { class: 'field' },
+  return h(
+    'div',
+    { class: 'field' },
     h('label', { for: control.id }, label),
     control,
-    hint === undefined ? null : h('p', { class: 'hint', id: `hint-${nextId}` }, hint));
+    hint === undefined ? null : h('p', { class: 'hint', id: `hint-${nextId}` }, hint),
+  );
 }
 
 /**
@@ -108,7 +127,11 @@ export const button = (text, onClick, props = {}) => h('button', { type: 'button
  * @param {Props} [props]
  */
 export const select = (label, options, props = {}) =>
-  h('select', { 'aria-label': label, ...props }, options.map(([value, text]) => h('option', { value }, text)));
+  h(
+    'select',
+    { 'aria-label': label, ...props },
+    options.map(([value, text]) => h('option', { value }, text)),
+  );
 
 /** A field for a local time. Without an end its year takes six digits: with the hour that is typed behind it. @param {Props} [props] */
 export const timeInput = (props = {}) => h('input', { type: 'datetime-local', max: '9999-12-31T23:59', ...props });
@@ -119,4 +142,5 @@ export const timeInput = (props = {}) => h('input', { type: 'datetime-local', ma
  * @param {string} title
  * @param {...(Node | null | false)} actions
  */
-export const viewHead = (title, ...actions) => h('div', { class: 'view-head' }, h('h1', null, title), h('div', { class: 'actions' }, actions));
+export const viewHead = (title, ...actions) =>
+  h('div', { class: 'view-head' }, h('h1', null, title), h('div', { class: 'actions' }, actions));

@@ -4,7 +4,9 @@
 export function standIn(element) {
   if (element?.isConnected === true) return element;
   const name = element?.getAttribute('aria-label') ?? '';
-  return name === '' ? undefined : [...document.querySelectorAll('[aria-label]')].find((other) => other.getAttribute('aria-label') === name);
+  return name === ''
+    ? undefined
+    : [...document.querySelectorAll('[aria-label]')].find((other) => other.getAttribute('aria-label') === name);
 }
 
 /** @param {Element | null | undefined} element without one, the view as a whole: the keyboard is not sent back to the top of the page */

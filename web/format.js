@@ -8,17 +8,29 @@ function unitsOf(ms) {
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return [`${minutes} min`, `${String(seconds % 60).padStart(2, '0')} s`];
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? [`${hours} h`, `${String(minutes % 60).padStart(2, '0')} min`] : [`${Math.floor(hours / 24)} days`];
+  return hours < 48
+    ? [`${hours} h`, `${String(minutes % 60).padStart(2, '0')} min`]
+    : [`${Math.floor(hours / 24)} days`];
 }
 
 /** @param {number} ms how long something has lasted */
 export const duration = (ms) => unitsOf(ms).join(' ');
 
 /** The browser's own, where that is written from left to right as this page is: the parts of any other would change places in it. */
-const LANGUAGE = /[\u0590-\u08ff]/.test(new Intl.DateTimeFormat(undefined, { month: 'long' }).format()) ? 'en' : undefined;
+const LANGUAGE = /[\u0590-\u08ff]/.test(new Intl.DateTimeFormat(undefined, { month: 'long' }).format())
+  ? 'en'
+  : undefined;
 
 const DAY_AND_TIME = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' });
-const SHORT = /** @type {const} */ ({ month: 'short', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'short' });
+const SHORT = /** @type {const} */ ({
+  month: 'short',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+  timeZoneName: 'short',
+});
 const SHORT_TIME = new Intl.DateTimeFormat(LANGUAGE, SHORT);
 const SHORT_TIME_OF_A_YEAR = new Intl.DateTimeFormat(LANGUAGE, { ...SHORT, year: 'numeric' });
 
@@ -26,7 +38,8 @@ const SHORT_TIME_OF_A_YEAR = new Intl.DateTimeFormat(LANGUAGE, { ...SHORT, year:
 export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** With its zone. @param {string | null | undefined} rfc3339 */
-export const dateTime = (rfc3339) => (rfc3339 === null || rfc3339 === undefined ? '–' : DAY_AND_TIME.format(new Date(rfc3339)));
+export const dateTime = (rfc3339) =>
+  rfc3339 === null || rfc3339 === undefined ? '–' : DAY_AND_TIME.format(new Date(rfc3339));
 
 /** With its zone, and with its year where that is another than this. @param {string} rfc3339 */
 export function shortTime(rfc3339) {

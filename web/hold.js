@@ -7,7 +7,10 @@ const HOLD_MS = 4_000;
 let lastSeenAt = '';
 /** @param {PointerEvent} event */
 const placeOf = ({ clientX, clientY }) => `${clientX} ${clientY}`;
-for (const type of /** @type {const} */ (['pointermove', 'pointerdown'])) document.addEventListener(type, (event) => { lastSeenAt = placeOf(event); });
+for (const type of /** @type {const} */ (['pointermove', 'pointerdown']))
+  document.addEventListener(type, (event) => {
+    lastSeenAt = placeOf(event);
+  });
 
 /**
  * Answers whether the rows of a list must stay where they are: while the pointer has just moved or rests on what can be
@@ -24,10 +27,13 @@ export function holdOf(scroller, body) {
     if (lastSeenAt !== '' && lastSeenAt !== placeOf(event)) pointedAtMs = performance.now();
   });
   // A finger does not move before it presses.
-  body.addEventListener('pointerdown', () => { pointedAtMs = performance.now(); });
-  return () => performance.now() - pointedAtMs < HOLD_MS
-    || (pointedAtMs > -Infinity && body.querySelector('button:hover, a:hover') !== null)
-    || body.querySelector(':focus-visible') !== null
-    || document.querySelector('dialog[open]') !== null
-    || scroller().scrollTop > 0;
+  body.addEventListener('pointerdown', () => {
+    pointedAtMs = performance.now();
+  });
+  return () =>
+    performance.now() - pointedAtMs < HOLD_MS ||
+    (pointedAtMs > -Infinity && body.querySelector('button:hover, a:hover') !== null) ||
+    body.querySelector(':focus-visible') !== null ||
+    document.querySelector('dialog[open]') !== null ||
+    scroller().scrollTop > 0;
 }

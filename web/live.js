@@ -98,9 +98,15 @@ export class LiveStream {
   async #connect() {
     this.#tell('connecting');
     try {
-      const [{ ticket }, { ops, ops_ttl_secs: ttlSecs }] = await Promise.all([call('POST', '/api/v1/auth/ws-ticket'), call('GET', '/api/v1/topology/stats?per_page=1')]);
+      const [{ ticket }, { ops, ops_ttl_secs: ttlSecs }] = await Promise.all([
+        call('POST', '/api/v1/auth/ws-ticket'),
+        call('GET', '/api/v1/topology/stats?per_page=1'),
+      ]);
       if (this.#isStopped) return;
-      this.#open(ticket, { opCount: Object.values(ops).reduce((sum, each) => sum + each, 0), finishedTtlMs: ttlSecs * 1000 });
+      this.#open(ticket, {
+        opCount: Object.values(ops).reduce((sum, each) => sum + each, 0),
+        finishedTtlMs: ttlSecs * 1000,
+      });
     } catch {
       // The reason is of no use here: a credential that has ended is the session's to tell, the rest passes.
       this.#wait();
@@ -109,7 +115,14 @@ export class LiveStream {
 
   /** @param {string} ticket @param {Snapshot} snapshot */
   #open(ticket, snapshot) {
-    const url = new URL(`/api/v1/stream${query([['ticket', ticket], ['snapshot', 'true'], ['lineage', 'true']])}`, location.href);
+    const url = new URL(
+      `/api/v1/stream${query([
+        ['ticket', ticket],
+        ['snapshot', 'true'],
+        ['lineage', 'true'],
+      ])}`,
+      location.href,
+    );
     url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
     const socket = new WebSocket(url);
     this.#socket = socket;

@@ -10,7 +10,9 @@ const MAX_NOTICES = 4;
 
 /** Those that are shown, by what they say, the oldest first. @type {Map<string, { again: () => void, go: () => void, goSoon: () => void }>} */
 const shownNotices = new Map();
-document.addEventListener('visibilitychange', () => { for (const { goSoon } of shownNotices.values()) goSoon(); });
+document.addEventListener('visibilitychange', () => {
+  for (const { goSoon } of shownNotices.values()) goSoon();
+});
 
 /**
  * What became of something that the operator did, in a line that goes away by itself.
@@ -44,7 +46,13 @@ const keyOf = (said, kind) => `${kind} ${said.textContent}`;
 /** @param {HTMLElement} said @param {'info' | 'error'} kind */
 function showNotice(said, kind) {
   const times = h('span', { class: 'times number', 'aria-live': 'off' });
-  const notice = h('div', { class: `notice ${kind}` }, said, times, button('×', go, { class: 'plain', 'aria-label': 'Dismiss' }));
+  const notice = h(
+    'div',
+    { class: `notice ${kind}` },
+    said,
+    times,
+    button('×', go, { class: 'plain', 'aria-label': 'Dismiss' }),
+  );
   const key = keyOf(said, kind);
   let count = 1;
   let isRead = false;

@@ -42,12 +42,20 @@ export const shownState = (op) => (op.asked === undefined ? op.state : LEADS_TO[
  *
  * @param {string} text
  */
-export const wordsOf = (text) => text.toLowerCase().replace(/\s*\/\s*/g, '/').split(/\s+/).filter((word) => word !== '')
-  // An agent without an org is shown under a dash.
-  .map((word) => word.replace(/^[-–]\//, '/'));
+export const wordsOf = (text) =>
+  text
+    .toLowerCase()
+    .replace(/\s*\/\s*/g, '/')
+    .split(/\s+/)
+    .filter((word) => word !== '')
+    // An agent without an org is shown under a dash.
+    .map((word) => word.replace(/^[-–]\//, '/'));
 
 /** A word is found anywhere; a name with a slash is whole: `acme/search` is that team, and `acme/search/a1` not also a10. @param {Op} op @param {string} word */
-const fits = (op, word) => (word.includes('/') ? op.path.startsWith(word.endsWith('/') ? word : `${word}/`) || op.opId.toLowerCase().includes(word) : op.text.includes(word));
+const fits = (op, word) =>
+  word.includes('/')
+    ? op.path.startsWith(word.endsWith('/') ? word : `${word}/`) || op.opId.toLowerCase().includes(word)
+    : op.text.includes(word);
 
 /** The agents that have the most of these operations in flight, with how many; where all have finished, of those. @param {readonly Op[]} ops @param {number} wanted */
 export function busiestOf(ops, wanted) {
@@ -90,10 +98,14 @@ export class OpsModel {
   #heardAtMs = 0;
   #finishedTtlMs = Infinity;
 
-  get size() { return this.#ops.size; }
+  get size() {
+    return this.#ops.size;
+  }
 
   /** @param {string} opId */
-  get(opId) { return this.#ops.get(opId); }
+  get(opId) {
+    return this.#ops.get(opId);
+  }
 
   /**
    * Begins anew: a snapshot follows.
@@ -117,7 +129,9 @@ export class OpsModel {
   }
 
   /** Whether the snapshot is still on its way: what is not here may yet come. @param {number} nowMs */
-  isFilling(nowMs) { return this.#awaited > 0 && nowMs - this.#heardAtMs < QUIET_MS; }
+  isFilling(nowMs) {
+    return this.#awaited > 0 && nowMs - this.#heardAtMs < QUIET_MS;
+  }
 
   /**
    * A change of state, or a line of a snapshot. It confirms, or overrules, whatever was asked for.
@@ -144,7 +158,19 @@ export class OpsModel {
     const text = `${opId} ${frame.org_id ?? ''} ${teamId} ${agentId}`.toLowerCase();
     const path = `${frame.org_id ?? ''}/${teamId}/${agentId}/`.toLowerCase();
     const registeredAtMs = Date.parse(registeredAt);
-    this.#ops.set(opId, { opId, orgId: frame.org_id, teamId, agentId, state, registeredAtMs, updatedAt, sinceMs, asked: undefined, text, path });
+    this.#ops.set(opId, {
+      opId,
+      orgId: frame.org_id,
+      teamId,
+      agentId,
+      state,
+      registeredAtMs,
+      updatedAt,
+      sinceMs,
+      asked: undefined,
+      text,
+      path,
+    });
     if (registeredAtMs < this.#newestAtMs) this.#isInOrder = false;
     else this.#newestAtMs = registeredAtMs;
     if (this.#ops.size > MAX_OPS) this.#makeRoom();
@@ -164,7 +190,8 @@ export class OpsModel {
 
   /** Forgets what has been finished for as long as the gateway keeps it. @param {number} nowMs */
   expire(nowMs) {
-    for (const [opId, op] of this.#ops) if (isFinished(op.state) && nowMs - op.sinceMs >= this.#finishedTtlMs) this.#ops.delete(opId);
+    for (const [opId, op] of this.#ops)
+      if (isFinished(op.state) && nowMs - op.sinceMs >= this.#finishedTtlMs) this.#ops.delete(opId);
   }
 
   /** The newest first. @param {Filter} filter */

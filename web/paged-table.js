@@ -27,8 +27,27 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   const note = h('p', { class: 'empty' });
   const more = button(MORE, loadMore, { class: 'more', hidden: true });
   const warning = h('p', { class: 'form-error' });
-  const element = h('div', { class: 'panel scroll' },
-    h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)))), body), warning, note, more);
+  const element = h(
+    'div',
+    { class: 'panel scroll' },
+    h(
+      'table',
+      { 'aria-label': label, class: 'cards' },
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)),
+        ),
+      ),
+      body,
+    ),
+    warning,
+    note,
+    more,
+  );
   /** @type {string | undefined} */
   let cursor;
   let generation = 0;
@@ -74,11 +93,15 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
       body.classList.add('earlier');
       more.hidden = true; // more of what was asked for before does not belong to it
     }
-    const found = await read(from, wanted, isStillAsked).catch((problem) => {
-      if (!isStillAsked()) return undefined; // nobody waits for it any more, nor need hear of it
-      fails(() => fill(from, wanted, isAsked), problem, from === undefined);
-      throw problem;
-    }).finally(() => { questions -= 1; });
+    const found = await read(from, wanted, isStillAsked)
+      .catch((problem) => {
+        if (!isStillAsked()) return undefined; // nobody waits for it any more, nor need hear of it
+        fails(() => fill(from, wanted, isAsked), problem, from === undefined);
+        throw problem;
+      })
+      .finally(() => {
+        questions -= 1;
+      });
     if (found === undefined || mine !== generation) return; // a newer question was asked meanwhile
     const { rows, next } = found;
     failed = undefined;
@@ -108,11 +131,26 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
   function fails(again, problem, isAnew) {
     failed = again;
     const passes = mayPass(problem);
-    if (isAnew && body.childElementCount > 0) replace(warning, `Could not refresh: these rows may be out of date. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`);
-    if (body.childElementCount === 0) replace(note, problem.status === 0 ? 'Cannot reach the gateway. The list loads when the connection is back. Press Refresh to try now.' : `Could not load the list. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`);
+    if (isAnew && body.childElementCount > 0)
+      replace(
+        warning,
+        `Could not refresh: these rows may be out of date. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`,
+      );
+    if (body.childElementCount === 0)
+      replace(
+        note,
+        problem.status === 0
+          ? 'Cannot reach the gateway. The list loads when the connection is back. Press Refresh to try now.'
+          : `Could not load the list. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`,
+      );
     if (!passes) return;
     const askedMs = typeof problem.body.retry_after_secs === 'number' ? problem.body.retry_after_secs * 1000 : 0;
-    retry = setTimeout(() => { if (element.isConnected) void renew(); }, Math.max(askedMs, backoffMs(attempts)));
+    retry = setTimeout(
+      () => {
+        if (element.isConnected) void renew();
+      },
+      Math.max(askedMs, backoffMs(attempts)),
+    );
     attempts += 1;
   }
 
@@ -126,7 +164,9 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     }
   }
   return {
-    element, body, renew,
+    element,
+    body,
+    renew,
     reload: () => fill(undefined, perPage, true),
     /** Begins again with what is newest, by itself. */
     begin: () => fill(undefined, perPage),
@@ -139,7 +179,8 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
 }
 
 /** Not what the gateway refuses, which it would refuse again. @param {unknown} problem */
-const mayPass = (problem) => problem instanceof Problem && (problem.status === 0 || problem.status === 429 || problem.status >= 500);
+const mayPass = (problem) =>
+  problem instanceof Problem && (problem.status === 0 || problem.status === 429 || problem.status >= 500);
 
 /**
  * The keyboard goes on from where it was: with the control of the same name, else with the row that now stands there.
@@ -157,6 +198,8 @@ function keepingFocus(body, change) {
 
 /** On a narrow screen each cell stands under the name of its column. @param {HTMLTableRowElement} row @param {readonly string[]} columns */
 export function labelled(row, columns) {
-  [...row.cells].forEach((cell, index) => { cell.dataset.label = columns[index] ?? ''; });
+  [...row.cells].forEach((cell, index) => {
+    cell.dataset.label = columns[index] ?? '';
+  });
   return row;
 }

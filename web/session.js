@@ -38,17 +38,22 @@ let onRoleChange = () => {};
  */
 const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('svc.account') : undefined;
 tabs?.addEventListener('message', ({ data: subject }) => {
-  if (session?.kind === 'account' && session.subject !== subject) leaveTo(subject === null ? 'You signed out in another tab.' : SOMEBODY_ELSE);
+  if (session?.kind === 'account' && session.subject !== subject)
+    leaveTo(subject === null ? 'You signed out in another tab.' : SOMEBODY_ELSE);
 });
 const SOMEBODY_ELSE = 'Someone else signed in from another tab of this browser.';
 
 export const current = () => session;
 
 /** @param {(reason: string, kind: Session['kind']) => void} listener told when the gateway no longer takes the credential */
-export function whenEnded(listener) { onEnd = listener; }
+export function whenEnded(listener) {
+  onEnd = listener;
+}
 
 /** @param {(role: string) => void} listener told when somebody has given the account another role */
-export function whenRoleChanged(listener) { onRoleChange = listener; }
+export function whenRoleChanged(listener) {
+  onRoleChange = listener;
+}
 
 /** @param {'read' | 'write' | 'admin'} scope */
 export const can = (scope) => session !== undefined && IMPLIED[scope].some((held) => session?.scopes.includes(held));
@@ -62,12 +67,26 @@ export const mayManage = (role) => can('admin') && ROLES.indexOf(session?.role ?
 /** @param {string} key */
 export async function signInWithKey(key) {
   const answer = await request('POST', '/api/v1/auth/token', { bearer: key }).catch((problem) => {
-    throw problem.status === 401 ? new Problem(401, { detail: 'This API key is unknown, expired or revoked. Check it, or ask an administrator for a new one.' }) : problem;
+    throw problem.status === 401
+      ? new Problem(401, {
+          detail: 'This API key is unknown, expired or revoked. Check it, or ask an administrator for a new one.',
+        })
+      : problem;
   });
   const claims = claimsOf(answer.token);
   // Nobody is kept out because his name could not be told.
-  const { name } = await request('GET', '/api/v1/iam/api-keys/self', { bearer: answer.token }).catch(() => ({ name: claims.sub }));
-  session = { kind: 'key', token: answer.token, expiresAtSecs: answer.expires_at, scopes: answer.scopes, orgId: claims.org_id ?? null, name, subject: claims.sub };
+  const { name } = await request('GET', '/api/v1/iam/api-keys/self', { bearer: answer.token }).catch(() => ({
+    name: claims.sub,
+  }));
+  session = {
+    kind: 'key',
+    token: answer.token,
+    expiresAtSecs: answer.expires_at,
+    scopes: answer.scopes,
+    orgId: claims.org_id ?? null,
+    name,
+    subject: claims.sub,
+  };
   sessionStorage.setItem(TAB_KEY, JSON.stringify(session));
 }
 
@@ -89,11 +108,14 @@ export async function restore() {
     return true;
   }
   if (localStorage.getItem(ACCOUNT_HINT) === null) return false;
-  return renew().then(() => true, (problem) => {
-    if (problem.status !== 401) throw problem;
-    forget(); // behind the page of a link stood who was signed in before
-    return false;
-  });
+  return renew().then(
+    () => true,
+    (problem) => {
+      if (problem.status !== 401) throw problem;
+      forget(); // behind the page of a link stood who was signed in before
+      return false;
+    },
+  );
 }
 
 export async function signOut() {
@@ -148,7 +170,9 @@ function renew() {
     if (session !== asked) throw new Problem(401, { detail: 'Your session has ended.' });
     await takeAccess(answer);
   };
-  renewing ??= ('locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask()).finally(() => { renewing = undefined; });
+  renewing ??= ('locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask()).finally(() => {
+    renewing = undefined;
+  });
   return renewing;
 }
 
@@ -168,8 +192,17 @@ async function takeAccess(answer) {
     throw new Problem(401, { detail: SOMEBODY_ELSE });
   }
   const before = session?.kind === 'account' ? session : undefined;
-  const name = before?.name ?? await nameOf(answer.access_token);
-  session = { kind: 'account', token: answer.access_token, expiresAtSecs: Date.now() / 1000 + answer.expires_in, scopes: answer.scopes, orgId, name, subject, ...(role === undefined ? {} : { role }) };
+  const name = before?.name ?? (await nameOf(answer.access_token));
+  session = {
+    kind: 'account',
+    token: answer.access_token,
+    expiresAtSecs: Date.now() / 1000 + answer.expires_in,
+    scopes: answer.scopes,
+    orgId,
+    name,
+    subject,
+    ...(role === undefined ? {} : { role }),
+  };
   localStorage.setItem(ACCOUNT_HINT, '1');
   tabs?.postMessage(subject);
   if (before !== undefined && role !== undefined && before.role !== role) onRoleChange(role);

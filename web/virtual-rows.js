@@ -39,7 +39,10 @@ export class VirtualRows {
     const { rowHeightPx, keyOf, create, update } = this.#options;
     const height = rowHeightPx();
     const first = Math.max(0, Math.floor(this.#scroller.scrollTop / height) - OVERSCAN_ROWS);
-    const last = Math.min(this.#items.length, Math.ceil((this.#scroller.scrollTop + this.#scroller.clientHeight) / height) + OVERSCAN_ROWS);
+    const last = Math.min(
+      this.#items.length,
+      Math.ceil((this.#scroller.scrollTop + this.#scroller.clientHeight) / height) + OVERSCAN_ROWS,
+    );
     const visible = this.#items.slice(first, last);
     const keys = new Set(visible.map(keyOf));
     for (const [key, { element }] of this.#drawn) {

@@ -1,15 +1,28 @@
 /** Whether a load was answered as its figures suppose: its clients look no further than the status, and at what came. */
 
 /** Asks the question of the load once more: a gateway that denies all, as with a full disk, is fast, and one that refuses says why. */
-export async function expectAllowed(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<void> {
-  const answer = await fetch(url, { method: 'POST', headers, body })
-    .then(async (response) => `${response.status} ${await response.text()}`, (fault: Error) => String(fault.cause ?? fault));
-  if (!/^200 [^]*"(DECISION|EFFECT)_ALLOW"/.test(answer)) throw new Error(`at the end of the load, a check was answered: ${answer.slice(0, 500)}`);
+export async function expectAllowed(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): Promise<void> {
+  const answer = await fetch(url, { method: 'POST', headers, body }).then(
+    async (response) => `${response.status} ${await response.text()}`,
+    (fault: Error) => String(fault.cause ?? fault),
+  );
+  if (!/^200 [^]*"(DECISION|EFFECT)_ALLOW"/.test(answer))
+    throw new Error(`at the end of the load, a check was answered: ${answer.slice(0, 500)}`);
 }
 
 /** The waits in milliseconds, in ascending order, of a log of h2load, and how many of the checks that were due have not succeeded. */
 export function readH2loadLog(log: string, due: number): { readonly waits: Float64Array; readonly failed: number } {
-  const rows = log.split('\n').map((row) => row.split('\t')).filter(([, status]) => status === '200');
+  const rows = log
+    .split('\n')
+    .map((row) => row.split('\t'))
+    .filter(([, status]) => status === '200');
   // A check that was never answered has no row.
-  return { waits: Float64Array.from(rows, ([, , microseconds]) => Number(microseconds) / 1000).sort(), failed: due - rows.length };
+  return {
+    waits: Float64Array.from(rows, ([, , microseconds]) => Number(microseconds) / 1000).sort(),
+    failed: due - rows.length,
+  };
 }

@@ -3,7 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { native } from '../../src/wire/http/http-app.ts';
 
-const ANSWER = JSON.stringify({ decision: 'DECISION_ALLOW', reason: 'allowed by rule harmless-tools of policy starter', policy: 'starter', ruleId: 'harmless-tools', opId: '', opState: 'OP_STATE_RUNNING', auditId: '1' });
+const ANSWER = JSON.stringify({
+  decision: 'DECISION_ALLOW',
+  reason: 'allowed by rule harmless-tools of policy starter',
+  policy: 'starter',
+  ruleId: 'harmless-tools',
+  opId: '',
+  opState: 'OP_STATE_RUNNING',
+  auditId: '1',
+});
 
 function answerTo(body: Buffer): string {
   const { traceId, spanId } = JSON.parse(body.toString()) as { traceId: string; spanId: string };
@@ -11,7 +19,8 @@ function answerTo(body: Buffer): string {
 }
 
 function serveNatively(uws: NonNullable<typeof native>): void {
-  uws.App()
+  uws
+    .App()
     .get('/*', (res) => {
       res.cork(() => {
         res.writeHeader('Content-Type', 'application/json');
@@ -38,7 +47,11 @@ function serveWithNode(): void {
   const server = createServer((req, res) => {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
-    req.on('end', () => res.writeHead(200, { 'Content-Type': 'application/json' }).end(chunks.length === 0 ? ANSWER : answerTo(Buffer.concat(chunks))));
+    req.on('end', () =>
+      res
+        .writeHead(200, { 'Content-Type': 'application/json' })
+        .end(chunks.length === 0 ? ANSWER : answerTo(Buffer.concat(chunks))),
+    );
   });
   server.listen(0, '127.0.0.1', () => console.log(`port ${(server.address() as AddressInfo).port} of node:http`));
 }

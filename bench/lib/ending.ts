@@ -15,7 +15,9 @@ export const isEnding = (): boolean => hasBegun;
 /** How a process is ended, and its folder removed: by who started it, or else when the benchmark ends early. */
 export function endingOf(child: ChildProcess, folder?: string): () => Promise<void> {
   // What could not be started never exits.
-  const exited = new Promise((resolve) => { child.once('exit', resolve).once('error', resolve); });
+  const exited = new Promise((resolve) => {
+    child.once('exit', resolve).once('error', resolve);
+  });
   const end = async (): Promise<void> => {
     child.kill('SIGTERM');
     await exited;
@@ -42,7 +44,8 @@ async function endEarly(status: number): Promise<void> {
 
 if (isMainThread) {
   // Once: whoever does not want to wait interrupts a second time.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void endEarly(128 + constants.signals[signal]));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => void endEarly(128 + constants.signals[signal]));
   process.on('uncaughtException', (error) => {
     // What fails because its gateway was ended is no news.
     if (!hasBegun) console.error(error);

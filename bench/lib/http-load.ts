@@ -45,22 +45,27 @@ async function loadWithWrk({ url, headers, body, connections, seconds }: Load): 
   const folder = scratchFolder();
   const script = join(folder, 'load.lua');
   // Made once, all but the number, which always has as many digits: what the client spends is not there for the server.
-  writeFileSync(script, [
-    'local n = 0',
-    'local before, after',
-    'init = function()',
-    ...Object.entries(headers).map(([name, value]) => `  wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`),
-    `  local whole = wrk.format("POST", nil, nil, ${JSON.stringify(body.replace('<id>', '@'.repeat(18)))})`,
-    `  local from, to = string.find(whole, ("@"):rep(18), 1, true)`,
-    // The start time keeps the ids of one run apart from those of the last.
-    `  before = string.sub(whole, 1, from - 1) .. "${String(Date.now() % 1_000_000_000).padStart(9, '0')}"`,
-    '  after = string.sub(whole, to + 1)',
-    'end',
-    'request = function()',
-    '  n = n + 1',
-    '  return before .. string.format("%09d", n) .. after',
-    'end',
-  ].join('\n'));
+  writeFileSync(
+    script,
+    [
+      'local n = 0',
+      'local before, after',
+      'init = function()',
+      ...Object.entries(headers).map(
+        ([name, value]) => `  wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
+      ),
+      `  local whole = wrk.format("POST", nil, nil, ${JSON.stringify(body.replace('<id>', '@'.repeat(18)))})`,
+      `  local from, to = string.find(whole, ("@"):rep(18), 1, true)`,
+      // The start time keeps the ids of one run apart from those of the last.
+      `  before = string.sub(whole, 1, from - 1) .. "${String(Date.now() % 1_000_000_000).padStart(9, '0')}"`,
+      '  after = string.sub(whole, to + 1)',
+      'end',
+      'request = function()',
+      '  n = n + 1',
+      '  return before .. string.format("%09d", n) .. after',
+      'end',
+    ].join('\n'),
+  );
   try {
     return readWrk(await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url]));
   } finally {
@@ -71,13 +76,17 @@ async function loadWithWrk({ url, headers, body, connections, seconds }: Load): 
 const readWrk = (output: string): LoadResult => ({
   perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
   p99Ms: msOf(/99%\s+([\d.]+)(us|ms|s)/.exec(output)),
-  failed: sumOf(/Non-2xx or 3xx responses: (\d+)/.exec(output)) + sumOf(/Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(output)),
+  failed:
+    sumOf(/Non-2xx or 3xx responses: (\d+)/.exec(output)) +
+    sumOf(/Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(output)),
 });
 
-const sumOf = (match: RegExpExecArray | null): number => (match?.slice(1) ?? []).reduce((sum, digits) => sum + Number(digits), 0);
+const sumOf = (match: RegExpExecArray | null): number =>
+  (match?.slice(1) ?? []).reduce((sum, digits) => sum + Number(digits), 0);
 
 const UNIT_MS = { us: 0.001, ms: 1, s: 1000 } as const;
-const msOf = (match: RegExpExecArray | null): number => Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'ms') as keyof typeof UNIT_MS];
+const msOf = (match: RegExpExecArray | null): number =>
+  Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'ms') as keyof typeof UNIT_MS];
 
 async function loadWithAutocannon({ url, headers, body, connections, seconds }: Load): Promise<LoadResult> {
   let sent = 0;
@@ -100,14 +109,20 @@ async function loadWithAutocannon({ url, headers, body, connections, seconds }: 
   return resultOf(result);
 }
 
-const resultOf = ({ requests, latency, non2xx, errors }: autocannon.Result): LoadResult => ({ perSecond: requests.average, p99Ms: latency.p99, failed: non2xx + errors });
+const resultOf = ({ requests, latency, non2xx, errors }: autocannon.Result): LoadResult => ({
+  perSecond: requests.average,
+  p99Ms: latency.p99,
+  failed: non2xx + errors,
+});
 
 export function run(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     endingOf(child);
     let output = '';
-    child.stdout.on('data', (chunk: Buffer) => { output += chunk.toString(); });
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
     child.once('error', reject);
     child.once('exit', (code) => (code === 0 ? resolve(output) : reject(new Error(`${command} ended with ${code}`))));
   });

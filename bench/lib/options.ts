@@ -19,12 +19,18 @@ export const isBrief = words.includes('--brief');
 export const numbers: readonly number[] = words.map(Number).filter(Number.isFinite);
 
 /** How many numbers a benchmark takes. */
-const TAKES: ReadonlyMap<string, number> = new Map([['audit-query.js', 1], ['stream.js', 3]]);
+const TAKES: ReadonlyMap<string, number> = new Map([
+  ['audit-query.js', 1],
+  ['stream.js', 3],
+]);
 const tooMany = words.filter((word) => Number.isFinite(Number(word)))[TAKES.get(basename(process.argv[1] ?? '')) ?? 0];
 
 /** A process that a benchmark has forked has words that nobody has typed. */
 const isForked = process.send !== undefined;
-const unknown = words.find((word) => !['--brief', '--help', '-h'].includes(word) && !(/^\d+(\.\d+)?$/.test(word) && Number(word) > 0)) ?? tooMany;
+const unknown =
+  words.find(
+    (word) => !['--brief', '--help', '-h'].includes(word) && !(/^\d+(\.\d+)?$/.test(word) && Number(word) > 0),
+  ) ?? tooMany;
 if (words.includes('--help') || words.includes('-h')) {
   process.stdout.write(USAGE);
   process.exit(0);

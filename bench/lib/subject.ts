@@ -1,5 +1,5 @@
 /** What is measured: the gateway itself, as its users start it, or a bare server to compare it with. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { endingOf, scratchFolder } from './ending.ts';
@@ -25,7 +25,15 @@ export type Subject = { readonly url: string; readonly grpc: string; readonly pi
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
   const folder = scratchFolder();
   const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
-    env: { ...environmentFrom(process.env), SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data'), SVC_BOOTSTRAP_API_KEY: ADMIN_KEY, SVC_LOG_LEVEL: 'warn', ...env },
+    env: {
+      ...environmentFrom(process.env),
+      SVC_HTTP_ADDR: '127.0.0.1:0',
+      SVC_GRPC_ADDR: '127.0.0.1:0',
+      SVC_DATA_DIR: join(folder, 'data'),
+      SVC_BOOTSTRAP_API_KEY: ADMIN_KEY,
+      SVC_LOG_LEVEL: 'warn',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const stop = endingOf(child, folder);
@@ -43,7 +51,9 @@ export async function startGateway(env: Readonly<Record<string, string>> = {}): 
 
 /** A bare server of bench/lib, named by its file, that prints its port and the library that it is made of. */
 export async function startBare(file: string): Promise<Subject & { readonly library: string }> {
-  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', 'lib', file)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', 'lib', file)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const stop = endingOf(child);
   const [, port, library = ''] = /port (\d+) of (\S+)\n/.exec(await until(child, /port \d+ of \S+\n/)) ?? [];
   return { url: `http://127.0.0.1:${port}`, grpc: `127.0.0.1:${port}`, pid: child.pid ?? 0, library, stop };

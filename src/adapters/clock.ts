@@ -5,7 +5,11 @@ import type { Clock } from '../gateway/ports.ts';
  * the two agree again, so that nothing that waits for time to pass waits for ever. `fromMs`: what an older clock shows, where
  * this one is to go by the same time.
  */
-export function createClock(wallMs: () => number = Date.now, monotonicMs: () => number = () => performance.now(), fromMs = 0): Clock {
+export function createClock(
+  wallMs: () => number = Date.now,
+  monotonicMs: () => number = () => performance.now(),
+  fromMs = 0,
+): Clock {
   let nowMs = Math.max(fromMs, wallMs());
   let readAtMs = monotonicMs();
   return {
@@ -26,7 +30,10 @@ export function createClock(wallMs: () => number = Date.now, monotonicMs: () => 
 }
 
 /** The wall clock of the start and the time that has passed since: it does not notice when the wall clock is set. */
-export function createSteadyClock(wallMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()): Clock {
+export function createSteadyClock(
+  wallMs: () => number = Date.now,
+  monotonicMs: () => number = () => performance.now(),
+): Clock {
   const startMs = wallMs() - monotonicMs();
   return { nowMs: () => Math.floor(startMs + monotonicMs()) };
 }

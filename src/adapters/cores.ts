@@ -10,7 +10,10 @@ const CGROUP = '/sys/fs/cgroup';
  */
 export function usableCores(ofMachine = availableParallelism(), cgroup = CGROUP): number {
   // Version 2 of the kernel's control groups, else version 1. No limit is the word `max`, or −1.
-  const [quota, period] = textOf(join(cgroup, 'cpu.max'))?.split(' ') ?? [textOf(join(cgroup, 'cpu/cpu.cfs_quota_us')), textOf(join(cgroup, 'cpu/cpu.cfs_period_us'))];
+  const [quota, period] = textOf(join(cgroup, 'cpu.max'))?.split(' ') ?? [
+    textOf(join(cgroup, 'cpu/cpu.cfs_quota_us')),
+    textOf(join(cgroup, 'cpu/cpu.cfs_period_us')),
+  ];
   const limit = Number(quota) / Number(period);
   return limit > 0 ? Math.min(ofMachine, Math.max(1, Math.floor(limit))) : ofMachine;
 }

@@ -24,7 +24,8 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 export async function removeRemains(path: string): Promise<void> {
   const [folder, name] = [dirname(path), basename(path)];
   for (const entry of await readdir(folder)) {
-    if (entry.startsWith(`${name}.`) && /^\.[0-9a-f]{8}\.partial$/.test(entry.slice(name.length))) await rm(join(folder, entry), { force: true });
+    if (entry.startsWith(`${name}.`) && /^\.[0-9a-f]{8}\.partial$/.test(entry.slice(name.length)))
+      await rm(join(folder, entry), { force: true });
   }
 }
 

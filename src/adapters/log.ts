@@ -1,4 +1,4 @@
-import { pino, type Logger as PinoLogger } from 'pino';
+import { type Logger as PinoLogger, pino } from 'pino';
 import { LogSink } from './log-sink.ts';
 
 /** Writes one JSON object per line to standard error. Standard output stays free for the answers of commands. */
@@ -15,7 +15,18 @@ export type TroubleLog = Pick<Logger, 'info' | 'warn'>;
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 export function createLogger(level: LogLevel): Logger {
-  const sink: PinoLogger = pino({ level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"`, formatters: { level: (label) => ({ level: label }) } }, new LogSink(2));
-  const line = (severity: Exclude<LogLevel, 'silent'>) => (message: string, fields: object = {}): void => sink[severity](fields, message);
+  const sink: PinoLogger = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    new LogSink(2),
+  );
+  const line =
+    (severity: Exclude<LogLevel, 'silent'>) =>
+    (message: string, fields: object = {}): void =>
+      sink[severity](fields, message);
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
 }

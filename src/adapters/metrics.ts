@@ -1,5 +1,5 @@
 /** Metrics for Prometheus. Values are read only when the metrics are asked for, so that they cost nothing until then. */
-import { collectDefaultMetrics, Counter, Gauge, Registry, type Metric as Registered } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, type Metric as Registered, Registry } from 'prom-client';
 
 export type Reading = { readonly labels?: Readonly<Record<string, string>>; readonly value: number };
 export type Metric = {
@@ -35,13 +35,26 @@ export function createMetrics(metrics: readonly (Metric | Histogram)[]): Metrics
     const { name, type, help, labels = [], read } = metric;
     const each = (take: (labels: Record<string, string>, value: number) => void): void => {
       const readings = read();
-      for (const { labels: of = {}, value } of typeof readings === 'number' ? [{ value: readings }] : readings) take(of, value);
+      for (const { labels: of = {}, value } of typeof readings === 'number' ? [{ value: readings }] : readings)
+        take(of, value);
     };
     const common = { name, help, labelNames: labels, registers: [registry] };
     if (type === 'gauge') {
-      new Gauge({ ...common, collect() { this.reset(); each((of, value) => this.set(of, value)); } });
+      new Gauge({
+        ...common,
+        collect() {
+          this.reset();
+          each((of, value) => this.set(of, value));
+        },
+      });
     } else {
-      new Counter({ ...common, collect() { this.reset(); each((of, value) => this.inc(of, value)); } });
+      new Counter({
+        ...common,
+        collect() {
+          this.reset();
+          each((of, value) => this.inc(of, value));
+        },
+      });
     }
   }
   return { contentType: registry.contentType, render: () => registry.metrics(), close: () => registry.clear() };
@@ -52,8 +65,22 @@ function collected({ name, type, help, buckets, read }: Histogram): Registered {
   const get = async () => {
     const { counts, sum } = read();
     let count = 0;
-    const values = counts.map((within, at) => ({ metricName: `${name}_bucket`, labels: { le: buckets[at] ?? '+Inf' }, value: (count += within) }));
-    return { name, type, help, aggregator: 'sum', values: [...values, { metricName: `${name}_sum`, labels: {}, value: sum }, { metricName: `${name}_count`, labels: {}, value: count }] };
+    const values = counts.map((within, at) => ({
+      metricName: `${name}_bucket`,
+      labels: { le: buckets[at] ?? '+Inf' },
+      value: (count += within),
+    }));
+    return {
+      name,
+      type,
+      help,
+      aggregator: 'sum',
+      values: [
+        ...values,
+        { metricName: `${name}_sum`, labels: {}, value: sum },
+        { metricName: `${name}_count`, labels: {}, value: count },
+      ],
+    };
   };
   return { name, get } as unknown as Registered;
 }

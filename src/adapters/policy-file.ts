@@ -3,13 +3,13 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { codeOf } from '../core/error-text.ts';
 import type { DocumentProblem } from '../core/mapping.ts';
-import { parsePolicyDocument, parsingPolicyDocument, type PolicyDocument } from '../core/policy-document.ts';
 import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } from '../core/policy.ts';
+import { type PolicyDocument, parsePolicyDocument, parsingPolicyDocument } from '../core/policy-document.ts';
 import { unreachableAllows } from '../core/policy-unreachable.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
 import type { Steps } from '../core/steps.ts';
-import { sequentially } from './sequentially.ts';
 import { MAX_POLICY_FILE_BYTES, readYaml, type YamlDocument } from './policy-yaml.ts';
+import { sequentially } from './sequentially.ts';
 
 export type LoadedPolicies = {
   readonly policies: PolicySet;
@@ -20,7 +20,9 @@ export type LoadedPolicies = {
 };
 
 /** The documents of all files. Each is valid, and so are all of them together. */
-export type ReadPolicies = Pick<LoadedPolicies, 'files' | 'warnings'> & { readonly documents: readonly { readonly raw: unknown; readonly source: string }[] };
+export type ReadPolicies = Pick<LoadedPolicies, 'files' | 'warnings'> & {
+  readonly documents: readonly { readonly raw: unknown; readonly source: string }[];
+};
 
 /** Lines and columns count from 1; a file that cannot be read has none. */
 export type PolicyFileProblem = {
@@ -48,15 +50,25 @@ export function renderPolicyProblem({ file, line, column, path, problem }: Polic
  * Every path is a YAML file of one or many documents, or a folder whose `*.yaml` and `*.yml` are read by name, not its
  * subfolders. All of them together are one set.
  */
-export const loadPolicies = (...paths: readonly string[]): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, loadPolicyTexts);
+export const loadPolicies = (
+  ...paths: readonly string[]
+): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, loadPolicyTexts);
 
 /** The same without compiling: the valid documents as plain data, which can be sent to another thread. */
-export const readPolicyFiles = (...paths: readonly string[]): Promise<Result<ReadPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, readPolicyTexts);
+export const readPolicyFiles = (
+  ...paths: readonly string[]
+): Promise<Result<ReadPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, readPolicyTexts);
 
-async function fromFiles<T>(paths: readonly string[], read: (texts: readonly PolicyText[]) => Result<T, readonly PolicyFileProblem[]>): Promise<Result<T, readonly PolicyFileProblem[]>> {
+async function fromFiles<T>(
+  paths: readonly string[],
+  read: (texts: readonly PolicyText[]) => Result<T, readonly PolicyFileProblem[]>,
+): Promise<Result<T, readonly PolicyFileProblem[]>> {
   const listed = await sequentially(paths, listPolicyFiles);
   const missing = listed.flatMap((result) => (result.ok ? [] : result.fault));
-  const texts = await sequentially(new Set(listed.flatMap((result) => (result.ok ? result.value : []))), readPolicyFile);
+  const texts = await sequentially(
+    new Set(listed.flatMap((result) => (result.ok ? result.value : []))),
+    readPolicyFile,
+  );
   const problems = [...missing, ...texts.flatMap((result) => (result.ok ? [] : [result.fault]))];
   const loaded = read(texts.flatMap((result) => (result.ok ? [result.value] : [])));
   return problems.length > 0 ? fail([...problems, ...(loaded.ok ? [] : loaded.fault)]) : loaded;
@@ -91,7 +103,11 @@ export function* compilingRead({ documents, files, warnings }: ReadPolicies): St
   return { policies: policies.value, files, warnings };
 }
 
-type PlacedDocument = { readonly file: string; readonly yaml: YamlDocument; readonly document: PolicyDocument | undefined };
+type PlacedDocument = {
+  readonly file: string;
+  readonly yaml: YamlDocument;
+  readonly document: PolicyDocument | undefined;
+};
 
 function checkTexts(texts: readonly PolicyText[]): Result<readonly PlacedDocument[], readonly PolicyFileProblem[]> {
   const problems: PolicyFileProblem[] = [];
@@ -115,20 +131,28 @@ function checkTexts(texts: readonly PolicyText[]): Result<readonly PlacedDocumen
 
 /** A mistake in a document as a mistake in its file. */
 export function place(file: string, yaml: YamlDocument, mistake: DocumentProblem): PolicyFileProblem {
-  const path = mistake.path.map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`)).join('');
+  const path = mistake.path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))
+    .join('');
   return { file, ...yaml.locate(mistake), path, problem: mistake.problem };
 }
 
-function inReadingOrder(problems: readonly PolicyFileProblem[], texts: readonly PolicyText[]): readonly PolicyFileProblem[] {
+function inReadingOrder(
+  problems: readonly PolicyFileProblem[],
+  texts: readonly PolicyText[],
+): readonly PolicyFileProblem[] {
   const order = new Map(texts.map(({ file }, index) => [file, index]));
   const rank = (problem: PolicyFileProblem) => order.get(problem.file) ?? 0;
-  return [...problems].sort((a, b) => rank(a) - rank(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  return [...problems].sort(
+    (a, b) => rank(a) - rank(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
+  );
 }
 
 function warningsFor(placed: readonly PlacedDocument[]): readonly string[] {
   const rules = placed.flatMap(({ document }) => document?.rules ?? []);
   if (placed.length === 0) return ['There are no policies, so every check will be denied.'];
-  if (!rules.some(({ effect }) => effect === 'allow')) return ['No rule allows anything, so every check will be denied.'];
+  if (!rules.some(({ effect }) => effect === 'allow'))
+    return ['No rule allows anything, so every check will be denied.'];
   return unreachableWarnings(placed);
 }
 
@@ -144,10 +168,24 @@ function unreachableWarnings(placed: readonly PlacedDocument[]): readonly string
   return found.length > told.length ? [...told, `${found.length - told.length} more rules can never allow.`] : told;
 }
 
-const unreadable = (file: string, problem: string): PolicyFileProblem => ({ file, line: undefined, column: undefined, path: '', problem });
+const unreadable = (file: string, problem: string): PolicyFileProblem => ({
+  file,
+  line: undefined,
+  column: undefined,
+  path: '',
+  problem,
+});
 
 /** A momentary lack of file descriptors, threads or memory; a disk or network disk that does not answer. */
-const PASSING: ReadonlySet<string | undefined> = new Set(['EAGAIN', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ESTALE', 'ETIMEDOUT']);
+const PASSING: ReadonlySet<string | undefined> = new Set([
+  'EAGAIN',
+  'EIO',
+  'EMFILE',
+  'ENFILE',
+  'ENOMEM',
+  'ESTALE',
+  'ETIMEDOUT',
+]);
 
 /** A file or folder that the system does not let us read. */
 function refused(path: string, error: unknown): PolicyFileProblem {
@@ -156,7 +194,8 @@ function refused(path: string, error: unknown): PolicyFileProblem {
 }
 
 /** Files of cases lie beside the policies they test, as `search.test.yaml`, and are not policies. */
-export const isPolicyFileName = (name: string): boolean => /\.ya?ml$/i.test(name) && !/\.test\.ya?ml$/i.test(name) && !name.startsWith('.');
+export const isPolicyFileName = (name: string): boolean =>
+  /\.ya?ml$/i.test(name) && !/\.test\.ya?ml$/i.test(name) && !name.startsWith('.');
 
 async function listPolicyFiles(path: string): Promise<Result<readonly string[], readonly PolicyFileProblem[]>> {
   try {
@@ -173,11 +212,13 @@ export async function readPolicyFile(file: string): Promise<Result<PolicyText, P
   try {
     const info = await stat(file);
     if (!info.isFile()) return fail(unreadable(file, 'is not a file'));
-    if (info.size > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
+    if (info.size > MAX_POLICY_FILE_BYTES)
+      return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     const bytes = await readFile(file);
     // Between being emptied and being written again, a file must not leave the gateway without its policies.
     if (bytes.length === 0) return fail(unreadable(file, 'is empty; if that is intended, write a comment into it'));
-    if (bytes.length > MAX_POLICY_FILE_BYTES) return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
+    if (bytes.length > MAX_POLICY_FILE_BYTES)
+      return fail(unreadable(file, `is larger than ${MAX_POLICY_FILE_BYTES} bytes`));
     return ok({ file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) });
   } catch (error) {
     return fail(refused(file, error));
@@ -188,10 +229,14 @@ function reasonOf(error: unknown, file: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
     // Node.js puts this character in the place of bytes that are no text, and then looks for another name than is there.
-    case 'ENOENT': return file.includes('\uFFFD') ? 'has a name that is not UTF-8; rename it' : 'does not exist';
-    case 'EACCES': return 'is not readable by this user';
-    case 'ERR_ENCODING_INVALID_ENCODED_DATA': return 'is not UTF-8 text';
+    case 'ENOENT':
+      return file.includes('\uFFFD') ? 'has a name that is not UTF-8; rename it' : 'does not exist';
+    case 'EACCES':
+      return 'is not readable by this user';
+    case 'ERR_ENCODING_INVALID_ENCODED_DATA':
+      return 'is not UTF-8 text';
     // The file is named already; whether the message of the system does so, too, depends on the release of Node.js.
-    default: return `cannot be read: ${message.replace(` '${file}'`, '')}`;
+    default:
+      return `cannot be read: ${message.replace(` '${file}'`, '')}`;
   }
 }

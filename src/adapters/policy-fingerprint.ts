@@ -2,8 +2,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../core/error-text.ts';
-import { sequentially } from './sequentially.ts';
 import { isPolicyFileName } from './policy-file.ts';
+import { sequentially } from './sequentially.ts';
 
 /** Names, inodes, sizes and times of what the path leads to, through symlinks. Never rejects: what cannot be read is part of it. */
 export async function fingerprint(path: string): Promise<string> {

@@ -1,5 +1,5 @@
 /** Watches a policy file or folder for changes, however they are made. */
-import { watch, type FSWatcher } from 'node:fs';
+import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fingerprint } from './policy-fingerprint.ts';
@@ -20,7 +20,8 @@ export type WatchOptions = {
  * change is ignored. `onChange` must not throw. Start watching before loading, so that no change is missed in between. Neither
  * the watcher nor its timers keep the process alive.
  */
-export const watchPolicies = (path: string, onChange: () => void, options: WatchOptions = {}): PolicyWatcher => new FingerprintWatcher(path, onChange, options);
+export const watchPolicies = (path: string, onChange: () => void, options: WatchOptions = {}): PolicyWatcher =>
+  new FingerprintWatcher(path, onChange, options);
 
 class FingerprintWatcher implements PolicyWatcher {
   readonly #path: string;
@@ -77,7 +78,7 @@ class FingerprintWatcher implements PolicyWatcher {
    */
   async #look(): Promise<void> {
     this.#isLooking = true;
-    let seen = this.#known ??= await fingerprint(this.#path);
+    let seen = (this.#known ??= await fingerprint(this.#path));
     while (!this.#closed && (this.#isWoken || seen !== this.#known)) {
       this.#isWoken = false;
       const now = await fingerprint(this.#path);

@@ -1,5 +1,17 @@
 /** Policy documents as YAML text, and the way back from a place in a document to a line and column of its file. */
-import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseAllDocuments, visit, type Document, type Node, type Pair } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  visit,
+} from 'yaml';
 import type { DocumentPath, DocumentProblem } from '../core/mapping.ts';
 
 /** Lines and columns count from 1. */
@@ -33,16 +45,28 @@ export function readYaml(text: string): ReadYaml {
 
 function readDocuments(text: string): ReadYaml {
   const lines = new LineCounter();
-  const parsed = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true, stringKeys: true, merge: false, version: '1.2' });
+  const parsed = parseAllDocuments(text, {
+    lineCounter: lines,
+    uniqueKeys: true,
+    stringKeys: true,
+    merge: false,
+    version: '1.2',
+  });
   const documents = Array.isArray(parsed) ? parsed : [];
-  if (documents.length > MAX_DOCUMENTS) return { documents: [], problems: [{ line: 1, column: 1, problem: `more than ${MAX_DOCUMENTS} documents` }] };
-  const problems = documents.flatMap((document) => [...syntaxProblems(document, text, lines), ...aliasProblems(document, lines)]);
+  if (documents.length > MAX_DOCUMENTS)
+    return { documents: [], problems: [{ line: 1, column: 1, problem: `more than ${MAX_DOCUMENTS} documents` }] };
+  const problems = documents.flatMap((document) => [
+    ...syntaxProblems(document, text, lines),
+    ...aliasProblems(document, lines),
+  ]);
   if (problems.length > 0) return { documents: [], problems };
   return {
-    documents: documents.filter(({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null)).map((document) => ({
-      raw: withOwnStrings(document.toJS({ maxAliasCount: 0 })),
-      locate: (problem) => locate(document, problem, text, lines),
-    })),
+    documents: documents
+      .filter(({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null))
+      .map((document) => ({
+        raw: withOwnStrings(document.toJS({ maxAliasCount: 0 })),
+        locate: (problem) => locate(document, problem, text, lines),
+      })),
     problems,
   };
 }
@@ -53,7 +77,11 @@ const positionAt = (offset: number, lines: LineCounter): Position => {
 };
 
 /** The first mistake at each place: what follows from it at the same place would only hide it. */
-function syntaxProblems({ errors, warnings }: Document.Parsed, text: string, lines: LineCounter): readonly YamlProblem[] {
+function syntaxProblems(
+  { errors, warnings }: Document.Parsed,
+  text: string,
+  lines: LineCounter,
+): readonly YamlProblem[] {
   const byPlace = new Map<number, YamlProblem>();
   for (const { message, pos } of [...errors, ...warnings]) {
     // The library passes on how the engine says that a stack is full.
@@ -61,7 +89,8 @@ function syntaxProblems({ errors, warnings }: Document.Parsed, text: string, lin
     // It also adds its own position and an excerpt of the text.
     const problem = (message.split('\n', 1)[0] ?? message).replace(/ at line \d+, column \d+:?$/, '');
     if (problem === EMPTY_ALIAS) continue; // told as an alias
-    if (!byPlace.has(pos[0])) byPlace.set(pos[0], { ...positionAt(pos[0], lines), problem: `${problem}${hintAt(pos[0], text)}` });
+    if (!byPlace.has(pos[0]))
+      byPlace.set(pos[0], { ...positionAt(pos[0], lines), problem: `${problem}${hintAt(pos[0], text)}` });
   }
   return [...byPlace.values()].slice(0, MAX_SYNTAX_PROBLEMS);
 }
@@ -74,8 +103,11 @@ const EMPTY_ALIAS = 'Alias cannot be an empty string';
  */
 function hintAt(offset: number, text: string): string {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
-  if (/^\s*(?:- +)?reason:\s/.test(line)) return "; if YAML misreads a reason, for instance one with a colon, put it in quotes: '…'";
-  return /^\s*(?:- +)?when:\s/.test(line) ? "; if YAML misreads an expression, write it on lines of its own after `when: |`, or put it in quotes: '…'" : '';
+  if (/^\s*(?:- +)?reason:\s/.test(line))
+    return "; if YAML misreads a reason, for instance one with a colon, put it in quotes: '…'";
+  return /^\s*(?:- +)?when:\s/.test(line)
+    ? "; if YAML misreads an expression, write it on lines of its own after `when: |`, or put it in quotes: '…'"
+    : '';
 }
 
 /** An alias is never needed in a policy, and a few of them can stand for more memory than there is. */
@@ -88,14 +120,21 @@ function aliasProblems(document: Document.Parsed, lines: LineCounter): readonly 
         if (node.anchor !== undefined) anchors.add(node.anchor);
         return;
       }
-      const problem = anchors.has(node.source) ? `aliases such as *${node.source} are not allowed in policies` : `a pattern that begins with * must be in quotes: "*${node.source}"`;
+      const problem = anchors.has(node.source)
+        ? `aliases such as *${node.source} are not allowed in policies`
+        : `a pattern that begins with * must be in quotes: "*${node.source}"`;
       problems.push({ ...positionAt(node.range?.[0] ?? 0, lines), problem });
     },
   });
   return problems;
 }
 
-function locate(document: Document.Parsed, { path, onKey, offset }: DocumentProblem, text: string, lines: LineCounter): Position {
+function locate(
+  document: Document.Parsed,
+  { path, onKey, offset }: DocumentProblem,
+  text: string,
+  lines: LineCounter,
+): Position {
   const node = onKey === true ? keyAt(document, path) : nodeAt(document, path);
   const start = node?.range?.[0] ?? 0;
   return positionAt(offset === undefined || node === undefined ? start : offsetWithin(node, offset, text), lines);
@@ -115,7 +154,9 @@ function nodeAt(document: Document.Parsed, path: DocumentPath): Node | undefined
 function keyAt(document: Document.Parsed, path: DocumentPath): Node | undefined {
   const owner = nodeAt(document, path.slice(0, -1));
   const wanted = path[path.length - 1];
-  const pair: Pair | undefined = isMap(owner) ? owner.items.find(({ key }) => (isScalar(key) ? key.value : key) === wanted) : undefined;
+  const pair: Pair | undefined = isMap(owner)
+    ? owner.items.find(({ key }) => (isScalar(key) ? key.value : key) === wanted)
+    : undefined;
   return isNode(pair?.key) ? pair.key : owner;
 }
 
@@ -148,5 +189,7 @@ function withOwnStrings(value: unknown): unknown {
   if (typeof value === 'string') return Buffer.from(value).toString();
   if (Array.isArray(value)) return value.map(withOwnStrings);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [Buffer.from(key).toString(), withOwnStrings(each)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [Buffer.from(key).toString(), withOwnStrings(each)]),
+  );
 }

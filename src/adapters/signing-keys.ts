@@ -18,13 +18,21 @@ export type SigningKeysOptions = {
 };
 
 type RetiredKey = VerifyingKey & { readonly untilMs: number };
-type Ring = { readonly active: SigningKey; readonly verifying: readonly VerifyingKey[]; readonly retired: readonly RetiredKey[] };
+type Ring = {
+  readonly active: SigningKey;
+  readonly verifying: readonly VerifyingKey[];
+  readonly retired: readonly RetiredKey[];
+};
 /** The file: the private key is left out when the operator keeps it. */
-type Stored = { readonly active: VerifyingKey & { readonly privateKeyPem?: string }; readonly retired: readonly RetiredKey[] };
+type Stored = {
+  readonly active: VerifyingKey & { readonly privateKeyPem?: string };
+  readonly retired: readonly RetiredKey[];
+};
 
 /** How long a token that was signed a moment ago can be valid, at most. */
 const RETIRED_FOR_MS = KEY_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
-const GIVEN = 'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
+const GIVEN =
+  'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
 
 /** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700), of which no other process may be open. Rejects with the reason when a key is unusable. */
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
@@ -85,7 +93,11 @@ class KeyRing implements SigningKeys {
       const given = this.#options.given === undefined ? undefined : await readGiven(this.#options.given);
       const active = given?.signing ?? storedSigner(stored) ?? generateSigningKey();
       const outdated = stored === undefined ? [] : [this.#retire(stored.active)]; // unless it is still the active one: see `#replace`
-      await this.#replace({ active, verifying: given?.verifying ?? [], retired: [...(stored?.retired ?? []), ...outdated] });
+      await this.#replace({
+        active,
+        verifying: given?.verifying ?? [],
+        retired: [...(stored?.retired ?? []), ...outdated],
+      });
       return { kid: active.kid, changed: before !== active.kid };
     });
   }
@@ -105,7 +117,12 @@ class KeyRing implements SigningKeys {
     const still = retired.filter(({ kid, untilMs }) => kid !== active.kid && nowMs < untilMs);
     const { kid, publicKeyPem, privateKeyPem } = active;
     const kept = this.#options.given === undefined ? { kid, publicKeyPem, privateKeyPem } : { kid, publicKeyPem };
-    await replaceFile(this.#path, `${JSON.stringify({ active: kept, retired: still } satisfies Stored, null, 2)}\n`).catch((error: unknown) => { throw new StoreUnwritable(error); });
+    await replaceFile(
+      this.#path,
+      `${JSON.stringify({ active: kept, retired: still } satisfies Stored, null, 2)}\n`,
+    ).catch((error: unknown) => {
+      throw new StoreUnwritable(error);
+    });
     this.#ring = { active, verifying, retired: still };
     this.#byKid = new Map([
       ...still.map((key) => [key.kid, key] as const),
@@ -147,12 +164,16 @@ function storedSigner(stored: Stored | undefined): SigningKey | undefined {
 
 async function readGiven(given: string) {
   try {
-    return readSigningKeys(given.includes('-----BEGIN') ? given.replaceAll('\\n', '\n') : await readFile(given, 'utf8'));
+    return readSigningKeys(
+      given.includes('-----BEGIN') ? given.replaceAll('\\n', '\n') : await readFile(given, 'utf8'),
+    );
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     // The system's message would quote what it took for a path, which may be a key in another format.
     const isNoFile = typeof code === 'string' && /^E[A-Z]+$/.test(code);
-    throw new Error(`SVC_JWT_PRIVATE_KEY: ${isNoFile ? `is neither a key in PEM format nor a readable file (${code})` : message}`);
+    throw new Error(
+      `SVC_JWT_PRIVATE_KEY: ${isNoFile ? `is neither a key in PEM format nor a readable file (${code})` : message}`,
+    );
   }
 }
 

@@ -28,7 +28,12 @@ export async function wholeAnswer(message: IncomingMessage, maxLength = Infinity
   return { status: statusOf(message), headers: message.headers, text };
 }
 
-export const unreadAnswer = (message: IncomingMessage): Answer => ({ status: statusOf(message), headers: message.headers, text: '', body: message });
+export const unreadAnswer = (message: IncomingMessage): Answer => ({
+  status: statusOf(message),
+  headers: message.headers,
+  text: '',
+  body: message,
+});
 
 export const statusOf = ({ statusCode = 502 }: IncomingMessage): number => statusCode;
 

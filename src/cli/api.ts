@@ -1,9 +1,20 @@
 /** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { isSuccess, type Answer } from './answer.ts';
+import { type Answer, isSuccess } from './answer.ts';
 import { CliError, RefusedError } from './errors.ts';
-import { isPage, jsonOf, misspoken, NO_GATEWAY_ADVICE, problemIn, retryAfterSecsOf, send, waitAdvice, type HttpCall, type Query } from './http.ts';
+import {
+  type HttpCall,
+  isPage,
+  jsonOf,
+  misspoken,
+  NO_GATEWAY_ADVICE,
+  problemIn,
+  type Query,
+  retryAfterSecsOf,
+  send,
+  waitAdvice,
+} from './http.ts';
 import type { Invocation } from './invocation.ts';
 import { note } from './output.ts';
 import { isRunningOut, notLoggedIn, renew } from './session.ts';
@@ -67,9 +78,11 @@ export class Api {
   }
 
   /** An answer without `field` is refused as not being the gateway's: a proxy's page would pass for success. */
-  get = (path: string, field: string, query: Query = {}): Promise<Row> => this.#json({ method: 'GET', path, query }, field);
+  get = (path: string, field: string, query: Query = {}): Promise<Row> =>
+    this.#json({ method: 'GET', path, query }, field);
   /** A field of the body that is undefined is not sent. */
-  post = (path: string, field: string, body?: unknown): Promise<Row> => this.#json({ method: 'POST', path, body }, field);
+  post = (path: string, field: string, body?: unknown): Promise<Row> =>
+    this.#json({ method: 'POST', path, body }, field);
   /** For routes that answer without content. */
   order = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
     const { status } = await this.#answer({ method, path });
@@ -77,11 +90,19 @@ export class Api {
   };
 
   /** The items of the list under `key`, from as many pages as they take. */
-  async list(path: string, key: string, { query = {}, limit = Infinity, isEnough = () => false }: ListOptions = {}): Promise<List> {
+  async list(
+    path: string,
+    key: string,
+    { query = {}, limit = Infinity, isEnough = () => false }: ListOptions = {},
+  ): Promise<List> {
     const rows: Row[] = [];
     let cursor: string | null = null;
     do {
-      const page = await this.get(path, key, { ...query, per_page: Math.min(MAX_PAGE, limit - rows.length), cursor: cursor ?? undefined });
+      const page = await this.get(path, key, {
+        ...query,
+        per_page: Math.min(MAX_PAGE, limit - rows.length),
+        cursor: cursor ?? undefined,
+      });
       const items = page[key];
       const next = typeof page.next_cursor === 'string' ? page.next_cursor : null;
       // A page that leads to itself would be asked for without end.
@@ -110,7 +131,9 @@ export class Api {
   /** Runs once for all concurrent requests that need it. False if there is no session to renew. */
   async renew(): Promise<boolean> {
     if (this.#session === undefined) return false;
-    this.#renewing ??= renew(this.target, this.#session).finally(() => { this.#renewing = undefined; });
+    this.#renewing ??= renew(this.target, this.#session).finally(() => {
+      this.#renewing = undefined;
+    });
     this.#session = await this.#renewing;
     return true;
   }
@@ -128,7 +151,10 @@ export class Api {
       const answer = await this.#send(call);
       if (isSuccess(answer)) return answer;
       const refused = this.refusalOf(answer);
-      const waitSecs = this.#isPatient && refused instanceof RefusedError && refused.refusal.code === 'rate_limited' ? refused.refusal.retryAfterSecs : undefined;
+      const waitSecs =
+        this.#isPatient && refused instanceof RefusedError && refused.refusal.code === 'rate_limited'
+          ? refused.refusal.retryAfterSecs
+          : undefined;
       if (waitSecs === undefined) throw refused;
       if (!this.#hasToldOfLimit) note('The gateway limits the request rate; continuing as fast as it allows.');
       this.#hasToldOfLimit = true;
@@ -149,9 +175,24 @@ export class Api {
   refusalOf(answer: Answer): CliError {
     const { status, detail, code } = problemIn(answer);
     switch (isPage(answer) ? undefined : status) {
-      case 401: return notLoggedIn(this.target.label, this.#session === undefined && this.target.apiKey === undefined ? 'this requires a session or an API key' : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`);
-      case 403: return new CliError(detail, code === 'insufficient_scope' ? 'Run `svc login` with an API key that has this scope.' : undefined);
-      default: return new RefusedError(detail, adviceFor(code, answer), { status, code, retryAfterSecs: retryAfterSecsOf(answer) });
+      case 401:
+        return notLoggedIn(
+          this.target.label,
+          this.#session === undefined && this.target.apiKey === undefined
+            ? 'this requires a session or an API key'
+            : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`,
+        );
+      case 403:
+        return new CliError(
+          detail,
+          code === 'insufficient_scope' ? 'Run `svc login` with an API key that has this scope.' : undefined,
+        );
+      default:
+        return new RefusedError(detail, adviceFor(code, answer), {
+          status,
+          code,
+          retryAfterSecs: retryAfterSecsOf(answer),
+        });
     }
   }
 }

@@ -24,7 +24,8 @@ export type CommandRow = {
 const isArgument = (word: string): boolean => word.startsWith('<') || word.startsWith('[');
 
 /** `['ops', 'pause']` */
-export const wordsOf = ({ synopsis }: CommandRow): readonly string[] => synopsis.split(' ').filter((word) => !isArgument(word));
+export const wordsOf = ({ synopsis }: CommandRow): readonly string[] =>
+  synopsis.split(' ').filter((word) => !isArgument(word));
 
 /** `['<op_id>']` */
 export const argumentsOf = ({ synopsis }: CommandRow): readonly string[] => synopsis.split(' ').filter(isArgument);

@@ -28,7 +28,10 @@ const ORG: OptionRow = { flags: '--org <org>', meaning: 'only this org' };
 const TEAM: OptionRow = { flags: '--team <team>', meaning: 'only this team' };
 const AGENT: OptionRow = { flags: '--agent <agent>', meaning: 'only this agent: its id, or <org>/<team>/<agent>' };
 const LIMIT: OptionRow = { flags: '--limit <count>', meaning: 'show at most this many (default: 100)' };
-const POLICIES: OptionRow = { flags: '--policies <path...>', meaning: 'policy files or folders (default: SVC_POLICY_PATH)' };
+const POLICIES: OptionRow = {
+  flags: '--policies <path...>',
+  meaning: 'policy files or folders (default: SVC_POLICY_PATH)',
+};
 
 const CHECKED: readonly OptionRow[] = [
   { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, or /<team>/<agent>', isRequired: true },
@@ -55,7 +58,10 @@ const LOG_FILTERS: readonly OptionRow[] = [
   { flags: '--event <type>', meaning: 'only this event, such as ActionDenied' },
   { flags: '--decision <decision>', meaning: 'only this decision', choices: ['allow', 'deny'] },
   { flags: '--op <op_id>', meaning: 'only this operation' },
-  { flags: '--actor <actor>', meaning: 'only this actor, such as key:<id>, account:<id> or agent:<org>/<team>/<agent>' },
+  {
+    flags: '--actor <actor>',
+    meaning: 'only this actor, such as key:<id>, account:<id> or agent:<org>/<team>/<agent>',
+  },
   { flags: '--since <time>', meaning: 'from this time on (UTC unless it has a zone), or 15m, 2h or 7d ago' },
   { flags: '--until <time>', meaning: 'before this time' },
 ];
@@ -73,13 +79,26 @@ const SESSION: readonly CommandRow[] = [
   },
   {
     synopsis: 'login',
-    summary: 'exchange an API key for a session, stored in ~/.svc; the key comes from --api-key, SVC_CLI_API_KEY or the context, otherwise from a prompt',
-    options: [{ flags: '--scope <scope>', meaning: 'request only this scope, not all that the key has', choices: SCOPES }],
+    summary:
+      'exchange an API key for a session, stored in ~/.svc; the key comes from --api-key, SVC_CLI_API_KEY or the context, otherwise from a prompt',
+    options: [
+      { flags: '--scope <scope>', meaning: 'request only this scope, not all that the key has', choices: SCOPES },
+    ],
     example: 'svc login --scope read',
     load: async () => (await import('./commands/login.ts')).run,
   },
-  { synopsis: 'logout', summary: 'delete the session of this context; the API key stays valid', example: 'svc logout --context prod', load: async () => (await import('./commands/logout.ts')).run },
-  { synopsis: 'whoami', summary: 'show the session, without its secrets', example: 'svc whoami --output json', load: async () => (await import('./commands/whoami.ts')).run },
+  {
+    synopsis: 'logout',
+    summary: 'delete the session of this context; the API key stays valid',
+    example: 'svc logout --context prod',
+    load: async () => (await import('./commands/logout.ts')).run,
+  },
+  {
+    synopsis: 'whoami',
+    summary: 'show the session, without its secrets',
+    example: 'svc whoami --output json',
+    load: async () => (await import('./commands/whoami.ts')).run,
+  },
   {
     synopsis: 'context add <name> <url>',
     summary: 'add or replace a named gateway',
@@ -90,15 +109,32 @@ const SESSION: readonly CommandRow[] = [
     example: 'svc context add prod https://svc.example.com --use',
     load: async () => (await import('./commands/context.ts')).add,
   },
-  { synopsis: 'context use <name>', summary: 'switch to a context; --context or SVC_CLI_CONTEXT overrides it for one command, --api-url or SVC_CLI_API_URL names a gateway without one', example: 'svc context use prod', load: async () => (await import('./commands/context.ts')).use },
-  { synopsis: 'context ls', summary: 'list contexts and their sessions', example: 'svc context ls', load: async () => (await import('./commands/context.ts')).ls },
-  { synopsis: 'context rm <name>', summary: 'remove a context, its key and its session', example: 'svc context rm staging', load: async () => (await import('./commands/context.ts')).rm },
+  {
+    synopsis: 'context use <name>',
+    summary:
+      'switch to a context; --context or SVC_CLI_CONTEXT overrides it for one command, --api-url or SVC_CLI_API_URL names a gateway without one',
+    example: 'svc context use prod',
+    load: async () => (await import('./commands/context.ts')).use,
+  },
+  {
+    synopsis: 'context ls',
+    summary: 'list contexts and their sessions',
+    example: 'svc context ls',
+    load: async () => (await import('./commands/context.ts')).ls,
+  },
+  {
+    synopsis: 'context rm <name>',
+    summary: 'remove a context, its key and its session',
+    example: 'svc context rm staging',
+    load: async () => (await import('./commands/context.ts')).rm,
+  },
 ];
 
 const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'check',
-    summary: 'ask whether an agent may do something, as the agent itself if SVC_CLI_AGENT_TOKEN is set; exits with 3 on a deny',
+    summary:
+      'ask whether an agent may do something, as the agent itself if SVC_CLI_AGENT_TOKEN is set; exits with 3 on a deny',
     options: [
       ...CHECKED,
       { flags: '--op <op_id>', meaning: '<trace_id>:<span_id> (default: a new one)' },
@@ -115,13 +151,53 @@ const OPERATIONS: readonly CommandRow[] = [
     example: 'svc ops ls --state running --org acme',
     load: async () => (await import('./commands/ops.ts')).ls,
   },
-  { synopsis: 'ops show <op_id>', summary: 'show one operation', example: 'svc ops show 4bf92f:00f067', load: async () => (await import('./commands/ops.ts')).showOne },
-  { synopsis: 'ops pause [op_id...]', summary: 'pause running operations', options: CHOSEN, example: 'svc ops pause 4bf92f:00f067', load: async () => (await import('./commands/ops-control.ts')).control('pause') },
-  { synopsis: 'ops resume [op_id...]', summary: 'resume paused operations', options: CHOSEN, example: 'svc ops resume 4bf92f:00f067', load: async () => (await import('./commands/ops-control.ts')).control('resume') },
-  { synopsis: 'ops terminate [op_id...]', summary: 'terminate operations; their agents fail fast', options: CHOSEN, example: 'svc ops terminate --agent acme/search/crawler', load: async () => (await import('./commands/ops-control.ts')).control('terminate') },
-  { synopsis: 'ops complete <op_id...>', summary: 'mark running operations as done', example: 'svc ops complete 4bf92f:00f067', load: async () => (await import('./commands/ops-control.ts')).control('complete') },
-  { synopsis: 'ops watch', summary: 'watch operations change; a live table on a terminal, lines elsewhere', options: [ORG], example: 'svc ops watch --org acme', load: async () => (await import('./commands/watch.ts')).watch },
-  { synopsis: 'agents ls', summary: 'list registered agents', options: [ORG, TEAM, AGENT, LIMIT], example: 'svc agents ls --org acme', load: async () => (await import('./commands/agents.ts')).ls },
+  {
+    synopsis: 'ops show <op_id>',
+    summary: 'show one operation',
+    example: 'svc ops show 4bf92f:00f067',
+    load: async () => (await import('./commands/ops.ts')).showOne,
+  },
+  {
+    synopsis: 'ops pause [op_id...]',
+    summary: 'pause running operations',
+    options: CHOSEN,
+    example: 'svc ops pause 4bf92f:00f067',
+    load: async () => (await import('./commands/ops-control.ts')).control('pause'),
+  },
+  {
+    synopsis: 'ops resume [op_id...]',
+    summary: 'resume paused operations',
+    options: CHOSEN,
+    example: 'svc ops resume 4bf92f:00f067',
+    load: async () => (await import('./commands/ops-control.ts')).control('resume'),
+  },
+  {
+    synopsis: 'ops terminate [op_id...]',
+    summary: 'terminate operations; their agents fail fast',
+    options: CHOSEN,
+    example: 'svc ops terminate --agent acme/search/crawler',
+    load: async () => (await import('./commands/ops-control.ts')).control('terminate'),
+  },
+  {
+    synopsis: 'ops complete <op_id...>',
+    summary: 'mark running operations as done',
+    example: 'svc ops complete 4bf92f:00f067',
+    load: async () => (await import('./commands/ops-control.ts')).control('complete'),
+  },
+  {
+    synopsis: 'ops watch',
+    summary: 'watch operations change; a live table on a terminal, lines elsewhere',
+    options: [ORG],
+    example: 'svc ops watch --org acme',
+    load: async () => (await import('./commands/watch.ts')).watch,
+  },
+  {
+    synopsis: 'agents ls',
+    summary: 'list registered agents',
+    options: [ORG, TEAM, AGENT, LIMIT],
+    example: 'svc agents ls --org acme',
+    load: async () => (await import('./commands/agents.ts')).ls,
+  },
   {
     synopsis: 'agents register <agent>',
     summary: 'register <org>/<team>/<agent>, or rotate its token; SVC_CLI_AGENT_TOKEN sets it',
@@ -129,7 +205,12 @@ const OPERATIONS: readonly CommandRow[] = [
     example: 'svc agents register acme/search/crawler',
     load: async () => (await import('./commands/agents.ts')).register,
   },
-  { synopsis: 'agents rm <agent>', summary: 'remove an agent; its token becomes invalid, and it receives no more signals', example: 'svc agents rm acme/search/crawler', load: async () => (await import('./commands/agents.ts')).rm },
+  {
+    synopsis: 'agents rm <agent>',
+    summary: 'remove an agent; its token becomes invalid, and it receives no more signals',
+    example: 'svc agents rm acme/search/crawler',
+    load: async () => (await import('./commands/agents.ts')).rm,
+  },
 ];
 
 const READING: readonly CommandRow[] = [
@@ -143,12 +224,23 @@ const READING: readonly CommandRow[] = [
   {
     synopsis: 'topology [view]',
     summary: 'show orgs, teams and agents: overview (the default), tree or stats',
-    options: [ORG, { flags: '--team <team>', meaning: 'this team, instead of a view' }, { flags: '--lineage <agent>', meaning: 'ancestors and descendants of this agent id' }, LIMIT],
+    options: [
+      ORG,
+      { flags: '--team <team>', meaning: 'this team, instead of a view' },
+      { flags: '--lineage <agent>', meaning: 'ancestors and descendants of this agent id' },
+      LIMIT,
+    ],
     argumentWords: ['overview', 'tree', 'stats'],
     example: 'svc topology tree --org acme',
     load: async () => (await import('./commands/topology.ts')).run,
   },
-  { synopsis: 'budgets', summary: 'show spend, reservations and caps', options: [ORG, LIMIT], example: 'svc budgets --org acme', load: async () => (await import('./commands/budgets.ts')).run },
+  {
+    synopsis: 'budgets',
+    summary: 'show spend, reservations and caps',
+    options: [ORG, LIMIT],
+    example: 'svc budgets --org acme',
+    load: async () => (await import('./commands/budgets.ts')).run,
+  },
 ];
 
 const ADMINISTRATION: readonly CommandRow[] = [
@@ -163,27 +255,105 @@ const ADMINISTRATION: readonly CommandRow[] = [
     example: 'svc keys create ci --scope read --scope write --org acme',
     load: async () => (await import('./commands/keys.ts')).create,
   },
-  { synopsis: 'keys ls', summary: 'list API keys, newest first', options: [ORG, LIMIT], example: 'svc keys ls', load: async () => (await import('./commands/keys.ts')).ls },
-  { synopsis: 'keys revoke <id>', summary: 'revoke an API key and every session made with it', example: 'svc keys revoke 4fYc81kQz0A', load: async () => (await import('./commands/keys.ts')).revoke },
-  { synopsis: 'keys rotate-signing', summary: 'sign tokens with a new key; the previous key still verifies', example: 'svc keys rotate-signing', load: async () => (await import('./commands/keys.ts')).rotateSigning },
-  { synopsis: 'accounts ls', summary: 'list accounts', options: [LIMIT], example: 'svc accounts ls', load: async () => (await import('./commands/accounts.ts')).ls },
-  { synopsis: 'accounts role <account> <role>', summary: 'change the role of an account, by e-mail or id', example: 'svc accounts role ann@example.com viewer', load: async () => (await import('./commands/accounts.ts')).role },
-  { synopsis: 'accounts disable <account>', summary: 'disable an account and sign it out everywhere', example: 'svc accounts disable ann@example.com', load: async () => (await import('./commands/accounts.ts')).setDisabled('disable') },
-  { synopsis: 'accounts enable <account>', summary: 'enable a disabled account', example: 'svc accounts enable ann@example.com', load: async () => (await import('./commands/accounts.ts')).setDisabled('enable') },
-  { synopsis: 'accounts unlock <account>', summary: 'lift the lock after failed sign-ins', example: 'svc accounts unlock ann@example.com', load: async () => (await import('./commands/accounts.ts')).unlock },
+  {
+    synopsis: 'keys ls',
+    summary: 'list API keys, newest first',
+    options: [ORG, LIMIT],
+    example: 'svc keys ls',
+    load: async () => (await import('./commands/keys.ts')).ls,
+  },
+  {
+    synopsis: 'keys revoke <id>',
+    summary: 'revoke an API key and every session made with it',
+    example: 'svc keys revoke 4fYc81kQz0A',
+    load: async () => (await import('./commands/keys.ts')).revoke,
+  },
+  {
+    synopsis: 'keys rotate-signing',
+    summary: 'sign tokens with a new key; the previous key still verifies',
+    example: 'svc keys rotate-signing',
+    load: async () => (await import('./commands/keys.ts')).rotateSigning,
+  },
+  {
+    synopsis: 'accounts ls',
+    summary: 'list accounts',
+    options: [LIMIT],
+    example: 'svc accounts ls',
+    load: async () => (await import('./commands/accounts.ts')).ls,
+  },
+  {
+    synopsis: 'accounts role <account> <role>',
+    summary: 'change the role of an account, by e-mail or id',
+    example: 'svc accounts role ann@example.com viewer',
+    load: async () => (await import('./commands/accounts.ts')).role,
+  },
+  {
+    synopsis: 'accounts disable <account>',
+    summary: 'disable an account and sign it out everywhere',
+    example: 'svc accounts disable ann@example.com',
+    load: async () => (await import('./commands/accounts.ts')).setDisabled('disable'),
+  },
+  {
+    synopsis: 'accounts enable <account>',
+    summary: 'enable a disabled account',
+    example: 'svc accounts enable ann@example.com',
+    load: async () => (await import('./commands/accounts.ts')).setDisabled('enable'),
+  },
+  {
+    synopsis: 'accounts unlock <account>',
+    summary: 'lift the lock after failed sign-ins',
+    example: 'svc accounts unlock ann@example.com',
+    load: async () => (await import('./commands/accounts.ts')).unlock,
+  },
   {
     synopsis: 'accounts invite <email>',
     summary: 'invite someone; shows the link once',
-    options: [{ flags: '--role <role>', meaning: 'default: developer', choices: ROLES }, { flags: '--org <org>', meaning: 'bind the account to this org' }],
+    options: [
+      { flags: '--role <role>', meaning: 'default: developer', choices: ROLES },
+      { flags: '--org <org>', meaning: 'bind the account to this org' },
+    ],
     example: 'svc accounts invite ann@example.com --role viewer',
     load: async () => (await import('./commands/accounts.ts')).invite,
   },
-  { synopsis: 'accounts invites', summary: 'list invites that can still be accepted', options: [ORG, LIMIT], example: 'svc accounts invites', load: async () => (await import('./commands/accounts.ts')).invites },
-  { synopsis: 'accounts uninvite <invite>', summary: 'revoke an invite, by e-mail or id', example: 'svc accounts uninvite ann@example.com', load: async () => (await import('./commands/accounts.ts')).uninvite },
-  { synopsis: 'policy ls', summary: 'list the policies in force', options: [LIMIT], example: 'svc policy ls', load: async () => (await import('./commands/policy.ts')).ls },
-  { synopsis: 'policy rules [policy]', summary: 'list the rules in force, in their order', options: [LIMIT], example: 'svc policy rules search-team', load: async () => (await import('./commands/policy.ts')).rules },
-  { synopsis: 'policy reload', summary: 'reload the policy files of the gateway', example: 'svc policy reload', load: async () => (await import('./commands/policy.ts')).reload },
-  { synopsis: 'policy validate [path...]', summary: 'find every mistake in policy files, offline', example: 'svc policy validate ./policies', load: async () => (await import('./commands/policy-validate.ts')).run },
+  {
+    synopsis: 'accounts invites',
+    summary: 'list invites that can still be accepted',
+    options: [ORG, LIMIT],
+    example: 'svc accounts invites',
+    load: async () => (await import('./commands/accounts.ts')).invites,
+  },
+  {
+    synopsis: 'accounts uninvite <invite>',
+    summary: 'revoke an invite, by e-mail or id',
+    example: 'svc accounts uninvite ann@example.com',
+    load: async () => (await import('./commands/accounts.ts')).uninvite,
+  },
+  {
+    synopsis: 'policy ls',
+    summary: 'list the policies in force',
+    options: [LIMIT],
+    example: 'svc policy ls',
+    load: async () => (await import('./commands/policy.ts')).ls,
+  },
+  {
+    synopsis: 'policy rules [policy]',
+    summary: 'list the rules in force, in their order',
+    options: [LIMIT],
+    example: 'svc policy rules search-team',
+    load: async () => (await import('./commands/policy.ts')).rules,
+  },
+  {
+    synopsis: 'policy reload',
+    summary: 'reload the policy files of the gateway',
+    example: 'svc policy reload',
+    load: async () => (await import('./commands/policy.ts')).reload,
+  },
+  {
+    synopsis: 'policy validate [path...]',
+    summary: 'find every mistake in policy files, offline',
+    example: 'svc policy validate ./policies',
+    load: async () => (await import('./commands/policy-validate.ts')).run,
+  },
   {
     synopsis: 'policy test <file...>',
     summary: 'run the cases of *.test.yaml against policies, offline',
@@ -201,7 +371,9 @@ const ADMINISTRATION: readonly CommandRow[] = [
   {
     synopsis: 'audit verify [dir]',
     summary: 'verify the chain of a log, live or copied; reports the first broken entry',
-    options: [{ flags: '--key <file>', meaning: 'verify checkpoints with this PEM key, not the one in the data directory' }],
+    options: [
+      { flags: '--key <file>', meaning: 'verify checkpoints with this PEM key, not the one in the data directory' },
+    ],
     example: 'svc audit verify ./data',
     load: async () => (await import('./commands/audit.ts')).verify,
   },

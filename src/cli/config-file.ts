@@ -21,20 +21,33 @@ export async function readCliConfig(): Promise<CliConfig> {
 }
 
 /** `next`: what may be done about it, beside using another. */
-export function unknownContext(name: string, { contexts }: CliConfig, next = `; add one with \`svc context add ${name} <url>\``): CliError {
+export function unknownContext(
+  name: string,
+  { contexts }: CliConfig,
+  next = `; add one with \`svc context add ${name} <url>\``,
+): CliError {
   const names = [...contexts.keys()].join(', ');
-  const known = contexts.size === 0 ? 'There are no contexts yet' : `The ${contexts.size === 1 ? 'only context is' : 'contexts are'} ${names}`;
+  const known =
+    contexts.size === 0
+      ? 'There are no contexts yet'
+      : `The ${contexts.size === 1 ? 'only context is' : 'contexts are'} ${names}`;
   return new CliError(`context ${name} not found`, `${known}${next}.`);
 }
 
 /** Replaces the whole context. The first one becomes the one in use. Answers whether there was one of this name. */
-export async function putContext(name: string, { apiUrl, apiKey }: Context): Promise<{ readonly replaced: boolean; readonly isCurrent: boolean }> {
+export async function putContext(
+  name: string,
+  { apiUrl, apiKey }: Context,
+): Promise<{ readonly replaced: boolean; readonly isCurrent: boolean }> {
   let answer = { replaced: false, isCurrent: false };
   await changeConfig((document, { current, contexts }) => {
     const next = current ?? name;
     answer = { replaced: contexts.has(name), isCurrent: next === name };
     document.set('current_context', next);
-    document.setIn(['contexts', name], document.createNode({ api_url: apiUrl, ...(apiKey === undefined ? {} : { api_key: apiKey }) }));
+    document.setIn(
+      ['contexts', name],
+      document.createNode({ api_url: apiUrl, ...(apiKey === undefined ? {} : { api_key: apiKey }) }),
+    );
   });
   return answer;
 }
@@ -88,17 +101,29 @@ function resolved<T>(work: () => T): T {
 }
 
 function configIn(document: Document): CliConfig {
-  const raw = mapping(resolved(() => document.toJS()), 'it');
+  const raw = mapping(
+    resolved(() => document.toJS()),
+    'it',
+  );
   const current = raw.current_context ?? undefined;
   if (current !== undefined && typeof current !== 'string') throw broken('current_context must be a name');
-  return { current, contexts: new Map(Object.entries(mapping(raw.contexts ?? {}, 'contexts')).map(([name, context]) => [name, contextIn(name, context)])) };
+  return {
+    current,
+    contexts: new Map(
+      Object.entries(mapping(raw.contexts ?? {}, 'contexts')).map(([name, context]) => [
+        name,
+        contextIn(name, context),
+      ]),
+    ),
+  };
 }
 
 function contextIn(name: string, raw: unknown): Context {
   const { api_url: apiUrl, api_key: apiKey } = mapping(raw, `contexts.${name}`);
   if (!isContextName(name)) throw broken(CONTEXT_NAME_RULE);
   if (typeof apiUrl !== 'string') throw broken(`contexts.${name}.api_url must be a URL`);
-  if (apiKey !== undefined && apiKey !== null && typeof apiKey !== 'string') throw broken(`contexts.${name}.api_key must be a string`);
+  if (apiKey !== undefined && apiKey !== null && typeof apiKey !== 'string')
+    throw broken(`contexts.${name}.api_key must be a string`);
   return { apiUrl, apiKey: apiKey ?? undefined };
 }
 
@@ -107,4 +132,8 @@ function mapping(raw: unknown, what: string): Readonly<Record<string, unknown>> 
   return raw as Readonly<Record<string, unknown>>;
 }
 
-const broken = (why: string): CliError => new CliError(`${pathInFolder(FILE)} cannot be used: ${why}`, 'Fix it, or move it away and add your contexts again with `svc context add`.');
+const broken = (why: string): CliError =>
+  new CliError(
+    `${pathInFolder(FILE)} cannot be used: ${why}`,
+    'Fix it, or move it away and add your contexts again with `svc context add`.',
+  );

@@ -11,7 +11,11 @@ export class CliError extends Error {
   readonly advice: string | undefined;
   readonly status: ExitStatus;
 
-  constructor(message: string, advice?: string, { status = EXIT.failed, cause }: { readonly status?: ExitStatus; readonly cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    advice?: string,
+    { status = EXIT.failed, cause }: { readonly status?: ExitStatus; readonly cause?: unknown } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'CliError';
     this.advice = advice;
@@ -22,7 +26,11 @@ export class CliError extends Error {
 /** The gateway did not answer: trying again may help. */
 export class UnreachableError extends CliError {}
 
-type Refusal = { readonly status: number; readonly code: string | undefined; readonly retryAfterSecs: number | undefined };
+type Refusal = {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly retryAfterSecs: number | undefined;
+};
 
 /** The gateway refused, with a code of its own where it is one. */
 export class RefusedError extends CliError {
@@ -42,9 +50,11 @@ const PASSING: readonly number[] = [429, 502, 503, 504];
  * in its place now, as a proxy that finds no route, does so for a while, too.
  */
 export const mayPass = (error: unknown): error is CliError =>
-  error instanceof UnreachableError || (error instanceof RefusedError && (error.refusal.code === undefined || PASSING.includes(error.refusal.status)));
+  error instanceof UnreachableError ||
+  (error instanceof RefusedError && (error.refusal.code === undefined || PASSING.includes(error.refusal.status)));
 
-export const usageError = (message: string, advice?: string): CliError => new CliError(message, advice, { status: EXIT.usage });
+export const usageError = (message: string, advice?: string): CliError =>
+  new CliError(message, advice, { status: EXIT.usage });
 
 /** The text shown for an error: its two lines, and with `debug` its stack and those of its causes. */
 export function renderError(error: unknown, isDebug: boolean): string {
@@ -62,6 +72,7 @@ const unexpected = (error: unknown): { message: string; advice: string } => ({
 
 function stacksOf(error: unknown): readonly string[] {
   const stacks: string[] = [];
-  for (let at: unknown = error; at instanceof Error && stacks.length < 10; at = at.cause) stacks.push(at.stack ?? at.message);
+  for (let at: unknown = error; at instanceof Error && stacks.length < 10; at = at.cause)
+    stacks.push(at.stack ?? at.message);
   return stacks;
 }

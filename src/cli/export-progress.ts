@@ -1,5 +1,5 @@
 /** How far an export has come, on one line of standard error that is drawn over, for the person who waits at a terminal. */
-import { pipeline, Transform, type Readable } from 'node:stream';
+import { pipeline, type Readable, Transform } from 'node:stream';
 import { clipped } from './printable.ts';
 import { brief } from './words.ts';
 
@@ -18,7 +18,8 @@ export function shownProgress(source: Readable, format: ExportFormat): Readable 
   const entries = entryCounter(format);
   let bytes = 0;
   const draw = (text: string): void => void stderr.write(`${CLEARED}${clipped(text, (stderr.columns || 80) - 1)}`);
-  const soFar = (): string => `${entries.count().toLocaleString('en-US')} ${entries.count() === 1 ? 'entry' : 'entries'}, ${sizeText(bytes)}, ${brief(Date.now() - startedAtMs)}`;
+  const soFar = (): string =>
+    `${entries.count().toLocaleString('en-US')} ${entries.count() === 1 ? 'entry' : 'entries'}, ${sizeText(bytes)}, ${brief(Date.now() - startedAtMs)}`;
   draw('Exporting …');
   const timer = setInterval(() => draw(`Exporting: ${soFar()}`), REDRAW_MS);
   const progress = new Transform({

@@ -1,7 +1,7 @@
 /** One HTTP exchange with a gateway, and its refusals in plain sentences. */
 import type { Agent, IncomingMessage } from 'node:http';
 import { codeOf } from '../core/error-text.ts';
-import { messageTo, statusOf, unreadAnswer, wholeAnswer, type Answer } from './answer.ts';
+import { type Answer, messageTo, statusOf, unreadAnswer, wholeAnswer } from './answer.ts';
 import { CliError, UnreachableError } from './errors.ts';
 import { printable } from './printable.ts';
 import type { Gateway } from './target.ts';
@@ -41,8 +41,17 @@ export async function send(gateway: Gateway, call: HttpCall, bearer: string | un
 }
 
 /** When the signal is aborted, neither the head comes nor what is missing of the body. */
-async function messageFrom({ apiUrl, proxy }: Gateway, { method, path, query = {}, body }: HttpCall, bearer: string | undefined, signal: AbortSignal): Promise<IncomingMessage> {
-  const parameters = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])));
+async function messageFrom(
+  { apiUrl, proxy }: Gateway,
+  { method, path, query = {}, body }: HttpCall,
+  bearer: string | undefined,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const parameters = new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]],
+    ),
+  );
   const url = new URL(`${apiUrl}${path}${parameters.size === 0 ? '' : `?${parameters}`}`);
   const content = body === undefined ? undefined : JSON.stringify(body);
   const headers = {
@@ -51,7 +60,8 @@ async function messageFrom({ apiUrl, proxy }: Gateway, { method, path, query = {
     ...(content === undefined ? {} : { 'content-type': 'application/json' }),
     ...(method === 'POST' ? { 'content-length': String(Buffer.byteLength(content ?? '')) } : {}),
   };
-  if (proxy !== undefined) return (await import('./through-proxy.ts')).messageThrough(proxy, url, { method, headers, content, signal });
+  if (proxy !== undefined)
+    return (await import('./through-proxy.ts')).messageThrough(proxy, url, { method, headers, content, signal });
   const http = await protocolOf(url);
   return messageTo(http.request(url, { method, headers, signal, agent: agentOf(http) }), content);
 }
@@ -59,7 +69,8 @@ async function messageFrom({ apiUrl, proxy }: Gateway, { method, path, query = {
 type Protocol = Pick<typeof import('node:http'), 'request' | 'Agent'>;
 
 /** TLS is loaded only where it is needed. */
-const protocolOf = (url: URL): Promise<Protocol> => (url.protocol === 'https:' ? import('node:https') : import('node:http'));
+const protocolOf = (url: URL): Promise<Protocol> =>
+  url.protocol === 'https:' ? import('node:https') : import('node:http');
 
 const agents = new Map<Protocol, Agent>();
 
@@ -72,7 +83,10 @@ function agentOf(http: Protocol): Agent {
 
 function redirected(apiUrl: string, location = ''): CliError {
   const origin = URL.canParse(location, apiUrl) ? new URL(location, apiUrl).origin : 'elsewhere';
-  return new CliError(`${apiUrl} redirects to ${printable(origin)}`, 'Give the final URL of the gateway, with --api-url or `svc context add`.');
+  return new CliError(
+    `${apiUrl} redirects to ${printable(origin)}`,
+    'Give the final URL of the gateway, with --api-url or `svc context add`.',
+  );
 }
 
 const CUT = 'the connection was closed';
@@ -89,21 +103,29 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Errors already explained, such as those of a proxy, stay unchanged. */
 export function unreachable(apiUrl: string, error: unknown): CliError {
   if (error instanceof CliError) return error;
-  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reasonOf(error)}`, adviceOn(causeOf(error)), { cause: error });
+  return new UnreachableError(`cannot reach the gateway at ${apiUrl}: ${reasonOf(error)}`, adviceOn(causeOf(error)), {
+    cause: error,
+  });
 }
 
-const causeOf = (error: unknown): unknown => (error instanceof Error && error.cause !== undefined ? error.cause : error);
+const causeOf = (error: unknown): unknown =>
+  error instanceof Error && error.cause !== undefined ? error.cause : error;
 
 /** Recognised by its name: in Node.js 24 this error has no code. */
-const isNotHttp = (cause: unknown): boolean => cause instanceof Error && (cause.name === 'HTTPParserError' || /^HPE_/.test(codeOf(cause) ?? ''));
-const isNotTls = (cause: unknown): boolean => /^EPROTO$|^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(codeOf(cause) ?? '');
+const isNotHttp = (cause: unknown): boolean =>
+  cause instanceof Error && (cause.name === 'HTTPParserError' || /^HPE_/.test(codeOf(cause) ?? ''));
+const isNotTls = (cause: unknown): boolean =>
+  /^EPROTO$|^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)/.test(codeOf(cause) ?? '');
 
 export function reasonOf(error: unknown): string {
   if (error instanceof DOMException && error.name === 'TimeoutError') return 'no answer';
   const cause = causeOf(error);
   if (isNotHttp(cause)) return 'the server there does not speak HTTP';
   if (isNotTls(cause)) return 'the server there does not speak TLS';
-  return REASONS[codeOf(cause) ?? ''] ?? (cause instanceof Error ? printable(cause.message.replace(ADVICE_OF_NODE, '')) : 'the connection failed');
+  return (
+    REASONS[codeOf(cause) ?? ''] ??
+    (cause instanceof Error ? printable(cause.message.replace(ADVICE_OF_NODE, '')) : 'the connection failed')
+  );
 }
 
 /** Of Node.js 24, on options that who runs `svc` does not give. */
@@ -112,16 +134,20 @@ const ADVICE_OF_NODE = /; if the root CA is installed locally.*/;
 function adviceOn(cause: unknown): string {
   if (isNotHttp(cause)) return 'Check the URL: it must be the HTTP address of svc-gateway, not that of gRPC.';
   if (isNotTls(cause)) return 'Check the URL; it may have to be http instead of https.';
-  if (REASONS[codeOf(cause) ?? ''] === CUT) return 'Try again. If that does not help, check the URL, including http or https.';
+  if (REASONS[codeOf(cause) ?? ''] === CUT)
+    return 'Try again. If that does not help, check the URL, including http or https.';
   return certificateAdvice(cause) ?? 'Start it with `svc serve`, or choose another with --context or --api-url.';
 }
 
 /** What to do about a certificate; undefined when the error is about none. */
 export function certificateAdvice(error: unknown): string | undefined {
   const code = codeOf(causeOf(error)) ?? '';
-  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code)) return 'If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or that of its CA.';
+  if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code))
+    return 'If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or that of its CA.';
   if (/ALTNAME/.test(code)) return 'Use a host name that its certificate is valid for.';
-  return /CERT/.test(code) ? 'Check the clock of this machine; if it is right, the certificate must be replaced.' : undefined;
+  return /CERT/.test(code)
+    ? 'Check the clock of this machine; if it is right, the certificate must be replaced.'
+    : undefined;
 }
 
 /** The body as JSON. */
@@ -136,7 +162,11 @@ export function jsonOf(apiUrl: string, { text }: Answer): unknown {
 
 /** It answers, but not as a gateway does. */
 export const misspoken = (apiUrl: string, cause?: unknown): CliError =>
-  new CliError(`the server at ${apiUrl} does not answer like a gateway`, 'Check the URL: it must be the HTTP address of svc-gateway.', { cause });
+  new CliError(
+    `the server at ${apiUrl} does not answer like a gateway`,
+    'Check the URL: it must be the HTTP address of svc-gateway.',
+    { cause },
+  );
 
 /** Undefined where the answer names no time. */
 export function retryAfterSecsOf({ headers }: Answer): number | undefined {
@@ -151,7 +181,8 @@ export function waitAdvice(answer: Answer): string | undefined {
 
 export type Problem = { readonly status: number; readonly code: string | undefined; readonly detail: string };
 
-export const NO_GATEWAY_ADVICE = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.';
+export const NO_GATEWAY_ADVICE =
+  'Check the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.';
 
 /** The gateway's account of a refusal. An answer with neither code nor detail comes from a proxy or another server. */
 export function problemIn({ status, text }: Answer): Problem {
@@ -159,13 +190,21 @@ export function problemIn({ status, text }: Answer): Problem {
   // Connect answers with `message`, everything else with `detail`.
   const detail = [raw.detail, raw.message, raw.title].find((words) => typeof words === 'string' && words !== '');
   const code = typeof raw.code === 'string' ? raw.code : undefined;
-  return { status, code, detail: typeof detail === 'string' ? printable(detail) : `the server that answered, with status ${status}, is not a gateway` };
+  return {
+    status,
+    code,
+    detail:
+      typeof detail === 'string'
+        ? printable(detail)
+        : `the server that answered, with status ${status}, is not a gateway`,
+  };
 }
 
 /** A page for people: the gateway answers no call with one, and a proxy that lets nobody through does. */
 export const isPage = ({ headers }: Answer): boolean => headers['content-type']?.startsWith('text/html') === true;
 
-const asObject = (raw: unknown): Readonly<Record<string, unknown>> => (typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : {});
+const asObject = (raw: unknown): Readonly<Record<string, unknown>> =>
+  typeof raw === 'object' && raw !== null ? (raw as Readonly<Record<string, unknown>>) : {};
 
 function parsed(text: string): unknown {
   try {

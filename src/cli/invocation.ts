@@ -1,5 +1,5 @@
 /** One call of the command line, after its arguments have been read. */
-import { usageError, type ExitStatus } from './errors.ts';
+import { type ExitStatus, usageError } from './errors.ts';
 
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
@@ -17,14 +17,18 @@ export type Globals = {
 export class Options {
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(values: Readonly<Record<string, unknown>>) { this.#values = values; }
+  constructor(values: Readonly<Record<string, unknown>>) {
+    this.#values = values;
+  }
 
   text(name: string): string | undefined {
     const value = this.#values[name];
     return typeof value === 'string' ? value : undefined;
   }
 
-  isSet(name: string): boolean { return this.#values[name] === true; }
+  isSet(name: string): boolean {
+    return this.#values[name] === true;
+  }
 
   list(name: string): readonly string[] {
     const value = this.#values[name];
@@ -36,7 +40,8 @@ export class Options {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const number = Number(text);
-    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < least) throw usageError(`${flag} must be a whole number of at least ${least}`);
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < least)
+      throw usageError(`${flag} must be a whole number of at least ${least}`);
     return number;
   }
 }

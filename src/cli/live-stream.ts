@@ -1,10 +1,10 @@
 /** The live stream of a gateway over WebSocket (contract: WebSocket). Node.js 20 brings no client for it. */
 import { on } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { WebSocket, type RawData } from 'ws';
-import { wholeAnswer, type Answer } from './answer.ts';
+import { type RawData, WebSocket } from 'ws';
+import { type Answer, wholeAnswer } from './answer.ts';
 import type { Api } from './api.ts';
-import { unreachable, type Query } from './http.ts';
+import { type Query, unreachable } from './http.ts';
 import { printable } from './printable.ts';
 import type { Row } from './table.ts';
 
@@ -29,7 +29,8 @@ export type LiveStream = {
  */
 export async function openLiveStream(api: Api, query: Query, signal: AbortSignal): Promise<LiveStream> {
   const first = await connect(api, query, signal);
-  const opened = 'status' in first && first.status === 401 && (await api.renew()) ? await connect(api, query, signal) : first;
+  const opened =
+    'status' in first && first.status === 401 && (await api.renew()) ? await connect(api, query, signal) : first;
   if ('status' in opened) throw api.refusalOf(opened);
   return opened;
 }
@@ -44,7 +45,9 @@ async function connect(api: Api, query: Query, signal: AbortSignal): Promise<Liv
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
-    ...(proxy === undefined ? {} : { agent: (await import('./through-proxy.ts')).agentThrough(proxy, url.protocol === 'wss:') }),
+    ...(proxy === undefined
+      ? {}
+      : { agent: (await import('./through-proxy.ts')).agentThrough(proxy, url.protocol === 'wss:') }),
   });
   // From the very start, so that no frame is missed; the line ends with the connection, however that ends.
   const messages = on(socket, 'message', { close: ['close'], highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 });
@@ -53,10 +56,18 @@ async function connect(api: Api, query: Query, signal: AbortSignal): Promise<Liv
   if (signal.aborted) cut();
   socket.once('close', () => signal.removeEventListener('abort', cut));
   let ending = '';
-  socket.once('close', (_code, reason) => { ending ||= printable(reason.toString()); });
+  socket.once('close', (_code, reason) => {
+    ending ||= printable(reason.toString());
+  });
   return new Promise((resolve, reject) => {
     socket.once('open', () => resolve({ frames: framesOf(messages), ending: () => ending, close: cut }));
-    socket.once('unexpected-response', (_request, response: IncomingMessage) => void wholeAnswer(response, MAX_PROBLEM_LENGTH).then(resolve, reject).finally(() => socket.terminate()));
+    socket.once(
+      'unexpected-response',
+      (_request, response: IncomingMessage) =>
+        void wholeAnswer(response, MAX_PROBLEM_LENGTH)
+          .then(resolve, reject)
+          .finally(() => socket.terminate()),
+    );
     socket.once('error', (error) => {
       ending = printable(error.message);
       reject(unreachable(apiUrl, error)); // of no effect once it is open
@@ -83,5 +94,10 @@ function watchSilence(socket: WebSocket): void {
     clearTimeout(timer);
     timer = setTimeout(() => socket.terminate(), SILENCE_MS);
   };
-  socket.on('open', heard).on('ping', heard).on('message', heard).on('close', () => clearTimeout(timer)).on('error', () => clearTimeout(timer));
+  socket
+    .on('open', heard)
+    .on('ping', heard)
+    .on('message', heard)
+    .on('close', () => clearTimeout(timer))
+    .on('error', () => clearTimeout(timer));
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** The `svc` command: `svc serve` is the gateway, everything else is its client. */
 import { constants } from 'node:os';
-import { COMMANDS, GROUPS } from './commands.ts';
 import { codeOf } from '../core/error-text.ts';
+import { COMMANDS, GROUPS } from './commands.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
 import { isReaderNeeded } from './output.ts';
 import { parseCommandLine } from './program.ts';
@@ -10,7 +10,12 @@ import { parseCommandLine } from './program.ts';
 // The reader of a pipe may stop early, as `head` does: that is no error.
 process.stdout.on('error', (error) => {
   if (codeOf(error) === 'EPIPE') return isReaderNeeded() ? process.exit() : undefined;
-  process.stderr.write(renderError(new CliError(`the output cannot be written: ${error.message}`, 'Check where the output goes.', { cause: error }), process.argv.includes('--debug')));
+  process.stderr.write(
+    renderError(
+      new CliError(`the output cannot be written: ${error.message}`, 'Check where the output goes.', { cause: error }),
+      process.argv.includes('--debug'),
+    ),
+  );
   process.exit(EXIT.failed);
 });
 process.stderr.on('error', (error) => {
@@ -20,7 +25,9 @@ process.stderr.on('error', (error) => {
 // For process 1, as in a container, signals that nobody handles do nothing: also until `serve` has been loaded.
 if (process.pid === 1) {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => { if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]); });
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+    });
   }
 }
 

@@ -7,6 +7,9 @@ export function refuseOldNode(): void {
   const [major = 0, minor = 0] = least.split('.').map(Number);
   const [ownMajor = 0, ownMinor = 0] = process.versions.node.split('.').map(Number);
   if (ownMajor < major || (ownMajor === major && ownMinor < minor)) {
-    throw new CliError(`svc requires Node.js ${least} or later; this is ${process.versions.node}`, 'Install a newer Node.js.');
+    throw new CliError(
+      `svc requires Node.js ${least} or later; this is ${process.versions.node}`,
+      'Install a newer Node.js.',
+    );
   }
 }

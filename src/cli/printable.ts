@@ -2,22 +2,28 @@
 
 // C0 and C1 controls, DEL, marks of writing direction, zero-width characters and invisible tags, line and paragraph
 // separators, lone surrogates.
-const UNSAFE = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
+const UNSAFE =
+  /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
 
 /** Each half of a pair on its own, as JSON has it. */
 const escaped = (character: string): string =>
-  Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('');
+  Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('');
 
 /** One line without anything that moves a cursor, colours, renames a window or reorders letters: `\u001b[2J`. */
 export const printable = (text: string): string => text.replace(UNSAFE, escaped);
 
 /** The same for a document of several lines, which keeps its line breaks. In JSON and double-quoted YAML the meaning stays. */
-export const printableLines = (text: string): string => text.replace(UNSAFE, (character) => (character === '\n' ? character : escaped(character)));
+export const printableLines = (text: string): string =>
+  text.replace(UNSAFE, (character) => (character === '\n' ? character : escaped(character)));
 
 export const isPrintable = (text: string): boolean => printable(text) === text;
 
 // By blocks and not by scripts: the long-vowel mark of データ belongs to no script, and the half-width katakana to one that is wide.
-const WIDE = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 /** Marks that stand above or below another character, and vowels that join a Hangul syllable. */
 const WITHOUT_WIDTH = /[\p{Mn}\p{Me}\u1160-\u11ff]/u;
 

@@ -63,8 +63,15 @@ export async function warnIfOpen(name: string, holds: string): Promise<void> {
  * Replaces a file of the folder by the result of `change` on its current text, which is undefined for a missing file.
  * Concurrent commands are serialized by a lock. When `change` returns undefined, nothing is written.
  */
-export async function changePrivateFile(name: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<void> {
-  if (homeFolder() === undefined) throw new CliError('there is no home folder to store this in', 'Set HOME, or set SVC_CLI_API_URL and SVC_CLI_API_KEY for every command.');
+export async function changePrivateFile(
+  name: string,
+  change: (text: string | undefined) => Promise<string | undefined>,
+): Promise<void> {
+  if (homeFolder() === undefined)
+    throw new CliError(
+      'there is no home folder to store this in',
+      'Set HOME, or set SVC_CLI_API_URL and SVC_CLI_API_KEY for every command.',
+    );
   const path = pathInFolder(name);
   try {
     await makePrivateFolder();
@@ -76,7 +83,11 @@ export async function changePrivateFile(name: string, change: (text: string | un
 }
 
 /** False, with nothing written, where the command was stopped for so long that another has taken the lock: the text may be another by now. */
-async function changedInTurn(name: string, path: string, change: (text: string | undefined) => Promise<string | undefined>): Promise<boolean> {
+async function changedInTurn(
+  name: string,
+  path: string,
+  change: (text: string | undefined) => Promise<string | undefined>,
+): Promise<boolean> {
   const held = await lock(`${path}.lock`);
   try {
     const next = await change(await readPrivateFile(name));
@@ -98,11 +109,16 @@ async function clearRemains(name: string): Promise<void> {
   for (const entry of await readdir(svcFolder())) {
     if (!entry.startsWith(`${name}.`)) continue;
     const rest = entry.slice(name.length);
-    if (/^\.[0-9a-f]{8}\.partial$/.test(rest) || (/^\.lock\.\d+\.[0-9a-f]{16}(\.stale)?$/.test(rest) && (await isOld(pathInFolder(entry))))) await rm(pathInFolder(entry), { force: true });
+    if (
+      /^\.[0-9a-f]{8}\.partial$/.test(rest) ||
+      (/^\.lock\.\d+\.[0-9a-f]{16}(\.stale)?$/.test(rest) && (await isOld(pathInFolder(entry))))
+    )
+      await rm(pathInFolder(entry), { force: true });
   }
 }
 
-const isOld = async (path: string): Promise<boolean> => Date.now() - ((await ifThere(stat(path)))?.mtimeMs ?? Date.now()) > REMAINS_MS;
+const isOld = async (path: string): Promise<boolean> =>
+  Date.now() - ((await ifThere(stat(path)))?.mtimeMs ?? Date.now()) > REMAINS_MS;
 
 /** A folder that was there before, and open to others, is tightened. */
 async function makePrivateFolder(): Promise<void> {
@@ -122,14 +138,20 @@ async function lock(path: string): Promise<HeldLock> {
   try {
     while (!(await linkedFresh(own, path))) {
       await clearWhenStale(path, `${own}.stale`);
-      if (Date.now() > giveUpAtMs) throw new CliError(`another svc command holds ${path}`, 'If none is running, delete that file and try again.');
+      if (Date.now() > giveUpAtMs)
+        throw new CliError(`another svc command holds ${path}`, 'If none is running, delete that file and try again.');
       await setTimeout(LOCK_RETRY_MS);
     }
   } finally {
     await rm(own, { force: true });
   }
   const isOurs = async (): Promise<boolean> => (await ifThere(readFile(path, 'utf8'))) === holder;
-  return { isOurs, end: async () => { if (await isOurs()) await rm(path, { force: true }); } };
+  return {
+    isOurs,
+    end: async () => {
+      if (await isOurs()) await rm(path, { force: true });
+    },
+  };
 }
 
 /** A lock has the age of the file that it is a link to: one that was waited for must not look as if it had been held that long. */
@@ -166,5 +188,9 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
 }
 
 function cannot(verb: 'read' | 'write', path: string, error: unknown): CliError {
-  return new CliError(`cannot ${verb} ${path}: ${fileFault(error) ?? messageOf(error)}`, `${svcFolder()} must be a folder that you own and can write to.`, { cause: error });
+  return new CliError(
+    `cannot ${verb} ${path}: ${fileFault(error) ?? messageOf(error)}`,
+    `${svcFolder()} must be a folder that you own and can write to.`,
+    { cause: error },
+  );
 }

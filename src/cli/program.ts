@@ -1,10 +1,10 @@
 /** The parser of the command line, made from the table of commands. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { packageVersion } from '../package-files.ts';
-import { argumentsOf, wordsOf, type CommandRow, type GroupRow, type OptionRow } from './command-row.ts';
+import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from './command-row.ts';
 import { EXIT } from './errors.ts';
-import { helpOf, type HelpText } from './help.ts';
-import { Options, OUTPUT_FORMATS, type Globals, type Invocation, type Run } from './invocation.ts';
+import { type HelpText, helpOf } from './help.ts';
+import { type Globals, type Invocation, Options, OUTPUT_FORMATS, type Run } from './invocation.ts';
 import { printableLines } from './printable.ts';
 
 type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation: Omit<Invocation, 'env'> };
@@ -12,7 +12,11 @@ type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation
 /** The chosen command, or the exit status of a parse that ended in help or in a reported mistake. */
 export type Parsed = Chosen | { readonly kind: 'over'; readonly status: number };
 
-export async function parseCommandLine(rows: readonly CommandRow[], groups: readonly GroupRow[], argv: readonly string[]): Promise<Parsed> {
+export async function parseCommandLine(
+  rows: readonly CommandRow[],
+  groups: readonly GroupRow[],
+  argv: readonly string[],
+): Promise<Parsed> {
   let chosen: Chosen | undefined;
   const root = styled(new Command('svc'), { kind: 'root', groups });
   root.version(packageVersion(), '-V, --version', 'show the version').helpCommand(false);
@@ -23,7 +27,11 @@ export async function parseCommandLine(rows: readonly CommandRow[], groups: read
     const command = parentOf(root, parents, words, rows, groups).command(words.at(-1) ?? '');
     describe(command, row).action(async () => {
       requireOptions(command, row);
-      chosen = { kind: 'command', run: await row.load(), invocation: { args: command.args, options: new Options(command.opts()), globals: root.opts<Globals>() } };
+      chosen = {
+        kind: 'command',
+        run: await row.load(),
+        invocation: { args: command.args, options: new Options(command.opts()), globals: root.opts<Globals>() },
+      };
     });
   }
   try {
@@ -36,13 +44,24 @@ export async function parseCommandLine(rows: readonly CommandRow[], groups: read
 }
 
 /** The parent of commands with two words, created with the first of them. */
-function parentOf(root: Command, parents: Map<string, Command>, words: readonly string[], rows: readonly CommandRow[], groups: readonly GroupRow[]): Command {
+function parentOf(
+  root: Command,
+  parents: Map<string, Command>,
+  words: readonly string[],
+  rows: readonly CommandRow[],
+  groups: readonly GroupRow[],
+): Command {
   const [first = ''] = words;
   if (words.length === 1) return root;
   const known = parents.get(first);
   if (known !== undefined) return known;
   const summary = groups.find(({ name }) => name === first)?.summary ?? '';
-  const parent = styled(root.command(first), { kind: 'group', name: first, summary, rows: rows.filter((row) => wordsOf(row)[0] === first && wordsOf(row).length > 1) });
+  const parent = styled(root.command(first), {
+    kind: 'group',
+    name: first,
+    summary,
+    rows: rows.filter((row) => wordsOf(row)[0] === first && wordsOf(row).length > 1),
+  });
   parent.helpCommand(false);
   parents.set(first, parent);
   return parent;
@@ -56,19 +75,23 @@ function describe(command: Command, row: CommandRow): Command {
 
 /** Here, and not by the parser, which would report that `--action` is missing to somebody who has mistyped it as `--actoin`. */
 function requireOptions(command: Command, { options = [] }: CommandRow): void {
-  const missing = options.find((row) => row.isRequired === true && command.getOptionValue(optionOf(row).attributeName()) === undefined);
+  const missing = options.find(
+    (row) => row.isRequired === true && command.getOptionValue(optionOf(row).attributeName()) === undefined,
+  );
   if (missing !== undefined) command.error(`error: required option '${optionOf(missing).flags}' not specified`);
 }
 
 function optionOf({ flags, meaning, choices }: OptionRow): Option {
   const isRepeated = flags.endsWith('...>');
   const option = new Option(isRepeated ? flags.replace('...>', '>') : flags, meaning);
-  if (isRepeated) return option.argParser((value: string, before: readonly string[] = []) => [...before, chosenFrom(choices, value)]);
+  if (isRepeated)
+    return option.argParser((value: string, before: readonly string[] = []) => [...before, chosenFrom(choices, value)]);
   return choices === undefined ? option : option.choices(choices);
 }
 
 function chosenFrom(choices: readonly string[] | undefined, value: string): string {
-  if (choices !== undefined && !choices.includes(value)) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
+  if (choices !== undefined && !choices.includes(value))
+    throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
   return value;
 }
 
@@ -85,10 +108,14 @@ function styled(command: Command, text: HelpText): Command {
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
     .configureHelp({ formatHelp: () => helpOf(text) })
-    .showHelpAfterError(`Run \`svc ${text.kind === 'root' ? '' : `${text.kind === 'group' ? text.name : wordsOf(text.row).join(' ')} `}--help\` for help.`)
+    .showHelpAfterError(
+      `Run \`svc ${text.kind === 'root' ? '' : `${text.kind === 'group' ? text.name : wordsOf(text.row).join(' ')} `}--help\` for help.`,
+    )
     .configureOutput({ outputError: (message, write) => write(withoutValues(message)) });
 }
 
 /** A key that was put behind a mistyped option, or where no argument belongs, is not shown again; nor is what drives a terminal. */
 const withoutValues = (message: string): string =>
-  printableLines(message).replace(/^(error: unknown option '[^=']*)=[^']*'/, "$1'").replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');
+  printableLines(message)
+    .replace(/^(error: unknown option '[^=']*)=[^']*'/, "$1'")
+    .replace(/svc_[0-9A-Za-z_]+/g, 'svc_…');

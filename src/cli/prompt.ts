@@ -8,7 +8,7 @@ export async function askHidden(label: string): Promise<string> {
   // Before the label is shown: the user may type at once, and nothing must be echoed.
   if (isTerminal) process.stdin.setRawMode(true);
   process.stderr.write(`${label} `);
-  const entry = isTerminal ? await typed() : (await firstLine()) ?? '';
+  const entry = isTerminal ? await typed() : ((await firstLine()) ?? '');
   process.stderr.write('\n');
   return entry.trim();
 }
@@ -52,7 +52,10 @@ function typed(): Promise<string> {
       for (const character of chunk.replace(KEY_SEQUENCE, '')) {
         if (ENTER.test(character) || character === '\u0004') return end();
         if (character === '\u0003') {
-          return finish(() => { process.stderr.write('\n'); reject(new CliError('interrupted', undefined, { status: EXIT.interrupted })); });
+          return finish(() => {
+            process.stderr.write('\n');
+            reject(new CliError('interrupted', undefined, { status: EXIT.interrupted }));
+          });
         }
         entry = afterKey(entry, character);
       }
@@ -64,8 +67,11 @@ function typed(): Promise<string> {
 function afterKey(entry: string, character: string): string {
   switch (character) {
     case '\u007f':
-    case '\b': return [...entry].slice(0, -1).join('');
-    case '\u0015': return ''; // Ctrl-U
-    default: return character < ' ' ? entry : entry + character;
+    case '\b':
+      return [...entry].slice(0, -1).join('');
+    case '\u0015':
+      return ''; // Ctrl-U
+    default:
+      return character < ' ' ? entry : entry + character;
   }
 }

@@ -18,18 +18,31 @@ export function proxyFor(apiUrl: string, env: Environment): ProxySetting | undef
   const variable = isSecure ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const text = valueOf(variable, env);
   if (text === '' || isLoopback(hostname)) return undefined;
-  return isExempt(hostname.replace(/^\[|\]$/g, ''), port === '' ? (isSecure ? '443' : '80') : port, valueOf('NO_PROXY', env)) ? undefined : { variable, text };
+  return isExempt(
+    hostname.replace(/^\[|\]$/g, ''),
+    port === '' ? (isSecure ? '443' : '80') : port,
+    valueOf('NO_PROXY', env),
+  )
+    ? undefined
+    : { variable, text };
 }
 
 /** Lower case first, even if empty: so a single command can be kept off the shell's proxy. */
 const valueOf = (name: string, env: Environment): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim();
 
 const isExempt = (host: string, port: string, noProxy: string): boolean =>
-  noProxy.toLowerCase().split(/[\s,]+/).some((entry) => entry === '*' || isWithin(host, entry) || isCovered(host, port, entry));
+  noProxy
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => entry === '*' || isWithin(host, entry) || isCovered(host, port, entry));
 
 /** `example.com`, `.example.com` and `*.example.com` cover that host and those below it; `host:8443` one port of them. */
 function isCovered(host: string, port: string, entry: string): boolean {
-  const [, bracketed, plain, onlyPort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(entry) ?? [undefined, undefined, entry];
+  const [, bracketed, plain, onlyPort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(entry) ?? [
+    undefined,
+    undefined,
+    entry,
+  ];
   const name = bracketed ?? (plain ?? '').replace(/^\*?\./, '');
   return name !== '' && (onlyPort === undefined || onlyPort === port) && (host === name || host.endsWith(`.${name}`));
 }

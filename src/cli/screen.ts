@@ -16,7 +16,8 @@ export type Screen = {
 export function openScreen(out: NodeJS.WriteStream): Screen {
   let isLeft = false;
   let picture: readonly string[] = [];
-  const draw = (lines: readonly string[]): void => void out.write(`${HOME}${lines.map((line) => line + REST_OF_LINE).join('\r\n')}${REST_OF_PAGE}`);
+  const draw = (lines: readonly string[]): void =>
+    void out.write(`${HOME}${lines.map((line) => line + REST_OF_LINE).join('\r\n')}${REST_OF_PAGE}`);
   const enter = (): void => {
     process.on('SIGTSTP', suspend);
     out.write(ENTER);

@@ -2,8 +2,8 @@
 import { constants } from 'node:os';
 import { relative } from 'node:path';
 import { createLogger } from '../adapters/log.ts';
-import { bracketed, readConfig, unknownVariables, type Config } from '../config.ts';
-import { startGateway, type Gateway } from '../main.ts';
+import { bracketed, type Config, readConfig, unknownVariables } from '../config.ts';
+import { type Gateway, startGateway } from '../main.ts';
 import { StartError } from '../start-checks.ts';
 
 /** After the grace period of a shutdown. What still waits then, for a disk or a name server, does so in vain; 3 s are promised. */
@@ -15,27 +15,42 @@ const LEFTOVERS = 'a name server or file that does not respond; everything is wr
 export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
   const config = readConfig(env);
   if (!config.ok) {
-    process.stderr.write(`svc-gateway cannot start:\n${config.fault.problems.map((problem) => `  ${problem}\n`).join('')}`);
+    process.stderr.write(
+      `svc-gateway cannot start:\n${config.fault.problems.map((problem) => `  ${problem}\n`).join('')}`,
+    );
     return 2;
   }
   // A command ends when its output is closed; a gateway continues.
-  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined);
+  for (const stream of [process.stdout, process.stderr])
+    stream.removeAllListeners('error').on('error', () => undefined);
   const log = createLogger(config.value.SVC_LOG_LEVEL);
-  for (const name of unknownVariables(env)) log.warn('unknown setting ignored; the README lists all settings', { name });
+  for (const name of unknownVariables(env))
+    log.warn('unknown setting ignored; the README lists all settings', { name });
   const ending = new AbortController();
   let waitsFor = 'the start';
   let unwrittenEntries = (): number => 0;
   const asked = untilAsked(ending, config.value.SVC_SHUTDOWN_SECS * 1000 + LATEST_END_MS, log.info, (signal) => {
-    log.error(`shutdown after ${signal} timed out; exiting now`, { waitedFor: waitsFor, auditEntriesNotWritten: unwrittenEntries() });
+    log.error(`shutdown after ${signal} timed out; exiting now`, {
+      waitedFor: waitsFor,
+      auditEntriesNotWritten: unwrittenEntries(),
+    });
   });
   const starting = startGateway(config.value, log, ending.signal);
-  process.on('SIGHUP', () => void starting.then((gateway) => gateway.reload('gateway')).catch((error: unknown) => log.error('reload failed', { error: String(error) })));
+  process.on(
+    'SIGHUP',
+    () =>
+      void starting
+        .then((gateway) => gateway.reload('gateway'))
+        .catch((error: unknown) => log.error('reload failed', { error: String(error) })),
+  );
   try {
     const gateway = await starting;
     unwrittenEntries = gateway.unwrittenEntries;
     if (!ending.signal.aborted) process.stdout.write(welcome(config.value, gateway));
     await asked;
-    await gateway.stop((step) => { waitsFor = step; });
+    await gateway.stop((step) => {
+      waitsFor = step;
+    });
     log.info('stopped');
     waitsFor = LEFTOVERS;
     return 0;
@@ -52,7 +67,12 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
  * of the time, after `onLate`. It dies of the signal: to exit would end the I/O threads with their sockets open, and Node.js aborts
  * the process for that, and it waits for what the system does not answer.
  */
-function untilAsked(ending: AbortController, timeoutMs: number, say: (message: string) => void, onLate: (signal: NodeJS.Signals) => void): Promise<void> {
+function untilAsked(
+  ending: AbortController,
+  timeoutMs: number,
+  say: (message: string) => void,
+  onLate: (signal: NodeJS.Signals) => void,
+): Promise<void> {
   return new Promise((resolve) => {
     let isAsked = false;
     const end = (signal: NodeJS.Signals): void => {
@@ -109,27 +129,33 @@ function policySource({ SVC_POLICY_PATH: path }: Config, files: readonly string[
 /** The first key is shown here and nowhere else. */
 function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly string[] {
   switch (bootstrap.kind) {
-    case 'minted': return [
-      'This is the admin API key, shown only once:',
-      `  ${bootstrap.key}`,
-      '',
-      'Next, in another terminal, register an agent:',
-      `  export ADMIN_KEY=${bootstrap.key}`,
-      `  curl ${http}/svc.governance.v1.AgentService/RegisterAgent \\`,
-      '    -H "Authorization: Bearer $ADMIN_KEY" -H "Content-Type: application/json" \\',
-      `    -d '{"agent":{"orgId":"acme","teamId":"search","agentId":"crawler"},"credentialToken":"crawler-secret-of-at-least-32-characters"}'`,
-      '',
-    ];
-    case 'set-from-environment': return ['The admin API key is the one in SVC_BOOTSTRAP_API_KEY.', ''];
-    case 'environment-key-dead': return ['The key in SVC_BOOTSTRAP_API_KEY was revoked or has expired; set another one.', ''];
-    case 'unchanged': return [];
+    case 'minted':
+      return [
+        'This is the admin API key, shown only once:',
+        `  ${bootstrap.key}`,
+        '',
+        'Next, in another terminal, register an agent:',
+        `  export ADMIN_KEY=${bootstrap.key}`,
+        `  curl ${http}/svc.governance.v1.AgentService/RegisterAgent \\`,
+        '    -H "Authorization: Bearer $ADMIN_KEY" -H "Content-Type: application/json" \\',
+        `    -d '{"agent":{"orgId":"acme","teamId":"search","agentId":"crawler"},"credentialToken":"crawler-secret-of-at-least-32-characters"}'`,
+        '',
+      ];
+    case 'set-from-environment':
+      return ['The admin API key is the one in SVC_BOOTSTRAP_API_KEY.', ''];
+    case 'environment-key-dead':
+      return ['The key in SVC_BOOTSTRAP_API_KEY was revoked or has expired; set another one.', ''];
+    case 'unchanged':
+      return [];
   }
 }
 
 /** For later releases of Node.js no build is known. */
 function nativeHint(): string {
   const isBuilt = ['20', '22', '24'].includes(process.versions.node.split('.', 1)[0] ?? '');
-  return isBuilt ? 'for the native core, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0' : 'the native core supports Node.js 20, 22 and 24';
+  return isBuilt
+    ? 'for the native core, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0'
+    : 'the native core supports Node.js 20, 22 and 24';
 }
 
 const HTTP_CORE = {

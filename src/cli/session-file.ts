@@ -25,7 +25,8 @@ export async function readSessions(): Promise<ReadonlyMap<string, Session>> {
   return sessions;
 }
 
-export const putSession = (name: string, session: Session): Promise<void> => changeSessions((sessions) => void sessions.set(name, session));
+export const putSession = (name: string, session: Session): Promise<void> =>
+  changeSessions((sessions) => void sessions.set(name, session));
 
 /** Renews a session, unless it has been removed or replaced by another login meanwhile. */
 export const renewSession = (name: string, { sourceKey, apiUrl }: Session, next: Session): Promise<void> =>
@@ -54,16 +55,21 @@ const changeSessions = (change: (sessions: Map<string, Session>) => boolean | vo
 
 async function textOf(sessions: ReadonlyMap<string, Session>): Promise<string> {
   const { stringify } = await import('yaml');
-  const rows = [...sessions].map(([name, { apiUrl, token, expiresAtSecs, scopes, sourceKey }]) => [name, { api_url: apiUrl, token, expires_at: expiresAtSecs, scopes, source_key: sourceKey }]);
+  const rows = [...sessions].map(([name, { apiUrl, token, expiresAtSecs, scopes, sourceKey }]) => [
+    name,
+    { api_url: apiUrl, token, expires_at: expiresAtSecs, scopes, source_key: sourceKey },
+  ]);
   return stringify({ sessions: Object.fromEntries(rows) }, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 async function sessionsIn(text: string | undefined): Promise<Map<string, Session>> {
   const sessions = text === undefined ? undefined : mapping(mapping(await yamlIn(text))?.sessions);
-  return new Map(Object.entries(sessions ?? {}).flatMap(([name, raw]) => {
-    const session = sessionIn(mapping(raw));
-    return session === undefined ? [] : [[name, session] as const];
-  }));
+  return new Map(
+    Object.entries(sessions ?? {}).flatMap(([name, raw]) => {
+      const session = sessionIn(mapping(raw));
+      return session === undefined ? [] : [[name, session] as const];
+    }),
+  );
 }
 
 function sessionIn(raw: Readonly<Record<string, unknown>> | undefined): Session | undefined {
@@ -88,4 +94,6 @@ async function yamlIn(text: string): Promise<unknown> {
 }
 
 const mapping = (raw: unknown): Readonly<Record<string, unknown>> | undefined =>
-  typeof raw === 'object' && raw !== null && !Array.isArray(raw) ? (raw as Readonly<Record<string, unknown>>) : undefined;
+  typeof raw === 'object' && raw !== null && !Array.isArray(raw)
+    ? (raw as Readonly<Record<string, unknown>>)
+    : undefined;

@@ -4,7 +4,8 @@ import { brief } from './words.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-export const isRows = (items: unknown): items is readonly Row[] => Array.isArray(items) && items.every((item) => typeof item === 'object' && item !== null);
+export const isRows = (items: unknown): items is readonly Row[] =>
+  Array.isArray(items) && items.every((item) => typeof item === 'object' && item !== null);
 
 export type Column = {
   readonly title: string;
@@ -20,31 +21,66 @@ const GAP = '  ';
 const LEAST_WIDTH = 6;
 
 /** `width` is that of the terminal; undefined shortens nothing. The first line is the heading. */
-export function tableLines(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly string[] {
-  const cells = rows.map((row) => columns.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row))));
-  const natural = columns.map(({ title }, at) => cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)));
+export function tableLines(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  width: number | undefined,
+): readonly string[] {
+  const cells = rows.map((row) =>
+    columns.map(({ cell }) => cellText(typeof cell === 'string' ? valueAt(row, cell) : cell(row))),
+  );
+  const natural = columns.map(({ title }, at) =>
+    cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
+  );
   const spare = columns.findLastIndex(({ isSpare }) => isSpare === true);
-  if (width !== undefined && spare !== -1 && leastWidth(columns, natural) > width) return tableLines(columns.filter((_, at) => at !== spare), rows, width);
+  if (width !== undefined && spare !== -1 && leastWidth(columns, natural) > width)
+    return tableLines(
+      columns.filter((_, at) => at !== spare),
+      rows,
+      width,
+    );
   const widths = width === undefined ? natural : fitted(columns, natural, cells, width);
   return [columns.map(({ title }) => title), ...cells].map((row) => lineOf(columns, row, widths));
 }
 
 const lineOf = (columns: readonly Column[], cells: readonly string[], widths: readonly number[]): string =>
-  cells.map((cell, at) => padded(columns[at]?.isWhole === true ? cell : clipped(cell, widths[at] ?? 0), widths[at] ?? 0)).join(GAP).trimEnd();
+  cells
+    .map((cell, at) => padded(columns[at]?.isWhole === true ? cell : clipped(cell, widths[at] ?? 0), widths[at] ?? 0))
+    .join(GAP)
+    .trimEnd();
 
 const gapsOf = (columns: readonly Column[]): number => GAP.length * (columns.length - 1);
 
 /** What is left when all that may be shortened is. */
 const leastWidth = (columns: readonly Column[], natural: readonly number[]): number =>
-  natural.reduce((sum, each, at) => sum + (columns[at]?.isWhole === true ? each : Math.min(each, LEAST_WIDTH)), gapsOf(columns));
+  natural.reduce(
+    (sum, each, at) => sum + (columns[at]?.isWhole === true ? each : Math.min(each, LEAST_WIDTH)),
+    gapsOf(columns),
+  );
 
 /** Takes columns away from the widest cells until all fit, or until nothing more may be taken. */
-function fitted(columns: readonly Column[], natural: readonly number[], cells: readonly (readonly string[])[], width: number): readonly number[] {
+function fitted(
+  columns: readonly Column[],
+  natural: readonly number[],
+  cells: readonly (readonly string[])[],
+  width: number,
+): readonly number[] {
   const least = leastWidth(columns, natural);
-  const widths = natural.map((each, at) => (columns[at]?.isWhole === true ? widestWithin(each - (least - width), each, cells.map((row) => widthOf(row[at] ?? ''))) : each));
+  const widths = natural.map((each, at) =>
+    columns[at]?.isWhole === true
+      ? widestWithin(
+          each - (least - width),
+          each,
+          cells.map((row) => widthOf(row[at] ?? '')),
+        )
+      : each,
+  );
   let excess = widths.reduce((sum, each) => sum + each, gapsOf(columns)) - width;
   while (excess > 0) {
-    const widest = columns.reduce((best, { isWhole }, at) => (isWhole !== true && (widths[at] ?? 0) > (widths[best] ?? 0) ? at : best), -1);
+    const widest = columns.reduce(
+      (best, { isWhole }, at) => (isWhole !== true && (widths[at] ?? 0) > (widths[best] ?? 0) ? at : best),
+      -1,
+    );
     if (widest === -1 || (widths[widest] ?? 0) <= LEAST_WIDTH) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
     excess -= 1;
@@ -54,7 +90,9 @@ function fitted(columns: readonly Column[], natural: readonly number[], cells: r
 
 /** A cell that is too long for the screen overflows its column, instead of widening it for every other row. */
 const widestWithin = (most: number, natural: number, cells: readonly number[]): number =>
-  natural <= most ? natural : cells.reduce((widest, each) => (each <= most && each > widest ? each : widest), 0) || natural;
+  natural <= most
+    ? natural
+    : cells.reduce((widest, each) => (each <= most && each > widest ? each : widest), 0) || natural;
 
 /** `label  value` lines. */
 export function fieldLines(fields: readonly (readonly [string, unknown])[]): readonly string[] {
@@ -64,16 +102,19 @@ export function fieldLines(fields: readonly (readonly [string, unknown])[]): rea
 
 export function valueAt(row: Row, path: string): unknown {
   let value: unknown = row;
-  for (const step of path.split('.')) value = typeof value === 'object' && value !== null ? (value as Row)[step] : undefined;
+  for (const step of path.split('.'))
+    value = typeof value === 'object' && value !== null ? (value as Row)[step] : undefined;
   return value;
 }
 
 /** A cell that shows the distance of a time from now, past or future: `12s`, `5m`. Machine formats have the time itself. */
-export const awayAt = (path: string) => (row: Row): unknown => {
-  const time = valueAt(row, path);
-  const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
-  return Number.isNaN(ms) ? time : brief(Math.abs(Date.now() - ms));
-};
+export const awayAt =
+  (path: string) =>
+  (row: Row): unknown => {
+    const time = valueAt(row, path);
+    const ms = typeof time === 'string' ? Date.parse(time) : Number.NaN;
+    return Number.isNaN(ms) ? time : brief(Math.abs(Date.now() - ms));
+  };
 
 /** A missing value is a dash, so that other programs can split the table into columns. */
 export function cellText(value: unknown): string {

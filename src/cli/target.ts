@@ -1,8 +1,8 @@
 /** Which gateway a command talks to, with which key, and under which name its session is stored. */
-import { CONTEXT_NAME_RULE, isContextName, readCliConfig, unknownContext, type CliConfig } from './config-file.ts';
+import { type CliConfig, CONTEXT_NAME_RULE, isContextName, readCliConfig, unknownContext } from './config-file.ts';
 import { CliError, usageError } from './errors.ts';
 import type { Globals } from './invocation.ts';
-import { isLoopback, proxyFor, type ProxySetting } from './proxy-choice.ts';
+import { isLoopback, type ProxySetting, proxyFor } from './proxy-choice.ts';
 import { isSecret } from './session-file.ts';
 
 const DEFAULT_API_URL = 'http://127.0.0.1:8080';
@@ -20,11 +20,16 @@ export type Target = Gateway & {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export const resolveTarget = async (globals: Globals, env: Environment): Promise<Target> =>
-  targetFrom(globals, env, isWholeWithoutFile(globals, env) ? { current: undefined, contexts: new Map() } : await readCliConfig());
+  targetFrom(
+    globals,
+    env,
+    isWholeWithoutFile(globals, env) ? { current: undefined, contexts: new Map() } : await readCliConfig(),
+  );
 
 /** A service without access to its home directory has all settings in its environment. */
 const isWholeWithoutFile = (globals: Globals, env: Environment): boolean =>
-  (given(globals.apiUrl) ?? given(env.SVC_CLI_API_URL)) !== undefined && (given(globals.context) ?? given(env.SVC_CLI_CONTEXT)) === undefined;
+  (given(globals.apiUrl) ?? given(env.SVC_CLI_API_URL)) !== undefined &&
+  (given(globals.context) ?? given(env.SVC_CLI_CONTEXT)) === undefined;
 
 /**
  * The context is the one of --context, else of SVC_CLI_CONTEXT, else the one in use. A URL that is given without naming a
@@ -41,13 +46,20 @@ function targetFrom(globals: Globals, env: Environment, config: CliConfig): Targ
   const url = urlFlag ?? outranksVariable ?? urlVariable ?? context?.apiUrl;
   if (name !== undefined && context === undefined) refuseUnknown(name, url, config);
   const apiUrl = parseApiUrl(url ?? DEFAULT_API_URL);
-  return { label: name ?? apiUrl, apiUrl, proxy: proxyFor(apiUrl, env), apiKey: apiKeyFrom(globals, env, context?.apiKey) };
+  return {
+    label: name ?? apiUrl,
+    apiUrl,
+    proxy: proxyFor(apiUrl, env),
+    apiKey: apiKeyFrom(globals, env, context?.apiKey),
+  };
 }
 
-const given = (text: string | undefined): string | undefined => (text === undefined || text.trim() === '' ? undefined : text.trim());
+const given = (text: string | undefined): string | undefined =>
+  text === undefined || text.trim() === '' ? undefined : text.trim();
 
 function apiKeyFrom(globals: Globals, env: Environment, stored: string | undefined): string | undefined {
-  if (globals.apiKey !== undefined && given(globals.apiKey) === undefined) throw usageError('no API key provided: --api-key is blank', 'To be prompted for the key, omit --api-key.');
+  if (globals.apiKey !== undefined && given(globals.apiKey) === undefined)
+    throw usageError('no API key provided: --api-key is blank', 'To be prompted for the key, omit --api-key.');
   const key = given(globals.apiKey) ?? given(env.SVC_CLI_API_KEY) ?? given(stored);
   if (key !== undefined && !isSecret(key)) throw malformedKey();
   return key;
@@ -60,7 +72,11 @@ export function enteredKey(key: string, advice: string): string {
   return key;
 }
 
-const malformedKey = (): CliError => new CliError('the API key contains invalid characters', 'Check that it was copied completely and alone: a key is one line of ASCII without spaces.');
+const malformedKey = (): CliError =>
+  new CliError(
+    'the API key contains invalid characters',
+    'Check that it was copied completely and alone: a key is one line of ASCII without spaces.',
+  );
 
 /** A name that is not in the file is fine when its URL is given with it. */
 function refuseUnknown(name: string, url: string | undefined, config: CliConfig): void {
@@ -71,8 +87,18 @@ function refuseUnknown(name: string, url: string | undefined, config: CliConfig)
 /** Without the slash at its end, so that one gateway has one spelling. */
 export function parseApiUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw usageError('the gateway URL must be http://host:port or https://host, with nothing after its path', `For example: ${DEFAULT_API_URL}`);
+  if (
+    url === undefined ||
+    (url.protocol !== 'http:' && url.protocol !== 'https:') ||
+    url.username !== '' ||
+    url.password !== '' ||
+    url.search !== '' ||
+    url.hash !== ''
+  ) {
+    throw usageError(
+      'the gateway URL must be http://host:port or https://host, with nothing after its path',
+      `For example: ${DEFAULT_API_URL}`,
+    );
   }
   return url.href.replace(/\/+$/, '');
 }

@@ -6,11 +6,19 @@ const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** Reads a time, or how long ago it was: `2026-01-31T12:00:00Z`, `15m`. A usage error for anything else. */
 export const timeAgo = (flag: string, text: string | undefined, nowMs: number): string | undefined =>
-  timeOf(text, (awayMs) => nowMs - awayMs, `${flag} must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d`);
+  timeOf(
+    text,
+    (awayMs) => nowMs - awayMs,
+    `${flag} must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d`,
+  );
 
 /** Reads a time, or how long it is until then: `2027-01-31T12:00:00Z`, `90d`. A usage error for anything else. */
 export const timeAhead = (flag: string, text: string | undefined, nowMs: number): string | undefined =>
-  timeOf(text, (awayMs) => nowMs + awayMs, `${flag} must be a time such as 2027-01-31T12:00:00Z, or how long from now, such as 12h or 90d`);
+  timeOf(
+    text,
+    (awayMs) => nowMs + awayMs,
+    `${flag} must be a time such as 2027-01-31T12:00:00Z, or how long from now, such as 12h or 90d`,
+  );
 
 function timeOf(text: string | undefined, fromNow: (awayMs: number) => number, problem: string): string | undefined {
   if (text === undefined) return undefined;

@@ -15,15 +15,22 @@ import { interruptible } from './interruptible.ts';
  */
 export async function writeWhole(path: string, mayReplace: boolean, open: () => Promise<Readable>): Promise<void> {
   const present = await ifThere(stat(path));
-  if (present !== undefined && !mayReplace) throw Object.assign(new Error(`${path} already exists`), { code: 'EEXIST' });
+  if (present !== undefined && !mayReplace)
+    throw Object.assign(new Error(`${path} already exists`), { code: 'EEXIST' });
   // A device or a pipe is written to: nothing may come in its place.
   if (present?.isFile() === false) return pipeline(await open(), createWriteStream(path));
   const target = present === undefined ? path : await realpath(path);
-  await writeBeside(target, await open(), (partial) => (mayReplace ? rename(partial, target) : linkOrRename(partial, target)));
+  await writeBeside(target, await open(), (partial) =>
+    mayReplace ? rename(partial, target) : linkOrRename(partial, target),
+  );
 }
 
 /** Writes under a passing name in the same folder, which is gone afterwards, whatever happens. */
-async function writeBeside(target: string, source: Readable, publish: (partial: string) => Promise<void>): Promise<void> {
+async function writeBeside(
+  target: string,
+  source: Readable,
+  publish: (partial: string) => Promise<void>,
+): Promise<void> {
   const partial = join(dirname(target), `.svc-${randomBytes(6).toString('hex')}.partial`);
   await interruptible(async (signal) => {
     try {

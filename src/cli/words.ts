@@ -1,9 +1,14 @@
 /** Times and counts as people write them. */
 
 /** `1 agent`, `2 agents`. */
-export const counted = (count: number, noun: string, plural = `${noun}s`): string => `${count} ${count === 1 ? noun : plural}`;
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`;
 
-const UNITS = [['day', 86_400_000], ['hour', 3_600_000], ['minute', 60_000]] as const;
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const;
 
 /** `24 hours`, `3 minutes`. */
 export function coarse(ms: number): string {
@@ -14,7 +19,12 @@ export function coarse(ms: number): string {
   return 'a minute';
 }
 
-const BRIEF_UNITS = [['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000]] as const;
+const BRIEF_UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+] as const;
 
 /** `4d`, `12s`: the largest unit of which there is a whole one. */
 export function brief(ms: number): string {

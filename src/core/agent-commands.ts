@@ -1,11 +1,12 @@
 /** Agents as operators handle them: registered, deregistered and listed (spec: Agent identity; contract: gRPC, RegisterAgent). */
+
+import { type AgentRegistration, type AgentRegistry, MAX_ANCESTORS, viewOfAgent } from './agents.ts';
 import { pageOfAgents } from './agents-page.ts';
-import { MAX_ANCESTORS, viewOfAgent, type AgentRegistration, type AgentRegistry } from './agents.ts';
 import type { CommandOf, Replies } from './commands.ts';
 import { BAD_CURSOR, placeOfCursor } from './cursor.ts';
-import { invalid, type Fault } from './fault.ts';
-import { agentKeyOf, type AgentIdentity } from './ids.ts';
-import { unchanged, type Outcome } from './outcome.ts';
+import { type Fault, invalid } from './fault.ts';
+import { type AgentIdentity, agentKeyOf } from './ids.ts';
+import { type Outcome, unchanged } from './outcome.ts';
 import { fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg } from './scope.ts';
 
@@ -13,12 +14,23 @@ import { orgInReach, seesOrg } from './scope.ts';
 export type AgentLimits = { readonly maxAgents: number; readonly maxOrgAgents: number };
 
 /** Registers an agent, or gives a registered one another token. */
-export function registerAgent(agents: AgentRegistry, limits: AgentLimits, { principal, agent, credential, parent }: CommandOf<'register-agent'>, nowMs: number): Outcome<'register-agent'> {
+export function registerAgent(
+  agents: AgentRegistry,
+  limits: AgentLimits,
+  { principal, agent, credential, parent }: CommandOf<'register-agent'>,
+  nowMs: number,
+): Outcome<'register-agent'> {
   if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
   const key = agentKeyOf(agent);
   const holder = agents.ownerOf(credential);
   // Two agents with one token could not be told apart. The message must not say whose token it is.
-  if (holder !== undefined && holder.key !== key) return unchanged(fail({ kind: 'conflict', detail: 'this credential token is already in use; choose another, or omit it to have one generated' }));
+  if (holder !== undefined && holder.key !== key)
+    return unchanged(
+      fail({
+        kind: 'conflict',
+        detail: 'this credential token is already in use; choose another, or omit it to have one generated',
+      }),
+    );
   const problem = parent === undefined ? undefined : problemOfParent(agents, agent, parent);
   if (problem !== undefined) return unchanged(invalid('parent', problem));
   const before = agents.registrationOf(key);
@@ -37,7 +49,15 @@ export function registerAgent(agents: AgentRegistry, limits: AgentLimits, { prin
     undo: { kind: 'registration', key, credential, before },
     effects: [
       { kind: 'agent-saved', key, registration, rotated },
-      { kind: 'audit', draft: { eventType: 'AgentRegistered', lineage: agent, actor: principal.subject, payload: { rotated, parent: registration.parent ?? null } } },
+      {
+        kind: 'audit',
+        draft: {
+          eventType: 'AgentRegistered',
+          lineage: agent,
+          actor: principal.subject,
+          payload: { rotated, parent: registration.parent ?? null },
+        },
+      },
     ],
   };
 }
@@ -47,23 +67,37 @@ function problemOfParent(agents: AgentRegistry, agent: AgentIdentity, parent: Ag
   const key = agentKeyOf(parent);
   if (!(agents.get(key)?.isRegistered ?? false)) return `agent ${key} is not registered`;
   switch (agents.descends(key, agentKeyOf(agent))) {
-    case true: return 'an agent cannot descend from itself';
-    case false: return undefined;
-    default: return `agent ${key} has too many ancestors; the maximum is ${MAX_ANCESTORS}`;
+    case true:
+      return 'an agent cannot descend from itself';
+    case false:
+      return undefined;
+    default:
+      return `agent ${key} has too many ancestors; the maximum is ${MAX_ANCESTORS}`;
   }
 }
 
-function refuseIfFull(agents: AgentRegistry, { maxAgents, maxOrgAgents }: AgentLimits, { orgId }: AgentIdentity): Result<never, Fault> | undefined {
-  if (agents.registeredCount >= maxAgents) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' });
-  const ofOrg = orgId === '' ? 0 : agents.groups.orgs.get(orgId)?.agents.size ?? 0;
-  return ofOrg >= maxOrgAgents ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' }) : undefined;
+function refuseIfFull(
+  agents: AgentRegistry,
+  { maxAgents, maxOrgAgents }: AgentLimits,
+  { orgId }: AgentIdentity,
+): Result<never, Fault> | undefined {
+  if (agents.registeredCount >= maxAgents)
+    return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' });
+  const ofOrg = orgId === '' ? 0 : (agents.groups.orgs.get(orgId)?.agents.size ?? 0);
+  return ofOrg >= maxOrgAgents
+    ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' })
+    : undefined;
 }
 
 /** Removes an agent's registration. Its entry, and the signals to its operations, stay until it has no operations left. */
-export function deregisterAgent(agents: AgentRegistry, { principal, agent }: CommandOf<'deregister-agent'>): Outcome<'deregister-agent'> {
+export function deregisterAgent(
+  agents: AgentRegistry,
+  { principal, agent }: CommandOf<'deregister-agent'>,
+): Outcome<'deregister-agent'> {
   const key = agentKeyOf(agent);
   const before = agents.registrationOf(key);
-  if (!seesOrg(principal, agent.orgId) || !agents.deregister(key)) return unchanged(fail({ kind: 'not_found', what: `agent ${key}` }));
+  if (!seesOrg(principal, agent.orgId) || !agents.deregister(key))
+    return unchanged(fail({ kind: 'not_found', what: `agent ${key}` }));
   return {
     reply: ok(undefined),
     undo: { kind: 'registration', key, credential: undefined, before },
@@ -74,7 +108,10 @@ export function deregisterAgent(agents: AgentRegistry, { principal, agent }: Com
   };
 }
 
-export function listAgents(agents: AgentRegistry, { principal, orgId, teamId, agentId, perPage, cursor }: CommandOf<'list-agents'>): Replies['list-agents'] {
+export function listAgents(
+  agents: AgentRegistry,
+  { principal, orgId, teamId, agentId, perPage, cursor }: CommandOf<'list-agents'>,
+): Replies['list-agents'] {
   const org = orgInReach(principal, orgId);
   if (!org.ok) return org;
   const after = placeOfCursor(cursor);

@@ -1,6 +1,6 @@
 import type { AgentNames } from './agent-names.ts';
 import type { AgentEntry } from './agents.ts';
-import { zeroOpCounts, type OpCounts } from './op-state.ts';
+import { type OpCounts, zeroOpCounts } from './op-state.ts';
 import { SequencedList } from './sequenced-list.ts';
 
 const MINUTE_MS = 60_000;
@@ -41,10 +41,14 @@ class GroupTable {
   /** Those with a registered agent, by `registration`. The others may be far more. */
   readonly registered = new SequencedList<AgentGroup>();
 
-  get(id: string): AgentGroup | undefined { return this.#byId.get(id); }
+  get(id: string): AgentGroup | undefined {
+    return this.#byId.get(id);
+  }
 
   /** The groups after this sequence number, in their order. */
-  after(sequence: number): Iterable<AgentGroup> { return this.#inOrder.after(sequence); }
+  after(sequence: number): Iterable<AgentGroup> {
+    return this.#inOrder.after(sequence);
+  }
 
   add(id: string, group: AgentGroup): void {
     this.#byId.set(id, group);
@@ -108,7 +112,9 @@ export class AgentGroups {
   registeredTeams = 0;
 
   /** How many orgs have one. Agents without an org share a group, which does not count as an org. */
-  get registeredOrgs(): number { return this.orgs.registered.size - ((this.orgs.get('')?.agents.size ?? 0) > 0 ? 1 : 0); }
+  get registeredOrgs(): number {
+    return this.orgs.registered.size - ((this.orgs.get('')?.agents.size ?? 0) > 0 ? 1 : 0);
+  }
 
   /** Counts a new agent as known, and returns its groups. */
   enter(orgId: string, teamId: string): { readonly org: AgentGroup; readonly team: AgentGroup } {

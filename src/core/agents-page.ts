@@ -1,11 +1,15 @@
 /** Pages of registered agents. */
-import { viewOfAgent, type AgentEntry, type AgentRegistry } from './agents.ts';
+import { type AgentEntry, type AgentRegistry, viewOfAgent } from './agents.ts';
 import type { AgentView, Page } from './commands.ts';
 
 /** How many agents one page may look at, so that the search for a rare team never delays the checks. */
 const SCAN_AGENTS = 100_000;
 
-type Wanted = { readonly orgId: string | undefined; readonly teamId: string | undefined; readonly agentId: string | undefined };
+type Wanted = {
+  readonly orgId: string | undefined;
+  readonly teamId: string | undefined;
+  readonly agentId: string | undefined;
+};
 
 /**
  * Agents come in the order of registration, and the cursor is the number of the last one. Where a team is rare among all orgs,
@@ -26,7 +30,8 @@ export function pageOfAgents(agents: AgentRegistry, wanted: Wanted, perPage: num
 }
 
 function agentsAfter(agents: AgentRegistry, { orgId, teamId, agentId }: Wanted, after: number): Iterable<AgentEntry> {
-  if (agentId !== undefined) return orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
+  if (agentId !== undefined)
+    return orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
   if (orgId === undefined) return agents.registeredAfter(after);
   const org = agents.groups.orgs.get(orgId);
   return (teamId === undefined ? org : org?.teams.get(teamId))?.agents.after(after) ?? [];

@@ -2,7 +2,7 @@ import { AgentGroup, AgentGroups, minuteOf } from './agent-groups.ts';
 import { AgentNames } from './agent-names.ts';
 import type { BudgetHandle } from './budget.ts';
 import type { AgentView } from './commands.ts';
-import { agentKeyOf, type AgentIdentity, type AgentKey, type SecretDigest } from './ids.ts';
+import { type AgentIdentity, type AgentKey, agentKeyOf, type SecretDigest } from './ids.ts';
 import { Multimap } from './multimap.ts';
 import { SequencedList } from './sequenced-list.ts';
 
@@ -45,7 +45,9 @@ export class AgentEntry {
     this.actor = `agent:${key}`;
   }
 
-  get isRegistered(): boolean { return this.credential !== undefined; }
+  get isRegistered(): boolean {
+    return this.credential !== undefined;
+  }
 }
 
 /** What is kept of an agent across a restart of the gateway: its registration, never its secret. */
@@ -67,23 +69,37 @@ export class AgentRegistry {
   readonly #onForgotten: (entry: AgentEntry) => void;
   #registrations = 0;
 
-  constructor(onForgotten: (entry: AgentEntry) => void = () => {}) { this.#onForgotten = onForgotten; }
+  constructor(onForgotten: (entry: AgentEntry) => void = () => {}) {
+    this.#onForgotten = onForgotten;
+  }
 
-  get registeredCount(): number { return this.#registered.size; }
+  get registeredCount(): number {
+    return this.#registered.size;
+  }
 
   /** How many agents are registered or have operations: all that take memory. */
-  get knownCount(): number { return this.#byKey.size; }
+  get knownCount(): number {
+    return this.#byKey.size;
+  }
 
   /** Every agent registered after this number, in the order of registration. */
-  registeredAfter(registration: number): Iterable<AgentEntry> { return this.#registered.after(registration); }
+  registeredAfter(registration: number): Iterable<AgentEntry> {
+    return this.#registered.after(registration);
+  }
 
-  get(key: AgentKey): AgentEntry | undefined { return this.#byKey.get(key); }
+  get(key: AgentKey): AgentEntry | undefined {
+    return this.#byKey.get(key);
+  }
 
   /** The agent that this credential belongs to. */
-  ownerOf(credential: SecretDigest): AgentEntry | undefined { return this.#byCredential.get(credential); }
+  ownerOf(credential: SecretDigest): AgentEntry | undefined {
+    return this.#byCredential.get(credential);
+  }
 
   /** The registered agents that named this one as their parent. */
-  childrenOf(key: AgentKey): ReadonlySet<AgentEntry> { return this.#byParent.of(key); }
+  childrenOf(key: AgentKey): ReadonlySet<AgentEntry> {
+    return this.#byParent.of(key);
+  }
 
   /** Whether the agent is this ancestor, or descends from it. Undefined: it has too many ancestors to tell. */
   descends(key: AgentKey, ancestor: AgentKey): boolean | undefined {
@@ -96,7 +112,9 @@ export class AgentRegistry {
   }
 
   /** The agents of this name in every org and team that were registered after this number, in the order of registration. */
-  namedAfter(agentId: string, registration: number): Iterable<AgentEntry> { return this.#names.after(agentId, registration); }
+  namedAfter(agentId: string, registration: number): Iterable<AgentEntry> {
+    return this.#names.after(agentId, registration);
+  }
 
   /**
    * The same in one org. Looked up team by team rather than filtered from all: otherwise the time taken would reveal how many
@@ -105,11 +123,12 @@ export class AgentRegistry {
   namedInOrgAfter(orgId: string, agentId: string, registration: number): Iterable<AgentEntry> {
     const org = this.groups.orgs.get(orgId);
     if (org === undefined) return [];
-    if (org.names !== undefined || org.teams.registered.size > FEW_TEAMS) return namesIn(org).after(agentId, registration);
+    if (org.names !== undefined || org.teams.registered.size > FEW_TEAMS)
+      return namesIn(org).after(agentId, registration);
     const found: AgentEntry[] = [];
     for (const { teamId = '' } of org.teams.registered.after(0)) {
       const entry = this.#byKey.get(agentKeyOf({ orgId, teamId, agentId }));
-      if (entry !== undefined && entry.isRegistered && entry.registration > registration) found.push(entry);
+      if (entry?.isRegistered && entry.registration > registration) found.push(entry);
     }
     return found.sort((a, b) => a.registration - b.registration);
   }
@@ -146,7 +165,14 @@ export class AgentRegistry {
   /** The registration as a restart would restore it; undefined for an agent that is not registered. */
   registrationOf(key: AgentKey): AgentRegistration | undefined {
     const entry = this.#byKey.get(key);
-    return entry?.credential === undefined ? undefined : { identity: entry.identity, credential: entry.credential, registeredAtMs: entry.registeredAtMs, parent: entry.parent };
+    return entry?.credential === undefined
+      ? undefined
+      : {
+          identity: entry.identity,
+          credential: entry.credential,
+          registeredAtMs: entry.registeredAtMs,
+          parent: entry.parent,
+        };
   }
 
   /** Registers an agent. When it is registered already, the new credential replaces the old one at once. */

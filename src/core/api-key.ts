@@ -32,13 +32,15 @@ const SUBJECT_PREFIX = 'key:';
 export const keySubject = (id: string): string => SUBJECT_PREFIX + id;
 
 /** The id in the subject of a key; undefined for the subject of an account. */
-export const keyIdOf = (subject: string): string | undefined => (subject.startsWith(SUBJECT_PREFIX) ? subject.slice(SUBJECT_PREFIX.length) : undefined);
+export const keyIdOf = (subject: string): string | undefined =>
+  subject.startsWith(SUBJECT_PREFIX) ? subject.slice(SUBJECT_PREFIX.length) : undefined;
 
 export const isUsable = (key: ApiKey, nowMs: number): boolean =>
   key.revokedAtMs === null && (key.expiresAtMs === null || nowMs < key.expiresAtMs);
 
 /** When the key ended, or will; Infinity: never, as far as is known. */
-export const endMsOf = ({ revokedAtMs, expiresAtMs }: ApiKey): number => Math.min(revokedAtMs ?? Infinity, expiresAtMs ?? Infinity);
+export const endMsOf = ({ revokedAtMs, expiresAtMs }: ApiKey): number =>
+  Math.min(revokedAtMs ?? Infinity, expiresAtMs ?? Infinity);
 
 /** How long a revoked or expired key stays in the list: far longer than any token or invite made with it is valid. */
 export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
@@ -111,7 +113,8 @@ export function parseApiKey(text: string): { readonly id: string } | undefined {
 export const looksLikeApiKey = (text: string): boolean => text.startsWith('svc_');
 
 /** A truncated prefix and an ellipsis: the public part of a key of this format, four characters of any other. */
-export const hintOf = (key: string): string => (FORMAT.test(key) ? `${key.slice(0, 4 + ID_LENGTH)}…` : `${key.slice(0, 4)}…`);
+export const hintOf = (key: string): string =>
+  FORMAT.test(key) ? `${key.slice(0, 4 + ID_LENGTH)}…` : `${key.slice(0, 4)}…`;
 
 /** SVC_BOOTSTRAP_API_KEY: any 32 to 256 visible ASCII characters. */
 export const isBootstrapKey = (text: string): boolean => /^[\x21-\x7e]{32,256}$/.test(text);

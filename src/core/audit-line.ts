@@ -44,8 +44,9 @@ function rulingOf(draft: AuditDraft): string {
   const { decision, reason, policy, ruleId } = draft;
   const seen = rulingSeen;
   if (decision !== seen.decision || reason !== seen.reason || policy !== seen.policy || ruleId !== seen.ruleId) {
-    rulingText = `,"decision":${decision === undefined ? 'null' : `"${decision}"`},"reason":${quoteOrNull(reason)
-    },"policy":${quoteOrNull(policy)},"rule_id":${quoteOrNull(ruleId)},"actor":`;
+    rulingText = `,"decision":${decision === undefined ? 'null' : `"${decision}"`},"reason":${quoteOrNull(
+      reason,
+    )},"policy":${quoteOrNull(policy)},"rule_id":${quoteOrNull(ruleId)},"actor":`;
     rulingSeen = { decision, reason, policy, ruleId };
   }
   return rulingText;
@@ -56,7 +57,7 @@ function payloadOf(payload: Readonly<Record<string, unknown>>): string {
   let text = '';
   for (const key in payload) {
     const value = payload[key];
-    const json = typeof value === 'string' ? quote(value) : JSON.stringify(value) as string | undefined;
+    const json = typeof value === 'string' ? quote(value) : (JSON.stringify(value) as string | undefined);
     if (json !== undefined) text += text === '' ? `{${quote(key)}:${json}` : `,${quote(key)}:${json}`;
   }
   return text === '' ? '{}' : `${text}}`;
@@ -68,6 +69,7 @@ function payloadOf(payload: Readonly<Record<string, unknown>>): string {
  */
 export function encodeDraft(draft: AuditDraft, timestampMs: number): string {
   const { opId, payload } = draft;
-  return `,"timestamp":"${rfc3339(timestampMs)}","event_type":"${draft.eventType}","lineage":${lineageOf(draft.lineage)
-  },"op_id":${quoteOrNull(opId)}${rulingOf(draft)}${quote(draft.actor)},"payload":${payload === undefined ? '{}' : payloadOf(payload)}`;
+  return `,"timestamp":"${rfc3339(timestampMs)}","event_type":"${draft.eventType}","lineage":${lineageOf(
+    draft.lineage,
+  )},"op_id":${quoteOrNull(opId)}${rulingOf(draft)}${quote(draft.actor)},"payload":${payload === undefined ? '{}' : payloadOf(payload)}`;
 }

@@ -41,7 +41,10 @@ function redactArray(items: readonly unknown[], walk: Walk, depth: number): read
   let copy: unknown[] | undefined;
   for (let index = 0; index < items.length && walk.bytesLeft >= 0; index += 1) {
     // Headers and arguments also come as flat lists of names and values.
-    const redacted = nameCovers(items[index - 1], walk.keys) && typeof items[index] === 'string' ? REDACTED : redactValue(items[index], walk, depth + 1);
+    const redacted =
+      nameCovers(items[index - 1], walk.keys) && typeof items[index] === 'string'
+        ? REDACTED
+        : redactValue(items[index], walk, depth + 1);
     if (redacted !== items[index]) (copy ??= [...items])[index] = redacted;
   }
   return copy ?? items;
@@ -51,12 +54,14 @@ function redactObject(object: Attributes, walk: Walk, depth: number): Attributes
   if (!descends(walk, depth)) return object;
   let copy: Record<string, unknown> | undefined;
   // `{name: 'Authorization', value: …}`, as headers and variables come too.
-  const isNamedSecret = Object.hasOwn(object, 'value') && (nameCovers(object.name, walk.keys) || nameCovers(object.key, walk.keys));
+  const isNamedSecret =
+    Object.hasOwn(object, 'value') && (nameCovers(object.name, walk.keys) || nameCovers(object.key, walk.keys));
   for (const key in object) {
     walk.bytesLeft -= 2 + jsonBytes(key, walk.bytesLeft);
     if (walk.bytesLeft < 0) return object;
     const value = object[key];
-    const redacted = walk.keys.covers(key) || (isNamedSecret && key === 'value') ? REDACTED : redactValue(value, walk, depth + 1);
+    const redacted =
+      walk.keys.covers(key) || (isNamedSecret && key === 'value') ? REDACTED : redactValue(value, walk, depth + 1);
     const shownKey = looksSecret(key) ? REDACTED : key;
     if (copy === undefined && (redacted !== value || shownKey !== key)) copy = copyBefore(object, key);
     if (copy !== undefined) copy[shownKey] = redacted;
@@ -65,7 +70,8 @@ function redactObject(object: Attributes, walk: Walk, depth: number): Attributes
 }
 
 /** A single word that names a secret. A sentence that ends in such a word does not count. */
-const nameCovers = (name: unknown, keys: RedactedKeys): boolean => typeof name === 'string' && ONE_NAME.test(name) && keys.covers(name);
+const nameCovers = (name: unknown, keys: RedactedKeys): boolean =>
+  typeof name === 'string' && ONE_NAME.test(name) && keys.covers(name);
 const ONE_NAME = /^[\w.:-]{1,64}$/;
 
 /** A copy of the entries before `end`, none of which needed a change. */

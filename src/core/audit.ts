@@ -2,17 +2,45 @@
 import type { OpId } from './ids.ts';
 
 export const AUDIT_EVENTS = [
-  'ActionAllowed', 'ActionDenied', 'A2ACallIntercepted', 'A2AImpersonationAttempted', 'BudgetLimitExceeded',
-  'OpRegistered', 'OpPaused', 'OpResumed', 'OpTerminated', 'OpCompleted',
-  'AgentRegistered', 'AgentDeregistered', 'ApiKeyCreated', 'ApiKeyRevoked', 'TokenIssued',
-  'AccountRegistered', 'LoginSucceeded', 'LoginFailed', 'AccountLocked', 'InviteCreated', 'InviteAccepted', 'InviteRevoked',
-  'PasswordResetRequested', 'PasswordResetCompleted', 'SessionRevoked',
-  'AccountRoleChanged', 'AccountDisabled', 'AccountEnabled', 'AccountUnlocked', 'PolicyReloaded',
+  'ActionAllowed',
+  'ActionDenied',
+  'A2ACallIntercepted',
+  'A2AImpersonationAttempted',
+  'BudgetLimitExceeded',
+  'OpRegistered',
+  'OpPaused',
+  'OpResumed',
+  'OpTerminated',
+  'OpCompleted',
+  'AgentRegistered',
+  'AgentDeregistered',
+  'ApiKeyCreated',
+  'ApiKeyRevoked',
+  'TokenIssued',
+  'AccountRegistered',
+  'LoginSucceeded',
+  'LoginFailed',
+  'AccountLocked',
+  'InviteCreated',
+  'InviteAccepted',
+  'InviteRevoked',
+  'PasswordResetRequested',
+  'PasswordResetCompleted',
+  'SessionRevoked',
+  'AccountRoleChanged',
+  'AccountDisabled',
+  'AccountEnabled',
+  'AccountUnlocked',
+  'PolicyReloaded',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 
 /** Whom an entry is about. All null for an entry about no agent and no org, such as a policy reload. */
-export type Lineage = { readonly orgId: string | null; readonly teamId: string | null; readonly agentId: string | null };
+export type Lineage = {
+  readonly orgId: string | null;
+  readonly teamId: string | null;
+  readonly agentId: string | null;
+};
 
 export const NO_LINEAGE: Lineage = { orgId: null, teamId: null, agentId: null };
 
@@ -41,7 +69,11 @@ export type AuditEntry = {
   /** RFC 3339, UTC, with milliseconds. */
   readonly timestamp: string;
   readonly event_type: AuditEvent;
-  readonly lineage: { readonly org_id: string | null; readonly team_id: string | null; readonly agent_id: string | null };
+  readonly lineage: {
+    readonly org_id: string | null;
+    readonly team_id: string | null;
+    readonly agent_id: string | null;
+  };
   readonly op_id: string | null;
   readonly decision: 'allow' | 'deny' | null;
   readonly reason: string | null;

@@ -1,4 +1,4 @@
-import { isMapping, type DocumentProblem } from './mapping.ts';
+import { type DocumentProblem, isMapping } from './mapping.ts';
 import { capToMicro } from './money.ts';
 import { fail, ok, type Result } from './result.ts';
 
@@ -59,27 +59,37 @@ export function parseBudgetConfig(mapping: unknown): Result<BudgetConfig, readon
     daily: limitOf(mapping[LIMIT_KEYS[tier].daily]),
   });
   return ok({
-    limitsMicroUsd: { global: limitsOf('global'), org: limitsOf('org'), team: limitsOf('team'), agent: limitsOf('agent') },
+    limitsMicroUsd: {
+      global: limitsOf('global'),
+      org: limitsOf('org'),
+      team: limitsOf('team'),
+      agent: limitsOf('agent'),
+    },
     timezone: typeof mapping.timezone === 'string' ? mapping.timezone : UNLIMITED.timezone,
     actionOnExceed: 'deny',
   });
 }
 
 function faultsOf(key: string, value: unknown): readonly DocumentProblem[] {
-  if (!BUDGET_KEYS.includes(key)) return [{ path: [key], problem: `unknown key; valid keys are ${BUDGET_KEYS.join(', ')}`, onKey: true }];
+  if (!BUDGET_KEYS.includes(key))
+    return [{ path: [key], problem: `unknown key; valid keys are ${BUDGET_KEYS.join(', ')}`, onKey: true }];
   const problem = problemOf(key, value);
   return problem === undefined ? [] : [{ path: [key], problem }];
 }
 
 function problemOf(key: string, value: unknown): string | undefined {
   switch (key) {
-    case 'timezone': return isTimezone(value) ? undefined : 'must be an IANA time zone name, such as Europe/Berlin';
-    case 'action_on_exceed': return value === 'deny' ? undefined : 'must be deny, the only supported action';
-    default: return limitOf(value) === undefined ? `must be an amount in US dollars from 0 to ${MAX_LIMIT_USD}` : undefined;
+    case 'timezone':
+      return isTimezone(value) ? undefined : 'must be an IANA time zone name, such as Europe/Berlin';
+    case 'action_on_exceed':
+      return value === 'deny' ? undefined : 'must be deny, the only supported action';
+    default:
+      return limitOf(value) === undefined ? `must be an amount in US dollars from 0 to ${MAX_LIMIT_USD}` : undefined;
   }
 }
 
-const limitOf = (value: unknown): number | undefined => (typeof value === 'number' ? capToMicro(value, MAX_LIMIT_USD) : undefined);
+const limitOf = (value: unknown): number | undefined =>
+  typeof value === 'number' ? capToMicro(value, MAX_LIMIT_USD) : undefined;
 
 function isTimezone(value: unknown): value is string {
   // Newer engines also take `+05:30`; older ones do not, and a fixed offset has no daylight saving to be right about.

@@ -1,5 +1,5 @@
 import { PERIODS, type Period, type Tier, type TierLimits } from './budget-config.ts';
-import { DAILY, DAY, MONTHLY, RESERVED, type LedgerRow } from './budget-ledger.ts';
+import { DAILY, DAY, type LedgerRow, MONTHLY, RESERVED } from './budget-ledger.ts';
 
 /** The first cap, in the order of enforcement, that leaves no room. `limitMicroUsd` is the cap as it was then. */
 export type Exceeded = {
@@ -75,7 +75,14 @@ export class Envelope {
   /** The store has a row of it. */
   stored = false;
 
-  constructor(tier: Tier, name: string, parent: Envelope | undefined, sequence: number, caps: Readonly<Caps>, { cells, at }: LedgerRow) {
+  constructor(
+    tier: Tier,
+    name: string,
+    parent: Envelope | undefined,
+    sequence: number,
+    caps: Readonly<Caps>,
+    { cells, at }: LedgerRow,
+  ) {
     this.parent = parent;
     this.#caps = caps;
     this.#cells = cells;
@@ -125,7 +132,10 @@ export class Envelope {
     const daily = Math.min(this.#cells[this.#at + DAILY]! + microUsd, MOST);
     this.#cells[this.#at + MONTHLY] = monthly;
     this.#cells[this.#at + DAILY] = daily;
-    return isAlertDue(monthly, this.#caps.monthly, this.#monthlyAlerted) || isAlertDue(daily, this.#caps.daily, this.#dailyAlerted);
+    return (
+      isAlertDue(monthly, this.#caps.monthly, this.#monthlyAlerted) ||
+      isAlertDue(daily, this.#caps.daily, this.#dailyAlerted)
+    );
   }
 
   /** The alerts for thresholds that spend has reached and that have raised none in this period yet. Each is returned only once. */
@@ -168,17 +178,24 @@ export class Envelope {
   /** True when it has no money, no handle, no children and nothing unsaved, so that removing it loses nothing. */
   isIdle(epoch: Epoch): boolean {
     this.#roll(epoch);
-    const holdsMoney = this.#cells[this.#at + RESERVED] !== 0 || this.#cells[this.#at + MONTHLY] !== 0 || this.#cells[this.#at + DAILY] !== 0;
+    const holdsMoney =
+      this.#cells[this.#at + RESERVED] !== 0 ||
+      this.#cells[this.#at + MONTHLY] !== 0 ||
+      this.#cells[this.#at + DAILY] !== 0;
     return !this.pinned && !this.dirty && !holdsMoney && (this.children?.size ?? 0) === 0;
   }
 
   owner(): BudgetOwner {
     const above = this.parent?.owner();
     switch (this.tier) {
-      case 'global': return { tier: 'global', orgId: null, teamId: null, agentId: null };
-      case 'org': return { tier: 'org', orgId: this.name, teamId: null, agentId: null };
-      case 'team': return { tier: 'team', orgId: above?.orgId ?? '', teamId: this.name, agentId: null };
-      case 'agent': return { tier: 'agent', orgId: above?.orgId ?? '', teamId: above?.teamId ?? '', agentId: this.name };
+      case 'global':
+        return { tier: 'global', orgId: null, teamId: null, agentId: null };
+      case 'org':
+        return { tier: 'org', orgId: this.name, teamId: null, agentId: null };
+      case 'team':
+        return { tier: 'team', orgId: above?.orgId ?? '', teamId: this.name, agentId: null };
+      case 'agent':
+        return { tier: 'agent', orgId: above?.orgId ?? '', teamId: above?.teamId ?? '', agentId: this.name };
     }
   }
 
@@ -220,4 +237,5 @@ const stillAlerted = (alertedPercent: number, spentMicroUsd: number, limitMicroU
     : (ALERT_PERCENTS.findLast((percent) => hasReached(percent, spentMicroUsd, limitMicroUsd)) ?? 0);
 
 const isAlertDue = (spentMicroUsd: number, limitMicroUsd: number, alertedPercent: number): boolean =>
-  alertedPercent < LAST_ALERT && hasReached(alertedPercent < FIRST_ALERT ? FIRST_ALERT : LAST_ALERT, spentMicroUsd, limitMicroUsd);
+  alertedPercent < LAST_ALERT &&
+  hasReached(alertedPercent < FIRST_ALERT ? FIRST_ALERT : LAST_ALERT, spentMicroUsd, limitMicroUsd);

@@ -28,12 +28,21 @@ export type BudgetChange = { readonly key: string; readonly row: BudgetRow | und
 // Names hold no `/`; a usage id may, and stands last.
 export function keyOfOwner({ tier, orgId, teamId, agentId }: BudgetOwner): string {
   switch (tier) {
-    case 'global': return 'spend/global';
-    case 'org': return `spend/org/${orgId}`;
-    case 'team': return `spend/team/${orgId}/${teamId}`;
-    case 'agent': return `spend/agent/${orgId}/${teamId}/${agentId}`;
+    case 'global':
+      return 'spend/global';
+    case 'org':
+      return `spend/org/${orgId}`;
+    case 'team':
+      return `spend/team/${orgId}/${teamId}`;
+    case 'agent':
+      return `spend/agent/${orgId}/${teamId}/${agentId}`;
   }
 }
 
-export const keyOfUsage = ({ orgId, teamId, agentId, usageId }: Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>): string =>
+export const keyOfUsage = ({
+  orgId,
+  teamId,
+  agentId,
+  usageId,
+}: Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>): string =>
   `usage/${orgId}/${teamId}/${agentId}/${usageId}`;

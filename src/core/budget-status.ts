@@ -1,10 +1,11 @@
-import { TIERS, type Period, type Tier } from './budget-config.ts';
+import { type Period, TIERS, type Tier } from './budget-config.ts';
 import type { BudgetOwner, Envelope, Epoch } from './budget-envelope.ts';
 import type { PeriodWindow } from './budget-period.ts';
 import type { Brand } from './ids.ts';
 
 /** One line of `GET /api/v1/budgets`. What is reserved counts against both periods. */
-export type BudgetStatusRow = BudgetOwner & Readonly<Record<Period, PeriodStatus>> & { readonly reservedMicroUsd: number };
+export type BudgetStatusRow = BudgetOwner &
+  Readonly<Record<Period, PeriodStatus>> & { readonly reservedMicroUsd: number };
 
 export type PeriodStatus = {
   readonly spentMicroUsd: number;
@@ -30,8 +31,12 @@ export function parseBudgetCursor(text: string): BudgetCursor | undefined {
 
 export function statusRow(envelope: Envelope, window: PeriodWindow, epoch: Epoch): BudgetStatusRow {
   const { monthlyStartMs, monthlyResetMs, dailyStartMs, dailyResetMs } = window;
-  const statusOf = (period: Period, periodStartMs: number, resetMs: number): PeriodStatus =>
-    ({ spentMicroUsd: envelope.spend(period, epoch).spentMicroUsd, limitMicroUsd: envelope.limitMicroUsd(period), periodStartMs, resetMs });
+  const statusOf = (period: Period, periodStartMs: number, resetMs: number): PeriodStatus => ({
+    spentMicroUsd: envelope.spend(period, epoch).spentMicroUsd,
+    limitMicroUsd: envelope.limitMicroUsd(period),
+    periodStartMs,
+    resetMs,
+  });
   return {
     reservedMicroUsd: envelope.reservedMicroUsd,
     monthly: statusOf('monthly', monthlyStartMs, monthlyResetMs),
@@ -50,7 +55,12 @@ export function* envelopesAfter(root: Envelope, { orgId, after }: BudgetFilter):
 }
 
 /** Skips everything at or before the path of sequence numbers `from`, without looking into what it skips. */
-function* below(envelope: Envelope, tier: Tier, orgId: string | undefined, from: readonly number[] | undefined): Generator<Envelope> {
+function* below(
+  envelope: Envelope,
+  tier: Tier,
+  orgId: string | undefined,
+  from: readonly number[] | undefined,
+): Generator<Envelope> {
   if (envelope.tier === tier) {
     const shown = !envelope.isPlaceholder && (orgId === undefined || tier !== 'global');
     if (shown && from === undefined) yield envelope;
@@ -73,6 +83,7 @@ function childrenOf({ tier, children }: Envelope, orgId: string | undefined): It
 
 export function cursorOf(envelope: Envelope): BudgetCursor {
   const path: number[] = [];
-  for (let each: Envelope | undefined = envelope; each?.parent !== undefined; each = each.parent) path.unshift(each.sequence);
+  for (let each: Envelope | undefined = envelope; each?.parent !== undefined; each = each.parent)
+    path.unshift(each.sequence);
   return [TIERS.indexOf(envelope.tier), ...path].join('.') as BudgetCursor;
 }

@@ -1,6 +1,6 @@
 import { TIERS, type Tier } from './budget-config.ts';
-import { Envelope, NO_CAPS, type Caps, type Epoch } from './budget-envelope.ts';
-import { Ledger, looseRow, type LedgerRow } from './budget-ledger.ts';
+import { type Caps, Envelope, type Epoch, NO_CAPS } from './budget-envelope.ts';
+import { Ledger, type LedgerRow, looseRow } from './budget-ledger.ts';
 import { assert } from './result.ts';
 
 /** How many envelopes the sweep looks at for each one made. At 2, it is through the tree before the tree has doubled. */
@@ -31,7 +31,10 @@ export class EnvelopeTree {
 
   /** The same for reading only: an envelope that is missing is made, but not kept. */
   peekAt(...names: readonly string[]): Envelope {
-    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#make(parent, name, looseRow()), this.root);
+    return names.reduce(
+      (parent, name) => parent.children?.get(name) ?? this.#make(parent, name, looseRow()),
+      this.root,
+    );
   }
 
   /** Whether envelopes were made faster than sweeps have looked at them. */

@@ -1,4 +1,4 @@
-import { keyOfUsage, type BudgetChange, type UsageRow } from './budget-rows.ts';
+import { type BudgetChange, keyOfUsage, type UsageRow } from './budget-rows.ts';
 
 export type UsageMemoryLimits = { readonly ttlMs: number; readonly perOrg: number; readonly total: number };
 
@@ -91,7 +91,8 @@ export class UsageMemory {
     const known = this.#orgs.get(row.orgId);
     if (known?.delete(key)) this.#size -= 1; // sent again after its day: it moves to the end of the order
     if (known !== undefined && known.size >= this.#limits.perOrg) this.#forgetOldest(row.orgId);
-    else if (this.#size >= this.#limits.total) this.#forgetOldest(known !== undefined && known.size > 0 ? row.orgId : this.#largestOrg());
+    else if (this.#size >= this.#limits.total)
+      this.#forgetOldest(known !== undefined && known.size > 0 ? row.orgId : this.#largestOrg());
     const rows = this.#orgs.get(row.orgId) ?? new Map<string, UsageRow>();
     this.#orgs.set(row.orgId, rows.set(key, row));
     this.#size += 1;
@@ -99,7 +100,8 @@ export class UsageMemory {
 
   #largestOrg(): string | undefined {
     let largest: { readonly orgId: string; readonly size: number } | undefined;
-    for (const [orgId, { size }] of this.#orgs) if (largest === undefined || size > largest.size) largest = { orgId, size };
+    for (const [orgId, { size }] of this.#orgs)
+      if (largest === undefined || size > largest.size) largest = { orgId, size };
     return largest?.orgId;
   }
 

@@ -1,11 +1,27 @@
-import { TIERS, UNLIMITED, type BudgetConfig, type Period, type Tier } from './budget-config.ts';
-import { Envelope, NO_CAPS, setCaps, type BudgetAlert, type Caps, type Epoch, type Exceeded, type Spend } from './budget-envelope.ts';
+import { type BudgetConfig, type Period, TIERS, type Tier, UNLIMITED } from './budget-config.ts';
+import {
+  type BudgetAlert,
+  type Caps,
+  Envelope,
+  type Epoch,
+  type Exceeded,
+  NO_CAPS,
+  type Spend,
+  setCaps,
+} from './budget-envelope.ts';
 import { PeriodCalendar, type PeriodWindow } from './budget-period.ts';
-import { Reservations, type Held, type OpNumber } from './budget-reservations.ts';
-import { keyOfOwner, type BudgetChange, type BudgetRow, type PeriodSpend, type SpendRow, type UsageRow } from './budget-rows.ts';
-import { cursorOf, envelopesAfter, statusRow, type BudgetFilter, type BudgetStatusRow } from './budget-status.ts';
+import { type Held, type OpNumber, Reservations } from './budget-reservations.ts';
+import {
+  type BudgetChange,
+  type BudgetRow,
+  keyOfOwner,
+  type PeriodSpend,
+  type SpendRow,
+  type UsageRow,
+} from './budget-rows.ts';
+import { type BudgetFilter, type BudgetStatusRow, cursorOf, envelopesAfter, statusRow } from './budget-status.ts';
 import { EnvelopeTree } from './budget-tree.ts';
-import { UsageMemory, usageLimitsFor, type UsageMemoryLimits } from './budget-usage.ts';
+import { UsageMemory, type UsageMemoryLimits, usageLimitsFor } from './budget-usage.ts';
 import type { Page } from './commands.ts';
 import { firstPage } from './cursor.ts';
 import type { AgentIdentity } from './ids.ts';
@@ -54,7 +70,12 @@ const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: fals
  * - A new time zone takes effect at once: the date goes on, and ends at its midnight in the new zone.
  */
 export class BudgetTracker {
-  readonly #caps: Readonly<Record<Tier, Caps>> = { global: { ...NO_CAPS }, org: { ...NO_CAPS }, team: { ...NO_CAPS }, agent: { ...NO_CAPS } };
+  readonly #caps: Readonly<Record<Tier, Caps>> = {
+    global: { ...NO_CAPS },
+    org: { ...NO_CAPS },
+    team: { ...NO_CAPS },
+    agent: { ...NO_CAPS },
+  };
   readonly #epoch: Epoch = { month: 0, day: 0 };
   readonly #tree = new EnvelopeTree(this.#caps);
   readonly #reservations = new Reservations(RESERVATION_TTL_MS);
@@ -65,7 +86,11 @@ export class BudgetTracker {
   #dirty: Envelope[] = [];
   #dropped = new Set<string>(); // keys of rows that the store may delete
 
-  constructor(config: BudgetConfig | undefined, nowMs: number, usageLimits: UsageMemoryLimits = usageLimitsFor(Infinity)) {
+  constructor(
+    config: BudgetConfig | undefined,
+    nowMs: number,
+    usageLimits: UsageMemoryLimits = usageLimitsFor(Infinity),
+  ) {
     this.#usages = new UsageMemory(usageLimits);
     this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
     this.#window = this.#calendar.windowAt(nowMs);
@@ -100,7 +125,12 @@ export class BudgetTracker {
    * operation may hold more, and never less: it is a retry, or another step of what is about to spend what was held before.
    * A refused one leaves everything as it was. A cost of 0 holds nothing, and is refused only where spend alone is over a cap.
    */
-  reserve(agent: AgentIdentity | BudgetHandle, op: OpNumber, costMicroUsd: number, nowMs: number): Result<void, Exceeded> {
+  reserve(
+    agent: AgentIdentity | BudgetHandle,
+    op: OpNumber,
+    costMicroUsd: number,
+    nowMs: number,
+  ): Result<void, Exceeded> {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
     const envelope = this.#resolve(agent);
@@ -112,25 +142,40 @@ export class BudgetTracker {
   }
 
   /** What `reserve` would answer, for a new operation or the one given. Holds nothing, and makes no place for an unknown agent. */
-  wouldExceed(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, nowMs: number, op?: OpNumber): Exceeded | undefined {
+  wouldExceed(
+    agent: AgentIdentity | BudgetHandle,
+    costMicroUsd: number,
+    nowMs: number,
+    op?: OpNumber,
+  ): Exceeded | undefined {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
-    const envelope = agent instanceof Envelope ? this.#resolve(agent) : this.#tree.peekAt(agent.orgId, agent.teamId, agent.agentId);
-    return envelope.firstExceeded(costMicroUsd, op === undefined ? 0 : this.#reservations.heldBy(op, envelope), this.#epoch);
+    const envelope =
+      agent instanceof Envelope ? this.#resolve(agent) : this.#tree.peekAt(agent.orgId, agent.teamId, agent.agentId);
+    return envelope.firstExceeded(
+      costMicroUsd,
+      op === undefined ? 0 : this.#reservations.heldBy(op, envelope),
+      this.#epoch,
+    );
   }
 
   /** What the operation holds. */
-  heldBy(op: OpNumber): number { return this.#reservations.amountOf(op); }
+  heldBy(op: OpNumber): number {
+    return this.#reservations.amountOf(op);
+  }
 
   /** Until when the operation holds that; 0 where it holds nothing. */
-  heldUntilMs(op: OpNumber): number { return this.#reservations.heldUntilMs(op); }
+  heldUntilMs(op: OpNumber): number {
+    return this.#reservations.heldUntilMs(op);
+  }
 
   /** Holds for the operation what it held before, for the rest of its time, even where others hold it by now. */
   holdAgain(agent: AgentIdentity | BudgetHandle, op: OpNumber, held: Held, nowMs: number): void {
     this.#advance(nowMs);
     if (held.microUsd === this.heldBy(op) && held.untilMs === this.heldUntilMs(op)) return;
     const untilMs = Math.min(held.untilMs, this.#timeMs + RESERVATION_TTL_MS);
-    if (held.microUsd > 0 && untilMs > this.#timeMs) this.#reservations.putBack(op, this.#resolve(agent), { ...held, untilMs });
+    if (held.microUsd > 0 && untilMs > this.#timeMs)
+      this.#reservations.putBack(op, this.#resolve(agent), { ...held, untilMs });
     else this.#reservations.release(op);
   }
 
@@ -143,13 +188,19 @@ export class BudgetTracker {
    * A usage record is a fact: it counts in every tier even where it exceeds a cap. With `op` it takes the place of
    * as much of that operation's reservation. The rest is held for what the operation may still spend.
    */
-  record(agent: AgentIdentity | BudgetHandle, costMicroUsd: number, { usageId, usageSinceMs = 0, op }: UsageOptions, nowMs: number): UsageOutcome {
+  record(
+    agent: AgentIdentity | BudgetHandle,
+    costMicroUsd: number,
+    { usageId, usageSinceMs = 0, op }: UsageOptions,
+    nowMs: number,
+  ): UsageOutcome {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
     const envelope = this.#resolve(agent);
     const usage = usageId === undefined ? undefined : usageOf(envelope, usageId);
     const known = usage === undefined ? undefined : this.#usages.recall(usage, this.#timeMs);
-    if (known !== undefined && known.recordedAtMs >= usageSinceMs) return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
+    if (known !== undefined && known.recordedAtMs >= usageSinceMs)
+      return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
     const held = op === undefined ? 0 : this.#reservations.heldBy(op, envelope);
     if (op !== undefined && held > 0) this.#reservations.lower(op, Math.max(0, held - costMicroUsd));
     const alerts = this.#add(envelope, costMicroUsd);
@@ -335,8 +386,13 @@ function usageOf(agent: Envelope, usageId: string): Usage {
 }
 
 /** Field by field: there may be very many, and of a spread each would have a hidden class of its own (STYLE.md, 3). */
-const rowOf = ({ orgId, teamId, agentId, usageId }: Usage, recordedAtMs: number, exceeded: Exceeded | undefined): UsageRow =>
-  ({ kind: 'usage', orgId, teamId, agentId, usageId, recordedAtMs, exceeded: exceeded ?? null });
+const rowOf = (
+  { orgId, teamId, agentId, usageId }: Usage,
+  recordedAtMs: number,
+  exceeded: Exceeded | undefined,
+): UsageRow => ({ kind: 'usage', orgId, teamId, agentId, usageId, recordedAtMs, exceeded: exceeded ?? null });
 
-const alertsOf = (envelope: Envelope, epoch: Epoch): BudgetAlert[] =>
-  [...(envelope.parent === undefined ? [] : alertsOf(envelope.parent, epoch)), ...envelope.takeAlerts(epoch)];
+const alertsOf = (envelope: Envelope, epoch: Epoch): BudgetAlert[] => [
+  ...(envelope.parent === undefined ? [] : alertsOf(envelope.parent, epoch)),
+  ...envelope.takeAlerts(epoch),
+];

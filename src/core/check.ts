@@ -1,17 +1,17 @@
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
 import type { AgentEntry, AgentRegistry } from './agents.ts';
-import { lineageOfOrg, type AuditDraft } from './audit.ts';
+import { type AuditDraft, lineageOfOrg } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import type { Exceeded } from './budget-envelope.ts';
 import type { CheckCommand, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
-import { identify, REFUSAL, type Identified, type Speaker } from './identity.ts';
+import { type Identified, identify, REFUSAL, type Speaker } from './identity.ts';
 import { claimOf, effectsOfImpersonation } from './impersonation.ts';
 import { microToUsd } from './money.ts';
-import type { OpsRegistry, OpSlot } from './ops.ts';
 import type { OpState } from './op-state.ts';
 import { viewOfOp } from './op-view.ts';
+import type { OpSlot, OpsRegistry } from './ops.ts';
 import type { Outcome } from './outcome.ts';
 import type { CheckSubject } from './policy-condition.ts';
 import type { PolicyDecision } from './policy-rule.ts';
@@ -94,7 +94,18 @@ export class Checker {
     const heldUntilMs = budgets.heldUntilMs(slot);
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
-    return { undo: { kind: 'op', opId: command.opId, number: ops.numberOf(slot), from, heldMicroUsd, heldUntilMs, acknowledgedAtMs: undefined }, ...outcome };
+    return {
+      undo: {
+        kind: 'op',
+        opId: command.opId,
+        number: ops.numberOf(slot),
+        from,
+        heldMicroUsd,
+        heldUntilMs,
+        acknowledgedAtMs: undefined,
+      },
+      ...outcome,
+    };
   }
 
   /** The answer that a check would get. Registers no operation and holds no money. */
@@ -102,8 +113,18 @@ export class Checker {
     const { budgets, ops, policies } = this.#state;
     const opState = slot === undefined ? undefined : ops.stateOf(slot);
     const decision = policies.decide(command);
-    const exceeded = decision.kind === 'allow' ? budgets.wouldExceed(speaker.entry.budget ?? speaker.entry.identity, command.estimatedCostMicroUsd, nowMs, slot) : undefined;
-    return exceeded === undefined ? this.#answer(command, speaker, decision, opState) : this.#answerExceeded(command, speaker, exceeded, opState);
+    const exceeded =
+      decision.kind === 'allow'
+        ? budgets.wouldExceed(
+            speaker.entry.budget ?? speaker.entry.identity,
+            command.estimatedCostMicroUsd,
+            nowMs,
+            slot,
+          )
+        : undefined;
+    return exceeded === undefined
+      ? this.#answer(command, speaker, decision, opState)
+      : this.#answerExceeded(command, speaker, exceeded, opState);
   }
 
   /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
@@ -113,9 +134,13 @@ export class Checker {
     const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
     // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
     const isPending = ops.stateOf(slot) === 'pending';
-    if (isPending) ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
+    if (isPending)
+      ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
     const opState = ops.stateOf(slot);
-    const outcome = exceeded === undefined ? this.#answer(command, speaker, decision, opState) : this.#answerExceeded(command, speaker, exceeded, opState);
+    const outcome =
+      exceeded === undefined
+        ? this.#answer(command, speaker, decision, opState)
+        : this.#answerExceeded(command, speaker, exceeded, opState);
     if (isPending && isWatched) outcome.effects.unshift(this.#changed(slot));
     return outcome;
   }
@@ -127,10 +152,16 @@ export class Checker {
     return reserved.ok ? undefined : reserved.fault;
   }
 
-  #answer(command: CheckCommand, { entry, actor }: Speaker, decision: PolicyDecision, opState: OpState | undefined): Answered {
+  #answer(
+    command: CheckCommand,
+    { entry, actor }: Speaker,
+    decision: PolicyDecision,
+    opState: OpState | undefined,
+  ): Answered {
     const { kind, reason, policy, ruleId } = decision;
     const draft: AuditDraft = {
-      eventType: kind === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
+      eventType:
+        kind === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
       lineage: entry.identity,
       actor,
       opId: command.opId,
@@ -144,10 +175,23 @@ export class Checker {
     return { reply: ok({ decision: kind, reason, policy, ruleId, opState }), effects: [{ kind: 'audit', draft }] };
   }
 
-  #answerExceeded(command: CheckCommand, { entry, actor }: Speaker, exceeded: Exceeded, opState: OpState | undefined): Answered {
+  #answerExceeded(
+    command: CheckCommand,
+    { entry, actor }: Speaker,
+    exceeded: Exceeded,
+    opState: OpState | undefined,
+  ): Answered {
     const reason = exceededReason(exceeded);
     const payload = Object.assign(this.#payloadOf(command), exceededPayload(exceeded));
-    const draft: AuditDraft = { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId: command.opId, decision: 'deny', reason, payload };
+    const draft: AuditDraft = {
+      eventType: 'BudgetLimitExceeded',
+      lineage: entry.identity,
+      actor,
+      opId: command.opId,
+      decision: 'deny',
+      reason,
+      payload,
+    };
     return { reply: denied(reason, opState), effects: [{ kind: 'audit', draft }] };
   }
 
@@ -160,22 +204,68 @@ export class Checker {
     switch (refused.kind) {
       case 'no-credential':
       case 'unknown-credential':
-        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'ActionDenied', lineage: claimed, actor: 'anonymous', opId, decision: 'deny', reason, payload: Object.assign(payload, { identity: 'unverified' }) } }] };
+        return {
+          reply,
+          effects: [
+            {
+              kind: 'audit',
+              draft: {
+                eventType: 'ActionDenied',
+                lineage: claimed,
+                actor: 'anonymous',
+                opId,
+                decision: 'deny',
+                reason,
+                payload: Object.assign(payload, { identity: 'unverified' }),
+              },
+            },
+          ],
+        };
       case 'org-out-of-reach': {
         // Recorded under the org of the credential's owner, not the claimed one: see effectsOfImpersonation.
         const { orgId, actor } = refused;
-        return { reply, effects: [{ kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: lineageOfOrg(orgId), actor, opId, decision: 'deny', reason, payload: Object.assign(payload, claimOf(claimed)) } }] };
+        return {
+          reply,
+          effects: [
+            {
+              kind: 'audit',
+              draft: {
+                eventType: 'A2AImpersonationAttempted',
+                lineage: lineageOfOrg(orgId),
+                actor,
+                opId,
+                decision: 'deny',
+                reason,
+                payload: Object.assign(payload, claimOf(claimed)),
+              },
+            },
+          ],
+        };
       }
-      case 'impersonation': return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed, action, opId, payload }) };
-      default: return assertNever(refused);
+      case 'impersonation':
+        return { reply, effects: effectsOfImpersonation({ owner: refused.owner, claimed, action, opId, payload }) };
+      default:
+        return assertNever(refused);
     }
   }
 
-  #payloadOf({ action, resource, attributes, estimatedCostMicroUsd, caller, dryRun }: CheckCommand): Record<string, unknown> {
+  #payloadOf({
+    action,
+    resource,
+    attributes,
+    estimatedCostMicroUsd,
+    caller,
+    dryRun,
+  }: CheckCommand): Record<string, unknown> {
     const payload: Record<string, unknown> = { action: redactText(action), resource: redactText(resource) };
     if (attributes !== undefined) payload.attributes = this.#state.redact(attributes);
     if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
-    if (caller !== undefined) payload.caller = { org_id: caller.orgId === '' ? null : caller.orgId, team_id: caller.teamId, agent_id: caller.agentId };
+    if (caller !== undefined)
+      payload.caller = {
+        org_id: caller.orgId === '' ? null : caller.orgId,
+        team_id: caller.teamId,
+        agent_id: caller.agentId,
+      };
     if (dryRun) payload.dry_run = true;
     return payload;
   }
@@ -185,22 +275,29 @@ export class Checker {
   }
 }
 
-const denied = (reason: string, opState: OpState | undefined): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, opState });
+const denied = (reason: string, opState: OpState | undefined): Replies['check'] =>
+  ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, opState });
 
 /**
  * Refuses a new operation if the limit of all orgs, or of its own org, is reached; undefined if there is room.
  * Agents without an org do not count as an org.
  */
-export function refuseIfFull({ ops, agents, maxOps, maxOrgOps }: CheckState, { identity: { orgId } }: AgentEntry): Result<never, Fault> | undefined {
+export function refuseIfFull(
+  { ops, agents, maxOps, maxOrgOps }: CheckState,
+  { identity: { orgId } }: AgentEntry,
+): Result<never, Fault> | undefined {
   if (ops.size >= maxOps) return fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the operation registry' });
   // While there are fewer operations in all than one org may have, no org can be full.
   if (orgId === '' || ops.size < maxOrgOps) return undefined;
   const ofOrg = agents.groups.orgs.get(orgId)?.opCount ?? 0;
-  return ofOrg >= maxOrgOps ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' }) : undefined;
+  return ofOrg >= maxOrgOps
+    ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' })
+    : undefined;
 }
 
 /** Names the cap and not its amounts: what all orgs together spend is no agent's business. */
-export const exceededReason = ({ tier, period }: Exceeded): string => `the ${period} budget of the ${tier} tier is exceeded`;
+export const exceededReason = ({ tier, period }: Exceeded): string =>
+  `the ${period} budget of the ${tier} tier is exceeded`;
 
 export const exceededPayload = ({ tier, period, spentMicroUsd, reservedMicroUsd, limitMicroUsd }: Exceeded) => ({
   tier,

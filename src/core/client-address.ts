@@ -9,7 +9,12 @@ export function plainAddress(text: string): string {
   const [address = ''] = text.split('%', 1);
   const groups = groupsOf(address);
   const isMapped = groups.length === 8 && groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
-  return isMapped ? groups.slice(6).flatMap((group) => [group >> 8, group & 0xff]).join('.') : address;
+  return isMapped
+    ? groups
+        .slice(6)
+        .flatMap((group) => [group >> 8, group & 0xff])
+        .join('.')
+    : address;
 }
 
 /**
@@ -18,7 +23,12 @@ export function plainAddress(text: string): string {
  */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
-  return plain.includes(':') ? `${groupsOf(plain).slice(0, 4).map((group) => group.toString(16)).join(':')}::/64` : plain;
+  return plain.includes(':')
+    ? `${groupsOf(plain)
+        .slice(0, 4)
+        .map((group) => group.toString(16))
+        .join(':')}::/64`
+    : plain;
 }
 
 /** The eight groups of an IPv6 address, which the caller knows to be one. */
@@ -28,7 +38,10 @@ function groupsOf(address: string): number[] {
   return [...before, ...Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0), ...after];
 }
 
-const groupsIn = (text: string): number[] => (text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? dottedGroups(group) : [Number.parseInt(group, 16)])));
+const groupsIn = (text: string): number[] =>
+  text === ''
+    ? []
+    : text.split(':').flatMap((group) => (group.includes('.') ? dottedGroups(group) : [Number.parseInt(group, 16)]));
 
 function dottedGroups(dotted: string): number[] {
   const [a = 0, b = 0, c = 0, d = 0] = dotted.split('.').map(Number);

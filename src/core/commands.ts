@@ -3,11 +3,11 @@ import type { Period, Tier } from './budget-config.ts';
 import type { BudgetStatusRow } from './budget-status.ts';
 import type { Fault } from './fault.ts';
 import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './ids.ts';
-import type { OpRecord } from './ops.ts';
 import type { OpState } from './op-state.ts';
+import type { OpRecord } from './ops.ts';
 import type { Result } from './result.ts';
-import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './topology.ts';
 import type { Principal } from './scope.ts';
+import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './topology.ts';
 
 /**
  * How a request about an agent is vouched for: by the agent's own credential token, or by a bearer whose principal has
@@ -59,7 +59,9 @@ export type Page<T> = { readonly items: readonly T[]; readonly next: string | un
 export type PageRequest = { readonly perPage: number; readonly cursor: string | undefined };
 
 /** The cost is counted either way. `limit_exceeded` names the first cap that is exceeded now. */
-export type UsageAnswer = { readonly status: 'ok' } | { readonly status: 'limit_exceeded'; readonly tier: Tier; readonly period: Period };
+export type UsageAnswer =
+  | { readonly status: 'ok' }
+  | { readonly status: 'limit_exceeded'; readonly tier: Tier; readonly period: Period };
 
 export type Signal = 'pause' | 'resume' | 'terminate';
 export type SignalMessage = { readonly opId: OpId; readonly signal: Signal; readonly sequence: number };
@@ -70,22 +72,59 @@ export type Command =
   | CheckCommand
   | { readonly type: 'recognize-agent'; readonly agent: AgentIdentity; readonly credential: SecretDigest }
   | { readonly type: 'register-op'; readonly principal: Principal; readonly opId: OpId; readonly agent: AgentIdentity }
-  | { readonly type: 'control-op'; readonly principal: Principal; readonly opId: OpId; readonly trigger: ControlTrigger }
+  | {
+      readonly type: 'control-op';
+      readonly principal: Principal;
+      readonly opId: OpId;
+      readonly trigger: ControlTrigger;
+    }
   | (Voucher & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
   | { readonly type: 'get-op'; readonly principal: Principal; readonly opId: OpId }
-  | (OrgFilter & PageRequest & { readonly type: 'list-ops'; readonly teamId?: string | undefined; readonly agentId?: string | undefined; readonly state?: OpState | undefined })
-  | { readonly type: 'register-agent'; readonly principal: Principal; readonly agent: AgentIdentity; readonly credential: SecretDigest; readonly parent: AgentIdentity | undefined }
+  | (OrgFilter &
+      PageRequest & {
+        readonly type: 'list-ops';
+        readonly teamId?: string | undefined;
+        readonly agentId?: string | undefined;
+        readonly state?: OpState | undefined;
+      })
+  | {
+      readonly type: 'register-agent';
+      readonly principal: Principal;
+      readonly agent: AgentIdentity;
+      readonly credential: SecretDigest;
+      readonly parent: AgentIdentity | undefined;
+    }
   | { readonly type: 'deregister-agent'; readonly principal: Principal; readonly agent: AgentIdentity }
-  | (OrgFilter & PageRequest & { readonly type: 'list-agents'; readonly teamId?: string | undefined; readonly agentId?: string | undefined })
+  | (OrgFilter &
+      PageRequest & {
+        readonly type: 'list-agents';
+        readonly teamId?: string | undefined;
+        readonly agentId?: string | undefined;
+      })
   | (OrgFilter & PageRequest & { readonly type: 'topology-overview' })
   | (OrgFilter & PageRequest & { readonly type: 'topology-tree' })
   | (OrgFilter & PageRequest & { readonly type: 'topology-stats' })
   | (OrgFilter & PageRequest & { readonly type: 'topology-team'; readonly teamId: string })
   | (OrgFilter & PageRequest & { readonly type: 'topology-lineage'; readonly agentId: string })
-  | (Voucher & { readonly type: 'record-usage'; readonly agent: AgentIdentity; readonly costMicroUsd: number; readonly opId: OpId | undefined; readonly usageId: string | undefined })
+  | (Voucher & {
+      readonly type: 'record-usage';
+      readonly agent: AgentIdentity;
+      readonly costMicroUsd: number;
+      readonly opId: OpId | undefined;
+      readonly usageId: string | undefined;
+    })
   | (OrgFilter & PageRequest & { readonly type: 'list-budgets' })
-  | (Voucher & { readonly type: 'open-control'; readonly agent: AgentIdentity; /** The I/O thread's own number for the stream. */ readonly stream: number })
-  | (Voucher & { readonly type: 'ack-signal'; readonly agent: AgentIdentity; readonly opId: OpId; readonly sequence: number });
+  | (Voucher & {
+      readonly type: 'open-control';
+      readonly agent: AgentIdentity /** The I/O thread's own number for the stream. */;
+      readonly stream: number;
+    })
+  | (Voucher & {
+      readonly type: 'ack-signal';
+      readonly agent: AgentIdentity;
+      readonly opId: OpId;
+      readonly sequence: number;
+    });
 
 export type CommandType = Command['type'];
 type Commands = { readonly [T in CommandType]: Extract<Command, { readonly type: T }> };
@@ -119,7 +158,23 @@ export type Replies = ForEveryCommand<{
 
 /** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
 export const CHANGES = {
-  check: true, 'register-op': true, 'control-op': true, 'complete-op': true, 'register-agent': true, 'deregister-agent': true, 'record-usage': true,
-  'recognize-agent': false, 'get-op': false, 'list-ops': false, 'list-agents': false, 'list-budgets': false, 'open-control': false, 'ack-signal': false,
-  'topology-overview': false, 'topology-team': false, 'topology-tree': false, 'topology-lineage': false, 'topology-stats': false,
+  check: true,
+  'register-op': true,
+  'control-op': true,
+  'complete-op': true,
+  'register-agent': true,
+  'deregister-agent': true,
+  'record-usage': true,
+  'recognize-agent': false,
+  'get-op': false,
+  'list-ops': false,
+  'list-agents': false,
+  'list-budgets': false,
+  'open-control': false,
+  'ack-signal': false,
+  'topology-overview': false,
+  'topology-team': false,
+  'topology-tree': false,
+  'topology-lineage': false,
+  'topology-stats': false,
 } as const satisfies Record<CommandType, boolean>;

@@ -4,7 +4,11 @@ import { fail, type Result } from './result.ts';
 
 export type CursorFault = { readonly kind: 'invalid_argument'; readonly field: 'cursor'; readonly problem: string };
 
-export const BAD_CURSOR: Result<never, CursorFault> = fail({ kind: 'invalid_argument', field: 'cursor', problem: 'is not valid for this list, or no longer valid; start from the first page' });
+export const BAD_CURSOR: Result<never, CursorFault> = fail({
+  kind: 'invalid_argument',
+  field: 'cursor',
+  problem: 'is not valid for this list, or no longer valid; start from the first page',
+});
 
 /** The number that the cursor of a numbered listing is: 0 without a cursor; undefined for a text that is none. */
 export function placeOfCursor(cursor: string | undefined): number | undefined {

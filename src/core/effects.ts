@@ -12,12 +12,29 @@ export type Effect =
    * To be posted (Governor.post) and sent once the entry beside it is written: what an agent was told cannot be taken back.
    * `number` is the operation's own in the registry: by then, another may have its id.
    */
-  | { readonly kind: 'signal'; readonly agent: AgentKey; readonly opId: OpId; readonly number: number; readonly signal: Signal }
-  | { readonly kind: 'agent-saved'; readonly key: AgentKey; readonly registration: AgentRegistration; readonly rotated: boolean }
+  | {
+      readonly kind: 'signal';
+      readonly agent: AgentKey;
+      readonly opId: OpId;
+      readonly number: number;
+      readonly signal: Signal;
+    }
+  | {
+      readonly kind: 'agent-saved';
+      readonly key: AgentKey;
+      readonly registration: AgentRegistration;
+      readonly rotated: boolean;
+    }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
   /** All spend so far must be saved before the answer is sent, including what is on its way to the store. */
   | { readonly kind: 'spend-recorded' }
   | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
-  | { readonly kind: 'violation'; readonly agent: AgentIdentity; readonly reason: string; readonly claimed: AgentIdentity; readonly action: string };
+  | {
+      readonly kind: 'violation';
+      readonly agent: AgentIdentity;
+      readonly reason: string;
+      readonly claimed: AgentIdentity;
+      readonly action: string;
+    };
 
 export const NO_EFFECTS: readonly Effect[] = [];

@@ -24,7 +24,8 @@ export function parseEmail(text: string): EmailAddress | undefined {
   const at = email.lastIndexOf('@');
   const local = email.slice(0, Math.max(at, 0));
   const labels = email.slice(at + 1).split('.');
-  const wellFormed = local.length <= MAX_LOCAL_LENGTH && LOCAL_PART.test(local) && labels.every((label) => DOMAIN_LABEL.test(label));
+  const wellFormed =
+    local.length <= MAX_LOCAL_LENGTH && LOCAL_PART.test(local) && labels.every((label) => DOMAIN_LABEL.test(label));
   return wellFormed ? (email as EmailAddress) : undefined;
 }
 

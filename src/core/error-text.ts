@@ -4,7 +4,8 @@
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Its message and where it came from, for a log. */
-export const stackOf = (error: unknown): string => (error instanceof Error ? error.stack ?? error.message : String(error));
+export const stackOf = (error: unknown): string =>
+  error instanceof Error ? (error.stack ?? error.message) : String(error);
 
 /** The code of a system error, such as ENOENT; undefined for anything else. */
 export function codeOf(error: unknown): string | undefined {

@@ -44,43 +44,76 @@ export type Fault =
 export type FaultKind = Fault['kind'];
 
 /** Says which part of a request does not fit, and what it must be. */
-export const invalid = (field: string, problem: string): Result<never, Fault> => fail({ kind: 'invalid_argument', field, problem });
+export const invalid = (field: string, problem: string): Result<never, Fault> =>
+  fail({ kind: 'invalid_argument', field, problem });
 
 export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });
 
 /** One sentence for a human: what happened and, where it is not plain, what to do. Never holds a secret. */
 export function explain(fault: Fault): string {
   switch (fault.kind) {
-    case 'invalid_argument': return `${fault.field}: ${fault.problem}`;
-    case 'unauthenticated': return fault.detail;
-    case 'insufficient_scope': return `this requires the ${fault.needed} scope; the credential has ${fault.held.join(', ') || 'no scopes'}`;
-    case 'org_forbidden': return fault.orgId === undefined ? 'this affects every org, but the credential is bound to one' : `this credential has no access to ${fault.orgId === '' ? 'anything without an org' : `org ${fault.orgId}`}`;
-    case 'role_forbidden': return `this credential may not grant or revoke the role ${fault.role}`;
-    case 'not_owner': return `operation ${fault.opId} belongs to another agent`;
-    case 'impersonation': return REFUSAL.impersonation;
-    case 'registration_closed': return 'registration is closed; ask an administrator for an invite';
-    case 'foreign_origin': return `requests from origin ${fault.origin} are not allowed`;
-    case 'not_found': return `${fault.what} not found`;
-    case 'invalid_transition': return `cannot ${fault.trigger} operation ${fault.opId}: it is ${fault.from}`;
-    case 'email_taken': return `an account for ${fault.email} already exists`;
-    case 'conflict': return fault.detail;
-    case 'policy_invalid': return `the policies were not loaded; the previous set stays in force: ${fault.problems.join('; ')}`;
-    case 'weak_password': return fault.problem;
-    case 'invalid_invite': return 'this invite is invalid, expired or already used; ask for a new one';
-    case 'invalid_reset_token': return 'this reset token is invalid, expired or already used; request a new one';
-    case 'account_locked': return `too many failed attempts; try again in ${seconds(fault.retryAfterSecs)}`;
-    case 'rate_limited': return `the rate limit of ${fault.limit} requests per minute is exceeded; try again in ${seconds(fault.retryAfterSecs)}`;
-    case 'account_store_unavailable': return 'this gateway has no account store; set SVC_DATABASE_URL to enable sign-in with e-mail and password';
-    case 'store_unreachable': return 'the database is unreachable or not writable at the moment; try again shortly';
-    case 'audit_unavailable': return 'the audit log cannot be written; until it can, everything that must be recorded is refused';
-    case 'shutting_down': return 'the gateway is shutting down; reconnect';
-    case 'overloaded': return `${fault.what} is at its limit; try again in ${seconds(fault.retryAfterSecs)}`;
-    case 'method_not_allowed': return `method not allowed; this path supports ${fault.allowed.join(', ')}`;
-    case 'unsupported_media_type': return `send the body as ${fault.expected}`;
-    case 'upgrade_required': return 'this path is a WebSocket endpoint; connect with a WebSocket client';
-    case 'payload_too_large': return `the body is larger than ${fault.limitBytes} bytes`;
-    case 'internal': return 'internal error; see the log of the gateway';
-    default: return assertNever(fault);
+    case 'invalid_argument':
+      return `${fault.field}: ${fault.problem}`;
+    case 'unauthenticated':
+      return fault.detail;
+    case 'insufficient_scope':
+      return `this requires the ${fault.needed} scope; the credential has ${fault.held.join(', ') || 'no scopes'}`;
+    case 'org_forbidden':
+      return fault.orgId === undefined
+        ? 'this affects every org, but the credential is bound to one'
+        : `this credential has no access to ${fault.orgId === '' ? 'anything without an org' : `org ${fault.orgId}`}`;
+    case 'role_forbidden':
+      return `this credential may not grant or revoke the role ${fault.role}`;
+    case 'not_owner':
+      return `operation ${fault.opId} belongs to another agent`;
+    case 'impersonation':
+      return REFUSAL.impersonation;
+    case 'registration_closed':
+      return 'registration is closed; ask an administrator for an invite';
+    case 'foreign_origin':
+      return `requests from origin ${fault.origin} are not allowed`;
+    case 'not_found':
+      return `${fault.what} not found`;
+    case 'invalid_transition':
+      return `cannot ${fault.trigger} operation ${fault.opId}: it is ${fault.from}`;
+    case 'email_taken':
+      return `an account for ${fault.email} already exists`;
+    case 'conflict':
+      return fault.detail;
+    case 'policy_invalid':
+      return `the policies were not loaded; the previous set stays in force: ${fault.problems.join('; ')}`;
+    case 'weak_password':
+      return fault.problem;
+    case 'invalid_invite':
+      return 'this invite is invalid, expired or already used; ask for a new one';
+    case 'invalid_reset_token':
+      return 'this reset token is invalid, expired or already used; request a new one';
+    case 'account_locked':
+      return `too many failed attempts; try again in ${seconds(fault.retryAfterSecs)}`;
+    case 'rate_limited':
+      return `the rate limit of ${fault.limit} requests per minute is exceeded; try again in ${seconds(fault.retryAfterSecs)}`;
+    case 'account_store_unavailable':
+      return 'this gateway has no account store; set SVC_DATABASE_URL to enable sign-in with e-mail and password';
+    case 'store_unreachable':
+      return 'the database is unreachable or not writable at the moment; try again shortly';
+    case 'audit_unavailable':
+      return 'the audit log cannot be written; until it can, everything that must be recorded is refused';
+    case 'shutting_down':
+      return 'the gateway is shutting down; reconnect';
+    case 'overloaded':
+      return `${fault.what} is at its limit; try again in ${seconds(fault.retryAfterSecs)}`;
+    case 'method_not_allowed':
+      return `method not allowed; this path supports ${fault.allowed.join(', ')}`;
+    case 'unsupported_media_type':
+      return `send the body as ${fault.expected}`;
+    case 'upgrade_required':
+      return 'this path is a WebSocket endpoint; connect with a WebSocket client';
+    case 'payload_too_large':
+      return `the body is larger than ${fault.limitBytes} bytes`;
+    case 'internal':
+      return 'internal error; see the log of the gateway';
+    default:
+      return assertNever(fault);
   }
 }
 

@@ -1,43 +1,52 @@
-import { deregisterAgent, listAgents, registerAgent, type AgentLimits } from './agent-commands.ts';
-import { AgentRegistry, type AgentEntry, type AgentRegistration } from './agents.ts';
+import { type AgentLimits, deregisterAgent, listAgents, registerAgent } from './agent-commands.ts';
+import { type AgentEntry, type AgentRegistration, AgentRegistry } from './agents.ts';
 import type { AuditEvent } from './audit.ts';
 import type { BudgetTracker } from './budget.ts';
 import { parseBudgetCursor } from './budget-status.ts';
-import { Checker, exceededPayload, exceededReason, refuseIfFull, type CheckState } from './check.ts';
+import { Checker, type CheckState, exceededPayload, exceededReason, refuseIfFull } from './check.ts';
 import type { Command, CommandOf, CommandType, ControlTrigger, OpView, Replies, SignalMessage } from './commands.ts';
 import { BAD_CURSOR } from './cursor.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import { identify, REFUSAL, type Speaker } from './identity.ts';
+import { agentKeyOf, type OpId, usageIdOfCompletion } from './ids.ts';
 import { effectsOfImpersonation } from './impersonation.ts';
-import { agentKeyOf, usageIdOfCompletion, type OpId } from './ids.ts';
 import { microToUsd } from './money.ts';
 import { isFinished } from './op-state.ts';
 import { viewOfOp } from './op-view.ts';
+import { type OpSlot, OpsRegistry } from './ops.ts';
 import { pageOfOps } from './ops-page.ts';
-import { OpsRegistry, type OpSlot } from './ops.ts';
-import { unchanged, type Outcome } from './outcome.ts';
+import { type Outcome, unchanged } from './outcome.ts';
 import { redactText } from './redact-text.ts';
 import { assertNever, fail, ok, type Result } from './result.ts';
-import { orgInReach, seesOrg, type Principal } from './scope.ts';
+import { rollBack, terminateBegun, type Undo } from './rollback.ts';
+import { orgInReach, type Principal, seesOrg } from './scope.ts';
 import { SignalBoxes } from './signals.ts';
-import { terminateBegun, rollBack, type Undo } from './rollback.ts';
 import { answerTopology } from './topology-commands.ts';
 
-export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> & AgentLimits & {
-  /** How long a finished operation stays readable (spec: Limits, registry sweep). */
-  readonly sweepTtlMs: number;
-  /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
-  readonly hashKey: Int32Array;
-};
+export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> &
+  AgentLimits & {
+    /** How long a finished operation stays readable (spec: Limits, registry sweep). */
+    readonly sweepTtlMs: number;
+    /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
+    readonly hashKey: Int32Array;
+  };
 
 /** The calls other than checks that an agent makes for itself, and the names of their gRPC methods. */
-const METHOD_OF = { 'complete-op': 'CompleteOp', 'record-usage': 'RecordUsage', 'open-control': 'OpControlStream', 'ack-signal': 'AckOpControl' } as const;
+const METHOD_OF = {
+  'complete-op': 'CompleteOp',
+  'record-usage': 'RecordUsage',
+  'open-control': 'OpControlStream',
+  'ack-signal': 'AckOpControl',
+} as const;
 type OwnCall = CommandOf<keyof typeof METHOD_OF>;
 type Refusal = { readonly reply: Result<never, Fault>; readonly effects: readonly Effect[] };
 
 const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
-  pause: 'OpPaused', resume: 'OpResumed', terminate: 'OpTerminated', complete: 'OpCompleted',
+  pause: 'OpPaused',
+  resume: 'OpResumed',
+  terminate: 'OpTerminated',
+  complete: 'OpCompleted',
 };
 
 /** One sweep call removes at most this many operations, so that checks get their turn in between. */
@@ -70,13 +79,19 @@ export class Governor {
   }
 
   /** Puts a new policy set in force, from the next check on. */
-  set policies(policies: CheckState['policies']) { this.#state.policies = policies; }
+  set policies(policies: CheckState['policies']) {
+    this.#state.policies = policies;
+  }
 
   /** Whether anybody watches operations. While nobody does, no events are made. */
-  set isWatched(isWatched: boolean) { this.#state.isWatched = isWatched; }
+  set isWatched(isWatched: boolean) {
+    this.#state.isWatched = isWatched;
+  }
 
   /** Restores a registration of an earlier run. */
-  restoreAgent(registration: AgentRegistration): void { this.agents.register(registration); }
+  restoreAgent(registration: AgentRegistration): void {
+    this.agents.register(registration);
+  }
 
   /**
    * Carries out one command. The reply is for the caller, a fault included; the effects are for the shell, in their order.
@@ -85,26 +100,42 @@ export class Governor {
   apply<T extends CommandType>(command: CommandOf<T>, nowMs: number): Outcome<T>;
   apply(command: Command, nowMs: number): Outcome {
     switch (command.type) {
-      case 'check': return this.#checker.check(command, nowMs);
-      case 'recognize-agent': return unchanged(ok({ isIts: this.#recognizes(command) }));
-      case 'register-op': return this.#registerOp(command, nowMs);
-      case 'control-op': return this.#controlOp(command, nowMs);
-      case 'complete-op': return this.#completeOp(command, nowMs);
-      case 'get-op': return unchanged(this.#getOp(command));
-      case 'list-ops': return unchanged(this.#listOps(command));
-      case 'register-agent': return registerAgent(this.agents, this.#agentLimits, command, nowMs);
-      case 'deregister-agent': return deregisterAgent(this.agents, command);
-      case 'list-agents': return unchanged(listAgents(this.agents, command));
+      case 'check':
+        return this.#checker.check(command, nowMs);
+      case 'recognize-agent':
+        return unchanged(ok({ isIts: this.#recognizes(command) }));
+      case 'register-op':
+        return this.#registerOp(command, nowMs);
+      case 'control-op':
+        return this.#controlOp(command, nowMs);
+      case 'complete-op':
+        return this.#completeOp(command, nowMs);
+      case 'get-op':
+        return unchanged(this.#getOp(command));
+      case 'list-ops':
+        return unchanged(this.#listOps(command));
+      case 'register-agent':
+        return registerAgent(this.agents, this.#agentLimits, command, nowMs);
+      case 'deregister-agent':
+        return deregisterAgent(this.agents, command);
+      case 'list-agents':
+        return unchanged(listAgents(this.agents, command));
       case 'topology-overview':
       case 'topology-team':
       case 'topology-tree':
       case 'topology-lineage':
-      case 'topology-stats': return unchanged(answerTopology(this.agents, this.ops.counts, command, nowMs));
-      case 'record-usage': return this.#recordUsage(command, nowMs);
-      case 'list-budgets': return unchanged(this.#listBudgets(command, nowMs));
-      case 'open-control': return this.#openControl(command, nowMs);
-      case 'ack-signal': return this.#acknowledge(command, nowMs);
-      default: return assertNever(command);
+      case 'topology-stats':
+        return unchanged(answerTopology(this.agents, this.ops.counts, command, nowMs));
+      case 'record-usage':
+        return this.#recordUsage(command, nowMs);
+      case 'list-budgets':
+        return unchanged(this.#listBudgets(command, nowMs));
+      case 'open-control':
+        return this.#openControl(command, nowMs);
+      case 'ack-signal':
+        return this.#acknowledge(command, nowMs);
+      default:
+        return assertNever(command);
     }
   }
 
@@ -160,7 +191,15 @@ export class Governor {
     return {
       reply: ok({ op: this.#viewOf(slot), created: true }),
       effects: this.#moved(slot, 'OpRegistered', principal.subject),
-      undo: { kind: 'op', opId, number: this.ops.lastNumber, from: 'absent', heldMicroUsd: 0, heldUntilMs: 0, acknowledgedAtMs: undefined },
+      undo: {
+        kind: 'op',
+        opId,
+        number: this.ops.lastNumber,
+        from: 'absent',
+        heldMicroUsd: 0,
+        heldUntilMs: 0,
+        acknowledgedAtMs: undefined,
+      },
     };
   }
 
@@ -187,7 +226,10 @@ export class Governor {
     if (!org.ok) return org;
     const page = pageOfOps(this, { ...command, orgId: org.value });
     if (page === undefined) return BAD_CURSOR;
-    return ok({ items: page.items.map((op) => viewOfOp(op, this.#signals.acknowledgedAtMs(op.opId))), next: page.next });
+    return ok({
+      items: page.items.map((op) => viewOfOp(op, this.#signals.acknowledgedAtMs(op.opId))),
+      next: page.next,
+    });
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
@@ -202,19 +244,49 @@ export class Governor {
     // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different record.
     const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
     const usageSinceMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
-    const { exceeded, alerts, duplicate } = this.budgets.record(entry.budget ?? entry.identity, costMicroUsd, { usageId, usageSinceMs, op }, nowMs);
-    const reply = ok(exceeded === undefined ? { status: 'ok' } as const : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const);
+    const { exceeded, alerts, duplicate } = this.budgets.record(
+      entry.budget ?? entry.identity,
+      costMicroUsd,
+      { usageId, usageSinceMs, op },
+      nowMs,
+    );
+    const reply = ok(
+      exceeded === undefined
+        ? ({ status: 'ok' } as const)
+        : ({ status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const),
+    );
     // A retry may overtake the first record on its way to the disk; it must not be answered earlier.
     if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
-    const effects: Effect[] = [{ kind: 'spend-recorded' }, ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert }))];
+    const effects: Effect[] = [
+      { kind: 'spend-recorded' },
+      ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
+    ];
     if (exceeded !== undefined) {
-      const payload = { cost_usd: microToUsd(costMicroUsd), usage_id: usageId === undefined ? null : redactText(usageId), ...exceededPayload(exceeded) };
-      effects.push({ kind: 'audit', draft: { eventType: 'BudgetLimitExceeded', lineage: entry.identity, actor, opId, decision: 'deny', reason: exceededReason(exceeded), payload } });
+      const payload = {
+        cost_usd: microToUsd(costMicroUsd),
+        usage_id: usageId === undefined ? null : redactText(usageId),
+        ...exceededPayload(exceeded),
+      };
+      effects.push({
+        kind: 'audit',
+        draft: {
+          eventType: 'BudgetLimitExceeded',
+          lineage: entry.identity,
+          actor,
+          opId,
+          decision: 'deny',
+          reason: exceededReason(exceeded),
+          payload,
+        },
+      });
     }
     return { reply, effects };
   }
 
-  #listBudgets({ principal, orgId, perPage, cursor }: CommandOf<'list-budgets'>, nowMs: number): Replies['list-budgets'] {
+  #listBudgets(
+    { principal, orgId, perPage, cursor }: CommandOf<'list-budgets'>,
+    nowMs: number,
+  ): Replies['list-budgets'] {
     const org = orgInReach(principal, orgId);
     if (!org.ok) return org;
     const after = cursor === undefined ? undefined : parseBudgetCursor(cursor);
@@ -225,7 +297,9 @@ export class Governor {
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {
     const speaker = this.#speakerOf(command, nowMs);
     if ('reply' in speaker) return speaker;
-    return unchanged(ok({ pending: this.#signals.pendingOf(speaker.entry.key).filter(({ opId }) => !this.#hasCompleted(opId)) }));
+    return unchanged(
+      ok({ pending: this.#signals.pendingOf(speaker.entry.key).filter(({ opId }) => !this.#hasCompleted(opId)) }),
+    );
   }
 
   #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {
@@ -233,8 +307,14 @@ export class Governor {
     if ('reply' in speaker) return speaker;
     const slot = this.#ownedBy(speaker.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
-    const known = !this.#hasCompleted(command.opId) && this.#signals.acknowledge(speaker.entry.key, command.opId, command.sequence, nowMs);
-    return unchanged(known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` }));
+    const known =
+      !this.#hasCompleted(command.opId) &&
+      this.#signals.acknowledge(speaker.entry.key, command.opId, command.sequence, nowMs);
+    return unchanged(
+      known
+        ? ok(undefined)
+        : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` }),
+    );
   }
 
   #hasCompleted(opId: OpId): boolean {
@@ -249,16 +329,22 @@ export class Governor {
       case 'agent':
         if (command.credential !== undefined) this.agents.saw(identified.entry, nowMs);
         return identified;
-      case 'org-out-of-reach': return unchanged(fail({ kind: 'org_forbidden', orgId: command.agent.orgId }));
+      case 'org-out-of-reach':
+        return unchanged(fail({ kind: 'org_forbidden', orgId: command.agent.orgId }));
       case 'no-credential':
-      case 'unknown-credential': return unchanged(fail({ kind: 'unauthenticated', detail: REFUSAL[identified.kind] }));
+      case 'unknown-credential':
+        return unchanged(fail({ kind: 'unauthenticated', detail: REFUSAL[identified.kind] }));
       case 'impersonation': {
         const { owner } = identified;
         const action = METHOD_OF[command.type];
         const opId = 'opId' in command ? command.opId : undefined;
-        return { reply: fail({ kind: 'impersonation' }), effects: effectsOfImpersonation({ owner, claimed: command.agent, action, opId, payload: { method: action } }) };
+        return {
+          reply: fail({ kind: 'impersonation' }),
+          effects: effectsOfImpersonation({ owner, claimed: command.agent, action, opId, payload: { method: action } }),
+        };
       }
-      default: return assertNever(identified);
+      default:
+        return assertNever(identified);
     }
   }
 
@@ -276,7 +362,12 @@ export class Governor {
     return slot !== undefined && seesOrg(principal, this.ops.ownerOf(slot).identity.orgId) ? slot : undefined;
   }
 
-  #move(slot: OpSlot, trigger: ControlTrigger, actor: string, nowMs: number): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
+  #move(
+    slot: OpSlot,
+    trigger: ControlTrigger,
+    actor: string,
+    nowMs: number,
+  ): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
     const { opId, state: from } = this.ops.recordOf(slot);
     const to = this.ops.advance(slot, trigger, nowMs);
     if (to === undefined) return unchanged(fail({ kind: 'invalid_transition', opId, from, trigger }));
@@ -290,7 +381,11 @@ export class Governor {
     const heldUntilMs = this.budgets.heldUntilMs(slot);
     if (isFinished(to)) this.budgets.release(slot);
     if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, number, signal: trigger });
-    return { reply: ok(this.#viewOf(slot)), effects, undo: { kind: 'op', opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs } };
+    return {
+      reply: ok(this.#viewOf(slot)),
+      effects,
+      undo: { kind: 'op', opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
+    };
   }
 
   #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {

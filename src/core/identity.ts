@@ -10,7 +10,11 @@ export type Identified =
   | { readonly kind: 'unknown-credential' }
   /** The token is another agent's (spec: Errors). */
   | { readonly kind: 'impersonation'; readonly owner: AgentEntry }
-  | { readonly kind: 'org-out-of-reach'; readonly actor: string; /** Of the credential, which is bound to it. */ readonly orgId: string | null };
+  | {
+      readonly kind: 'org-out-of-reach';
+      readonly actor: string /** Of the credential, which is bound to it. */;
+      readonly orgId: string | null;
+    };
 
 /** The agent that a request speaks for; `actor` vouches for it: the agent itself, or the bearer that acts for it. */
 export type Speaker = Extract<Identified, { kind: 'agent' }>;
@@ -19,14 +23,21 @@ const NO_CREDENTIAL: Identified = { kind: 'no-credential' };
 const UNKNOWN_CREDENTIAL: Identified = { kind: 'unknown-credential' };
 
 /** Checks the claimed identity against the voucher. Changes nothing: a name that is claimed here is not kept. */
-export function identify(agents: AgentRegistry, claimed: AgentIdentity, { credential, principal }: Voucher): Identified {
+export function identify(
+  agents: AgentRegistry,
+  claimed: AgentIdentity,
+  { credential, principal }: Voucher,
+): Identified {
   if (credential !== undefined) {
     const owner = agents.ownerOf(credential);
     if (owner === undefined) return UNKNOWN_CREDENTIAL;
-    return isSame(owner.identity, claimed) ? { kind: 'agent', entry: owner, actor: owner.actor } : { kind: 'impersonation', owner };
+    return isSame(owner.identity, claimed)
+      ? { kind: 'agent', entry: owner, actor: owner.actor }
+      : { kind: 'impersonation', owner };
   }
   if (principal === undefined) return NO_CREDENTIAL;
-  if (!seesOrg(principal, claimed.orgId)) return { kind: 'org-out-of-reach', actor: principal.subject, orgId: principal.orgId };
+  if (!seesOrg(principal, claimed.orgId))
+    return { kind: 'org-out-of-reach', actor: principal.subject, orgId: principal.orgId };
   return { kind: 'agent', entry: agents.lookUp(claimed), actor: principal.subject };
 }
 

@@ -40,7 +40,8 @@ const isWellFormed = (text: string, forbidden: RegExp): boolean =>
 export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || isWellFormed(text, FORBIDDEN_IN_OP_HALF);
 
 /** An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`, and neither `.` nor `..`. */
-export const isName = (text: string): boolean => (PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME)) && !isStepInPath(text);
+export const isName = (text: string): boolean =>
+  (PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME)) && !isStepInPath(text);
 
 /** Clients resolve these in a path before sending it, even percent-encoded, so nothing with such a name could be reached. */
 const isStepInPath = (text: string): boolean => text === '.' || text === '..';
@@ -62,7 +63,8 @@ export function parseOpId(text: string): OpId | undefined {
 export const usageIdOfCompletion = (opId: OpId): string => `complete:${opId}`;
 
 /** The key under which an agent is registered. The whole triple takes part, so equal names in two orgs never meet. */
-export const agentKeyOf = ({ orgId, teamId, agentId }: AgentIdentity): AgentKey => `${orgId}/${teamId}/${agentId}` as AgentKey;
+export const agentKeyOf = ({ orgId, teamId, agentId }: AgentIdentity): AgentKey =>
+  `${orgId}/${teamId}/${agentId}` as AgentKey;
 
 /** Reads `<org>/<team>/<agent>`; undefined when a name is malformed or missing. Only the org may be empty. */
 export function parseAgentKey(text: string): AgentIdentity | undefined {

@@ -1,10 +1,14 @@
-import { REFUSAL } from './identity.ts';
 import type { AgentEntry } from './agents.ts';
 import type { Effect } from './effects.ts';
+import { REFUSAL } from './identity.ts';
 import type { AgentIdentity, OpId } from './ids.ts';
 
 /** The identity that a refused caller claimed, as payloads of entries and events have it. */
-export const claimOf = ({ orgId, teamId, agentId }: AgentIdentity) => ({ claimed_org_id: orgId === '' ? null : orgId, claimed_team_id: teamId, claimed_agent_id: agentId });
+export const claimOf = ({ orgId, teamId, agentId }: AgentIdentity) => ({
+  claimed_org_id: orgId === '' ? null : orgId,
+  claimed_team_id: teamId,
+  claimed_agent_id: agentId,
+});
 
 export type Attempt = {
   /** The owner of the presented token. */
@@ -25,7 +29,18 @@ export type Attempt = {
 export function effectsOfImpersonation({ owner, claimed, action, opId, payload }: Attempt): Effect[] {
   const reason = REFUSAL.impersonation;
   return [
-    { kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: owner.identity, actor: owner.actor, opId, decision: 'deny', reason, payload: { ...payload, ...claimOf(claimed) } } },
+    {
+      kind: 'audit',
+      draft: {
+        eventType: 'A2AImpersonationAttempted',
+        lineage: owner.identity,
+        actor: owner.actor,
+        opId,
+        decision: 'deny',
+        reason,
+        payload: { ...payload, ...claimOf(claimed) },
+      },
+    },
     { kind: 'violation', agent: owner.identity, reason, claimed, action },
   ];
 }

@@ -9,4 +9,5 @@ export const isPlain = (text: string): boolean => PLAIN.test(text);
 /** The same text as JSON.stringify gives. */
 export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-export const quoteOrNull = (text: string | null | undefined): string => (text === null || text === undefined ? 'null' : quote(text));
+export const quoteOrNull = (text: string | null | undefined): string =>
+  text === null || text === undefined ? 'null' : quote(text);

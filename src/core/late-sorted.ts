@@ -6,9 +6,13 @@ export class LateSorted<T> {
   #items: T[] = [];
   #isSorted = true;
 
-  constructor(compare: (a: T, b: T) => number) { this.#compare = compare; }
+  constructor(compare: (a: T, b: T) => number) {
+    this.#compare = compare;
+  }
 
-  get size(): number { return this.#items.length; }
+  get size(): number {
+    return this.#items.length;
+  }
 
   add(item: T): void {
     const last = this.#items.at(-1);
@@ -22,9 +26,13 @@ export class LateSorted<T> {
     if (at !== -1) this.#items.splice(at, 1);
   }
 
-  keep(isKept: (item: T) => boolean): void { this.#items = this.#items.filter(isKept); }
+  keep(isKept: (item: T) => boolean): void {
+    this.#items = this.#items.filter(isKept);
+  }
 
-  slice(from: number, to: number): T[] { return this.#sorted().slice(from, to); }
+  slice(from: number, to: number): T[] {
+    return this.#sorted().slice(from, to);
+  }
 
   /** How many come before it, whether it is one of them or not. */
   countBefore(item: T): number {

@@ -4,8 +4,16 @@
  */
 export function localClock(timezone: string): (atMs: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: timezone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23',
-    year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric',
+    timeZone: timezone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
   });
   return (atMs) => {
     const parts: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};

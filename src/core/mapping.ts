@@ -3,7 +3,8 @@ import { nearest } from './nearest.ts';
 
 export type Mapping = Readonly<Record<string, unknown>>;
 
-export const isMapping = (raw: unknown): raw is Mapping => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+export const isMapping = (raw: unknown): raw is Mapping =>
+  typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 
 /** A place inside a document: keys and indexes, such as `['rules', 2, 'when']`. The empty path is the document itself. */
 export type DocumentPath = readonly (string | number)[];
@@ -29,7 +30,9 @@ export class MappingReader {
   }
 
   /** The reader of a mapping within this one. */
-  within(path: DocumentPath, raw: Mapping): MappingReader { return new MappingReader(raw, [...this.#path, ...path], this.#problems); }
+  within(path: DocumentPath, raw: Mapping): MappingReader {
+    return new MappingReader(raw, [...this.#path, ...path], this.#problems);
+  }
 
   /** Notes a problem whose path begins at this mapping. Like the others below, it returns undefined in place of a value. */
   note(problem: DocumentProblem): undefined {
@@ -37,12 +40,17 @@ export class MappingReader {
     return undefined;
   }
 
-  refuse(key: string, problem: string): undefined { return this.note({ path: [key], problem }); }
+  refuse(key: string, problem: string): undefined {
+    return this.note({ path: [key], problem });
+  }
 
-  missing(key: string): undefined { return this.note({ path: [], problem: `${key} is missing` }); }
+  missing(key: string): undefined {
+    return this.note({ path: [], problem: `${key} is missing` });
+  }
 
   refuseKeysExcept(known: readonly string[]): void {
-    for (const key of Object.keys(this.raw)) if (!known.includes(key)) this.note({ path: [key], problem: unknownKey(key, known), onKey: true });
+    for (const key of Object.keys(this.raw))
+      if (!known.includes(key)) this.note({ path: [key], problem: unknownKey(key, known), onKey: true });
   }
 }
 

@@ -3,11 +3,17 @@ export class Multimap<K, V> {
   readonly #sets = new Map<K, Set<V>>();
 
   /** In the order in which they were added. */
-  of(key: K): ReadonlySet<V> { return this.#sets.get(key) ?? NONE; }
+  of(key: K): ReadonlySet<V> {
+    return this.#sets.get(key) ?? NONE;
+  }
 
-  has(key: K): boolean { return this.#sets.has(key); }
+  has(key: K): boolean {
+    return this.#sets.has(key);
+  }
 
-  keys(): Iterable<K> { return this.#sets.keys(); }
+  keys(): Iterable<K> {
+    return this.#sets.keys();
+  }
 
   add(key: K, value: V): void {
     const values = this.#sets.get(key);
@@ -21,7 +27,9 @@ export class Multimap<K, V> {
     if (values?.size === 0) this.#sets.delete(key);
   }
 
-  deleteAll(key: K): void { this.#sets.delete(key); }
+  deleteAll(key: K): void {
+    this.#sets.delete(key);
+  }
 }
 
 const NONE: ReadonlySet<never> = new Set<never>();

@@ -16,7 +16,9 @@ class Shard {
   cells = emptyCells(FIRST_CAPACITY);
   size = 0;
 
-  get mask(): number { return this.cells.length / 2 - 1; }
+  get mask(): number {
+    return this.cells.length / 2 - 1;
+  }
 }
 
 const emptyCells = (capacity: number): Int32Array => new Int32Array(capacity * 2).fill(FREE);
@@ -98,7 +100,9 @@ export class OpIndex {
   }
 
   // By the upper bits; the place within the shard is by the lower ones.
-  #shardOf(hash: number): Shard { return this.#shards[hash >>> (32 - SHARD_BITS)]!; }
+  #shardOf(hash: number): Shard {
+    return this.#shards[hash >>> (32 - SHARD_BITS)]!;
+  }
 }
 
 /** Multilinear hashing (Lemire and Kaser, 2014): strongly universal, so with random keys two ids collide by chance alone. */

@@ -24,7 +24,12 @@ const SCAN_STEPS = 100_000;
 const LOOKUP_STEPS = 5;
 
 /** One of the lists that a listing walks over, and its place among them. A list without a holder is empty. */
-type Source = { readonly org: number; readonly team: number; readonly list: OpList; readonly holder: OpHolder | undefined };
+type Source = {
+  readonly org: number;
+  readonly team: number;
+  readonly list: OpList;
+  readonly holder: OpHolder | undefined;
+};
 type Place = { readonly org: number; readonly team: number; readonly op: OpPlace | undefined };
 
 const START: Place = { org: 0, team: 0, op: undefined };
@@ -57,7 +62,14 @@ function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }
     budget.steps = Math.max(0, budget.steps - (list === 'agent' ? LOOKUP_STEPS : 1));
     if (holder === undefined) continue;
     const isWhereItStopped = org === from.org && team === from.team;
-    const page = ops.walk(list, holder, filter.state, perPage - found.length, budget, isWhereItStopped ? from.op : undefined);
+    const page = ops.walk(
+      list,
+      holder,
+      filter.state,
+      perPage - found.length,
+      budget,
+      isWhereItStopped ? from.op : undefined,
+    );
     found.push(...page.ops);
     if (page.next !== undefined) return { items: found, next: cursorOf({ org, team, op: page.next }) };
   }
@@ -74,15 +86,22 @@ function* sourcesFrom(agents: AgentRegistry, filter: OpFilter, from: Place): Gen
     if (isOfOrgs || !mayMatch(org)) continue;
     const after = org.sequence === from.org ? from.team - 1 : 0;
     for (const team of teamId === undefined ? org.teams.after(after) : one(org.teams.get(teamId))) {
-      const holder = agentId === undefined ? team : agents.get(agentKeyOf({ orgId: org.orgId, teamId: team.teamId ?? '', agentId }));
-      yield { org: org.sequence, team: team.sequence, list: agentId === undefined ? 'team' : 'agent', holder: mayMatch(team) ? holder : undefined };
+      const holder =
+        agentId === undefined ? team : agents.get(agentKeyOf({ orgId: org.orgId, teamId: team.teamId ?? '', agentId }));
+      yield {
+        org: org.sequence,
+        team: team.sequence,
+        list: agentId === undefined ? 'team' : 'agent',
+        holder: mayMatch(team) ? holder : undefined,
+      };
     }
   }
 }
 
 const one = <T>(value: T | undefined): readonly T[] => (value === undefined ? [] : [value]);
 
-const cursorOf = ({ org, team, op }: Place): string => [org, team, ...(op === undefined ? [] : [op.from, op.slot, op.number])].join('.');
+const cursorOf = ({ org, team, op }: Place): string =>
+  [org, team, ...(op === undefined ? [] : [op.from, op.slot, op.number])].join('.');
 
 function placeOf(cursor: string): Place | undefined {
   if (!/^\d{1,15}\.\d{1,15}(\.\d{1,15}\.\d{1,10}\.\d{1,15})?$/.test(cursor)) return undefined;

@@ -1,8 +1,16 @@
 import type { AgentEntry } from './agents.ts';
 import type { AgentIdentity, Brand, OpId } from './ids.ts';
-import { Chunk, CHUNK_BITS, CHUNK_SLOTS, FREE, LIST_AT, SLOT_MASK, type OpList } from './op-chunk.ts';
+import { CHUNK_BITS, CHUNK_SLOTS, Chunk, FREE, LIST_AT, type OpList, SLOT_MASK } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
-import { isFinished, nextState, OP_STATES, zeroOpCounts, type OpCounts, type OpState, type OpTrigger } from './op-state.ts';
+import {
+  isFinished,
+  nextState,
+  OP_STATES,
+  type OpCounts,
+  type OpState,
+  type OpTrigger,
+  zeroOpCounts,
+} from './op-state.ts';
 import { assert } from './result.ts';
 
 /** An operation as others see it (spec: Operation record). Milliseconds here; RFC 3339 exists only in wire/. */
@@ -58,15 +66,23 @@ export class OpsRegistry {
   readonly #revived = new Set<number>();
 
   /** `hashKey` is random: see {@link OpIndex}. */
-  constructor(hashKey: Int32Array) { this.#index = new OpIndex(hashKey, (slot) => this.#chunks[slot >> CHUNK_BITS]!.ids[slot & SLOT_MASK]); }
+  constructor(hashKey: Int32Array) {
+    this.#index = new OpIndex(hashKey, (slot) => this.#chunks[slot >> CHUNK_BITS]!.ids[slot & SLOT_MASK]);
+  }
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   /** How many operations are in each state right now. */
-  get counts(): Readonly<OpCounts> { return this.#counts; }
+  get counts(): Readonly<OpCounts> {
+    return this.#counts;
+  }
 
   /** The number of the latest operation. Each gets a higher one than all before it. */
-  get lastNumber(): number { return this.#ingested; }
+  get lastNumber(): number {
+    return this.#ingested;
+  }
 
   find(opId: OpId): OpSlot | undefined {
     return this.#index.find(opId) as OpSlot | undefined;
@@ -102,7 +118,9 @@ export class OpsRegistry {
     return OP_STATES[this.#chunkOf(slot).states[slot & SLOT_MASK]!]!;
   }
 
-  numberOf(slot: OpSlot): number { return this.#chunkOf(slot).numbers[slot & SLOT_MASK]!; }
+  numberOf(slot: OpSlot): number {
+    return this.#chunkOf(slot).numbers[slot & SLOT_MASK]!;
+  }
 
   ownerOf(slot: OpSlot): AgentEntry {
     const owner = this.#chunkOf(slot).owners[slot & SLOT_MASK];
@@ -219,7 +237,11 @@ export class OpsRegistry {
    * is seen exactly once. Only the column of states is read to find the next slot, so a rare state costs no more than a
    * common one.
    */
-  list(state: OpState | undefined, limit: number, from = 0): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
+  list(
+    state: OpState | undefined,
+    limit: number,
+    from = 0,
+  ): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
     const ops: OpRecord[] = [];
     for (let slot = this.#nextIn(state, from); slot !== NONE; slot = this.#nextIn(state, slot + 1)) {
       // Goes on at the next match, not at the next slot: whether there is a next page must not depend on other holders.
@@ -247,7 +269,14 @@ export class OpsRegistry {
    * of them, and looks at no more than the budget allows. It looks only at the holder's own, so neither its time nor the
    * number of pages tells what others do. `next` is undefined at the end of the list.
    */
-  walk(list: OpList, holder: OpHolder, state: OpState | undefined, limit: number, budget: ScanBudget, place?: OpPlace): { readonly ops: readonly OpRecord[]; readonly next: OpPlace | undefined } {
+  walk(
+    list: OpList,
+    holder: OpHolder,
+    state: OpState | undefined,
+    limit: number,
+    budget: ScanBudget,
+    place?: OpPlace,
+  ): { readonly ops: readonly OpRecord[]; readonly next: OpPlace | undefined } {
     const ops: OpRecord[] = [];
     const code = state === undefined ? undefined : OP_STATES.indexOf(state);
     const from = place?.from ?? 0;
@@ -257,7 +286,8 @@ export class OpsRegistry {
       const at = slot & SLOT_MASK;
       const number = chunk.numbers[at]!;
       const isMatch = number >= from && (code === undefined || chunk.states[at] === code);
-      if (budget.steps === 0 || (isMatch && ops.length === limit)) return { ops, next: { from: Math.max(from, number), slot, number } };
+      if (budget.steps === 0 || (isMatch && ops.length === limit))
+        return { ops, next: { from: Math.max(from, number), slot, number } };
       if (isMatch) ops.push(this.recordOf(slot as OpSlot));
       budget.steps -= 1;
       slot = chunk.links[LIST_AT[list]]!.newer[at]!;
@@ -270,7 +300,9 @@ export class OpsRegistry {
     if (slot >= this.#used) return false;
     const { owners, numbers } = this.#chunkOf(slot as OpSlot);
     const owner = owners[slot & SLOT_MASK];
-    return owner !== undefined && numbers[slot & SLOT_MASK] === number && holder === (list === 'agent' ? owner : owner[list]);
+    return (
+      owner !== undefined && numbers[slot & SLOT_MASK] === number && holder === (list === 'agent' ? owner : owner[list])
+    );
   }
 
   /** Moves one operation of this owner from one state to another in every count that includes it. */

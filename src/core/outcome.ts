@@ -1,12 +1,19 @@
 import type { CommandType, Replies } from './commands.ts';
-import { NO_EFFECTS, type Effect } from './effects.ts';
+import { type Effect, NO_EFFECTS } from './effects.ts';
 import type { Undo } from './rollback.ts';
 
 /**
  * The reply to a command, and what the shell must do. `undo` is given for a change that must be rolled back when it cannot be
  * recorded. A check gives none for an operation that it began itself: see `terminateBegun`.
  */
-export type Outcome<T extends CommandType = CommandType> = { readonly reply: Replies[T]; readonly effects: readonly Effect[]; readonly undo?: Undo };
+export type Outcome<T extends CommandType = CommandType> = {
+  readonly reply: Replies[T];
+  readonly effects: readonly Effect[];
+  readonly undo?: Undo;
+};
 
 /** The outcome of a command that has changed nothing. */
-export const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly Effect[] } => ({ reply, effects: NO_EFFECTS });
+export const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly Effect[] } => ({
+  reply,
+  effects: NO_EFFECTS,
+});

@@ -29,10 +29,12 @@ export function acceptPassword(text: string, common: CommonPasswords, email: str
   if (LONE_SURROGATE.test(text)) return weak('the password is not valid Unicode');
   const password = readPassword(text);
   if (password === undefined) return weak(`the password must be at most ${PASSWORD_LENGTH.max} characters long`);
-  if ([...password].length < PASSWORD_LENGTH.min) return weak(`the password must be at least ${PASSWORD_LENGTH.min} characters long`);
+  if ([...password].length < PASSWORD_LENGTH.min)
+    return weak(`the password must be at least ${PASSWORD_LENGTH.min} characters long`);
   const folded = password.toLowerCase();
   if (folded === email.toLowerCase()) return weak('the password must not be the e-mail address');
-  if (common.has(folded)) return weak('the password is too common and among the first that attackers try; choose another');
+  if (common.has(folded))
+    return weak('the password is too common and among the first that attackers try; choose another');
   return ok(password);
 }
 

@@ -1,11 +1,11 @@
 /** The unit tests of a policy author: checks with the decision each should get, run against a set of policies. */
-import { parseAgentKey, type AgentIdentity } from './ids.ts';
-import { isMapping, MappingReader, type DocumentProblem, type Mapping } from './mapping.ts';
+import { type AgentIdentity, parseAgentKey } from './ids.ts';
+import { type DocumentProblem, isMapping, type Mapping, MappingReader } from './mapping.ts';
 import { MAX_COST_USD, usdToMicro } from './money.ts';
-import { RULE_EFFECTS, type RuleEffect } from './policy-document.ts';
-import type { CheckSubject } from './policy-condition.ts';
-import type { PolicyDecision } from './policy-rule.ts';
 import type { PolicySet } from './policy.ts';
+import type { CheckSubject } from './policy-condition.ts';
+import { RULE_EFFECTS, type RuleEffect } from './policy-document.ts';
+import type { PolicyDecision } from './policy-rule.ts';
 import { fail, ok, type Result } from './result.ts';
 
 export type PolicyCase = {
@@ -27,16 +27,25 @@ export type CaseOutcome = {
 
 /** In the order in which an author is told them. */
 const CASE_KEYS: readonly string[] = Object.values({
-  name: 'name', agent: 'agent', action: 'action', resource: 'resource', attributes: 'attributes', caller: 'caller', estimatedCostMicroUsd: 'estimated_cost_usd',
-  expect: 'expect', rule: 'rule',
+  name: 'name',
+  agent: 'agent',
+  action: 'action',
+  resource: 'resource',
+  attributes: 'attributes',
+  caller: 'caller',
+  estimatedCostMicroUsd: 'estimated_cost_usd',
+  expect: 'expect',
+  rule: 'rule',
 } satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>);
 
 /** Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`. */
 export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {
-  if (!isMapping(raw) || !Array.isArray(raw.cases)) return fail([{ path: [], problem: 'a policy test file must be a mapping with one key, cases, that holds a list' }]);
+  if (!isMapping(raw) || !Array.isArray(raw.cases))
+    return fail([{ path: [], problem: 'a policy test file must be a mapping with one key, cases, that holds a list' }]);
   const problems: DocumentProblem[] = [];
   const file = new MappingReader(raw, [], problems);
-  for (const key of Object.keys(raw)) if (key !== 'cases') file.note({ path: [key], problem: 'unknown key; the only valid key is cases', onKey: true });
+  for (const key of Object.keys(raw))
+    if (key !== 'cases') file.note({ path: [key], problem: 'unknown key; the only valid key is cases', onKey: true });
   const cases = raw.cases.map((each: unknown, index) => readCase(file, index, each));
   if (problems.length > 0) return fail(problems);
   return ok(cases.filter((each) => each !== undefined));
@@ -44,7 +53,8 @@ export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], re
 
 function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase | undefined {
   const path = ['cases', index];
-  if (!isMapping(raw)) return file.note({ path, problem: `a case must be a mapping with the keys ${CASE_KEYS.join(', ')}` });
+  if (!isMapping(raw))
+    return file.note({ path, problem: `a case must be a mapping with the keys ${CASE_KEYS.join(', ')}` });
   const from = file.within(path, raw);
   from.refuseKeysExcept(CASE_KEYS);
   const action = readText(from, 'action');
@@ -52,7 +62,11 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
   const agent = raw.agent === undefined ? from.missing('agent') : readAgent(from, 'agent');
   const expect = RULE_EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', 'must be allow or deny');
   const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
-  const subject = { attributes: readAttributes(from), caller: readAgent(from, 'caller'), estimatedCostMicroUsd: readCost(from) };
+  const subject = {
+    attributes: readAttributes(from),
+    caller: readAgent(from, 'caller'),
+    estimatedCostMicroUsd: readCost(from),
+  };
   if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
   const name = raw.name === undefined ? wantedOf({ action, resource }) : readText(from, 'name');
   return name === undefined ? undefined : { name, subject: { agent, action, resource, ...subject }, expect, rule };
@@ -79,17 +93,22 @@ function readAgent(from: MappingReader, key: 'agent' | 'caller'): AgentIdentity 
 
 function readAttributes(from: MappingReader): Mapping | undefined {
   const { attributes } = from.raw;
-  return attributes === undefined || isMapping(attributes) ? attributes : from.refuse('attributes', 'must be a mapping');
+  return attributes === undefined || isMapping(attributes)
+    ? attributes
+    : from.refuse('attributes', 'must be a mapping');
 }
 
 function readCost(from: MappingReader): number {
   const { estimated_cost_usd: usd = 0 } = from.raw;
   const microUsd = typeof usd === 'number' ? usdToMicro(usd) : undefined;
-  return microUsd ?? from.refuse('estimated_cost_usd', `must be an amount in US dollars from 0 to ${MAX_COST_USD}`) ?? 0;
+  return (
+    microUsd ?? from.refuse('estimated_cost_usd', `must be an amount in US dollars from 0 to ${MAX_COST_USD}`) ?? 0
+  );
 }
 
 /** `tool.call on web_search`; some actions have no resource. */
-export const wantedOf = ({ action, resource }: Pick<CheckSubject, 'action' | 'resource'>): string => (resource === '' ? action : `${action} on ${resource}`);
+export const wantedOf = ({ action, resource }: Pick<CheckSubject, 'action' | 'resource'>): string =>
+  resource === '' ? action : `${action} on ${resource}`;
 
 export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]): readonly CaseOutcome[] =>
   cases.map(({ name, subject, expect, rule }) => {
@@ -98,8 +117,13 @@ export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]
     return { name, passed: difference === undefined, expected: { kind: expect, ruleId: rule }, actual, difference };
   });
 
-function differenceOf(expect: RuleEffect, rule: string | undefined, { kind, ruleId, reason }: PolicyDecision): string | undefined {
+function differenceOf(
+  expect: RuleEffect,
+  rule: string | undefined,
+  { kind, ruleId, reason }: PolicyDecision,
+): string | undefined {
   if (kind !== expect) return `expected ${expect}, got ${kind}: ${reason}`;
-  if (rule !== undefined && ruleId !== rule) return `expected ${expect} by rule ${rule}, got ${kind} by ${ruleId === undefined ? 'no rule' : `rule ${ruleId}`}: ${reason}`;
+  if (rule !== undefined && ruleId !== rule)
+    return `expected ${expect} by rule ${rule}, got ${kind} by ${ruleId === undefined ? 'no rule' : `rule ${ruleId}`}: ${reason}`;
   return undefined;
 }

@@ -37,20 +37,54 @@ type Cost =
   | 'loop';
 
 const FUNCTIONS: ReadonlyMap<string, Cost> = new Map<string, Cost>([
-  ['has', 'constant'], ['type', 'constant'], ['dyn', 'constant'], ['duration', 'constant'],
-  ['bool', 'whole'], ['int', 'whole'], ['uint', 'whole'], ['double', 'whole'], ['timestamp', 'whole'],
-  ['getDate', 'constant'], ['getDayOfMonth', 'constant'], ['getDayOfWeek', 'constant'], ['getDayOfYear', 'constant'],
-  ['getFullYear', 'constant'], ['getHours', 'constant'], ['getMilliseconds', 'constant'], ['getMinutes', 'constant'],
-  ['getMonth', 'constant'], ['getSeconds', 'constant'],
-  ['startsWith', 'shorter'], ['endsWith', 'shorter'],
-  ['contains', 'whole'], ['indexOf', 'whole'], ['lastIndexOf', 'whole'], ['substring', 'whole'], ['matches', 'whole'],
-  ['lowerAscii', 'whole'], ['upperAscii', 'whole'], ['trim', 'whole'], ['split', 'whole'], ['join', 'whole'],
-  ['size', 'whole'], ['string', 'whole'],
-  ['all', 'loop'], ['exists', 'loop'], ['exists_one', 'loop'], ['filter', 'loop'],
+  ['has', 'constant'],
+  ['type', 'constant'],
+  ['dyn', 'constant'],
+  ['duration', 'constant'],
+  ['bool', 'whole'],
+  ['int', 'whole'],
+  ['uint', 'whole'],
+  ['double', 'whole'],
+  ['timestamp', 'whole'],
+  ['getDate', 'constant'],
+  ['getDayOfMonth', 'constant'],
+  ['getDayOfWeek', 'constant'],
+  ['getDayOfYear', 'constant'],
+  ['getFullYear', 'constant'],
+  ['getHours', 'constant'],
+  ['getMilliseconds', 'constant'],
+  ['getMinutes', 'constant'],
+  ['getMonth', 'constant'],
+  ['getSeconds', 'constant'],
+  ['startsWith', 'shorter'],
+  ['endsWith', 'shorter'],
+  ['contains', 'whole'],
+  ['indexOf', 'whole'],
+  ['lastIndexOf', 'whole'],
+  ['substring', 'whole'],
+  ['matches', 'whole'],
+  ['lowerAscii', 'whole'],
+  ['upperAscii', 'whole'],
+  ['trim', 'whole'],
+  ['split', 'whole'],
+  ['join', 'whole'],
+  ['size', 'whole'],
+  ['string', 'whole'],
+  ['all', 'loop'],
+  ['exists', 'loop'],
+  ['exists_one', 'loop'],
+  ['filter', 'loop'],
 ]);
 
 const OPERATORS: Readonly<Partial<Record<ASTNode['op'], Cost>>> = {
-  '==': 'shorter', '!=': 'shorter', '<': 'shorter', '<=': 'shorter', '>': 'shorter', '>=': 'shorter', in: 'whole', '+': 'whole',
+  '==': 'shorter',
+  '!=': 'shorter',
+  '<': 'shorter',
+  '<=': 'shorter',
+  '>': 'shorter',
+  '>=': 'shorter',
+  in: 'whole',
+  '+': 'whole',
 };
 
 /** Functions whose operand must be written out, with the reason a policy author is given. */
@@ -90,8 +124,16 @@ export function surveyCondition(ast: ASTNode): ConditionSurvey {
   surveyor.visit(ast, { factor: 1, degree: 0, variable: undefined, resourceDegree: 0, resourceNames: RESOURCE });
   const { problems, cost, matchesCalls, ownCalls, loops, splits, numbers } = surveyor;
   const { factor, degree } = cost;
-  if (degree > MAX_DEGREE) problems.push({ offset: ast.start, problem: `loops over attributes may be nested at most ${MAX_DEGREE} deep; these are ${degree} deep` });
-  if (factor > MAX_STEPS) problems.push({ offset: ast.start, problem: `loops over its own lists ${factor} times; the maximum is ${MAX_STEPS}` });
+  if (degree > MAX_DEGREE)
+    problems.push({
+      offset: ast.start,
+      problem: `loops over attributes may be nested at most ${MAX_DEGREE} deep; these are ${degree} deep`,
+    });
+  if (factor > MAX_STEPS)
+    problems.push({
+      offset: ast.start,
+      problem: `loops over its own lists ${factor} times; the maximum is ${MAX_STEPS}`,
+    });
   return { problems, cost, matchesCalls, ownCalls, loops, splits, numbers };
 }
 
@@ -123,7 +165,13 @@ class Surveyor {
   get cost(): ConditionCost {
     // Where the resource is in a loop, the variable of one may stand for it or for a part of it. Matching reads each character.
     const resourceSeparators = !this.#isResourceLooped ? [] : this.#isMatchedInLoop ? [''] : [...this.#separators];
-    return { factor: this.#factor, degree: this.#degree, resourceDegree: this.#resourceDegree, countsCharacters: this.#countsCharacters, resourceSeparators };
+    return {
+      factor: this.#factor,
+      degree: this.#degree,
+      resourceDegree: this.#resourceDegree,
+      countsCharacters: this.#countsCharacters,
+      resourceSeparators,
+    };
   }
 
   visit(node: ASTNode, loops: Loops): void {
@@ -131,21 +179,26 @@ class Surveyor {
     this.#degree = Math.max(this.#degree, loops.degree);
     this.#resourceDegree = Math.max(this.#resourceDegree, loops.resourceDegree);
     switch (node.op) {
-      case 'value': return;
+      case 'value':
+        return;
       case 'id': {
         if (loops.degree > 0 && node.args === 'resource') this.#isResourceLooped = true;
         return;
       }
-      case '.': case '.?': {
+      case '.':
+      case '.?': {
         this.#checkCallerField(node.args[0], node.args[1], node);
         return this.visit(node.args[0], loops);
       }
-      case 'call': return this.#visitCall(node, node.args[0], undefined, node.args[1], loops);
+      case 'call':
+        return this.#visitCall(node, node.args[0], undefined, node.args[1], loops);
       case 'rcall': {
         if (node.args[0] === 'matches') this.#noteMatches(node);
         return this.#visitCall(node, node.args[0], node.args[1], node.args[2], loops);
       }
-      case '!_': case '-_': return this.visit(node.args, loops);
+      case '!_':
+      case '-_':
+        return this.visit(node.args, loops);
       case 'map': {
         this.#noteNumbers(node.args.map(([, value]) => value));
         return node.args.forEach((entry) => entry.forEach((part) => this.visit(part, loops)));
@@ -160,11 +213,20 @@ class Surveyor {
     }
   }
 
-  #visitCall(node: FunctionCall, name: string, receiver: ASTNode | undefined, args: readonly ASTNode[], loops: Loops): void {
+  #visitCall(
+    node: FunctionCall,
+    name: string,
+    receiver: ASTNode | undefined,
+    args: readonly ASTNode[],
+    loops: Loops,
+  ): void {
     const cost = FUNCTIONS.get(name);
     if (cost === undefined) {
       const guess = nearest(name, [...FUNCTIONS.keys()]);
-      this.problems.push({ offset: node.start, problem: `conditions have no function ${name}()${guess === undefined ? '' : `; did you mean ${guess}()?`}` });
+      this.problems.push({
+        offset: node.start,
+        problem: `conditions have no function ${name}()${guess === undefined ? '' : `; did you mean ${guess}()?`}`,
+      });
       return;
     }
     this.#checkLiteral(name, args[0]);
@@ -182,7 +244,8 @@ class Surveyor {
   #noteSplit(call: FunctionCall, text: ASTNode | undefined, separator: ASTNode | undefined): void {
     this.splits.push(call);
     if (!isOfResourceAlone(text)) this.#countsCharacters = true;
-    if (text !== undefined && (reaches(text, RESOURCE) || !reaches(text, SENT))) this.#separators.add(textIn(separator) ?? '');
+    if (text !== undefined && (reaches(text, RESOURCE) || !reaches(text, SENT)))
+      this.#separators.add(textIn(separator) ?? '');
   }
 
   #noteMatchInLoop(text: ASTNode | undefined, { resourceNames }: Loops): void {
@@ -200,10 +263,14 @@ class Surveyor {
   #loopsWithin(over: ASTNode, variable: string | undefined, loops: Loops): Loops {
     const { factor, degree, variable: outer, resourceDegree, resourceNames } = loops;
     const ofResource = reaches(over, resourceNames)
-      ? { resourceDegree: resourceDegree + 1, resourceNames: variable === undefined ? resourceNames : [...resourceNames, variable] }
+      ? {
+          resourceDegree: resourceDegree + 1,
+          resourceNames: variable === undefined ? resourceNames : [...resourceNames, variable],
+        }
       : { resourceDegree, resourceNames };
     // A list written in the expression has the length it has, and its elements may all be the same large value.
-    if (over.op === 'list' || over.op === 'map') return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined, ...ofResource };
+    if (over.op === 'list' || over.op === 'map')
+      return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined, ...ofResource };
     // A loop over the elements of the enclosing loop meets each value once, so it does not count as another loop over the attributes.
     if (outer !== undefined && rootOfPath(over) === outer) return { factor, degree, variable, ...ofResource };
     return { factor, degree: degree + 1, variable, ...ofResource };
@@ -217,7 +284,8 @@ class Surveyor {
       return cost === 'whole' ? outside > 0 : cost === 'shorter' && outside > 1;
     };
     if (isRepeated(SENT)) this.#degree = Math.max(this.#degree, degree + 1);
-    if (isRepeated(resourceNames.filter((name) => name !== variable))) this.#resourceDegree = Math.max(this.#resourceDegree, resourceDegree + 1);
+    if (isRepeated(resourceNames.filter((name) => name !== variable)))
+      this.#resourceDegree = Math.max(this.#resourceDegree, resourceDegree + 1);
   }
 
   #checkLiteral(name: string, operand: ASTNode | undefined): void {
@@ -251,40 +319,58 @@ class Surveyor {
 
 function numberIn(node: ASTNode): NumberNode | undefined {
   if (node.op === '-_') return numberIn(node.args);
-  return node.op === 'value' && (typeof node.args === 'number' || typeof node.args === 'bigint') ? (node as NumberNode) : undefined;
+  return node.op === 'value' && (typeof node.args === 'number' || typeof node.args === 'bigint')
+    ? (node as NumberNode)
+    : undefined;
 }
 
 /** The variable that a path such as `file.owners["x"]` starts from; undefined for anything but a path. */
 function rootOfPath(node: ASTNode): string | undefined {
   switch (node.op) {
-    case 'id': return node.args;
-    case '.': return rootOfPath(node.args[0]);
-    case '[]': return node.args[1].op === 'value' ? rootOfPath(node.args[0]) : undefined;
-    default: return undefined;
+    case 'id':
+      return node.args;
+    case '.':
+      return rootOfPath(node.args[0]);
+    case '[]':
+      return node.args[1].op === 'value' ? rootOfPath(node.args[0]) : undefined;
+    default:
+      return undefined;
   }
 }
 
 /** The text that is written out; undefined for anything else. */
-const textIn = (node: ASTNode | undefined): string | undefined => (node?.op === 'value' && typeof node.args === 'string' ? node.args : undefined);
+const textIn = (node: ASTNode | undefined): string | undefined =>
+  node?.op === 'value' && typeof node.args === 'string' ? node.args : undefined;
 
 /** The variables whose size the agent chooses. */
 const SENT: readonly string[] = ['attributes', 'resource'];
 const RESOURCE: readonly string[] = ['resource'];
 const ATTRIBUTES: readonly string[] = ['attributes'];
 
-const isOfResourceAlone = (text: ASTNode | undefined): boolean => text !== undefined && reaches(text, RESOURCE) && !reaches(text, ATTRIBUTES);
+const isOfResourceAlone = (text: ASTNode | undefined): boolean =>
+  text !== undefined && reaches(text, RESOURCE) && !reaches(text, ATTRIBUTES);
 
 /** True when the value comes out of one of the variables directly, not by way of the variable of a loop. */
 function reaches(node: ASTNode, variables: readonly string[]): boolean {
   const isFrom = (part: ASTNode): boolean => reaches(part, variables);
   switch (node.op) {
-    case 'value': return false;
-    case 'id': return variables.includes(node.args);
-    case '.': case '.?': return isFrom(node.args[0]);
-    case '!_': case '-_': return isFrom(node.args);
-    case 'call': return node.args[1].some(isFrom);
-    case 'rcall': return isFrom(node.args[1]) || node.args[2].some(isFrom);
-    case 'map': return node.args.some(([key, value]) => isFrom(key) || isFrom(value));
-    default: return (node.args as readonly ASTNode[]).some(isFrom);
+    case 'value':
+      return false;
+    case 'id':
+      return variables.includes(node.args);
+    case '.':
+    case '.?':
+      return isFrom(node.args[0]);
+    case '!_':
+    case '-_':
+      return isFrom(node.args);
+    case 'call':
+      return node.args[1].some(isFrom);
+    case 'rcall':
+      return isFrom(node.args[1]) || node.args[2].some(isFrom);
+    case 'map':
+      return node.args.some(([key, value]) => isFrom(key) || isFrom(value));
+    default:
+      return (node.args as readonly ASTNode[]).some(isFrom);
   }
 }

@@ -2,13 +2,21 @@
 import type { Environment } from '@marcbachmann/cel-js';
 import { assert } from './result.ts';
 
-export type RuntimeType = { readonly kind: string; readonly hasDynType: boolean; readonly keyType: RuntimeType; readonly valueType: RuntimeType };
+export type RuntimeType = {
+  readonly kind: string;
+  readonly hasDynType: boolean;
+  readonly keyType: RuntimeType;
+  readonly valueType: RuntimeType;
+};
 
 /** The part of it that matters here. */
 export type Evaluator = {
   debugType(value: unknown): RuntimeType;
   debugTypeDeep(value: unknown): RuntimeType;
-  readonly registry: { getListType(item: RuntimeType): RuntimeType; getMapType(key: RuntimeType, value: RuntimeType): RuntimeType };
+  readonly registry: {
+    getListType(item: RuntimeType): RuntimeType;
+    getMapType(key: RuntimeType, value: RuntimeType): RuntimeType;
+  };
   run(node: unknown, context: unknown): unknown;
   /** Where an error need not be the outcome, it is returned: in `||` and `&&`, and in the rounds of `all` and `exists`. */
   tryEval(node: unknown, context: unknown): unknown;
@@ -27,6 +35,9 @@ export function evaluatorOf(environment: Environment): Evaluator {
     },
   }));
   environment.evaluate(`${HOOK}(true)`, {});
-  assert(captured !== undefined && typeof captured.debugTypeDeep === 'function' && typeof captured.tryEval === 'function', 'the CEL library hands its evaluator to macros');
+  assert(
+    captured !== undefined && typeof captured.debugTypeDeep === 'function' && typeof captured.tryEval === 'function',
+    'the CEL library hands its evaluator to macros',
+  );
   return captured;
 }

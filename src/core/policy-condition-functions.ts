@@ -16,9 +16,13 @@ const MAX_DIGITS = 20; // of a number of 64 bits; longer texts are not read
 
 function wholeNumber(name: 'int' | 'uint', value: string | number): bigint {
   const [written, least, most] = name === 'int' ? [/^[+-]?\d+$/, MIN_INT, MAX_INT] : [/^\d+$/, 0n, 2n ** 64n - 1n];
-  const isNumber = typeof value === 'number' ? Number.isFinite(value) : value.length <= MAX_DIGITS && written.test(value);
+  const isNumber =
+    typeof value === 'number' ? Number.isFinite(value) : value.length <= MAX_DIGITS && written.test(value);
   const whole = isNumber ? BigInt(typeof value === 'number' ? Math.trunc(value) : value) : undefined;
-  if (whole === undefined || whole < least || whole > most) throw new Error(`${name}() requires ${name === 'int' ? 'a 64-bit' : 'an unsigned 64-bit'} integer in decimal digits`);
+  if (whole === undefined || whole < least || whole > most)
+    throw new Error(
+      `${name}() requires ${name === 'int' ? 'a 64-bit' : 'an unsigned 64-bit'} integer in decimal digits`,
+    );
   return whole;
 }
 
@@ -76,8 +80,14 @@ const OWN: readonly OwnFunction[] = [
   ['double(int): double', (value: bigint) => Number(value)],
   ['double(uint): double', (value: Uint) => Number(value)],
   ['double(string): double', double],
-  ['string.lowerAscii(): string', (text: string) => (isAscii(text) ? text.toLowerCase() : shiftLetters(text, 0x41, 32))],
-  ['string.upperAscii(): string', (text: string) => (isAscii(text) ? text.toUpperCase() : shiftLetters(text, 0x61, -32))],
+  [
+    'string.lowerAscii(): string',
+    (text: string) => (isAscii(text) ? text.toLowerCase() : shiftLetters(text, 0x41, 32)),
+  ],
+  [
+    'string.upperAscii(): string',
+    (text: string) => (isAscii(text) ? text.toUpperCase() : shiftLetters(text, 0x61, -32)),
+  ],
   ...TIME_FUNCTIONS,
 ];
 
@@ -100,24 +110,31 @@ export function registerOwnFunctions(environment: Functions): void {
   }
 }
 
-const callOf = (isMethod: boolean, name: string, argCount: number): string => `${isMethod ? '.' : ''}${name}/${argCount}`;
+const callOf = (isMethod: boolean, name: string, argCount: number): string =>
+  `${isMethod ? '.' : ''}${name}/${argCount}`;
 
-const OWN_CALLS: ReadonlySet<string> = new Set(OWN.map(([signature]) => {
-  const [, path = '', args = ''] = /^([\w.]+)\((\w*)\)/.exec(signature) ?? [];
-  return callOf(path.includes('.'), path.slice(path.lastIndexOf('.') + 1), args === '' ? 0 : 1);
-}));
+const OWN_CALLS: ReadonlySet<string> = new Set(
+  OWN.map(([signature]) => {
+    const [, path = '', args = ''] = /^([\w.]+)\((\w*)\)/.exec(signature) ?? [];
+    return callOf(path.includes('.'), path.slice(path.lastIndexOf('.') + 1), args === '' ? 0 : 1);
+  }),
+);
 
 /** Whether a call of this function is to be redirected. */
-export const isOwn = (name: string, isMethod: boolean, argCount: number): boolean => OWN_CALLS.has(callOf(isMethod, name, argCount));
+export const isOwn = (name: string, isMethod: boolean, argCount: number): boolean =>
+  OWN_CALLS.has(callOf(isMethod, name, argCount));
 
 /** Redirects the call. A text that is written out and cannot be converted, or names no time zone, is a mistake of the author. */
 export function redirect(call: FunctionCall): readonly ConditionProblem[] {
   const [name, ...rest] = call.args;
   const isMethod = call.op === 'rcall';
   const [written] = isMethod ? call.args[2] : call.args[1];
-  const ofText = OWN.find(([signature]) => `.${signature}`.includes(`.${name}(string)`))?.[1] as ((...args: unknown[]) => unknown) | undefined;
+  const ofText = OWN.find(([signature]) => `.${signature}`.includes(`.${name}(string)`))?.[1] as
+    | ((...args: unknown[]) => unknown)
+    | undefined;
   try {
-    if (written?.op === 'value' && typeof written.args === 'string') ofText?.(...(isMethod ? [new Date(0)] : []), written.args);
+    if (written?.op === 'value' && typeof written.args === 'string')
+      ofText?.(...(isMethod ? [new Date(0)] : []), written.args);
   } catch (error) {
     return [{ offset: written!.start, problem: messageOf(error) }];
   }

@@ -33,14 +33,18 @@ export class Pattern {
   static compile(text: string): Result<Pattern, string> {
     if (text.length > MAX_PATTERN_LENGTH) return fail(`a pattern may have at most ${MAX_PATTERN_LENGTH} characters`);
     const compiled = RE2JS.compile(text);
-    if (compiled.programSize() > MAX_PATTERN_PROGRAM) return fail('this pattern is too large; use smaller repeat counts');
+    if (compiled.programSize() > MAX_PATTERN_PROGRAM)
+      return fail('this pattern is too large; use smaller repeat counts');
     const { re2Input } = compiled as unknown as Inside;
     re2Input.lazyDFA = new Automaton(re2Input.prog, MAX_KEPT_BYTES);
     return ok(new Pattern(compiled));
   }
 
   isFoundIn(text: string): boolean {
-    if (text.length > MAX_MATCHED_LENGTH) throw new Error(`matches() accepts strings of at most ${MAX_MATCHED_LENGTH} characters; this one has ${text.length}`);
+    if (text.length > MAX_MATCHED_LENGTH)
+      throw new Error(
+        `matches() accepts strings of at most ${MAX_MATCHED_LENGTH} characters; this one has ${text.length}`,
+      );
     takeForMatching(Math.ceil(text.length / CHARACTERS_PER_STEP));
     return this.#compiled.test(text);
   }
@@ -54,7 +58,14 @@ type Automaton = {
 };
 type Machine = { step(running: { readonly size: number }, ...rest: unknown[]): void };
 type Program = { numInst(): number };
-type Inside = { readonly re2Input: { readonly prog: Program; lazyDFA: Automaton | null; readonly dfa: Automaton; readonly machinePool: readonly Machine[] } };
+type Inside = {
+  readonly re2Input: {
+    readonly prog: Program;
+    lazyDFA: Automaton | null;
+    readonly dfa: Automaton;
+    readonly machinePool: readonly Machine[];
+  };
+};
 
 const Automaton = meteredAutomaton();
 meterMachine();
@@ -62,7 +73,12 @@ meterMachine();
 function meteredAutomaton(): new (prog: Program, keptBytes: number) => Automaton {
   const { dfa } = (RE2JS.compile('a*b') as unknown as Inside).re2Input;
   const { constructor: automaton, match, closure } = dfa;
-  assert(typeof match === 'function' && typeof closure === 'function' && 'lazyDFA' in (RE2JS.compile('a*b') as unknown as Inside).re2Input, 'the RE2 library has an automaton in its field lazyDFA');
+  assert(
+    typeof match === 'function' &&
+      typeof closure === 'function' &&
+      'lazyDFA' in (RE2JS.compile('a*b') as unknown as Inside).re2Input,
+    'the RE2 library has an automaton in its field lazyDFA',
+  );
   const metered: Pick<Automaton, 'match' | 'closure'> & ThisType<Automaton> = {
     match(input, pos, anchor) {
       const found = match.call(this, input, pos, anchor);
@@ -78,7 +94,10 @@ function meteredAutomaton(): new (prog: Program, keptBytes: number) => Automaton
     },
   };
   Object.assign(Object.getPrototypeOf(dfa) as object, metered);
-  return automaton as new (prog: Program, keptBytes: number) => Automaton;
+  return automaton as new (
+    prog: Program,
+    keptBytes: number,
+  ) => Automaton;
 }
 
 function meterMachine(): void {

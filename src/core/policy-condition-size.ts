@@ -1,5 +1,5 @@
 /** Whether what an agent has sent is small enough for the loops of a condition. */
-import { MAX_STEPS, type ConditionCost } from './policy-condition-cost.ts';
+import { type ConditionCost, MAX_STEPS } from './policy-condition-cost.ts';
 
 type Sent = { readonly weights: SentWeights; readonly resource: string };
 
@@ -12,13 +12,19 @@ export function sizeCheck(cost: ConditionCost): (sent: Sent) => string | undefin
   return ({ weights, resource }) => {
     const weight = weights.attributesUpTo(limit, cost);
     if (weight > limit) return `the attributes are too large to loop over (more than ${most})`;
-    if (isTooMuch(weight, weightOfResource(resource, cost), limit, cost)) return `the resource and the attributes are too large to loop over together (more than ${most})`;
+    if (isTooMuch(weight, weightOfResource(resource, cost), limit, cost))
+      return `the resource and the attributes are too large to loop over together (more than ${most})`;
     return undefined;
   };
 }
 
 /** Where only one of two nested loops goes over the resource, their steps are the product of the two sizes. */
-const isTooMuch = (weight: number, ofResource: number, limit: number, { degree, resourceDegree }: ConditionCost): boolean =>
+const isTooMuch = (
+  weight: number,
+  ofResource: number,
+  limit: number,
+  { degree, resourceDegree }: ConditionCost,
+): boolean =>
   degree === 1 || resourceDegree > 1 ? weight + ofResource > limit : weight * ofResource > limit ** degree;
 
 /** The size of what one check has sent. All its conditions share one, because hundreds of them would take as long to count as to run. */
@@ -39,7 +45,9 @@ export class SentWeights {
    * up or matched over and over.
    */
   attributesUpTo(limit: number, { countsCharacters }: ConditionCost): number {
-    const weighing = countsCharacters ? (this.#byCharacter ??= new Weighing(this.#attributes, 1)) : (this.#plain ??= new Weighing(this.#attributes, 64));
+    const weighing = countsCharacters
+      ? (this.#byCharacter ??= new Weighing(this.#attributes, 1))
+      : (this.#plain ??= new Weighing(this.#attributes, 64));
     return weighing.upTo(limit);
   }
 }
@@ -79,7 +87,10 @@ class Weighing {
  * may be looped over, one of two thousand slashes may not be looped over twice.
  */
 const weightOfResource = (resource: string, { resourceSeparators }: ConditionCost): number =>
-  resourceSeparators.reduce((most, separator) => Math.max(most, partsOf(resource, separator)), Math.ceil(resource.length / 64));
+  resourceSeparators.reduce(
+    (most, separator) => Math.max(most, partsOf(resource, separator)),
+    Math.ceil(resource.length / 64),
+  );
 
 function partsOf(text: string, separator: string): number {
   if (separator === '') return text.length;

@@ -3,8 +3,9 @@
  * over the same list, while every other check waits. So what the loops really do is counted as they run: what no loop looks at
  * costs nothing, and neither does a rule that is decided by the first value it sees. What `matches` does is counted with them.
  */
-import type { Evaluator } from './policy-condition-evaluator.ts';
+
 import type { FunctionCall } from './policy-condition-cost.ts';
+import type { Evaluator } from './policy-condition-evaluator.ts';
 import { assert } from './result.ts';
 
 /** Rounds of loops, and what takes as long; together some 10 to 20 ms. */
@@ -14,11 +15,13 @@ const STEPS_OF_FAILURE = 20;
 /** A part of a text that is split up takes that fraction of a round. */
 const PARTS_PER_STEP = 4;
 
-const TOO_MANY = `together, the loops in all conditions of this check take more than ${MAX_CHECK_STEPS} steps, one for each value`
-  + ` and ${STEPS_OF_FAILURE} for each error, such as a missing key; send less data, or have fewer rules with loops apply to its action and resource`;
+const TOO_MANY =
+  `together, the loops in all conditions of this check take more than ${MAX_CHECK_STEPS} steps, one for each value` +
+  ` and ${STEPS_OF_FAILURE} for each error, such as a missing key; send less data, or have fewer rules with loops apply to its action and resource`;
 
-const TOO_MUCH_MATCHING = `together, the matches() calls and loops in all conditions of this check take more than ${MAX_CHECK_STEPS} steps, about one for every 16 characters`
-  + ' and more for hard patterns; send less data, simplify the patterns, or have fewer rules with matches() apply to its action and resource';
+const TOO_MUCH_MATCHING =
+  `together, the matches() calls and loops in all conditions of this check take more than ${MAX_CHECK_STEPS} steps, about one for every 16 characters` +
+  ' and more for hard patterns; send less data, simplify the patterns, or have fewer rules with matches() apply to its action and resource';
 
 /** Conditions run one after the other, so one counter serves them all. `undefined`: none runs. */
 let running: CheckSteps | undefined;
@@ -90,23 +93,28 @@ export function countSteps(loops: readonly FunctionCall[], splits: readonly Func
     assert(step !== undefined, 'the CEL library expands a loop into a step for each round');
     step.setMeta('evaluate', countedRound(step.meta.evaluate));
   }
-  for (const split of splits as readonly unknown[] as readonly Node[]) split.setMeta('evaluate', countedSplit(split.meta.evaluate));
+  for (const split of splits as readonly unknown[] as readonly Node[])
+    split.setMeta('evaluate', countedSplit(split.meta.evaluate));
 }
 
 /** Thrown by each round that is left when the steps are spent: no other error is as cheap. */
 const SPENT = new Error(TOO_MANY);
 
-const countedRound = (evaluate: Evaluate): Evaluate => (evaluator, node, context) => {
-  running!.take(1);
-  if (running!.isSpent) throw SPENT;
-  return evaluate(evaluator, node, context);
-};
+const countedRound =
+  (evaluate: Evaluate): Evaluate =>
+  (evaluator, node, context) => {
+    running!.take(1);
+    if (running!.isSpent) throw SPENT;
+    return evaluate(evaluator, node, context);
+  };
 
-const countedSplit = (evaluate: Evaluate): Evaluate => (evaluator, node, context) => {
-  const parts = evaluate(evaluator, node, context) as readonly string[];
-  running!.take(Math.ceil(parts.length / PARTS_PER_STEP));
-  return parts;
-};
+const countedSplit =
+  (evaluate: Evaluate): Evaluate =>
+  (evaluator, node, context) => {
+    const parts = evaluate(evaluator, node, context) as readonly string[];
+    running!.take(Math.ceil(parts.length / PARTS_PER_STEP));
+    return parts;
+  };
 
 /** To be called as the work of `matches` is done; throws where the steps are spent. */
 export function takeForMatching(steps: number): void {

@@ -31,8 +31,12 @@ export const TIME_FUNCTIONS: readonly OwnFunction[] = [
   [`timestamp(string): ${TIMESTAMP}`, (text: string) => timeOf(msOfRfc3339(text))],
   [`timestamp(int): ${TIMESTAMP}`, (seconds: bigint) => timeOf(Number(seconds) * 1000)],
   [`${TIMESTAMP}.getDayOfYear(): int`, (time: Date) => BigInt(dayOfYear(time))],
-  ...Object.entries(PARTS).map(([name, partOf]): OwnFunction =>
-    [`${TIMESTAMP}.${name}(string): int`, (time: Date, zone: string) => BigInt(partOf(new Date(clockOf(zone)(time.getTime()))))]),
+  ...Object.entries(PARTS).map(
+    ([name, partOf]): OwnFunction => [
+      `${TIMESTAMP}.${name}(string): int`,
+      (time: Date, zone: string) => BigInt(partOf(new Date(clockOf(zone)(time.getTime())))),
+    ],
+  ),
 ];
 
 // The bounds of CEL.
@@ -40,7 +44,8 @@ const YEAR_1_MS = -62_135_596_800_000;
 const YEAR_10000_MS = Date.UTC(10_000, 0);
 
 function timeOf(ms: number | undefined): Date {
-  if (ms === undefined || ms < YEAR_1_MS || ms >= YEAR_10000_MS) throw new Error('timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970');
+  if (ms === undefined || ms < YEAR_1_MS || ms >= YEAR_10000_MS)
+    throw new Error('timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970');
   return new Date(ms);
 }
 

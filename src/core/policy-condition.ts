@@ -4,7 +4,13 @@ import { cutText } from './cut-text.ts';
 import { messageOf } from './error-text.ts';
 import type { AgentIdentity } from './ids.ts';
 import { microToUsd } from './money.ts';
-import { surveyCondition, type ConditionProblem, type ConditionSurvey, type MatchesCall, type NumberNode } from './policy-condition-cost.ts';
+import {
+  type ConditionProblem,
+  type ConditionSurvey,
+  type MatchesCall,
+  type NumberNode,
+  surveyCondition,
+} from './policy-condition-cost.ts';
 import { evaluatorOf } from './policy-condition-evaluator.ts';
 import { redirect, registerOwnFunctions, withWrittenNames } from './policy-condition-functions.ts';
 import { Pattern } from './policy-condition-matches.ts';
@@ -100,11 +106,17 @@ const LINEAR_MATCHES = 'matchesLinear';
 
 // JSON has one kind of number, so an author who writes `attributes.size * 2` must not be told to write `2.0`.
 const MIXED_ARITHMETIC: readonly [string, (a: number, b: number) => number][] = [
-  ['+', (a, b) => a + b], ['-', (a, b) => a - b], ['*', (a, b) => a * b], ['/', (a, b) => a / b], ['%', (a, b) => a % b],
+  ['+', (a, b) => a + b],
+  ['-', (a, b) => a - b],
+  ['*', (a, b) => a * b],
+  ['/', (a, b) => a / b],
+  ['%', (a, b) => a % b],
 ];
 
 function createEnvironment(): Environment {
-  const environment = new Environment({ limits: { maxAstNodes: 1000, maxDepth: 32, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 8 } })
+  const environment = new Environment({
+    limits: { maxAstNodes: 1000, maxDepth: 32, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 8 },
+  })
     .registerType('Agent', { ctor: CelAgent, fields: { org_id: 'string', team_id: 'string', agent_id: 'string' } })
     .registerVariable('agent', 'Agent')
     .registerVariable('action', 'string')
@@ -113,7 +125,11 @@ function createEnvironment(): Environment {
     .registerVariable('caller', 'dyn')
     .registerVariable('estimated_cost_usd', 'double')
     .registerType('Pattern', { ctor: Pattern, fields: {} })
-    .registerFunction(`string.${LINEAR_MATCHES}(Pattern): bool`, (text: string, pattern: Pattern) => pattern.isFoundIn(text), { async: false });
+    .registerFunction(
+      `string.${LINEAR_MATCHES}(Pattern): bool`,
+      (text: string, pattern: Pattern) => pattern.isFoundIn(text),
+      { async: false },
+    );
   for (const [operator, compute] of MIXED_ARITHMETIC) {
     environment.registerOperator(`double ${operator} int: double`, (a: number, b: bigint) => compute(a, Number(b)));
     environment.registerOperator(`int ${operator} double: double`, (a: bigint, b: number) => compute(Number(a), b));
@@ -141,7 +157,9 @@ const environment = createEnvironment();
 /** Parses, type-checks and bounds an expression. The problems say where in it, in characters. */
 export function compileCondition(source: string): Result<Condition, readonly ConditionProblem[]> {
   if (source.length > MAX_CONDITION_LENGTH) {
-    return fail([{ offset: 0, problem: `is ${source.length} characters long; the maximum is ${MAX_CONDITION_LENGTH}` }]);
+    return fail([
+      { offset: 0, problem: `is ${source.length} characters long; the maximum is ${MAX_CONDITION_LENGTH}` },
+    ]);
   }
   let parsed: ParseResult;
   try {
@@ -150,12 +168,17 @@ export function compileCondition(source: string): Result<Condition, readonly Con
     return fail([misspeltOperator(source, error) ?? problemOf(error)]);
   }
   const survey = surveyCondition(parsed.ast);
-  const problems = [...survey.problems, ...survey.matchesCalls.flatMap(compilePattern), ...survey.ownCalls.flatMap(redirect)];
+  const problems = [
+    ...survey.problems,
+    ...survey.matchesCalls.flatMap(compilePattern),
+    ...survey.ownCalls.flatMap(redirect),
+  ];
   survey.numbers.forEach(unifyNumbers);
   if (problems.length > 0) return fail(problems);
   const { valid, type, error } = parsed.check();
   if (!valid) return fail([problemOf(error)]);
-  if (type !== 'bool' && type !== 'dyn') return fail([{ offset: 0, problem: `must evaluate to true or false, not to ${type ?? 'anything else'}` }]);
+  if (type !== 'bool' && type !== 'dyn')
+    return fail([{ offset: 0, problem: `must evaluate to true or false, not to ${type ?? 'anything else'}` }]);
   countSteps(survey.loops, survey.splits);
   return ok({ source, evaluate: boundedEvaluation(parsed, source, survey) });
 }
@@ -181,7 +204,11 @@ function unifyNumbers(numbers: readonly NumberNode[]): void {
   for (const node of numbers) (node as { args: number }).args = Number(node.args);
 }
 
-function boundedEvaluation(parsed: ParseResult, source: string, { cost, loops, splits, matchesCalls }: ConditionSurvey): Condition['evaluate'] {
+function boundedEvaluation(
+  parsed: ParseResult,
+  source: string,
+  { cost, loops, splits, matchesCalls }: ConditionSurvey,
+): Condition['evaluate'] {
   const evaluate: Condition['evaluate'] = (variables) => evaluateOnce(parsed, source, variables);
   if (loops.length === 0 && splits.length === 0 && matchesCalls.length === 0) return evaluate;
   const refusalOf = sizeCheck(cost);
@@ -201,7 +228,11 @@ function evaluateOnce(parsed: ParseResult, source: string, variables: ConditionV
   engine.stackTraceLimit = 0;
   try {
     const value = valueOf(parsed, variables);
-    return typeof value === 'boolean' ? value : { error: `it evaluates to ${value === null ? 'null' : `a value of type ${typeof value}`}, not to true or false` };
+    return typeof value === 'boolean'
+      ? value
+      : {
+          error: `it evaluates to ${value === null ? 'null' : `a value of type ${typeof value}`}, not to true or false`,
+        };
   } catch (error) {
     return { error: withoutSentKey(reasonOf(error), source) };
   } finally {
@@ -236,8 +267,15 @@ function problemOf(error: unknown): ConditionProblem {
 }
 
 const OPERATORS: ReadonlyMap<string, string> = new Map([
-  ['and', '&&'], ['or', '||'], ['=', '=='], ['&', '&&'], ['|', '||'],
-  ['contains', '.contains(…)'], ['startswith', '.startsWith(…)'], ['endswith', '.endsWith(…)'], ['matches', '.matches(…)'],
+  ['and', '&&'],
+  ['or', '||'],
+  ['=', '=='],
+  ['&', '&&'],
+  ['|', '||'],
+  ['contains', '.contains(…)'],
+  ['startswith', '.startsWith(…)'],
+  ['endswith', '.endsWith(…)'],
+  ['matches', '.matches(…)'],
 ]);
 
 /** An operator as other languages write it. The library names one character of it, and where a word stands too many the last of that. */
@@ -249,17 +287,29 @@ function misspeltOperator(source: string, error: unknown): ConditionProblem | un
   if (before !== null) return { offset: before.index, problem: `${before[0].trim()} is written ! in conditions` };
   if (written === undefined) return undefined;
   const operator = OPERATORS.get(written.toLowerCase());
-  return { offset, problem: operator === undefined ? 'an operator such as && is missing before this' : `${written} is written ${operator} in conditions` };
+  return {
+    offset,
+    problem:
+      operator === undefined
+        ? 'an operator such as && is missing before this'
+        : `${written} is written ${operator} in conditions`,
+  };
 }
 
 /** The first line of the library's message, without its drawing of the expression, in words that an author knows. */
 function reasonOf(error: unknown): string {
   const [line = ''] = withWrittenNames(messageOf(error)).split('\n', 1);
-  return cutText(REWORDED.reduce((known, [pattern, reworded]) => known.replace(pattern, reworded), line), 300);
+  return cutText(
+    REWORDED.reduce((known, [pattern, reworded]) => known.replace(pattern, reworded), line),
+    300,
+  );
 }
 
 const REWORDED: readonly (readonly [RegExp, string])[] = [
-  [new RegExp(`^found no matching overload for '(.*)\\.${LINEAR_MATCHES}\\(Pattern\\)'$`), 'no such overload: $1.matches(string)'],
+  [
+    new RegExp(`^found no matching overload for '(.*)\\.${LINEAR_MATCHES}\\(Pattern\\)'$`),
+    'no such overload: $1.matches(string)',
+  ],
   [/^(no such overload: double in list<int>)$/, '$1; write its numbers as 1.0 instead of 1'],
   [/^(no such overload: int in list<double>)$/, '$1; wrap the value to look for in double(…)'],
   [/^((?:List elements must have|Map value uses) .*)$/, '$1; wrap each in dyn(…) to mix types'],

@@ -1,8 +1,8 @@
 /** A policy document as plain data, checked key by key. The adapter that parsed the YAML knows its lines and columns. */
-import { isMapping, MappingReader, type DocumentProblem } from './mapping.ts';
-import { compileCondition, type Condition } from './policy-condition.ts';
+import { type DocumentProblem, isMapping, MappingReader } from './mapping.ts';
+import { type Condition, compileCondition } from './policy-condition.ts';
 import { MAX_GLOB_LENGTH } from './policy-glob.ts';
-import { parsePolicyScope, SCOPE_FORMS, type PolicyScope } from './policy-scope.ts';
+import { type PolicyScope, parsePolicyScope, SCOPE_FORMS } from './policy-scope.ts';
 import { finish, type Steps } from './steps.ts';
 
 export const RULE_EFFECTS = ['allow', 'deny'] as const;
@@ -22,7 +22,14 @@ export type Rule = {
 };
 
 /** Whether a rule that has this key may leave out some of the checks that its patterns match. */
-export const NARROWS = { id: false, actions: false, resources: false, when: true, effect: false, reason: false } as const satisfies Record<keyof Rule, boolean>;
+export const NARROWS = {
+  id: false,
+  actions: false,
+  resources: false,
+  when: true,
+  effect: false,
+  reason: false,
+} as const satisfies Record<keyof Rule, boolean>;
 
 export type PolicyDocument = {
   readonly name: string;
@@ -42,15 +49,24 @@ const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
 const RULE_KEYS = Object.keys(NARROWS);
 
 /** `document` is there if its name and scope could be read; rules that could not be are left out. Use it only without problems. */
-export type ParsedDocument = { readonly document: PolicyDocument | undefined; readonly problems: readonly DocumentProblem[] };
+export type ParsedDocument = {
+  readonly document: PolicyDocument | undefined;
+  readonly problems: readonly DocumentProblem[];
+};
 
 /** Reads a parsed YAML document. Reports every mistake, not only the first. */
-export const parsePolicyDocument = (raw: unknown, source: string): ParsedDocument => finish(parsingPolicyDocument(raw, source));
+export const parsePolicyDocument = (raw: unknown, source: string): ParsedDocument =>
+  finish(parsingPolicyDocument(raw, source));
 
 /** The same, one rule per step: compiling the conditions of thousands of rules takes longer than a check may wait. */
 export function* parsingPolicyDocument(raw: unknown, source: string): Steps<ParsedDocument> {
   if (!isMapping(raw)) {
-    return { document: undefined, problems: [{ path: [], problem: `a policy document must be a mapping with the keys ${DOCUMENT_KEYS.join(', ')}` }] };
+    return {
+      document: undefined,
+      problems: [
+        { path: [], problem: `a policy document must be a mapping with the keys ${DOCUMENT_KEYS.join(', ')}` },
+      ],
+    };
   }
   const problems: DocumentProblem[] = [];
   const document = new MappingReader(raw, [], problems);
@@ -68,14 +84,21 @@ const PRINTABLE = /^[^\p{C}]+$/u;
 function readName(mapping: MappingReader, key: 'name' | 'id'): string | undefined {
   const value = mapping.raw[key];
   if (value === undefined) return mapping.missing(key);
-  if (typeof value === 'string' && value.trim() === value && value.length <= MAX_NAME_LENGTH && PRINTABLE.test(value)) return value;
-  return mapping.refuse(key, `must be a string of 1 to ${MAX_NAME_LENGTH} printable characters, without spaces at either end; this is ${kindOf(value)}`);
+  if (typeof value === 'string' && value.trim() === value && value.length <= MAX_NAME_LENGTH && PRINTABLE.test(value))
+    return value;
+  return mapping.refuse(
+    key,
+    `must be a string of 1 to ${MAX_NAME_LENGTH} printable characters, without spaces at either end; this is ${kindOf(value)}`,
+  );
 }
 
 function readScope(document: MappingReader): PolicyScope | undefined {
   const { scope } = document.raw;
   if (scope === undefined) return document.missing('scope');
-  return (typeof scope === 'string' ? parsePolicyScope(scope) : undefined) ?? document.refuse('scope', `must be ${SCOPE_FORMS}`);
+  return (
+    (typeof scope === 'string' ? parsePolicyScope(scope) : undefined) ??
+    document.refuse('scope', `must be ${SCOPE_FORMS}`)
+  );
 }
 
 function* readRules(document: MappingReader): Steps<readonly Rule[]> {
@@ -93,9 +116,10 @@ function* readRules(document: MappingReader): Steps<readonly Rule[]> {
 /** Only a document with a budget may have none. */
 function listOfRules(document: MappingReader): readonly unknown[] {
   const { rules, budget } = document.raw;
-  if (rules === undefined) return budget === undefined ? document.missing('rules') ?? [] : [];
+  if (rules === undefined) return budget === undefined ? (document.missing('rules') ?? []) : [];
   if (!Array.isArray(rules)) return document.refuse('rules', `must be a list of rules; this is ${kindOf(rules)}`) ?? [];
-  if (rules.length > MAX_RULES) return document.refuse('rules', `has ${rules.length} rules; the maximum per document is ${MAX_RULES}`) ?? [];
+  if (rules.length > MAX_RULES)
+    return document.refuse('rules', `has ${rules.length} rules; the maximum per document is ${MAX_RULES}`) ?? [];
   return rules;
 }
 
@@ -106,13 +130,21 @@ function refuseTwins(document: MappingReader, rules: readonly unknown[]): void {
     if (typeof id !== 'string') return;
     const first = firstAt.get(id);
     if (first === undefined) firstAt.set(id, index);
-    else document.note({ path: ['rules', index, 'id'], problem: `${id} is also the id of rules[${first}]; ids must be unique within a document` });
+    else
+      document.note({
+        path: ['rules', index, 'id'],
+        problem: `${id} is also the id of rules[${first}]; ids must be unique within a document`,
+      });
   });
 }
 
 function readRule(document: MappingReader, index: number, raw: unknown): Rule | undefined {
   const path = ['rules', index];
-  if (!isMapping(raw)) return document.note({ path, problem: `a rule must be a mapping with the keys ${RULE_KEYS.join(', ')}; this is ${kindOf(raw)}` });
+  if (!isMapping(raw))
+    return document.note({
+      path,
+      problem: `a rule must be a mapping with the keys ${RULE_KEYS.join(', ')}; this is ${kindOf(raw)}`,
+    });
   const rule = document.within(path, raw);
   rule.refuseKeysExcept(RULE_KEYS);
   const id = readName(rule, 'id');
@@ -120,7 +152,10 @@ function readRule(document: MappingReader, index: number, raw: unknown): Rule | 
   const resources = readGlobs(rule, 'resources');
   const when = readCondition(rule);
   const effect = readEffect(rule);
-  const reason = readText(rule, 'reason', { wanted: `a string of at most ${MAX_REASON_LENGTH} characters`, maxLength: MAX_REASON_LENGTH });
+  const reason = readText(rule, 'reason', {
+    wanted: `a string of at most ${MAX_REASON_LENGTH} characters`,
+    maxLength: MAX_REASON_LENGTH,
+  });
   return id === undefined || effect === undefined ? undefined : { id, actions, resources, when, effect, reason };
 }
 
@@ -144,16 +179,24 @@ const EVERYTHING: readonly string[] = ['*'];
 function readGlobs(rule: MappingReader, key: 'actions' | 'resources'): readonly string[] {
   const value = rule.raw[key];
   if (value === undefined) return EVERYTHING;
-  if (!Array.isArray(value)) return rule.refuse(key, `must be a list of patterns such as ["web_*"]; this is ${kindOf(value)}`) ?? EVERYTHING;
+  if (!Array.isArray(value))
+    return rule.refuse(key, `must be a list of patterns such as ["web_*"]; this is ${kindOf(value)}`) ?? EVERYTHING;
   if (value.length === 0) rule.refuse(key, `is empty; omit ${key} to match all`);
   value.forEach((glob: unknown, index) => {
     if (typeof glob === 'string' && glob.length > 0 && glob.length <= MAX_GLOB_LENGTH) return;
-    rule.note({ path: [key, index], problem: `must be a pattern of 1 to ${MAX_GLOB_LENGTH} characters; this is ${kindOf(glob)}` });
+    rule.note({
+      path: [key, index],
+      problem: `must be a pattern of 1 to ${MAX_GLOB_LENGTH} characters; this is ${kindOf(glob)}`,
+    });
   });
   return value as readonly string[];
 }
 
-function readText(rule: MappingReader, key: 'when' | 'reason', { wanted, maxLength }: { readonly wanted: string; readonly maxLength: number }): string | undefined {
+function readText(
+  rule: MappingReader,
+  key: 'when' | 'reason',
+  { wanted, maxLength }: { readonly wanted: string; readonly maxLength: number },
+): string | undefined {
   const value = rule.raw[key];
   if (value === undefined) return undefined;
   if (typeof value === 'string' && value.trim() !== '' && value.length <= maxLength) return value;
@@ -165,9 +208,14 @@ function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';
   switch (typeof value) {
-    case 'string': return value.trim() === '' ? 'an empty string' : `a string of ${value.length} characters`;
-    case 'number': case 'bigint': return 'a number';
-    case 'boolean': return 'a boolean';
-    default: return 'a mapping';
+    case 'string':
+      return value.trim() === '' ? 'an empty string' : `a string of ${value.length} characters`;
+    case 'number':
+    case 'bigint':
+      return 'a number';
+    case 'boolean':
+      return 'a boolean';
+    default:
+      return 'a mapping';
   }
 }

@@ -1,6 +1,6 @@
-import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
+import { type CheckSubject, ConditionVariables } from './policy-condition.ts';
 import type { RuleEffect } from './policy-document.ts';
-import { covered, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
+import { type CompiledDocument, type CompiledRule, covered, type PolicyDecision } from './policy-rule.ts';
 import { covers, formatPolicyScope } from './policy-scope.ts';
 import type { RuleOutcome } from './rule-outcome.ts';
 import type { Steps } from './steps.ts';
@@ -29,10 +29,17 @@ export type DocumentTrace = {
 export type Explanation = { readonly decision: PolicyDecision; readonly documents: readonly DocumentTrace[] };
 
 /** One rule per step. */
-export function* explainingCheck(compiled: readonly CompiledDocument[], subject: CheckSubject, decision: PolicyDecision): Steps<Explanation> {
+export function* explainingCheck(
+  compiled: readonly CompiledDocument[],
+  subject: CheckSubject,
+  decision: PolicyDecision,
+): Steps<Explanation> {
   const variables = new ConditionVariables().fill(subject);
   const documents: DocumentTrace[] = [];
-  for (const { document: { name, source, scope }, rules } of compiled) {
+  for (const {
+    document: { name, source, scope },
+    rules,
+  } of compiled) {
     const applies = covers(scope, subject.agent);
     const traces: RuleTrace[] = [];
     for (const rule of applies ? rules : []) {
@@ -45,15 +52,25 @@ export function* explainingCheck(compiled: readonly CompiledDocument[], subject:
   return { decision, documents };
 }
 
-function traceOf(compiled: CompiledRule, subject: CheckSubject, variables: ConditionVariables, decision: PolicyDecision): RuleTrace {
+function traceOf(
+  compiled: CompiledRule,
+  subject: CheckSubject,
+  variables: ConditionVariables,
+  decision: PolicyDecision,
+): RuleTrace {
   const { rule, document } = compiled;
   const decided = decision.policy === document.name && decision.ruleId === rule.id;
   return { id: rule.id, effect: rule.effect, ...outcomeOf(compiled, subject, variables), decided };
 }
 
-function outcomeOf(compiled: CompiledRule, subject: CheckSubject, variables: ConditionVariables): Pick<RuleTrace, 'outcome' | 'detail'> {
+function outcomeOf(
+  compiled: CompiledRule,
+  subject: CheckSubject,
+  variables: ConditionVariables,
+): Pick<RuleTrace, 'outcome' | 'detail'> {
   if (!covered(compiled.actions, subject.action)) return { outcome: 'action-differs', detail: 'action does not match' };
-  if (!covered(compiled.resources, subject.resource)) return { outcome: 'resource-differs', detail: 'resource does not match' };
+  if (!covered(compiled.resources, subject.resource))
+    return { outcome: 'resource-differs', detail: 'resource does not match' };
   const held = compiled.rule.when?.evaluate(variables) ?? true;
   if (held === false) return { outcome: 'condition-false', detail: 'condition is false' };
   if (held !== true) return { outcome: 'condition-failed', detail: `condition failed: ${held.error}` };

@@ -5,14 +5,17 @@
  */
 import { append } from './append.ts';
 import type { AgentIdentity } from './ids.ts';
-import { covered, type CompiledDocument, type CompiledRule } from './policy-rule.ts';
+import { type CompiledDocument, type CompiledRule, covered } from './policy-rule.ts';
 import type { PolicyScope } from './policy-scope.ts';
 
 /** A rule and its place in the chain. */
 export type Candidate = { readonly place: number; readonly compiled: CompiledRule };
 
 /** The rules for one action: those for a resource by its name, and those whose resource patterns must be tried. */
-export type ResourceTable = { readonly exact: ReadonlyMap<string, readonly Candidate[]>; readonly tried: readonly Candidate[] };
+export type ResourceTable = {
+  readonly exact: ReadonlyMap<string, readonly Candidate[]>;
+  readonly tried: readonly Candidate[];
+};
 
 export type Chain = {
   /** For an action that a rule writes out: all rules that match it, those with a pattern among them. */
@@ -70,10 +73,14 @@ export class ScopeIndex {
 
   #nodeOf(scope: PolicyScope): ScopeNode {
     switch (scope.tier) {
-      case 'global': return this.#global;
-      case 'org': return this.#global.at(scope.orgId);
-      case 'team': return this.#global.at(scope.orgId).at(scope.teamId);
-      case 'agent': return this.#global.at(scope.orgId).at(scope.teamId).at(scope.agentId);
+      case 'global':
+        return this.#global;
+      case 'org':
+        return this.#global.at(scope.orgId);
+      case 'team':
+        return this.#global.at(scope.orgId).at(scope.teamId);
+      case 'agent':
+        return this.#global.at(scope.orgId).at(scope.teamId).at(scope.agentId);
     }
   }
 }
@@ -107,7 +114,9 @@ class ActionTables {
     if (built !== undefined) return built;
     const named = this.#writtenOut.get(action);
     if (named === undefined) return undefined;
-    const byPattern = this.#patterned.filter(({ compiled }) => !compiled.actions.exact.has(action) && covered(compiled.actions, action));
+    const byPattern = this.#patterned.filter(
+      ({ compiled }) => !compiled.actions.exact.has(action) && covered(compiled.actions, action),
+    );
     const table = buildTable([...named, ...byPattern].sort((a, b) => a.place - b.place));
     this.#tables.set(action, table);
     return table;

@@ -1,7 +1,7 @@
 import { cutText } from './cut-text.ts';
-import type { PolicyDocument, Rule, RuleEffect } from './policy-document.ts';
 import type { CheckSubject, ConditionVariables } from './policy-condition.ts';
-import { compileGlob, isLiteral, type Glob } from './policy-glob.ts';
+import type { PolicyDocument, Rule, RuleEffect } from './policy-document.ts';
+import { compileGlob, type Glob, isLiteral } from './policy-glob.ts';
 
 /** The answer to a check. A deny that no rule made has neither policy nor rule. */
 export type PolicyDecision = {
@@ -59,7 +59,9 @@ const nameOf = (rule: Rule, document: PolicyDocument): string => `rule ${rule.id
 const VERB = { allow: 'allowed', deny: 'denied' } as const satisfies Record<RuleEffect, string>;
 
 function reasonOf(rule: Rule, document: PolicyDocument): string {
-  return rule.reason === undefined ? `${VERB[rule.effect]} by ${nameOf(rule, document)}` : `${rule.reason} (${nameOf(rule, document)})`;
+  return rule.reason === undefined
+    ? `${VERB[rule.effect]} by ${nameOf(rule, document)}`
+    : `${rule.reason} (${nameOf(rule, document)})`;
 }
 
 /** The decision of a rule whose action and resource match; undefined when its condition does not hold. */
@@ -71,14 +73,26 @@ export function verdictOf(compiled: CompiledRule, variables: ConditionVariables)
 
 /** What the rule would have said is unknown, so the check is denied. */
 function failedDecision({ rule, document }: CompiledRule, error: string): PolicyDecision {
-  return { kind: 'deny', reason: `the condition of ${nameOf(rule, document)} failed: ${error}`, policy: document.name, ruleId: rule.id };
+  return {
+    kind: 'deny',
+    reason: `the condition of ${nameOf(rule, document)} failed: ${error}`,
+    policy: document.name,
+    ruleId: rule.id,
+  };
 }
 
 const MAX_SHOWN_LENGTH = 200;
-const shown = (text: string): string => (text.length <= MAX_SHOWN_LENGTH ? text : `${cutText(text, MAX_SHOWN_LENGTH)}…`);
+const shown = (text: string): string =>
+  text.length <= MAX_SHOWN_LENGTH ? text : `${cutText(text, MAX_SHOWN_LENGTH)}…`;
 
 /** Deny by default (spec: what the service does). */
 export function noPolicyAllows({ agent, action, resource }: CheckSubject): PolicyDecision {
-  const who = agent.orgId === '' ? `${agent.teamId}/${agent.agentId}` : `${agent.orgId}/${agent.teamId}/${agent.agentId}`;
-  return { kind: 'deny', reason: `no policy allows ${shown(action)}${resource === '' ? '' : ` on ${shown(resource)}`} for ${who}`, policy: undefined, ruleId: undefined };
+  const who =
+    agent.orgId === '' ? `${agent.teamId}/${agent.agentId}` : `${agent.orgId}/${agent.teamId}/${agent.agentId}`;
+  return {
+    kind: 'deny',
+    reason: `no policy allows ${shown(action)}${resource === '' ? '' : ` on ${shown(resource)}`} for ${who}`,
+    policy: undefined,
+    ruleId: undefined,
+  };
 }

@@ -1,4 +1,4 @@
-import { isName, isOrgName, type AgentIdentity } from './ids.ts';
+import { type AgentIdentity, isName, isOrgName } from './ids.ts';
 
 /** Whom a policy document governs (contract: Policy documents). The tiers are those of budgets, in the order of the cascade. */
 export type PolicyScope =
@@ -26,19 +26,27 @@ export function parsePolicyScope(text: string): PolicyScope | undefined {
 
 export function formatPolicyScope(scope: PolicyScope): string {
   switch (scope.tier) {
-    case 'global': return 'global';
-    case 'org': return `org:${scope.orgId}`;
-    case 'team': return `team:${scope.orgId}/${scope.teamId}`;
-    case 'agent': return `agent:${scope.orgId}/${scope.teamId}/${scope.agentId}`;
+    case 'global':
+      return 'global';
+    case 'org':
+      return `org:${scope.orgId}`;
+    case 'team':
+      return `team:${scope.orgId}/${scope.teamId}`;
+    case 'agent':
+      return `agent:${scope.orgId}/${scope.teamId}/${scope.agentId}`;
   }
 }
 
 /** True when the scope reaches the agent. An agent without an org is reached by global documents only. */
 export function covers(scope: PolicyScope, agent: AgentIdentity): boolean {
   switch (scope.tier) {
-    case 'global': return true;
-    case 'org': return scope.orgId === agent.orgId;
-    case 'team': return scope.orgId === agent.orgId && scope.teamId === agent.teamId;
-    case 'agent': return scope.orgId === agent.orgId && scope.teamId === agent.teamId && scope.agentId === agent.agentId;
+    case 'global':
+      return true;
+    case 'org':
+      return scope.orgId === agent.orgId;
+    case 'team':
+      return scope.orgId === agent.orgId && scope.teamId === agent.teamId;
+    case 'agent':
+      return scope.orgId === agent.orgId && scope.teamId === agent.teamId && scope.agentId === agent.agentId;
   }
 }

@@ -13,17 +13,27 @@ export type UnreachableAllow = {
 
 const NARROWING = (Object.keys(NARROWS) as (keyof Rule)[]).filter((key) => NARROWS[key]);
 
-const deniesAllItMatches = (rule: Rule): boolean => rule.effect === 'deny' && NARROWING.every((key) => rule[key] === undefined);
+const deniesAllItMatches = (rule: Rule): boolean =>
+  rule.effect === 'deny' && NARROWING.every((key) => rule[key] === undefined);
 
 export function unreachableAllows(documents: readonly PolicyDocument[]): readonly UnreachableAllow[] {
   const denials = new Denials(documents);
-  return documents.flatMap(({ scope, rules }, document) => rules.flatMap((rule, index) => {
-    const deniedBy = rule.effect === 'allow' ? denials.takingAll(rule, scope) : undefined;
-    return deniedBy === undefined ? [] : [{ document, rule: index, deniedBy }];
-  }));
+  return documents.flatMap(({ scope, rules }, document) =>
+    rules.flatMap((rule, index) => {
+      const deniedBy = rule.effect === 'allow' ? denials.takingAll(rule, scope) : undefined;
+      return deniedBy === undefined ? [] : [{ document, rule: index, deniedBy }];
+    }),
+  );
 }
 
-type Denial = { readonly place: number; readonly rule: Rule; readonly policy: string; readonly scope: PolicyScope; readonly actions: readonly Glob[]; readonly resources: readonly Glob[] };
+type Denial = {
+  readonly place: number;
+  readonly rule: Rule;
+  readonly policy: string;
+  readonly scope: PolicyScope;
+  readonly actions: readonly Glob[];
+  readonly resources: readonly Glob[];
+};
 
 /** Denials by how their patterns begin and end. Comparing each allow with each deny among ten thousand rules would take seconds of a start. */
 class Denials {
@@ -34,7 +44,14 @@ class Denials {
     for (const { name, scope, rules } of documents) {
       for (const rule of rules) {
         if (!deniesAllItMatches(rule)) continue;
-        this.#add({ place: place++, rule, policy: name, scope, actions: rule.actions.map(compileGlob), resources: rule.resources.map(compileGlob) });
+        this.#add({
+          place: place++,
+          rule,
+          policy: name,
+          scope,
+          actions: rule.actions.map(compileGlob),
+          resources: rule.resources.map(compileGlob),
+        });
       }
     }
   }
@@ -42,17 +59,26 @@ class Denials {
   /** The first rule that denies all that this rule, in a document of this scope, matches. */
   takingAll({ actions, resources }: Rule, scope: PolicyScope): Denial | undefined {
     const reached = narrowestOf(scope);
-    const takesAll = (denial: Denial): boolean => covers(denial.scope, reached) && coverAll(denial.actions, actions) && coverAll(denial.resources, resources);
-    return this.#byAction.around(actions[0] ?? '')
+    const takesAll = (denial: Denial): boolean =>
+      covers(denial.scope, reached) && coverAll(denial.actions, actions) && coverAll(denial.resources, resources);
+    return this.#byAction
+      .around(actions[0] ?? '')
       .flatMap((byResource) => byResource.around(resources[0] ?? ''))
       .flatMap((denials) => denials.find(takesAll) ?? [])
-      .reduce<Denial | undefined>((first, denial) => (first !== undefined && first.place < denial.place ? first : denial), undefined);
+      .reduce<Denial | undefined>(
+        (first, denial) => (first !== undefined && first.place < denial.place ? first : denial),
+        undefined,
+      );
   }
 
   #add(denial: Denial): void {
     const { actions, resources } = denial.rule;
     const ends = resources.map(endsOf).reduce(sharedEnds);
-    for (const action of distinct(actions.map(endsOf))) this.#byAction.at(action, () => new ByEnds()).at(ends, () => []).push(denial);
+    for (const action of distinct(actions.map(endsOf)))
+      this.#byAction
+        .at(action, () => new ByEnds())
+        .at(ends, () => [])
+        .push(denial);
   }
 }
 
@@ -78,7 +104,10 @@ class ByEnds<T> {
   around(text: string): readonly T[] {
     const found: T[] = [];
     for (const [head, tail] of this.#lengths.values()) {
-      const value = Math.max(head, tail) > text.length ? undefined : this.#values.get(keyOf(text.slice(0, head), text.slice(text.length - tail)));
+      const value =
+        Math.max(head, tail) > text.length
+          ? undefined
+          : this.#values.get(keyOf(text.slice(0, head), text.slice(text.length - tail)));
       if (value !== undefined) found.push(value);
     }
     return found;
@@ -88,7 +117,8 @@ class ByEnds<T> {
 /** No two pairs have the same key: the length of the first says where it ends. */
 const keyOf = (head: string, tail: string): string => `${head.length} ${head}${tail}`;
 
-const distinct = (ends: readonly Ends[]): Iterable<Ends> => new Map(ends.map((each) => [keyOf(each.head, each.tail), each])).values();
+const distinct = (ends: readonly Ends[]): Iterable<Ends> =>
+  new Map(ends.map((each) => [keyOf(each.head, each.tail), each])).values();
 
 function endsOf(pattern: string): Ends {
   const literals = pattern.split(/[*?]/);
@@ -96,8 +126,13 @@ function endsOf(pattern: string): Ends {
 }
 
 const sharedEnds = (one: Ends, other: Ends): Ends => ({
-  head: one.head.slice(0, sharedLength(one.head.length, (at) => one.head[at] === other.head[at])),
-  tail: one.tail.slice(one.tail.length - sharedLength(one.tail.length, (at) => one.tail.at(-1 - at) === other.tail.at(-1 - at))),
+  head: one.head.slice(
+    0,
+    sharedLength(one.head.length, (at) => one.head[at] === other.head[at]),
+  ),
+  tail: one.tail.slice(
+    one.tail.length - sharedLength(one.tail.length, (at) => one.tail.at(-1 - at) === other.tail.at(-1 - at)),
+  ),
 });
 
 function sharedLength(most: number, isSame: (at: number) => boolean): number {

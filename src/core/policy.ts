@@ -1,12 +1,20 @@
 /** The policies of the gateway, compiled once and asked on every check (contract: Policy documents). */
-import { parseBudgetConfig, TIERS, type BudgetConfig } from './budget-config.ts';
+import { type BudgetConfig, parseBudgetConfig, TIERS } from './budget-config.ts';
 import { hashText } from './hash-text.ts';
 import type { DocumentProblem } from './mapping.ts';
-import { ConditionVariables, type CheckSubject } from './policy-condition.ts';
+import { type CheckSubject, ConditionVariables } from './policy-condition.ts';
 import type { PolicyDocument, RuleEffect } from './policy-document.ts';
-import { explainingCheck, type Explanation } from './policy-explain.ts';
+import { type Explanation, explainingCheck } from './policy-explain.ts';
 import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
-import { compileRule, covered, noPolicyAllows, verdictOf, type CompiledDocument, type CompiledRule, type PolicyDecision } from './policy-rule.ts';
+import {
+  type CompiledDocument,
+  type CompiledRule,
+  compileRule,
+  covered,
+  noPolicyAllows,
+  type PolicyDecision,
+  verdictOf,
+} from './policy-rule.ts';
 import { formatPolicyScope } from './policy-scope.ts';
 import { assert, fail, ok, type Result } from './result.ts';
 import { finish, type Steps } from './steps.ts';
@@ -14,7 +22,12 @@ import { finish, type Steps } from './steps.ts';
 /** A mistake in a set of documents: which document, where in it, what. */
 export type PolicyProblem = DocumentProblem & { readonly document: number };
 
-export type DocumentSummary = { readonly name: string; readonly scope: string; readonly ruleCount: number; readonly source: string };
+export type DocumentSummary = {
+  readonly name: string;
+  readonly scope: string;
+  readonly ruleCount: number;
+  readonly source: string;
+};
 
 /** A rule as it was written, and the document in which it stands. */
 export type RuleSummary = {
@@ -73,7 +86,7 @@ export class PolicySet {
     let filled = false;
     let allowing: CompiledRule | undefined;
     // The two lists are each in the order of the cascade; walking them side by side keeps that order.
-    for (let n = 0, t = 0; n < named.length || t < tried.length;) {
+    for (let n = 0, t = 0; n < named.length || t < tried.length; ) {
       const a = named[n];
       const b = tried[t];
       const takeNamed = b === undefined || (a !== undefined && a.place < b.place);
@@ -110,7 +123,12 @@ export class PolicySet {
     const documents = this.#seenBy(orgId);
     return {
       version: orgId === undefined ? this.version : versionOf(documents),
-      documents: documents.map(({ document: { name, scope, rules, source } }) => ({ name, scope: formatPolicyScope(scope), ruleCount: rules.length, source })),
+      documents: documents.map(({ document: { name, scope, rules, source } }) => ({
+        name,
+        scope: formatPolicyScope(scope),
+        ruleCount: rules.length,
+        source,
+      })),
     };
   }
 
@@ -118,10 +136,25 @@ export class PolicySet {
   rules({ orgId, policy }: RuleFilter, from: number, most: number): readonly RuleSummary[] {
     const found: RuleSummary[] = [];
     let before = from;
-    for (const { document: { name, scope, rules, source } } of this.#seenBy(orgId)) {
+    for (const {
+      document: { name, scope, rules, source },
+    } of this.#seenBy(orgId)) {
       if (policy !== undefined && name !== policy) continue;
-      for (const { id, effect, actions, resources, when, reason } of rules.slice(before, before + most - found.length)) {
-        found.push({ policy: name, scope: formatPolicyScope(scope), source, id, effect, actions, resources, when: when?.source, reason });
+      for (const { id, effect, actions, resources, when, reason } of rules.slice(
+        before,
+        before + most - found.length,
+      )) {
+        found.push({
+          policy: name,
+          scope: formatPolicyScope(scope),
+          source,
+          id,
+          effect,
+          actions,
+          resources,
+          when: when?.source,
+          reason,
+        });
       }
       before = Math.max(0, before - rules.length);
       if (found.length === most) break;
@@ -130,21 +163,27 @@ export class PolicySet {
   }
 
   #seenBy(orgId: string | undefined): readonly CompiledDocument[] {
-    return orgId === undefined ? this.#documents : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
+    return orgId === undefined
+      ? this.#documents
+      : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
   }
 }
 
-const versionOf = (documents: readonly CompiledDocument[]): string => hashText(documents.map(({ version }) => version).join(' '));
+const versionOf = (documents: readonly CompiledDocument[]): string =>
+  hashText(documents.map(({ version }) => version).join(' '));
 
 /** Global documents first, then those of orgs, teams and agents; as given within a tier. */
 const inCascadeOrder = (documents: readonly PolicyDocument[]): readonly PolicyDocument[] =>
   TIERS.flatMap((tier) => documents.filter(({ scope }) => scope.tier === tier));
 
 /** Takes documents in which `parsePolicyDocument` found no problem. An empty set is valid, and denies everything. */
-export const compilePolicies = (documents: readonly PolicyDocument[]): Result<PolicySet, readonly PolicyProblem[]> => finish(compilingPolicies(documents));
+export const compilePolicies = (documents: readonly PolicyDocument[]): Result<PolicySet, readonly PolicyProblem[]> =>
+  finish(compilingPolicies(documents));
 
 /** The same, one rule per step. */
-export function* compilingPolicies(documents: readonly PolicyDocument[]): Steps<Result<PolicySet, readonly PolicyProblem[]>> {
+export function* compilingPolicies(
+  documents: readonly PolicyDocument[],
+): Steps<Result<PolicySet, readonly PolicyProblem[]>> {
   const problems = checkTogether(documents);
   if (problems.length > 0) return fail(problems);
   const compiled: CompiledDocument[] = [];
@@ -182,7 +221,12 @@ export function checkTogether(documents: readonly (PolicyDocument | undefined)[]
     if (policy === undefined) return;
     const namesake = named.get(policy.name);
     if (namesake === undefined) named.set(policy.name, policy);
-    else problems.push({ document, path: ['name'], problem: `${policy.name} is also the name of a policy in ${namesake.source}; names must be unique` });
+    else
+      problems.push({
+        document,
+        path: ['name'],
+        problem: `${policy.name} is also the name of a policy in ${namesake.source}; names must be unique`,
+      });
     if (policy.budget === undefined) return;
     problems.push(...checkBudget(policy, budgeted).map((problem) => ({ ...problem, document })));
     if (policy.scope.tier === 'global') budgeted ??= policy;
@@ -191,8 +235,16 @@ export function checkTogether(documents: readonly (PolicyDocument | undefined)[]
 }
 
 function checkBudget({ scope, budget }: PolicyDocument, other: PolicyDocument | undefined): readonly DocumentProblem[] {
-  if (scope.tier !== 'global') return [{ path: ['budget'], onKey: true, problem: 'a budget is allowed only in a document with global scope' }];
-  if (other !== undefined) return [{ path: ['budget'], onKey: true, problem: `policy ${other.name} in ${other.source} already has a budget; only one is allowed in all documents together` }];
+  if (scope.tier !== 'global')
+    return [{ path: ['budget'], onKey: true, problem: 'a budget is allowed only in a document with global scope' }];
+  if (other !== undefined)
+    return [
+      {
+        path: ['budget'],
+        onKey: true,
+        problem: `policy ${other.name} in ${other.source} already has a budget; only one is allowed in all documents together`,
+      },
+    ];
   const parsed = parseBudgetConfig(budget);
   return parsed.ok ? [] : parsed.fault.map((fault) => ({ ...fault, path: ['budget', ...fault.path] }));
 }

@@ -10,7 +10,8 @@ const JWT = /(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*/;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----/;
 const BEARER = /(?<![\w-])(?:bearer|basic) +[\w.~+/=-]{16,}/i;
 // Credentials of widely used services.
-const SERVICE_TOKEN = /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{30,}|sk-(?=[a-zA-Z_-]*\d)[\w-]{20,})/;
+const SERVICE_TOKEN =
+  /(?<![\w-])(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{20,}|AIza[\w-]{30,}|sk-(?=[a-zA-Z_-]*\d)[\w-]{20,})/;
 const SHORTEST_SECRET = 22;
 
 // Neither of their runs can contain the prefix itself, so each character is examined once.
@@ -26,14 +27,19 @@ export function redactText(text: string): string {
   if (looksSecret(text)) return REDACTED;
   // Every URL and every name with a value contains one of these; most actions and resources do not.
   if (!SEPARATOR.test(text)) return text;
-  const shown = text.includes('@') ? text.replace(URL_PASSWORD, `$1:${REDACTED}@`).replace(URL_TOKEN, `$1${REDACTED}@`) : text;
+  const shown = text.includes('@')
+    ? text.replace(URL_PASSWORD, `$1:${REDACTED}@`).replace(URL_TOKEN, `$1${REDACTED}@`)
+    : text;
   return IS_ASSIGNED.test(shown) ? redactAssigned(shown) : shown;
 }
 
 // Every name in DEFAULT_REDACTED_KEYS has one of them.
 const STEM = /pass|secret|token|auth|key|cookie|credential|session|bearer/i;
 /** `name=`, `name: `, `name => `, `--name `, with or without quotes, where the name may be one of a secret. */
-const ASSIGNED = new RegExp(String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(?:\\{0,7}["']?\s{0,8}([=:]{1,3})>?\s{0,8}|\s{1,8})(\\{0,7})(["']?)`, 'gi');
+const ASSIGNED = new RegExp(
+  String.raw`(?<![\w.-])([\w.-]{0,48}(?:${STEM.source})[\w.-]{0,16})(?:\\{0,7}["']?\s{0,8}([=:]{1,3})>?\s{0,8}|\s{1,8})(\\{0,7})(["']?)`,
+  'gi',
+);
 /** Matches every text that ASSIGNED matches. Most texts fail this cheaper test and need no further search. */
 const IS_ASSIGNED = new RegExp(String.raw`(?:${STEM.source})[\w.-]{0,16}(?:\\{0,7}["']?\s{0,8}[=:]|\s)`, 'i');
 const SEPARATOR = /[=:\s]/;
@@ -47,7 +53,9 @@ const BRACKETS = /[[{](?:\s|\\+[nrt])*\\*["'[{]/y;
 function redactAssigned(text: string): string {
   let shown = '';
   let kept = 0;
-  for (const { index, 0: whole, 1: name = '', 2: sign = '', 3: slashes = '', 4: quote = '' } of text.matchAll(ASSIGNED)) {
+  for (const { index, 0: whole, 1: name = '', 2: sign = '', 3: slashes = '', 4: quote = '' } of text.matchAll(
+    ASSIGNED,
+  )) {
     const from = index + whole.length;
     const isOption = name.startsWith('--');
     if (from <= kept || (!isOption && sign === '') || !NAMED.covers(name)) continue;
@@ -91,12 +99,17 @@ function endOfBrackets(text: string, from: number): number {
   let open = 0;
   for (let at = from; at < text.length; at += 1) {
     switch (text[at]) {
-      case '[': case '{': open += 1; break;
-      case ']': case '}':
+      case '[':
+      case '{':
+        open += 1;
+        break;
+      case ']':
+      case '}':
         open -= 1;
         if (open === 0) return at + 1;
         break;
-      case '"': case "'": {
+      case '"':
+      case "'": {
         const slashes = slashesBefore(text, at, from);
         at = endOfQuoted(text, at + 1, text[at]!, slashes) + slashes;
         break;
@@ -108,6 +121,8 @@ function endOfBrackets(text: string, from: number): number {
 }
 
 export function looksSecret(text: string): boolean {
-  return text.length >= SHORTEST_SECRET
-    && (OWN_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text) || SERVICE_TOKEN.test(text));
+  return (
+    text.length >= SHORTEST_SECRET &&
+    (OWN_KEY.test(text) || JWT.test(text) || PRIVATE_KEY.test(text) || BEARER.test(text) || SERVICE_TOKEN.test(text))
+  );
 }

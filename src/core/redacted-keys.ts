@@ -2,9 +2,29 @@
 
 /** Compared by letters and digits alone and without case; a key that ends in one of them counts too, as `db_password` and `x-api-key` do. */
 export const DEFAULT_REDACTED_KEYS = [
-  'password', 'passwd', 'passphrase', 'secret', 'token', 'authorization', 'api_key', 'access_key', 'secret_key', 'private_key',
-  'cookie', 'credential', 'credentials', 'session_id', 'bearer', 'passwords', 'secrets', 'access_tokens',
-  'refresh_tokens', 'api_keys', 'access_keys', 'private_keys', 'cookies',
+  'password',
+  'passwd',
+  'passphrase',
+  'secret',
+  'token',
+  'authorization',
+  'api_key',
+  'access_key',
+  'secret_key',
+  'private_key',
+  'cookie',
+  'credential',
+  'credentials',
+  'session_id',
+  'bearer',
+  'passwords',
+  'secrets',
+  'access_tokens',
+  'refresh_tokens',
+  'api_keys',
+  'access_keys',
+  'private_keys',
+  'cookies',
 ] as const;
 
 const MAX_REMEMBERED_KEYS = 4096;
@@ -12,7 +32,11 @@ const MAX_REMEMBERED_KEY_LENGTH = 64;
 
 export type RedactedKeys = { covers(key: string): boolean };
 
-const normalize = (key: string): string => key.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+const normalize = (key: string): string =>
+  key
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, '');
 
 /** `keys` take the place of the default ones; blank ones are ignored. */
 export function redactedKeys(keys: readonly string[] = DEFAULT_REDACTED_KEYS): RedactedKeys {

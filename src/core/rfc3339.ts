@@ -1,7 +1,8 @@
 import { isOnCalendar } from './calendar.ts';
 
 const MINUTE_MS = 60_000;
-const digits = (count: number, width: number): readonly string[] => Array.from({ length: count }, (_, value) => String(value).padStart(width, '0'));
+const digits = (count: number, width: number): readonly string[] =>
+  Array.from({ length: count }, (_, value) => String(value).padStart(width, '0'));
 const SECONDS = digits(60, 2);
 const MILLISECONDS = digits(1000, 3);
 

@@ -4,7 +4,7 @@
  */
 import type { AgentRegistration, AgentRegistry } from './agents.ts';
 import type { BudgetTracker } from './budget.ts';
-import { NO_EFFECTS, type Effect } from './effects.ts';
+import { type Effect, NO_EFFECTS } from './effects.ts';
 import type { AgentKey, OpId, SecretDigest } from './ids.ts';
 import { isFinished, type OpState } from './op-state.ts';
 import { viewOfOp } from './op-view.ts';
@@ -15,20 +15,42 @@ import type { SignalBoxes } from './signals.ts';
  * The operation was in the state `from`, or `absent` before it was registered. `number` is its own in the registry: after it
  * was swept, another operation may have its id.
  */
-type OpUndo = { readonly kind: 'op'; readonly opId: OpId; readonly number: number; readonly from: OpState | 'absent'; readonly heldMicroUsd: number; readonly heldUntilMs: number; readonly acknowledgedAtMs: number | undefined };
+type OpUndo = {
+  readonly kind: 'op';
+  readonly opId: OpId;
+  readonly number: number;
+  readonly from: OpState | 'absent';
+  readonly heldMicroUsd: number;
+  readonly heldUntilMs: number;
+  readonly acknowledgedAtMs: number | undefined;
+};
 /** `credential` is the one that the change has put in force, undefined after a deregistration. */
-type RegistrationUndo = { readonly kind: 'registration'; readonly key: AgentKey; readonly credential: SecretDigest | undefined; readonly before: AgentRegistration | undefined };
+type RegistrationUndo = {
+  readonly kind: 'registration';
+  readonly key: AgentKey;
+  readonly credential: SecretDigest | undefined;
+  readonly before: AgentRegistration | undefined;
+};
 
 /** What one command has changed, as far as it can be undone. */
 export type Undo = OpUndo | RegistrationUndo;
 
-export type Registries = { readonly agents: AgentRegistry; readonly ops: OpsRegistry; readonly budgets: BudgetTracker; readonly signals: SignalBoxes };
+export type Registries = {
+  readonly agents: AgentRegistry;
+  readonly ops: OpsRegistry;
+  readonly budgets: BudgetTracker;
+  readonly signals: SignalBoxes;
+};
 
 /** Returns the effects for the shell. They are not recorded. */
 export const rollBack = (registries: Registries, undo: Undo, nowMs: number): readonly Effect[] =>
-  (undo.kind === 'op' ? rollBackOp(registries, undo, nowMs) : rollBackRegistration(registries, undo));
+  undo.kind === 'op' ? rollBackOp(registries, undo, nowMs) : rollBackRegistration(registries, undo);
 
-function rollBackOp({ agents, ops, budgets, signals }: Registries, { opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs }: OpUndo, nowMs: number): readonly Effect[] {
+function rollBackOp(
+  { agents, ops, budgets, signals }: Registries,
+  { opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs }: OpUndo,
+  nowMs: number,
+): readonly Effect[] {
   const slot = ops.find(opId);
   if (slot === undefined || ops.numberOf(slot) !== number) return NO_EFFECTS;
   const owner = ops.ownerOf(slot);
@@ -48,14 +70,20 @@ function rollBackOp({ agents, ops, budgets, signals }: Registries, { opId, numbe
 }
 
 /** The store may have taken a later registration before this one, so that the later one is recorded, and stands. */
-function rollBackRegistration({ agents }: Registries, { key, credential, before }: RegistrationUndo): readonly Effect[] {
+function rollBackRegistration(
+  { agents }: Registries,
+  { key, credential, before }: RegistrationUndo,
+): readonly Effect[] {
   const entry = agents.get(key);
   if (entry?.credential !== credential) return NO_EFFECTS;
   const holder = before === undefined ? undefined : agents.ownerOf(before.credential);
   // If another agent has registered with the old token meanwhile, this one does not get it back.
   if (before !== undefined && (holder === undefined || holder === entry)) {
     // The old parent may descend from this agent by now, and a search for ancestors must not go in circles.
-    const registration = before.parent !== undefined && agents.descends(before.parent, key) !== false ? { ...before, parent: undefined } : before;
+    const registration =
+      before.parent !== undefined && agents.descends(before.parent, key) !== false
+        ? { ...before, parent: undefined }
+        : before;
     agents.register(registration);
     return [{ kind: 'agent-saved', key, registration, rotated: credential !== undefined }];
   }
@@ -67,7 +95,12 @@ function rollBackRegistration({ agents }: Registries, { key, credential, before 
  * Terminates those of these operations that checks began after the operation with the number `lastBefore`, as nobody received
  * their Allow. They are not withdrawn, because their agents may know them.
  */
-export function terminateBegun({ ops, budgets }: Registries, opIds: readonly OpId[], lastBefore: number, nowMs: number): readonly Effect[] {
+export function terminateBegun(
+  { ops, budgets }: Registries,
+  opIds: readonly OpId[],
+  lastBefore: number,
+  nowMs: number,
+): readonly Effect[] {
   return opIds.flatMap((opId) => {
     const slot = ops.find(opId);
     if (slot === undefined || ops.numberOf(slot) <= lastBefore) return [];

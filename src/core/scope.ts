@@ -33,15 +33,20 @@ export function holds(scopes: readonly Scope[], needed: Scope): boolean {
 }
 
 /** The refusal of a principal that does not hold the scope; undefined where it does. */
-export const refuseWithout = (needed: Scope, { scopes }: Pick<Principal, 'scopes'>): Result<never, Fault> | undefined =>
+export const refuseWithout = (
+  needed: Scope,
+  { scopes }: Pick<Principal, 'scopes'>,
+): Result<never, Fault> | undefined =>
   holds(scopes, needed) ? undefined : fail({ kind: 'insufficient_scope', needed, held: scopes });
 
 /** The refusal of a principal that is not an admin of all orgs, for what concerns every org; undefined where it is one. */
 export const refuseUnlessAdminOfAll = (principal: Principal): Result<never, Fault> | undefined =>
-  refuseWithout('admin', principal) ?? (principal.orgId === null ? undefined : fail({ kind: 'org_forbidden', orgId: undefined }));
+  refuseWithout('admin', principal) ??
+  (principal.orgId === null ? undefined : fail({ kind: 'org_forbidden', orgId: undefined }));
 
 /** True when the principal may know that anything of this org exists; null: of what is bound to no org. */
-export const seesOrg = (principal: Principal, orgId: string | null): boolean => principal.orgId === null || principal.orgId === orgId;
+export const seesOrg = (principal: Principal, orgId: string | null): boolean =>
+  principal.orgId === null || principal.orgId === orgId;
 
 export const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text);
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text);

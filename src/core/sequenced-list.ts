@@ -13,11 +13,16 @@ export class SequencedList<T> {
   #items: (T | undefined)[] = [];
   #gone = 0;
 
-  get size(): number { return this.#items.length - this.#gone; }
+  get size(): number {
+    return this.#items.length - this.#gone;
+  }
 
   /** `number` is greater than every one added before; a smaller one is a defect and throws. */
   add(number: number, item: T): void {
-    assert(this.#numbers.length === 0 || number > this.#numbers[this.#numbers.length - 1]!, 'the numbers of a list grow');
+    assert(
+      this.#numbers.length === 0 || number > this.#numbers[this.#numbers.length - 1]!,
+      'the numbers of a list grow',
+    );
     this.#numbers.push(number);
     this.#items.push(item);
   }

@@ -37,7 +37,9 @@ export class SignalBoxes {
   }
 
   /** Unacknowledged signals, oldest first. */
-  pendingOf(agent: AgentKey): readonly SignalMessage[] { return [...this.#boxes.get(agent)?.values() ?? []]; }
+  pendingOf(agent: AgentKey): readonly SignalMessage[] {
+    return [...(this.#boxes.get(agent)?.values() ?? [])];
+  }
 
   /** Records that the agent has seen the signal of this number. False when no such signal of this operation was sent. */
   acknowledge(agent: AgentKey, opId: OpId, sequence: number, nowMs: number): boolean {
@@ -58,9 +60,13 @@ export class SignalBoxes {
   }
 
   /** The expected signal is not sent after all: restores the earlier acknowledgement. */
-  setAcknowledged(opId: OpId, atMs: number): void { this.#acknowledgedAtMs.set(opId, atMs); }
+  setAcknowledged(opId: OpId, atMs: number): void {
+    this.#acknowledgedAtMs.set(opId, atMs);
+  }
 
-  acknowledgedAtMs(opId: OpId): number | undefined { return this.#acknowledgedAtMs.get(opId); }
+  acknowledgedAtMs(opId: OpId): number | undefined {
+    return this.#acknowledgedAtMs.get(opId);
+  }
 
   /** Drops the signals of an operation that has left the registry. */
   forget(agent: AgentKey, opId: OpId): void {
@@ -70,7 +76,9 @@ export class SignalBoxes {
   }
 
   /** Drops the signals of an agent that is not registered and has no operation left. */
-  forgetAgent(agent: AgentKey): void { this.#boxes.delete(agent); }
+  forgetAgent(agent: AgentKey): void {
+    this.#boxes.delete(agent);
+  }
 
   #remember(agent: AgentKey, opId: OpId, sequence: number): void {
     const sent = this.#sent.get(opId);

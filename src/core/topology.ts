@@ -1,9 +1,9 @@
 /** Pages over orgs, teams and lineages, each of bounded work (spec: Audit and topology endpoints). */
 import type { AgentGroup } from './agent-groups.ts';
-import { viewOfAgent, type AgentEntry, type AgentRegistry } from './agents.ts';
+import { type AgentEntry, type AgentRegistry, viewOfAgent } from './agents.ts';
 import type { AgentView, PageRequest } from './commands.ts';
-import { BAD_CURSOR, firstPage, placeOfCursor, type CursorFault } from './cursor.ts';
-import { zeroOpCounts, type OpCounts } from './op-state.ts';
+import { BAD_CURSOR, type CursorFault, firstPage, placeOfCursor } from './cursor.ts';
+import { type OpCounts, zeroOpCounts } from './op-state.ts';
 import { ok, type Result } from './result.ts';
 
 export type GroupStats = {
@@ -23,7 +23,11 @@ export type AgentsWithTeams = {
   readonly agents: readonly AgentView[];
   readonly next: string | undefined;
 };
-export type Overview = AgentsWithTeams & { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number };
+export type Overview = AgentsWithTeams & {
+  readonly orgCount: number;
+  readonly teamCount: number;
+  readonly agentCount: number;
+};
 
 /** An agent and its descendants. `isCut`: it has more children than are shown; its lineage lists them. */
 export type TreeNode = { readonly agent: AgentView; readonly children: readonly TreeNode[]; readonly isCut: boolean };
@@ -68,8 +72,12 @@ export function overview(agents: AgentRegistry, asked: Asked, nowMs: number): Pa
 }
 
 /** How many are registered in this org, or in all of them. */
-function countsOf({ groups, registeredCount }: AgentRegistry, orgId: string | undefined): { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number } {
-  if (orgId === undefined) return { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: registeredCount };
+function countsOf(
+  { groups, registeredCount }: AgentRegistry,
+  orgId: string | undefined,
+): { readonly orgCount: number; readonly teamCount: number; readonly agentCount: number } {
+  if (orgId === undefined)
+    return { orgCount: groups.registeredOrgs, teamCount: groups.registeredTeams, agentCount: registeredCount };
   const org = groups.orgs.get(orgId);
   const agentCount = org?.agents.size ?? 0;
   // The group of agents without an org does not count as an org.
@@ -80,11 +88,16 @@ function countsOf({ groups, registeredCount }: AgentRegistry, orgId: string | un
  * Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every
  * team. Where a team is rare among many orgs, a page may be short or even empty and still have a `next` to go on from.
  */
-export function agentsWithTeams(agents: AgentRegistry, { orgId, teamId, perPage, cursor }: Asked & { readonly teamId: string | undefined }, nowMs: number): Paged<AgentsWithTeams> {
+export function agentsWithTeams(
+  agents: AgentRegistry,
+  { orgId, teamId, perPage, cursor }: Asked & { readonly teamId: string | undefined },
+  nowMs: number,
+): Paged<AgentsWithTeams> {
   const after = readCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const shown: AgentEntry[] = [];
-  const page = (next: string | undefined): Paged<AgentsWithTeams> => ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next });
+  const page = (next: string | undefined): Paged<AgentsWithTeams> =>
+    ok({ teams: teamsOf(shown, nowMs), agents: shown.map(viewOfAgent), next });
   let last = after;
   let lookedAt = 0;
   for (const org of orgsFrom(agents, orgId, after)) {
@@ -135,10 +148,14 @@ function nodeOf(agents: AgentRegistry, agent: AgentEntry, depth: number, budget:
 }
 
 /** The lineages of every agent of this name: there may be one in each team of each org. */
-export function lineages(agents: AgentRegistry, { orgId, agentId, perPage, cursor }: Asked & { readonly agentId: string }): Paged<LineagePage> {
+export function lineages(
+  agents: AgentRegistry,
+  { orgId, agentId, perPage, cursor }: Asked & { readonly agentId: string },
+): Paged<LineagePage> {
   const after = placeOfCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
-  const namesakes = orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
+  const namesakes =
+    orgId === undefined ? agents.namedAfter(agentId, after) : agents.namedInOrgAfter(orgId, agentId, after);
   const { items, next } = firstPage(namesakes, perPage, ({ registration }) => String(registration));
   return ok({ lineages: items.map((agent) => lineageOf(agents, agent)), next });
 }
@@ -146,10 +163,18 @@ export function lineages(agents: AgentRegistry, { orgId, agentId, perPage, curso
 function lineageOf(agents: AgentRegistry, agent: AgentEntry): AgentLineage {
   const ancestors = ancestorsOf(agents, agent);
   const descendants = descendantsOf(agents, agent);
-  return { agent: viewOfAgent(agent), ancestors: ancestors.shown, descendants: descendants.shown, isCut: ancestors.isCut || descendants.isCut };
+  return {
+    agent: viewOfAgent(agent),
+    ancestors: ancestors.shown,
+    descendants: descendants.shown,
+    isCut: ancestors.isCut || descendants.isCut,
+  };
 }
 
-function ancestorsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: AgentLineage['ancestors']; readonly isCut: boolean } {
+function ancestorsOf(
+  agents: AgentRegistry,
+  agent: AgentEntry,
+): { readonly shown: AgentLineage['ancestors']; readonly isCut: boolean } {
   const shown: AgentView[] = [];
   for (let above = parentOf(agents, agent); above !== undefined; above = parentOf(agents, above)) {
     if (shown.length === LINEAGE_LIMITS.ancestors) return { shown, isCut: true };
@@ -158,10 +183,14 @@ function ancestorsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown
   return { shown, isCut: false };
 }
 
-function descendantsOf(agents: AgentRegistry, agent: AgentEntry): { readonly shown: AgentLineage['descendants']; readonly isCut: boolean } {
+function descendantsOf(
+  agents: AgentRegistry,
+  agent: AgentEntry,
+): { readonly shown: AgentLineage['descendants']; readonly isCut: boolean } {
   const shown: { agent: AgentView; depth: number }[] = [];
   const queue = [{ agent, depth: 0 }];
-  for (const { agent: parent, depth } of queue) { // which grows meanwhile
+  for (const { agent: parent, depth } of queue) {
+    // which grows meanwhile
     for (const child of agents.childrenOf(parent.key)) {
       if (shown.length === LINEAGE_LIMITS.descendants) return { shown, isCut: true };
       shown.push({ agent: viewOfAgent(child), depth: depth + 1 });
@@ -172,7 +201,12 @@ function descendantsOf(agents: AgentRegistry, agent: AgentEntry): { readonly sho
 }
 
 /** The counts of every org, or of one and its teams (`agentsSeen`: in the last five minutes), a page of groups at a time. */
-export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, { orgId, perPage, cursor }: Asked, nowMs: number): Paged<Stats> {
+export function stats(
+  agents: AgentRegistry,
+  allOps: Readonly<OpCounts>,
+  { orgId, perPage, cursor }: Asked,
+  nowMs: number,
+): Paged<Stats> {
   const after = placeOfCursor(cursor);
   if (after === undefined) return BAD_CURSOR;
   const { groups } = agents;
@@ -180,18 +214,33 @@ export function stats(agents: AgentRegistry, allOps: Readonly<OpCounts>, { orgId
   const listed = orgId === undefined ? groups.orgs : org?.teams;
   const { items, next } = firstPage(listed?.after(after) ?? [], perPage, ({ sequence }) => String(sequence));
   const seen = orgId === undefined ? groups.seen : org?.seen;
-  const ops = orgId === undefined ? allOps : org?.ops ?? zeroOpCounts();
-  return ok({ ...countsOf(agents, orgId), agentsSeen: seen?.count(nowMs) ?? 0, ops: { ...ops }, groups: items.map((group) => statsOf(group, nowMs)), next });
+  const ops = orgId === undefined ? allOps : (org?.ops ?? zeroOpCounts());
+  return ok({
+    ...countsOf(agents, orgId),
+    agentsSeen: seen?.count(nowMs) ?? 0,
+    ops: { ...ops },
+    groups: items.map((group) => statsOf(group, nowMs)),
+    next,
+  });
 }
 
-const statsOf = ({ orgId, teamId, agents, seen, ops }: AgentGroup, nowMs: number): GroupStats =>
-  ({ orgId, teamId, agentCount: agents.size, agentsSeen: seen.count(nowMs), ops: { ...ops } });
+const statsOf = ({ orgId, teamId, agents, seen, ops }: AgentGroup, nowMs: number): GroupStats => ({
+  orgId,
+  teamId,
+  agentCount: agents.size,
+  agentsSeen: seen.count(nowMs),
+  ops: { ...ops },
+});
 
 const teamsOf = (agents: readonly AgentEntry[], nowMs: number): readonly GroupStats[] =>
   [...new Set(agents.map(({ team }) => team))].map((team) => statsOf(team, nowMs));
 
 /** The one org that was asked for, or all of them from the cursor's on. */
-function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: registration }: Place): Iterable<AgentGroup> {
+function orgsFrom(
+  agents: AgentRegistry,
+  orgId: string | undefined,
+  { org: registration }: Place,
+): Iterable<AgentGroup> {
   const { orgs } = agents.groups;
   if (orgId === undefined) return orgs.registered.after(registration - 1);
   const org = orgs.get(orgId);
@@ -201,8 +250,13 @@ function orgsFrom(agents: AgentRegistry, orgId: string | undefined, { org: regis
 /** Both by their `registration`. */
 type Place = { readonly org: number; readonly registration: number };
 
-function* agentsAfter(agents: AgentRegistry, orgId: string | undefined, after: Place): Generator<{ readonly org: AgentGroup; readonly agent: AgentEntry }> {
-  for (const org of orgsFrom(agents, orgId, after)) for (const agent of agentsOf(org, undefined, after)) yield { org, agent };
+function* agentsAfter(
+  agents: AgentRegistry,
+  orgId: string | undefined,
+  after: Place,
+): Generator<{ readonly org: AgentGroup; readonly agent: AgentEntry }> {
+  for (const org of orgsFrom(agents, orgId, after))
+    for (const agent of agentsOf(org, undefined, after)) yield { org, agent };
 }
 
 function agentsOf(org: AgentGroup, teamId: string | undefined, after: Place): Iterable<AgentEntry> {

@@ -2,7 +2,7 @@
 import { accountIdOf, parseAccountId } from '../core/account.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { seesOrg, type Principal } from '../core/scope.ts';
+import { type Principal, seesOrg } from '../core/scope.ts';
 import type { AccountReads, StoredAccount } from './account-store.ts';
 
 export type AccountInput = { readonly principal: Principal; readonly accountId: string };
@@ -22,6 +22,7 @@ export async function accountOf(reads: AccountReads, accountId: string): Promise
 
 /** The account, when it is the caller's own or of its org; any other is `not_found`. */
 export function visible(principal: Principal, account: StoredAccount | undefined): Result<StoredAccount, Fault> {
-  const isSeen = account !== undefined && (seesOrg(principal, account.orgId) || accountIdOf(principal.subject) === account.id);
+  const isSeen =
+    account !== undefined && (seesOrg(principal, account.orgId) || accountIdOf(principal.subject) === account.id);
   return isSeen ? ok(account) : fail({ kind: 'not_found', what: 'account' });
 }

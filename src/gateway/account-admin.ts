@@ -2,13 +2,13 @@
 import { accountIdOf, mayManageRole, parseAccountId } from '../core/account.ts';
 import type { AuditEvent } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
-import { unauthenticated, type Fault } from '../core/fault.ts';
+import { type Fault, unauthenticated } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseWithout, type Principal, type Role } from '../core/scope.ts';
-import { accountOf, isUnchanged, visible, type AccountInput } from './account-access.ts';
-import { withLock, withLocks, type SeenAccount } from './account-locks.ts';
+import { type Principal, type Role, refuseWithout } from '../core/scope.ts';
+import { type AccountInput, accountOf, isUnchanged, visible } from './account-access.ts';
+import { type SeenAccount, withLock, withLocks } from './account-locks.ts';
 import type { AccountTransaction, StoredAccount } from './account-store.ts';
-import { announce, auditEntry, publicAccount, revokeTokens, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, announce, auditEntry, publicAccount, revokeTokens } from './accounts-context.ts';
 import { listForAdmin } from './admin-listing.ts';
 import type { AccountEvent } from './ports.ts';
 
@@ -16,7 +16,10 @@ import type { AccountEvent } from './ports.ts';
  * The caller's own account. Faults: `not_found` for a credential that is not an account's, `unauthenticated` when the account
  * is gone, and those of the store.
  */
-export async function me(context: AccountsContext, { principal }: { readonly principal: Principal }): Promise<Result<SeenAccount, Fault>> {
+export async function me(
+  context: AccountsContext,
+  { principal }: { readonly principal: Principal },
+): Promise<Result<SeenAccount, Fault>> {
   const id = accountIdOf(principal.subject);
   if (id === undefined) return fail({ kind: 'not_found', what: 'account behind this API key' });
   const found = await context.store.read(async (reads) => {
@@ -31,16 +34,27 @@ export async function me(context: AccountsContext, { principal }: { readonly pri
  * In order of creation; an admin bound to an org sees the accounts bound to it. Faults: `insufficient_scope`,
  * `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
-export async function listAccounts(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<SeenAccount>, Fault>> {
+export async function listAccounts(
+  context: AccountsContext,
+  request: PageRequest & OrgFilter,
+): Promise<Result<Page<SeenAccount>, Fault>> {
   const page = await listForAdmin(context, request, {
     seen: async (reads, id) => visible(request.principal, await accountOf(reads, id)),
     list: async (reads, listing) => withLocks(context, reads, await reads.accounts(listing)),
   });
-  return page.ok ? ok({ ...page.value, items: page.value.items.map((row) => ({ lockedUntilMs: row.lockedUntilMs, ...publicAccount(row) })) }) : page;
+  return page.ok
+    ? ok({
+        ...page.value,
+        items: page.value.items.map((row) => ({ lockedUntilMs: row.lockedUntilMs, ...publicAccount(row) })),
+      })
+    : page;
 }
 
 /** Faults: `insufficient_scope`, `not_found` (also for an account of another org), and those of the store. */
-export async function getAccount(context: AccountsContext, { principal, accountId }: AccountInput): Promise<Result<SeenAccount, Fault>> {
+export async function getAccount(
+  context: AccountsContext,
+  { principal, accountId }: AccountInput,
+): Promise<Result<SeenAccount, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   const found = await context.store.read(async (reads) => {
@@ -51,7 +65,10 @@ export async function getAccount(context: AccountsContext, { principal, accountI
 }
 
 /** Tokens of the old role end at once; sessions go on with the new role. Faults: as `administer`. */
-export async function changeRole(context: AccountsContext, input: AccountInput & { readonly role: Role }): Promise<Result<SeenAccount, Fault>> {
+export async function changeRole(
+  context: AccountsContext,
+  input: AccountInput & { readonly role: Role },
+): Promise<Result<SeenAccount, Fault>> {
   return administer(context, input, async (transaction, account) => {
     if (account.role === input.role) return ok(undefined);
     const { principal, role } = input;
@@ -59,30 +76,54 @@ export async function changeRole(context: AccountsContext, input: AccountInput &
     // Somebody must be able to appoint the first owner of a workspace whose first account came by an invite.
     const mayAppoint = mayManageRole(principal.role, role) || (owners === 0 && principal.orgId === null);
     if (!mayAppoint) return fail({ kind: 'role_forbidden', role });
-    if (role === 'owner' && account.orgId !== null) return fail({ kind: 'conflict', detail: 'an account bound to an org cannot be an owner' });
+    if (role === 'owner' && account.orgId !== null)
+      return fail({ kind: 'conflict', detail: 'an account bound to an org cannot be an owner' });
     if (isLastOwner(account, owners)) return lastOwner();
     return ok({
-      change: { role }, event: 'AccountRoleChanged', announcement: 'role_changed', endsSessions: false,
+      change: { role },
+      event: 'AccountRoleChanged',
+      announcement: 'role_changed',
+      endsSessions: false,
       payload: { from: account.role, to: role },
     });
   });
 }
 
 /** A disabled account cannot sign in, and its sessions and tokens end. Faults: as `administer`. */
-export async function setDisabled(context: AccountsContext, input: AccountInput & { readonly disabled: boolean }): Promise<Result<SeenAccount, Fault>> {
+export async function setDisabled(
+  context: AccountsContext,
+  input: AccountInput & { readonly disabled: boolean },
+): Promise<Result<SeenAccount, Fault>> {
   return administer(context, input, async (transaction, account) => {
     if (account.disabled === input.disabled) return ok(undefined);
-    if (!input.disabled) return ok({ change: { disabled: false }, event: 'AccountEnabled', announcement: 'enabled', endsSessions: false, payload: {} });
+    if (!input.disabled)
+      return ok({
+        change: { disabled: false },
+        event: 'AccountEnabled',
+        announcement: 'enabled',
+        endsSessions: false,
+        payload: {},
+      });
     if (isLastOwner(account, await transaction.activeOwners())) return lastOwner();
-    return ok({ change: { disabled: true }, event: 'AccountDisabled', announcement: 'disabled', endsSessions: true, payload: {} });
+    return ok({
+      change: { disabled: true },
+      event: 'AccountDisabled',
+      announcement: 'disabled',
+      endsSessions: true,
+      payload: {},
+    });
   });
 }
 
 /** Signs the account out everywhere. It may do so itself; for others it needs admin. Faults: as `administer`. */
-export async function revokeSessions(context: AccountsContext, input: AccountInput): Promise<Result<SeenAccount, Fault>> {
+export async function revokeSessions(
+  context: AccountsContext,
+  input: AccountInput,
+): Promise<Result<SeenAccount, Fault>> {
   const isOwn = accountIdOf(input.principal.subject) === input.accountId;
   return (isOwn ? carryOut : administer)(context, input, async () =>
-    ok({ change: {}, event: 'SessionRevoked', announcement: 'sessions_revoked', endsSessions: true, payload: {} }));
+    ok({ change: {}, event: 'SessionRevoked', announcement: 'sessions_revoked', endsSessions: true, payload: {} }),
+  );
 }
 
 type AdminAction = {
@@ -94,19 +135,34 @@ type AdminAction = {
 };
 
 /** The action to carry out on this account; undefined: nothing needs to change. */
-type Decide = (transaction: AccountTransaction, account: StoredAccount) => Promise<Result<AdminAction | undefined, Fault>>;
+type Decide = (
+  transaction: AccountTransaction,
+  account: StoredAccount,
+) => Promise<Result<AdminAction | undefined, Fault>>;
 
 /**
  * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `unauthenticated`, `not_found` (also
  * for an account of another org), `role_forbidden` for an account of a higher role, `conflict` for the last owner,
  * and those of the store and the audit log.
  */
-async function administer(context: AccountsContext, input: AccountInput, decide: Decide): Promise<Result<SeenAccount, Fault>> {
+async function administer(
+  context: AccountsContext,
+  input: AccountInput,
+  decide: Decide,
+): Promise<Result<SeenAccount, Fault>> {
   return refuseWithout('admin', input.principal) ?? carryOut(context, input, decide);
 }
 
-async function carryOut(context: AccountsContext, { principal, accountId }: AccountInput, decide: Decide): Promise<Result<SeenAccount, Fault>> {
-  const done = await context.store.transact<{ account: StoredAccount; seen: SeenAccount; action: AdminAction | undefined }>(async (transaction) => {
+async function carryOut(
+  context: AccountsContext,
+  { principal, accountId }: AccountInput,
+  decide: Decide,
+): Promise<Result<SeenAccount, Fault>> {
+  const done = await context.store.transact<{
+    account: StoredAccount;
+    seen: SeenAccount;
+    action: AdminAction | undefined;
+  }>(async (transaction) => {
     // One change of roles at a time, so that two owners cannot remove each other.
     await transaction.lockRoles();
     const id = parseAccountId(accountId);
@@ -117,7 +173,8 @@ async function carryOut(context: AccountsContext, { principal, accountId }: Acco
     if (!decided.ok) return decided;
     const action = decided.value;
     if (action === undefined) return ok({ account, seen: await withLock(context, transaction, account), action });
-    if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account was just changed; sign in again');
+    if (!(await isUnchanged(transaction, principal)))
+      return unauthenticated('your account was just changed; sign in again');
     if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
     const change = { ...action.change, tokenEpoch: account.tokenEpoch + 1 };
     await transaction.changeAccount(account.id, change);
@@ -126,7 +183,9 @@ async function carryOut(context: AccountsContext, { principal, accountId }: Acco
       : action.payload;
     const recorded = await context.audit.record(auditEntry(action.event, principal.subject, account, { payload }));
     const changed = { ...account, ...change };
-    return recorded.ok ? ok({ account: changed, seen: await withLock(context, transaction, changed), action }) : recorded;
+    return recorded.ok
+      ? ok({ account: changed, seen: await withLock(context, transaction, changed), action })
+      : recorded;
   });
   if (!done.ok) return done;
   const { account, seen, action } = done.value;
@@ -137,6 +196,8 @@ async function carryOut(context: AccountsContext, { principal, accountId }: Acco
   return ok(seen);
 }
 
-const isLastOwner = (account: StoredAccount, owners: number): boolean => account.role === 'owner' && !account.disabled && owners <= 1;
+const isLastOwner = (account: StoredAccount, owners: number): boolean =>
+  account.role === 'owner' && !account.disabled && owners <= 1;
 
-const lastOwner = (): Result<never, Fault> => fail({ kind: 'conflict', detail: 'this is the last owner; make another account an owner first' });
+const lastOwner = (): Result<never, Fault> =>
+  fail({ kind: 'conflict', detail: 'this is the last owner; make another account an owner first' });

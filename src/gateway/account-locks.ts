@@ -1,14 +1,14 @@
 /** The lock that too many failed sign-ins put on an account: shown to admins, and lifted by them. */
-import { mayManageRole, type Account } from '../core/account.ts';
+import { type Account, mayManageRole } from '../core/account.ts';
 import { emailKeyOf } from '../core/email.ts';
-import { unauthenticated, type Fault } from '../core/fault.ts';
+import { type Fault, unauthenticated } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { lockedForSecs, NO_FAILURES } from '../core/lockout.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout } from '../core/scope.ts';
-import { accountOf, isUnchanged, visible, type AccountInput } from './account-access.ts';
+import { type AccountInput, accountOf, isUnchanged, visible } from './account-access.ts';
 import type { AccountReads, StoredAccount } from './account-store.ts';
-import { announce, auditEntry, publicAccount, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, announce, auditEntry, publicAccount } from './accounts-context.ts';
 import { digestOf } from './secret-token.ts';
 
 /** An account as admins see it. `lockedUntilMs` is null while it is not locked. */
@@ -17,12 +17,23 @@ export type SeenAccount = Account & { readonly lockedUntilMs: number | null };
 const attemptsOn = ({ email }: Pick<Account, 'email'>): SecretDigest => digestOf(emailKeyOf(email));
 
 /** Each account with the end of its lock. */
-export async function withLocks<T extends Account>(context: AccountsContext, reads: AccountReads, accounts: readonly T[]): Promise<readonly (T & SeenAccount)[]> {
-  const locks = accounts.length === 0 ? new Map<SecretDigest, number>() : await reads.locks(accounts.map(attemptsOn), context.clock.nowMs());
+export async function withLocks<T extends Account>(
+  context: AccountsContext,
+  reads: AccountReads,
+  accounts: readonly T[],
+): Promise<readonly (T & SeenAccount)[]> {
+  const locks =
+    accounts.length === 0
+      ? new Map<SecretDigest, number>()
+      : await reads.locks(accounts.map(attemptsOn), context.clock.nowMs());
   return accounts.map((account) => ({ lockedUntilMs: locks.get(attemptsOn(account)) ?? null, ...account }));
 }
 
-export async function withLock(context: AccountsContext, reads: AccountReads, account: StoredAccount): Promise<SeenAccount> {
+export async function withLock(
+  context: AccountsContext,
+  reads: AccountReads,
+  account: StoredAccount,
+): Promise<SeenAccount> {
   const [seen] = await withLocks(context, reads, [publicAccount(account)]);
   return seen!;
 }
@@ -32,23 +43,29 @@ export async function withLock(context: AccountsContext, reads: AccountReads, ac
  * `insufficient_scope`, `unauthenticated`, `not_found` (also for an account of another org), `role_forbidden` for an account of
  * a higher role, and those of the store and the audit log.
  */
-export async function unlock(context: AccountsContext, { principal, accountId }: AccountInput): Promise<Result<SeenAccount, Fault>> {
+export async function unlock(
+  context: AccountsContext,
+  { principal, accountId }: AccountInput,
+): Promise<Result<SeenAccount, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
-  const done = await context.store.transact<{ readonly account: StoredAccount; readonly isLifted: boolean }>(async (transaction) => {
-    const seen = visible(principal, await accountOf(transaction, accountId));
-    if (!seen.ok) return seen;
-    const account = seen.value;
-    const nowMs = context.clock.nowMs();
-    const attempts = attemptsOn(account);
-    const lockout = await transaction.lockLockout(attempts, nowMs);
-    if (lockedForSecs(lockout, nowMs) === undefined) return ok({ account, isLifted: false });
-    if (!(await isUnchanged(transaction, principal))) return unauthenticated('your account was just changed; sign in again');
-    if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
-    await transaction.saveLockout(attempts, NO_FAILURES, nowMs);
-    const recorded = await context.audit.record(auditEntry('AccountUnlocked', principal.subject, account));
-    return recorded.ok ? ok({ account, isLifted: true }) : recorded;
-  });
+  const done = await context.store.transact<{ readonly account: StoredAccount; readonly isLifted: boolean }>(
+    async (transaction) => {
+      const seen = visible(principal, await accountOf(transaction, accountId));
+      if (!seen.ok) return seen;
+      const account = seen.value;
+      const nowMs = context.clock.nowMs();
+      const attempts = attemptsOn(account);
+      const lockout = await transaction.lockLockout(attempts, nowMs);
+      if (lockedForSecs(lockout, nowMs) === undefined) return ok({ account, isLifted: false });
+      if (!(await isUnchanged(transaction, principal)))
+        return unauthenticated('your account was just changed; sign in again');
+      if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
+      await transaction.saveLockout(attempts, NO_FAILURES, nowMs);
+      const recorded = await context.audit.record(auditEntry('AccountUnlocked', principal.subject, account));
+      return recorded.ok ? ok({ account, isLifted: true }) : recorded;
+    },
+  );
   if (!done.ok) return done;
   const { account, isLifted } = done.value;
   if (isLifted) announce(context, 'unlocked', account);

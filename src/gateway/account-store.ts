@@ -59,7 +59,9 @@ export type PasswordReset = {
 };
 
 export type NewAccount = Omit<StoredAccount, 'sequence'>;
-export type AccountChange = Partial<Pick<StoredAccount, 'role' | 'disabled' | 'passwordHash' | 'lastLoginAtMs' | 'tokenEpoch'>>;
+export type AccountChange = Partial<
+  Pick<StoredAccount, 'role' | 'disabled' | 'passwordHash' | 'lastLoginAtMs' | 'tokenEpoch'>
+>;
 export type AccountListing = { readonly orgId: string | null; readonly afterSequence: number; readonly limit: number };
 /** `without`: addresses, as written in the invites, that are left out. */
 export type InviteListing = AccountListing & { readonly without: readonly EmailAddress[] };
@@ -77,7 +79,10 @@ export type AccountReads = {
   /** Accounts whose epoch grew in the last `ms` by the store's own clock, because those of the gateways that share it may differ. */
   accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
   /** Beside the lockout, the password hash of the first account whose id is not before `place`, or of the first of all; undefined where there is none. */
-  signInState(attempts: SecretDigest, place: string): Promise<{ readonly lockout: Lockout; readonly hashNear: string | undefined }>;
+  signInState(
+    attempts: SecretDigest,
+    place: string,
+  ): Promise<{ readonly lockout: Lockout; readonly hashNear: string | undefined }>;
   /** Of those that are locked at that time, the end of the lock. */
   locks(attempts: readonly SecretDigest[], nowMs: number): Promise<ReadonlyMap<SecretDigest, number>>;
   invite(digest: SecretDigest): Promise<StoredInvite | undefined>;

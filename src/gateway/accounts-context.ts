@@ -1,6 +1,6 @@
 /** What every account use case needs, and what several of them share. */
-import { subjectOf, type Account, type AccountId } from '../core/account.ts';
-import { lineageOfOrg, type AuditDraft, type AuditEvent } from '../core/audit.ts';
+import { type Account, type AccountId, subjectOf } from '../core/account.ts';
+import { type AuditDraft, type AuditEvent, lineageOfOrg } from '../core/audit.ts';
 import type { Fault } from '../core/fault.ts';
 import type { CommonPasswords } from '../core/password-rules.ts';
 import type { Result } from '../core/result.ts';
@@ -30,23 +30,46 @@ export type AccountsContext = {
 };
 
 /** An account as everybody but the store sees it. */
-export function publicAccount({ id, email, role, orgId, disabled, tokenEpoch, createdAtMs, lastLoginAtMs }: StoredAccount): Account {
+export function publicAccount({
+  id,
+  email,
+  role,
+  orgId,
+  disabled,
+  tokenEpoch,
+  createdAtMs,
+  lastLoginAtMs,
+}: StoredAccount): Account {
   return { id, email, role, orgId, disabled, tokenEpoch, createdAtMs, lastLoginAtMs };
 }
 
 type Subject = Pick<Account, 'id' | 'email' | 'orgId'>;
 
 /** An audit entry about an account; `actor` caused it. */
-export function auditEntry(eventType: AuditEvent, actor: string, about: Subject, details: Pick<AuditDraft, 'reason' | 'payload'> = {}): AuditDraft {
+export function auditEntry(
+  eventType: AuditEvent,
+  actor: string,
+  about: Subject,
+  details: Pick<AuditDraft, 'reason' | 'payload'> = {},
+): AuditDraft {
   const payload = { account_id: about.id, email: about.email, ...details.payload };
   return { eventType, actor, lineage: lineageOfOrg(about.orgId), reason: details.reason, payload };
 }
 
 export const ownActor = (account: Pick<Account, 'id'>): string => subjectOf(account.id);
 
-export function announce(context: AccountsContext, change: AccountEvent['change'], account: Subject & Pick<Account, 'role'>): void {
+export function announce(
+  context: AccountsContext,
+  change: AccountEvent['change'],
+  account: Subject & Pick<Account, 'role'>,
+): void {
   context.events.publish({
-    change, accountId: account.id, email: account.email, role: account.role, orgId: account.orgId, atMs: context.clock.nowMs(),
+    change,
+    accountId: account.id,
+    email: account.email,
+    role: account.role,
+    orgId: account.orgId,
+    atMs: context.clock.nowMs(),
   });
 }
 

@@ -5,27 +5,45 @@ import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import { changeRole, getAccount, listAccounts, me, revokeSessions, setDisabled } from './account-admin.ts';
 import { unlock } from './account-locks.ts';
-import { revokeTokens, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, revokeTokens } from './accounts-context.ts';
 import { Backlog } from './backlog.ts';
 import { bounded } from './bounded.ts';
 import { Decoys } from './decoys.ts';
 import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
 import { login } from './login.ts';
-import { confirmPasswordReset, requestPasswordReset, type ResetQueue } from './password-reset.ts';
-import { register, RegistrationTeller, type RegistrationState } from './registration.ts';
+import { confirmPasswordReset, type ResetQueue, requestPasswordReset } from './password-reset.ts';
+import { type RegistrationState, RegistrationTeller, register } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 import { throttle } from './throttle.ts';
 import type { UseCase } from './use-cases.ts';
 
 /** What the use cases of one gateway have in common, beyond what is given. */
-type Shared = AccountsContext & { readonly decoys: Decoys; readonly resets: ResetQueue; readonly registration: RegistrationTeller };
+type Shared = AccountsContext & {
+  readonly decoys: Decoys;
+  readonly resets: ResetQueue;
+  readonly registration: RegistrationTeller;
+};
 
 const USE_CASES = {
-  signInMethods, register, login, refresh, logout,
-  invite, acceptInvite, listInvites, revokeInvite,
-  requestPasswordReset, confirmPasswordReset,
-  me, listAccounts, getAccount, changeRole, setDisabled, unlock, revokeSessions,
+  signInMethods,
+  register,
+  login,
+  refresh,
+  logout,
+  invite,
+  acceptInvite,
+  listInvites,
+  revokeInvite,
+  requestPasswordReset,
+  confirmPasswordReset,
+  me,
+  listAccounts,
+  getAccount,
+  changeRole,
+  setDisabled,
+  unlock,
+  revokeSessions,
 };
 
 /** A use case without its context: plain data in, plain data out, so that it can be asked from another thread. */
@@ -65,8 +83,12 @@ export function createAccounts(context: AccountsContext): Accounts {
   });
   const resets: ResetQueue = {
     backlog,
-    onFailed: throttle(context.clock, (fields) => context.log.warn('a requested password reset could not be prepared', fields)),
-    onDropped: throttle(context.clock, (fields) => context.log.warn('too many password resets are waiting; one was dropped', fields)),
+    onFailed: throttle(context.clock, (fields) =>
+      context.log.warn('a requested password reset could not be prepared', fields),
+    ),
+    onDropped: throttle(context.clock, (fields) =>
+      context.log.warn('too many password resets are waiting; one was dropped', fields),
+    ),
   };
   const registration = new RegistrationTeller(context);
   const shared: Shared = { ...context, decoys, resets, registration };
@@ -85,7 +107,8 @@ export function createAccounts(context: AccountsContext): Accounts {
 }
 
 /** The queue for hashing goes by network, so that one address cannot keep all others from signing in. */
-const callerOf = ({ address }: { readonly address: string | null }): string | null => (address === null ? null : networkOf(address));
+const callerOf = ({ address }: { readonly address: string | null }): string | null =>
+  address === null ? null : networkOf(address);
 
 /** Every account use case on a gateway without an account store (spec: Errors). */
 export function withoutAccountStore(): AccountUseCases {
@@ -96,7 +119,10 @@ export function withoutAccountStore(): AccountUseCases {
 }
 
 /** `registration` is undefined where nobody can have an account. */
-export type SignInMethods = { readonly methods: readonly ('api_key' | 'password')[]; readonly registration: RegistrationState | undefined };
+export type SignInMethods = {
+  readonly methods: readonly ('api_key' | 'password')[];
+  readonly registration: RegistrationState | undefined;
+};
 
 /** How one can authenticate here (spec: Authentication endpoints); never fails. */
 async function signInMethods({ registration }: Shared, _: Record<never, never>): Promise<Result<SignInMethods, Fault>> {
@@ -106,7 +132,9 @@ async function signInMethods({ registration }: Shared, _: Record<never, never>):
 /** Works in many small transactions: a long one would delay others, and would time out before its end. */
 async function prune(context: AccountsContext): Promise<Result<void, Fault>> {
   for (;;) {
-    const isMoreLeft = await context.store.transact(async (transaction) => ok(await transaction.prune(context.clock.nowMs())));
+    const isMoreLeft = await context.store.transact(async (transaction) =>
+      ok(await transaction.prune(context.clock.nowMs())),
+    );
     if (!isMoreLeft.ok) return isMoreLeft;
     if (!isMoreLeft.value) return ok(undefined);
   }
@@ -116,7 +144,9 @@ async function prune(context: AccountsContext): Promise<Result<void, Fault>> {
 const CLOCKS_APART_MS = 60 * 60 * 1000;
 
 async function syncRevocations(context: AccountsContext): Promise<Result<void, Fault>> {
-  const revoked = await context.store.read((reads) => reads.accountsRevokedWithin(ACCESS_TOKEN_SECS * 1000 + CLOCKS_APART_MS));
+  const revoked = await context.store.read((reads) =>
+    reads.accountsRevokedWithin(ACCESS_TOKEN_SECS * 1000 + CLOCKS_APART_MS),
+  );
   if (!revoked.ok) return revoked;
   for (const { id, tokenEpoch } of revoked.value) revokeTokens(context, id, tokenEpoch);
   return ok(undefined);

@@ -19,7 +19,9 @@ export type Rows<Row extends { readonly sequence: number }> = {
  * `invalid_argument` for the cursor, and those of the store.
  */
 export async function listForAdmin<Row extends { readonly id: string; readonly sequence: number }>(
-  { store }: Pick<AccountsContext, 'store'>, { principal, orgId, perPage, cursor }: PageRequest & OrgFilter, { seen, list }: Rows<Row>,
+  { store }: Pick<AccountsContext, 'store'>,
+  { principal, orgId, perPage, cursor }: PageRequest & OrgFilter,
+  { seen, list }: Rows<Row>,
 ): Promise<Result<Page<Row>, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;

@@ -1,10 +1,10 @@
 /** API keys as admins handle them: created, listed and revoked (contract: HTTP shapes, IAM; Tokens and scopes). */
-import { keyIdOf, type ApiKey } from '../core/api-key.ts';
+import { type ApiKey, keyIdOf } from '../core/api-key.ts';
 import type { Page } from '../core/commands.ts';
-import { invalid, type Fault } from '../core/fault.ts';
+import { type Fault, invalid } from '../core/fault.ts';
 import { isOrgName } from '../core/ids.ts';
 import { assert, fail, ok, type Result } from '../core/result.ts';
-import { SCOPES, orgInReach, refuseWithout, seesOrg, type Principal, type Scope } from '../core/scope.ts';
+import { orgInReach, type Principal, refuseWithout, SCOPES, type Scope, seesOrg } from '../core/scope.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from './api-keys.ts';
 
 export type CreateApiKey = {
@@ -15,13 +15,21 @@ export type CreateApiKey = {
   readonly expiresAtMs?: number | null | undefined;
 };
 
-export type ListApiKeys = { readonly perPage: number; readonly cursor?: string | undefined; readonly orgId?: string | undefined };
+export type ListApiKeys = {
+  readonly perPage: number;
+  readonly cursor?: string | undefined;
+  readonly orgId?: string | undefined;
+};
 
 const MAX_NAME_LENGTH = 100;
 const NAME = new RegExp(`^\\P{C}{1,${MAX_NAME_LENGTH}}$`, 'u');
 
 /** Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument`, and those of `ApiKeys.add`. */
-export async function createApiKey(keys: ApiKeys, principal: Principal, input: CreateApiKey): Promise<Result<CreatedApiKey, Fault>> {
+export async function createApiKey(
+  keys: ApiKeys,
+  principal: Principal,
+  input: CreateApiKey,
+): Promise<Result<CreatedApiKey, Fault>> {
   const wanted: NewApiKey = {
     name: input.name,
     scopes: SCOPES.filter((scope) => input.scopes.includes(scope)),
@@ -38,7 +46,11 @@ export async function createApiKey(keys: ApiKeys, principal: Principal, input: C
   return ok({ key, record });
 }
 
-function refusalOf(principal: Principal, { name, scopes, orgId, expiresAtMs }: NewApiKey, nowMs: number): Result<never, Fault> | undefined {
+function refusalOf(
+  principal: Principal,
+  { name, scopes, orgId, expiresAtMs }: NewApiKey,
+  nowMs: number,
+): Result<never, Fault> | undefined {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   if (!NAME.test(name)) return invalid('name', `must be 1 to ${MAX_NAME_LENGTH} characters without control characters`);
@@ -50,7 +62,11 @@ function refusalOf(principal: Principal, { name, scopes, orgId, expiresAtMs }: N
 }
 
 /** Newest first. Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for a cursor that is none. */
-export async function listApiKeys(keys: ApiKeys, principal: Principal, { perPage, cursor, orgId }: ListApiKeys): Promise<Result<Page<ApiKey>, Fault>> {
+export async function listApiKeys(
+  keys: ApiKeys,
+  principal: Principal,
+  { perPage, cursor, orgId }: ListApiKeys,
+): Promise<Result<Page<ApiKey>, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   const org = orgInReach(principal, orgId);
@@ -62,7 +78,9 @@ export async function ownApiKey(keys: ApiKeys, principal: Principal): Promise<Re
   const id = keyIdOf(principal.subject);
   const found = id === undefined ? ok(undefined) : await keys.find({ id });
   if (!found.ok) return found;
-  return found.value === undefined ? fail({ kind: 'not_found', what: 'API key behind this credential' }) : ok(found.value);
+  return found.value === undefined
+    ? fail({ kind: 'not_found', what: 'API key behind this credential' })
+    : ok(found.value);
 }
 
 /** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */

@@ -1,5 +1,5 @@
 /** The first API key of a gateway (contract: Names and defaults). */
-import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, isUsable, type ApiKey } from '../core/api-key.ts';
+import { type ApiKey, ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, isUsable } from '../core/api-key.ts';
 import type { Fault } from '../core/fault.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { ApiKeys, NewApiKey } from './api-keys.ts';
@@ -12,13 +12,22 @@ export type Bootstrap =
   /** The key of the environment is in the store, revoked or expired. It stays so. */
   | { readonly kind: 'environment-key-dead'; readonly record: ApiKey };
 
-const adminKey = (name: string, createdBy: string): NewApiKey => ({ name, scopes: ['admin'], orgId: null, createdBy, expiresAtMs: null });
+const adminKey = (name: string, createdBy: string): NewApiKey => ({
+  name,
+  scopes: ['admin'],
+  orgId: null,
+  createdBy,
+  expiresAtMs: null,
+});
 
 /**
  * Makes sure that there is a key to begin with. With `environmentKey`, that key is created unless it exists, and keys of an
  * earlier value are revoked. Without it, an admin key is minted when the store holds no key at all.
  */
-export async function bootstrapApiKeys(keys: ApiKeys, environmentKey: string | undefined): Promise<Result<Bootstrap, Fault>> {
+export async function bootstrapApiKeys(
+  keys: ApiKeys,
+  environmentKey: string | undefined,
+): Promise<Result<Bootstrap, Fault>> {
   return environmentKey === undefined ? mintFirst(keys) : setFromEnvironment(keys, environmentKey);
 }
 
@@ -37,7 +46,8 @@ async function setFromEnvironment(keys: ApiKeys, environmentKey: string): Promis
   const found = await keys.find({ digest: record.digest });
   if (!found.ok) return found;
   const known = found.value;
-  if (known !== undefined && !isUsable(known, record.createdAtMs)) return ok({ kind: 'environment-key-dead', record: known });
+  if (known !== undefined && !isUsable(known, record.createdAtMs))
+    return ok({ kind: 'environment-key-dead', record: known });
   if (known === undefined) {
     const added = await keys.add(record);
     if (!added.ok) return added;
@@ -47,10 +57,19 @@ async function setFromEnvironment(keys: ApiKeys, environmentKey: string): Promis
     }
   }
   // Whoever changes the variable wants the old value to stop working: it may have leaked.
-  const outdated = keys.all().filter(({ createdBy, digest, revokedAtMs }) => createdBy === ENVIRONMENT_CREATOR && digest !== record.digest && revokedAtMs === null);
+  const outdated = keys
+    .all()
+    .filter(
+      ({ createdBy, digest, revokedAtMs }) =>
+        createdBy === ENVIRONMENT_CREATOR && digest !== record.digest && revokedAtMs === null,
+    );
   for (const key of outdated) {
     const revoked = await keys.revoke(key, ENVIRONMENT_CREATOR);
     if (!revoked.ok) return revoked;
   }
-  return ok(known === undefined || outdated.length > 0 ? { kind: 'set-from-environment', replaced: outdated.length } : { kind: 'unchanged' });
+  return ok(
+    known === undefined || outdated.length > 0
+      ? { kind: 'set-from-environment', replaced: outdated.length }
+      : { kind: 'unchanged' },
+  );
 }

@@ -22,7 +22,9 @@ export class ApiKeyDeletion {
   #upTo: string | undefined;
   #throughAtMs = -Infinity;
 
-  constructor(deps: ApiKeyDeletionDeps) { this.#deps = deps; }
+  constructor(deps: ApiKeyDeletionDeps) {
+    this.#deps = deps;
+  }
 
   /** Call it every few seconds, but only while the clock may be believed: nothing that is deleted comes back. */
   async step(): Promise<Result<void, Fault>> {

@@ -1,18 +1,21 @@
-import { endMsOf, type ApiKey } from '../core/api-key.ts';
+import { type ApiKey, endMsOf } from '../core/api-key.ts';
 import type { Page } from '../core/commands.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { LateSorted } from '../core/late-sorted.ts';
 
 type Place = Pick<ApiKey, 'id' | 'createdAtMs'>;
 /** By time of creation, which is the order in which `set` adds keys most cheaply. */
-export const oldestFirst = (a: Place, b: Place): number => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+export const oldestFirst = (a: Place, b: Place): number =>
+  a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 /** The keys of an org in their order, and the times at which they end, as far as they do. */
 class OrgKeys {
   readonly order = new LateSorted(oldestFirst);
   readonly #endsMs = new LateSorted<number>((a, b) => a - b);
 
-  countOf(ms: number): number { return this.order.size - this.#endsMs.countBefore(ms + 1); }
+  countOf(ms: number): number {
+    return this.order.size - this.#endsMs.countBefore(ms + 1);
+  }
 
   add(place: Place, endMs: number): void {
     this.order.add(place);
@@ -59,7 +62,9 @@ export class ApiKeyIndex {
   }
 
   /** How many keys of the org have not ended by this time. */
-  countOf(orgId: string, ms: number): number { return this.#ofOrg.get(orgId)?.countOf(ms) ?? 0; }
+  countOf(orgId: string, ms: number): number {
+    return this.#ofOrg.get(orgId)?.countOf(ms) ?? 0;
+  }
 
   all(): ApiKey[] {
     return Array.from(this.#byId.values());
@@ -103,7 +108,10 @@ export class ApiKeyIndex {
     if (order === undefined) return { items: [], next: undefined };
     const end = after === undefined ? order.size : order.countBefore(after);
     const begin = Math.max(0, end - perPage);
-    const items = order.slice(begin, end).reverse().map(({ id }) => this.#byId.get(id)!);
+    const items = order
+      .slice(begin, end)
+      .reverse()
+      .map(({ id }) => this.#byId.get(id)!);
     return { items, next: begin > 0 ? items.at(-1)?.id : undefined };
   }
 

@@ -19,7 +19,12 @@ export type ApiKeyStore = {
    * Deletes some of the keys that ended more than `forMs` ago, both by `nowMs` and by the store's own clock, but never the one
    * with the digest `kept`. Answers the `after` to go on with; undefined at the end.
    */
-  deleteLongOver(asked: { readonly nowMs: number; readonly forMs: number; readonly kept: SecretDigest | undefined; readonly after: string }): Promise<Result<string | undefined, Fault>>;
+  deleteLongOver(asked: {
+    readonly nowMs: number;
+    readonly forMs: number;
+    readonly kept: SecretDigest | undefined;
+    readonly after: string;
+  }): Promise<Result<string | undefined, Fault>>;
   find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>>;
   /**
    * The keys that were created or revoked in the last `ms` by the store's own clock, and perhaps others. For gateways that

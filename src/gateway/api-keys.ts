@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import {
-  KEY_ENTROPY_BYTES, LISTED_WHEN_OVER_MS, formatApiKey, hintOf, isKeyId, isLongOver, isUsable, keyIdOf, keySubject, type ApiKey,
+  type ApiKey,
+  formatApiKey,
+  hintOf,
+  isKeyId,
+  isLongOver,
+  isUsable,
+  KEY_ENTROPY_BYTES,
+  keyIdOf,
+  keySubject,
+  LISTED_WHEN_OVER_MS,
 } from '../core/api-key.ts';
-import { lineageOfOrg, type AuditEvent } from '../core/audit.ts';
+import { type AuditEvent, lineageOfOrg } from '../core/audit.ts';
 import type { Page, PageRequest } from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
 import type { Fault } from '../core/fault.ts';
@@ -67,7 +76,10 @@ export class ApiKeys {
   private constructor(deps: ApiKeysDeps) {
     this.#deps = deps;
     this.#unsaved = new UnsavedKeyChanges(deps.store);
-    this.#look = deps.pauseBetweenLooks === undefined ? async () => ok(undefined) : coalesce(deps.pauseBetweenLooks, () => this.#loadChanges());
+    this.#look =
+      deps.pauseBetweenLooks === undefined
+        ? async () => ok(undefined)
+        : coalesce(deps.pauseBetweenLooks, () => this.#loadChanges());
   }
 
   /** Loads every key that is not long over. */
@@ -117,7 +129,9 @@ export class ApiKeys {
   }
 
   /** The key of this id or digest, in memory or else in the store. */
-  async find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>> {
+  async find(
+    by: { readonly id: string } | { readonly digest: SecretDigest },
+  ): Promise<Result<ApiKey | undefined, Fault>> {
     const known = 'id' in by ? this.#index.byId(by.id) : this.#index.byDigest(by.digest);
     if (known !== undefined || ('id' in by && !isKeyId(by.id))) return ok(known);
     const found = await this.#deps.store.find(by);
@@ -134,20 +148,38 @@ export class ApiKeys {
     // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until its time-out.
     const uses = looked.ok ? await this.#deps.store.lastUses(page.items.map(({ id }) => id)) : looked;
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
-    return ok({ ...page, items: page.items.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })) });
+    return ok({
+      ...page,
+      items: page.items.map((key) => ({ ...key, lastUsedAtMs: later(key.lastUsedAtMs, usedElsewhere.get(key.id)) })),
+    });
   }
 
   /** The time, by the clock that sets the times of keys. */
-  get nowMs(): number { return this.#deps.clock.nowMs(); }
+  get nowMs(): number {
+    return this.#deps.clock.nowMs();
+  }
 
   /** All keys in memory. */
-  all(): readonly ApiKey[] { return this.#index.all(); }
+  all(): readonly ApiKey[] {
+    return this.#index.all();
+  }
 
   /** A key and its record, which is nowhere yet. The key is a random one unless its `text` is given. */
   make(given: NewApiKey, text?: string): CreatedApiKey {
     const { id, key } = formatApiKey(randomBytes(KEY_ENTROPY_BYTES));
     const chosen = text ?? key;
-    return { key: chosen, record: { ...given, id, digest: digestOf(chosen), hint: hintOf(chosen), createdAtMs: this.#deps.clock.nowMs(), revokedAtMs: null, lastUsedAtMs: null } };
+    return {
+      key: chosen,
+      record: {
+        ...given,
+        id,
+        digest: digestOf(chosen),
+        hint: hintOf(chosen),
+        createdAtMs: this.#deps.clock.nowMs(),
+        revokedAtMs: null,
+        lastUsedAtMs: null,
+      },
+    };
   }
 
   /**
@@ -173,16 +205,21 @@ export class ApiKeys {
   #refuseOneMore(orgId: string, adding: number): Result<never, Fault> | undefined {
     const { clock, maxOrgKeys } = this.#deps;
     const most = mostKeysOf(maxOrgKeys);
-    const problem = this.#index.countOf(orgId, clock.nowMs()) + adding >= maxOrgKeys
-      ? `has reached its limit of ${maxOrgKeys} valid API keys; revoke some`
-      : this.#index.countOf(orgId, this.#longAgoMs()) + adding >= most
-        ? `has reached its limit of ${most} API keys, including those that ended in the last ${LISTED_WHEN_OVER_MS / DAY_MS} days; wait`
-        : undefined;
-    return problem === undefined ? undefined : fail({ kind: 'conflict', detail: `org ${orgId} ${problem}, or have SVC_MAX_ORG_API_KEYS raised` });
+    const problem =
+      this.#index.countOf(orgId, clock.nowMs()) + adding >= maxOrgKeys
+        ? `has reached its limit of ${maxOrgKeys} valid API keys; revoke some`
+        : this.#index.countOf(orgId, this.#longAgoMs()) + adding >= most
+          ? `has reached its limit of ${most} API keys, including those that ended in the last ${LISTED_WHEN_OVER_MS / DAY_MS} days; wait`
+          : undefined;
+    return problem === undefined
+      ? undefined
+      : fail({ kind: 'conflict', detail: `org ${orgId} ${problem}, or have SVC_MAX_ORG_API_KEYS raised` });
   }
 
   /** As `add`, but `exists` also when the store holds any key at all. */
-  addFirst(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> { return this.#insert(record, 'insertFirst'); }
+  addFirst(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> {
+    return this.#insert(record, 'insertFirst');
+  }
 
   /** Revoking twice is no error. Faults: those of the store and the audit log. */
   async revoke(key: ApiKey, actor: string): Promise<Result<void, Fault>> {
@@ -207,7 +244,9 @@ export class ApiKeys {
     return timesMs.length === 0 ? undefined : timesMs.reduce((latest, ms) => Math.max(latest, ms));
   }
 
-  get size(): number { return this.#index.size; }
+  get size(): number {
+    return this.#index.size;
+  }
 
   async #loadChanges(): Promise<Result<void, Fault>> {
     // Twice, because after it was set back this clock runs at half the speed of the store's.
@@ -232,7 +271,9 @@ export class ApiKeys {
     return inserted;
   }
 
-  #longAgoMs(): number { return this.#deps.clock.nowMs() - LISTED_WHEN_OVER_MS; }
+  #longAgoMs(): number {
+    return this.#deps.clock.nowMs() - LISTED_WHEN_OVER_MS;
+  }
 
   async #revoke(key: ApiKey, actor: string): Promise<Result<void, Fault>> {
     const recorded = await this.#record('ApiKeyRevoked', key, actor);
@@ -244,12 +285,21 @@ export class ApiKeys {
     return this.#unsaved.saveRevocation(key.id);
   }
 
-  #record(eventType: AuditEvent, { id, name, scopes, orgId, expiresAtMs }: ApiKey, actor: string): Promise<Result<void, Fault>> {
+  #record(
+    eventType: AuditEvent,
+    { id, name, scopes, orgId, expiresAtMs }: ApiKey,
+    actor: string,
+  ): Promise<Result<void, Fault>> {
     return this.#deps.audit.record({
       eventType,
       lineage: lineageOfOrg(orgId),
       actor,
-      payload: { key_id: id, name: redactText(name), scopes, expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString() },
+      payload: {
+        key_id: id,
+        name: redactText(name),
+        scopes,
+        expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString(),
+      },
     });
   }
 
@@ -283,4 +333,5 @@ export class ApiKeys {
   }
 }
 
-const later = (ms: number | null, otherMs: number | null | undefined): number | null => Math.max(ms ?? 0, otherMs ?? 0) || null;
+const later = (ms: number | null, otherMs: number | null | undefined): number | null =>
+  Math.max(ms ?? 0, otherMs ?? 0) || null;

@@ -1,6 +1,6 @@
 import { accountIdOf } from '../core/account.ts';
-import { keyIdOf, keySubject, looksLikeApiKey, parseApiKey, type ApiKey } from '../core/api-key.ts';
-import { unauthenticated, type Fault } from '../core/fault.ts';
+import { type ApiKey, keyIdOf, keySubject, looksLikeApiKey, parseApiKey } from '../core/api-key.ts';
+import { type Fault, unauthenticated } from '../core/fault.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { CurrentToken } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
@@ -40,7 +40,9 @@ export function createAuthenticator({ apiKeys, tokens, revocations }: Authentica
       const itsKeyLooked = await apiKeys.lookFor(keyIdOf(token.value.subject));
       if (!itsKeyLooked.ok) return itsKeyLooked;
       // Checked after the waits and in the same turn as the answer, so that a revocation in between is not missed.
-      return isInForce(token.value) ? ok(ofToken(token.value)) : unauthenticated('the token was revoked; sign in again');
+      return isInForce(token.value)
+        ? ok(ofToken(token.value))
+        : unauthenticated('the token was revoked; sign in again');
     },
     onRevoked: (listener) => {
       apiKeys.onRevoked(listener);

@@ -35,11 +35,13 @@ export class Backlog {
     const job = this.#waiting.shift();
     if (job === undefined) return;
     this.#running++;
-    job().catch(this.#options.onError).finally(() => {
-      this.#running--;
-      this.#next();
-      if (this.#running > 0 || this.#waiting.length > 0) return;
-      for (const resolve of this.#whenIdle.splice(0)) resolve();
-    });
+    job()
+      .catch(this.#options.onError)
+      .finally(() => {
+        this.#running--;
+        this.#next();
+        if (this.#running > 0 || this.#waiting.length > 0) return;
+        for (const resolve of this.#whenIdle.splice(0)) resolve();
+      });
   }
 }

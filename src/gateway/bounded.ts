@@ -1,7 +1,7 @@
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
-import type { Clock } from './ports.ts';
 import { FairQueue } from './fair-queue.ts';
+import type { Clock } from './ports.ts';
 import type { UseCase } from './use-cases.ts';
 
 export type Bounds = {
@@ -20,13 +20,20 @@ export type Bounds = {
  * in, all of them would have queried the database first. They wait in a fair queue, where no caller takes more than half of the
  * places. Calls without a caller, null, count as one caller and have no such limit.
  */
-export function bounded<Input, Value>({ atOnce, waiting, waitMs, what }: Bounds, clock: Clock, callerOf: (input: Input) => string | null, useCase: UseCase<Input, Value>): UseCase<Input, Value> {
+export function bounded<Input, Value>(
+  { atOnce, waiting, waitMs, what }: Bounds,
+  clock: Clock,
+  callerOf: (input: Input) => string | null,
+  useCase: UseCase<Input, Value>,
+): UseCase<Input, Value> {
   const overloaded = fail({ kind: 'overloaded', what, retryAfterSecs: 1 } as const);
   const queue = new FairQueue({ atOnce, places: atOnce + waiting });
 
   return async (input) => {
     const sinceMs = clock.nowMs();
-    const queued = queue.run<Result<Value, Fault>>(callerOf(input), async () => (clock.nowMs() - sinceMs > waitMs ? overloaded : useCase(input)));
+    const queued = queue.run<Result<Value, Fault>>(callerOf(input), async () =>
+      clock.nowMs() - sinceMs > waitMs ? overloaded : useCase(input),
+    );
     return queued ?? overloaded;
   };
 }

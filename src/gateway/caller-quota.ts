@@ -7,7 +7,9 @@ export class CallerQuota {
   readonly #quota: number;
   readonly #taken = new Map<string, number>();
 
-  constructor(places: number) { this.#quota = Math.ceil(places / 2); }
+  constructor(places: number) {
+    this.#quota = Math.ceil(places / 2);
+  }
 
   /** False when the caller has used up its quota. A place that was acquired must be released exactly once. */
   tryAcquire(caller: string | null): boolean {

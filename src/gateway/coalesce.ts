@@ -5,10 +5,11 @@
 export function coalesce<T>(pause: () => Promise<unknown>, work: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | undefined;
   let free: Promise<unknown> = Promise.resolve();
-  return () => (next ??= free.then(() => {
-    next = undefined;
-    const run = work();
-    free = Promise.allSettled([run, pause()]);
-    return run;
-  }));
+  return () =>
+    (next ??= free.then(() => {
+      next = undefined;
+      const run = work();
+      free = Promise.allSettled([run, pause()]);
+      return run;
+    }));
 }

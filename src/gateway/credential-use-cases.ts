@@ -9,7 +9,14 @@ import type { UseCases } from './use-cases.ts';
 
 export type CredentialUseCases = Pick<
   UseCases,
-  'authenticate' | 'exchangeToken' | 'createApiKey' | 'listApiKeys' | 'ownApiKey' | 'revokeApiKey' | 'rotateSigningKey' | 'jwks'
+  | 'authenticate'
+  | 'exchangeToken'
+  | 'createApiKey'
+  | 'listApiKeys'
+  | 'ownApiKey'
+  | 'revokeApiKey'
+  | 'rotateSigningKey'
+  | 'jwks'
 >;
 
 export type CredentialUseCasesDeps = {
@@ -22,7 +29,13 @@ export type CredentialUseCasesDeps = {
 };
 
 /** What I/O threads may ask about credentials, by name. */
-export function createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys, onKeyRotated }: CredentialUseCasesDeps): CredentialUseCases {
+export function createCredentialUseCases({
+  apiKeys,
+  issuer,
+  authenticator,
+  signingKeys,
+  onKeyRotated,
+}: CredentialUseCasesDeps): CredentialUseCases {
   return {
     authenticate: ({ bearer }) => authenticator.authenticate(bearer),
     exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),

@@ -41,7 +41,8 @@ export class Decoys {
 
   /** One that costs as much as `hash`; as much as a new account's where there is none. */
   async like(hash: string | undefined): Promise<Result<string, Fault>> {
-    if (hash !== undefined) return ok(hash.replace(/[^$]+\$[^$]+$/, (saltAndHash) => saltAndHash.replace(/[^$]/g, 'A')));
+    if (hash !== undefined)
+      return ok(hash.replace(/[^$]+\$[^$]+$/, (saltAndHash) => saltAndHash.replace(/[^$]/g, 'A')));
     const ready = await this.warmUp();
     return ready.ok ? ok(ready.value.todays) : ready;
   }

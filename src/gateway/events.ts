@@ -14,10 +14,20 @@ type Common = {
   readonly atMs: number;
 };
 
-export type GatewayEvent = Common & (
-  | { readonly kind: 'ops_change'; readonly payload: { readonly opId: OpId; readonly state: OpState; readonly registeredAtMs: number; readonly updatedAtMs: number; readonly teamId: string } }
-  | { readonly kind: Exclude<EventKind, 'ops_change'>; readonly payload: Readonly<Record<string, unknown>> }
-);
+export type GatewayEvent = Common &
+  (
+    | {
+        readonly kind: 'ops_change';
+        readonly payload: {
+          readonly opId: OpId;
+          readonly state: OpState;
+          readonly registeredAtMs: number;
+          readonly updatedAtMs: number;
+          readonly teamId: string;
+        };
+      }
+    | { readonly kind: Exclude<EventKind, 'ops_change'>; readonly payload: Readonly<Record<string, unknown>> }
+  );
 
 /** The orgs whose events a thread has a reader for; `all` when one of them may see every org. */
 export type Interest = 'all' | readonly string[];

@@ -27,8 +27,12 @@ export class FairQueue {
   }
 
   /** How many pieces run or wait. */
-  get taken(): number { return this.#taken; }
-  get isFull(): boolean { return this.#taken >= this.#places; }
+  get taken(): number {
+    return this.#taken;
+  }
+  get isFull(): boolean {
+    return this.#taken >= this.#places;
+  }
 
   /** Undefined, and nothing is run, when there is no place left. */
   run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {

@@ -2,23 +2,29 @@
 import { isUuid, mayManageRole } from '../core/account.ts';
 import { lineageOfOrg } from '../core/audit.ts';
 import type { OrgFilter, Page, PageRequest } from '../core/commands.ts';
-import { emailKeyOf, type EmailAddress } from '../core/email.ts';
+import { type EmailAddress, emailKeyOf } from '../core/email.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseWithout, seesOrg, type Principal } from '../core/scope.ts';
+import { type Principal, refuseWithout, seesOrg } from '../core/scope.ts';
 import type { AccountListing, AccountReads, StoredInvite } from './account-store.ts';
 import type { AccountsContext } from './accounts-context.ts';
 import { listForAdmin } from './admin-listing.ts';
 
 /** An invite as an admin sees it: without what its token could be checked against. */
-export type OpenInvite = Pick<StoredInvite, 'id' | 'email' | 'role' | 'orgId' | 'invitedBy' | 'createdAtMs' | 'expiresAtMs'>;
+export type OpenInvite = Pick<
+  StoredInvite,
+  'id' | 'email' | 'role' | 'orgId' | 'invitedBy' | 'createdAtMs' | 'expiresAtMs'
+>;
 
 /**
  * Invites neither used, revoked nor expired whose address has no account, in order of creation; an admin bound to an org sees those
  * that bind to it.
  * Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
-export async function listInvites(context: AccountsContext, request: PageRequest & OrgFilter): Promise<Result<Page<OpenInvite>, Fault>> {
+export async function listInvites(
+  context: AccountsContext,
+  request: PageRequest & OrgFilter,
+): Promise<Result<Page<OpenInvite>, Fault>> {
   const page = await listForAdmin(context, request, {
     seen: async (reads, id) => visible(request.principal, await find(reads.inviteById, id)),
     list: (reads, listing) => unanswered(reads, listing, context.clock.nowMs()),
@@ -32,7 +38,11 @@ const READ_AT_ONCE = 1000;
 const MAX_LEFT_OUT = 1000;
 
 /** Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one. */
-async function unanswered(reads: AccountReads, listing: AccountListing, nowMs: number): Promise<readonly StoredInvite[]> {
+async function unanswered(
+  reads: AccountReads,
+  listing: AccountListing,
+  nowMs: number,
+): Promise<readonly StoredInvite[]> {
   const found: StoredInvite[] = [];
   let afterSequence: number | undefined = listing.afterSequence;
   let { limit } = listing;
@@ -49,8 +59,15 @@ async function unanswered(reads: AccountReads, listing: AccountListing, nowMs: n
   return found.slice(0, listing.limit);
 }
 
-const openInvite = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: StoredInvite): OpenInvite =>
-  ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs });
+const openInvite = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: StoredInvite): OpenInvite => ({
+  id,
+  email,
+  role,
+  orgId,
+  invitedBy,
+  createdAtMs,
+  expiresAtMs,
+});
 
 export type InviteRevocation = { readonly principal: Principal; readonly inviteId: string };
 
@@ -59,7 +76,10 @@ export type InviteRevocation = { readonly principal: Principal; readonly inviteI
  * (also for an invite of another org), `role_forbidden` for a role that the caller could not give, `conflict` for an invite
  * that was accepted, and those of the store and the audit log.
  */
-export async function revokeInvite(context: AccountsContext, { principal, inviteId }: InviteRevocation): Promise<Result<void, Fault>> {
+export async function revokeInvite(
+  context: AccountsContext,
+  { principal, inviteId }: InviteRevocation,
+): Promise<Result<void, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   const nowMs = context.clock.nowMs();
@@ -69,11 +89,14 @@ export async function revokeInvite(context: AccountsContext, { principal, invite
     if (!seen.ok) return seen;
     const invite = seen.value;
     if (!mayManageRole(principal.role, invite.role)) return fail({ kind: 'role_forbidden', role: invite.role });
-    if (invite.usedAtMs !== null) return fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' });
+    if (invite.usedAtMs !== null)
+      return fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' });
     if (invite.revokedAtMs !== null || invite.expiresAtMs <= nowMs) return ok(undefined);
     await transaction.revokeInvite(invite.id, nowMs);
     const recorded = await context.audit.record({
-      eventType: 'InviteRevoked', actor: principal.subject, lineage: lineageOfOrg(invite.orgId),
+      eventType: 'InviteRevoked',
+      actor: principal.subject,
+      lineage: lineageOfOrg(invite.orgId),
       payload: { email: invite.email, role: invite.role, invited_by: invite.invitedBy },
     });
     return recorded.ok ? ok(invite) : recorded;
@@ -87,7 +110,10 @@ export async function revokeInvite(context: AccountsContext, { principal, invite
 }
 
 /** The store is not asked for a text that cannot be an id. */
-const find = async (by: (id: string) => Promise<StoredInvite | undefined>, id: string): Promise<StoredInvite | undefined> => (isUuid(id) ? by(id) : undefined);
+const find = async (
+  by: (id: string) => Promise<StoredInvite | undefined>,
+  id: string,
+): Promise<StoredInvite | undefined> => (isUuid(id) ? by(id) : undefined);
 
 /** The invite, when it binds to the caller's org; any other is `not_found`. */
 function visible(principal: Principal, invite: StoredInvite | undefined): Result<StoredInvite, Fault> {

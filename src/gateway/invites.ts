@@ -1,13 +1,13 @@
 /** Invites: made by an admin, handed over out of band, used once (spec: Authentication 8). */
-import { accountIdOf, INVITE_MS, mayManageRole, type Account } from '../core/account.ts';
+import { type Account, accountIdOf, INVITE_MS, mayManageRole } from '../core/account.ts';
 import { lineageOfOrg } from '../core/audit.ts';
-import { emailKeyOf, type EmailAddress } from '../core/email.ts';
-import { invalid, type Fault } from '../core/fault.ts';
+import { type EmailAddress, emailKeyOf } from '../core/email.ts';
+import { type Fault, invalid } from '../core/fault.ts';
 import { isOrgName, type SecretDigest } from '../core/ids.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { holds, refuseWithout, SCOPES_OF_ROLE, seesOrg, type Principal, type Role } from '../core/scope.ts';
+import { holds, type Principal, type Role, refuseWithout, SCOPES_OF_ROLE, seesOrg } from '../core/scope.ts';
 import type { AccountReads, Invite, StoredInvite } from './account-store.ts';
-import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, announce, auditEntry, ownActor, publicAccount } from './accounts-context.ts';
 import { hashNewPassword, newAccount, readEmail } from './registration.ts';
 import { digestIfIssued, mintSecret } from './secret-token.ts';
 
@@ -42,20 +42,35 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
   const { secret, digest } = mintSecret();
   const nowMs = context.clock.nowMs();
   const made: Invite = {
-    digest, email: email.value, role, orgId: org.value, invitedBy: principal.subject,
-    createdAtMs: nowMs, expiresAtMs: nowMs + INVITE_MS, usedAtMs: null,
+    digest,
+    email: email.value,
+    role,
+    orgId: org.value,
+    invitedBy: principal.subject,
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + INVITE_MS,
+    usedAtMs: null,
   };
   const stored = await context.store.transact(async (transaction) => {
     const taken = await transaction.accountByEmail(emailKeyOf(made.email));
     if (taken !== undefined) return fail({ kind: 'email_taken', email: made.email });
     await transaction.insertInvite(made);
     return context.audit.record({
-      eventType: 'InviteCreated', actor: principal.subject, lineage: lineageOfOrg(made.orgId),
+      eventType: 'InviteCreated',
+      actor: principal.subject,
+      lineage: lineageOfOrg(made.orgId),
       payload: { email: made.email, role, expires_at: new Date(made.expiresAtMs).toISOString() },
     });
   });
   if (!stored.ok) return stored;
-  context.events.publish({ change: 'invited', accountId: null, email: made.email, role, orgId: made.orgId, atMs: nowMs });
+  context.events.publish({
+    change: 'invited',
+    accountId: null,
+    email: made.email,
+    role,
+    orgId: made.orgId,
+    atMs: nowMs,
+  });
   return ok({ inviteToken: secret, email: made.email, role, orgId: made.orgId, expiresAtMs: made.expiresAtMs });
 }
 
@@ -71,7 +86,10 @@ function orgToBind(principal: Principal, asked: string | undefined, role: Role):
 export type AcceptInviteInput = { readonly inviteToken: string; readonly password: string };
 
 /** Faults: `invalid_invite`, `weak_password` (the invite stays good), `email_taken`, and those of hashing, the store and the audit log. */
-export async function acceptInvite(context: AccountsContext, input: AcceptInviteInput): Promise<Result<Account, Fault>> {
+export async function acceptInvite(
+  context: AccountsContext,
+  input: AcceptInviteInput,
+): Promise<Result<Account, Fault>> {
   const digest = digestIfIssued(input.inviteToken);
   if (digest === undefined) return fail({ kind: 'invalid_invite' });
   // Checked before the password is hashed: guesses cost a query, not a hash.
@@ -83,7 +101,11 @@ export async function acceptInvite(context: AccountsContext, input: AcceptInvite
   return passwordHash.ok ? redeem(context, digest, passwordHash.value) : passwordHash;
 }
 
-async function redeem(context: AccountsContext, digest: SecretDigest, passwordHash: string): Promise<Result<Account, Fault>> {
+async function redeem(
+  context: AccountsContext,
+  digest: SecretDigest,
+  passwordHash: string,
+): Promise<Result<Account, Fault>> {
   const accepted = await context.store.transact(async (transaction) => {
     // The row is locked from here on: the second of two uses at the same moment finds the invite used.
     const pending = await usable(context, transaction, await transaction.lockInvite(digest));
@@ -92,15 +114,25 @@ async function redeem(context: AccountsContext, digest: SecretDigest, passwordHa
     const account = await transaction.insertAccount(newAccount(context, { email, passwordHash, role, orgId }));
     if (account === undefined) return fail({ kind: 'email_taken', email });
     await transaction.useInvite(digest, context.clock.nowMs());
-    const recorded = await context.audit.record(auditEntry('InviteAccepted', ownActor(account), account, { payload: { role, invited_by: invitedBy } }));
+    const recorded = await context.audit.record(
+      auditEntry('InviteAccepted', ownActor(account), account, { payload: { role, invited_by: invitedBy } }),
+    );
     return recorded.ok ? ok(publicAccount(account)) : recorded;
   });
   if (accepted.ok) announce(context, 'registered', accepted.value);
   return accepted;
 }
 
-async function usable(context: AccountsContext, reads: AccountReads, found: StoredInvite | undefined): Promise<Result<Invite, Fault>> {
-  const isPending = found !== undefined && found.usedAtMs === null && found.revokedAtMs === null && found.expiresAtMs > context.clock.nowMs();
+async function usable(
+  context: AccountsContext,
+  reads: AccountReads,
+  found: StoredInvite | undefined,
+): Promise<Result<Invite, Fault>> {
+  const isPending =
+    found !== undefined &&
+    found.usedAtMs === null &&
+    found.revokedAtMs === null &&
+    found.expiresAtMs > context.clock.nowMs();
   if (!isPending) return fail({ kind: 'invalid_invite' });
   const vouched = await isVouchedFor(context, reads, found);
   if (!vouched.ok) return vouched;
@@ -111,12 +143,21 @@ async function usable(context: AccountsContext, reads: AccountReads, found: Stor
  * Whether the inviter may still invite: somebody who was disabled or lost that right must not return through an older invite.
  * A key that has merely expired still counts, because it was valid when it was used.
  */
-async function isVouchedFor(context: AccountsContext, reads: AccountReads, { invitedBy, role }: Invite): Promise<Result<boolean, Fault>> {
+async function isVouchedFor(
+  context: AccountsContext,
+  reads: AccountReads,
+  { invitedBy, role }: Invite,
+): Promise<Result<boolean, Fault>> {
   const id = accountIdOf(invitedBy);
   if (id === undefined) {
     const revoked = await context.isKeyRevoked(invitedBy);
     return revoked.ok ? ok(!revoked.value) : revoked;
   }
   const inviter = await reads.accountById(id);
-  return ok(inviter !== undefined && !inviter.disabled && holds(SCOPES_OF_ROLE[inviter.role], 'admin') && mayManageRole(inviter.role, role));
+  return ok(
+    inviter !== undefined &&
+      !inviter.disabled &&
+      holds(SCOPES_OF_ROLE[inviter.role], 'admin') &&
+      mayManageRole(inviter.role, role),
+  );
 }

@@ -18,7 +18,9 @@ export class KnownCredentials {
   readonly #ofOrg = new Multimap<string, SecretDigest>();
 
   /** Undefined for a credential that was not seen here, or was refused. */
-  orgOf(credential: SecretDigest | undefined): string | undefined { return credential === undefined ? undefined : this.#orgs.get(credential); }
+  orgOf(credential: SecretDigest | undefined): string | undefined {
+    return credential === undefined ? undefined : this.#orgs.get(credential);
+  }
 
   add(credential: SecretDigest, orgId: string): void {
     if (this.#orgs.has(credential)) return;

@@ -6,15 +6,15 @@
  */
 import { randomUUID } from 'node:crypto';
 import { refreshLifetimeMs } from '../core/account.ts';
-import { NO_LINEAGE, type AuditDraft } from '../core/audit.ts';
-import { emailKeyOf, parseEmail, type EmailKey } from '../core/email.ts';
-import { unauthenticated, type Fault } from '../core/fault.ts';
+import { type AuditDraft, NO_LINEAGE } from '../core/audit.ts';
+import { type EmailKey, emailKeyOf, parseEmail } from '../core/email.ts';
+import { type Fault, unauthenticated } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { afterFailure, lockedForSecs, NO_FAILURES } from '../core/lockout.ts';
 import { readPassword } from '../core/password-rules.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { StoredAccount } from './account-store.ts';
-import { announce, auditEntry, ownActor, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, announce, auditEntry, ownActor } from './accounts-context.ts';
 import type { Decoys } from './decoys.ts';
 import type { AccessToken } from './ports.ts';
 import { digestOf, mintSecret } from './secret-token.ts';
@@ -37,7 +37,12 @@ export type SignIn = {
 type LoginContext = AccountsContext & { readonly decoys: Decoys };
 
 /** One attempt: the account that is meant, and the key under which its failures are counted. */
-type Attempt = { readonly input: LoginInput; readonly attempts: SecretDigest; readonly account: StoredAccount | undefined; readonly decoy: string };
+type Attempt = {
+  readonly input: LoginInput;
+  readonly attempts: SecretDigest;
+  readonly account: StoredAccount | undefined;
+  readonly decoy: string;
+};
 
 /** Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`, and those of the store and the audit log. */
 export async function login(context: LoginContext, input: LoginInput): Promise<Result<SignIn, Fault>> {
@@ -48,7 +53,12 @@ export async function login(context: LoginContext, input: LoginInput): Promise<R
   // Here and below, what does not need an answer is asked together with what comes before it: the store may be far away.
   const place = await context.decoys.placeOf(attempts);
   if (!place.ok) return place;
-  const found = await context.store.read((reads) => Promise.all([reads.accountByEmail(email === undefined ? ('' as EmailKey) : key), reads.signInState(attempts, place.value)]));
+  const found = await context.store.read((reads) =>
+    Promise.all([
+      reads.accountByEmail(email === undefined ? ('' as EmailKey) : key),
+      reads.signInState(attempts, place.value),
+    ]),
+  );
   if (!found.ok) return found;
   const [account, { lockout, hashNear }] = found.value;
   const decoy = await context.decoys.like(hashNear);
@@ -79,26 +89,35 @@ type Locked = { readonly kind: 'locked'; readonly lockedSecs: number };
  * after them learn only that the account is locked, whether their password is right or wrong.
  */
 async function countFailure(context: AccountsContext, attempt: Attempt): Promise<Result<never, Fault>> {
-  const counted = await context.store.transact<Locked | { readonly kind: 'counted'; readonly locksNow: boolean }>(async (transaction) => {
-    const nowMs = context.clock.nowMs();
-    const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
-    const lockedSecs = lockedForSecs(lockout, nowMs);
-    if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
-    const next = afterFailure(lockout, nowMs);
-    await transaction.saveLockout(attempt.attempts, next, nowMs);
-    const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'wrong e-mail or password'));
-    if (!recorded.ok) return recorded;
-    if (next.lockedUntilMs === null) return ok({ kind: 'counted', locksNow: false });
-    const lockRecorded = await context.audit.record(failureEntry(attempt, 'AccountLocked', `${next.failures} failed attempts`));
-    return lockRecorded.ok ? ok({ kind: 'counted', locksNow: true }) : lockRecorded;
-  });
+  const counted = await context.store.transact<Locked | { readonly kind: 'counted'; readonly locksNow: boolean }>(
+    async (transaction) => {
+      const nowMs = context.clock.nowMs();
+      const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
+      const lockedSecs = lockedForSecs(lockout, nowMs);
+      if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
+      const next = afterFailure(lockout, nowMs);
+      await transaction.saveLockout(attempt.attempts, next, nowMs);
+      const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'wrong e-mail or password'));
+      if (!recorded.ok) return recorded;
+      if (next.lockedUntilMs === null) return ok({ kind: 'counted', locksNow: false });
+      const lockRecorded = await context.audit.record(
+        failureEntry(attempt, 'AccountLocked', `${next.failures} failed attempts`),
+      );
+      return lockRecorded.ok ? ok({ kind: 'counted', locksNow: true }) : lockRecorded;
+    },
+  );
   if (!counted.ok) return counted;
   if (counted.value.kind === 'locked') return refuseLocked(context, attempt, counted.value.lockedSecs);
   if (counted.value.locksNow && attempt.account !== undefined) announce(context, 'locked', attempt.account);
   return wrongCredentials();
 }
 
-async function succeed(context: AccountsContext, attempt: Attempt, account: StoredAccount, rehash: boolean): Promise<Result<SignIn, Fault>> {
+async function succeed(
+  context: AccountsContext,
+  attempt: Attempt,
+  account: StoredAccount,
+  rehash: boolean,
+): Promise<Result<SignIn, Fault>> {
   // Both before the transaction, which must not hold a connection while the crypto threads are busy.
   const access = await context.tokens.mintForAccount(account);
   if (!access.ok) return access;
@@ -107,44 +126,74 @@ async function succeed(context: AccountsContext, attempt: Attempt, account: Stor
 
   const { secret, digest } = mintSecret();
   const lifetimeMs = refreshLifetimeMs(attempt.input.rememberMe);
-  const settled = await context.store.transact<Locked | { readonly kind: 'changed' } | { readonly kind: 'signed-in' }>(async (transaction) => {
-    const nowMs = context.clock.nowMs();
-    const [lockout, current] = await Promise.all([transaction.lockLockout(attempt.attempts, nowMs), transaction.lockAccount(account.id)]);
-    const lockedSecs = lockedForSecs(lockout, nowMs);
-    if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
-    // Disabled, given another role or another password since it was read: this token is already dead.
-    if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch) return ok({ kind: 'changed' });
-    const session = { id: randomUUID(), accountId: account.id, rememberMe: attempt.input.rememberMe, createdAtMs: nowMs, revokedAtMs: null };
-    await Promise.all([
-      transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs),
-      transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash }),
-      transaction.insertSession(session),
-      transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id),
-    ]);
-    const payload = { session_id: session.id, remember_me: session.rememberMe, address: attempt.input.address };
-    const recorded = await context.audit.record(auditEntry('LoginSucceeded', ownActor(account), account, { payload }));
-    return recorded.ok ? ok({ kind: 'signed-in' }) : recorded;
-  });
+  const settled = await context.store.transact<Locked | { readonly kind: 'changed' } | { readonly kind: 'signed-in' }>(
+    async (transaction) => {
+      const nowMs = context.clock.nowMs();
+      const [lockout, current] = await Promise.all([
+        transaction.lockLockout(attempt.attempts, nowMs),
+        transaction.lockAccount(account.id),
+      ]);
+      const lockedSecs = lockedForSecs(lockout, nowMs);
+      if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
+      // Disabled, given another role or another password since it was read: this token is already dead.
+      if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch)
+        return ok({ kind: 'changed' });
+      const session = {
+        id: randomUUID(),
+        accountId: account.id,
+        rememberMe: attempt.input.rememberMe,
+        createdAtMs: nowMs,
+        revokedAtMs: null,
+      };
+      await Promise.all([
+        transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs),
+        transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash }),
+        transaction.insertSession(session),
+        transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id),
+      ]);
+      const payload = { session_id: session.id, remember_me: session.rememberMe, address: attempt.input.address };
+      const recorded = await context.audit.record(
+        auditEntry('LoginSucceeded', ownActor(account), account, { payload }),
+      );
+      return recorded.ok ? ok({ kind: 'signed-in' }) : recorded;
+    },
+  );
   if (!settled.ok) return settled;
   switch (settled.value.kind) {
-    case 'locked': return refuseLocked(context, attempt, settled.value.lockedSecs);
-    case 'changed': return wrongCredentials();
+    case 'locked':
+      return refuseLocked(context, attempt, settled.value.lockedSecs);
+    case 'changed':
+      return wrongCredentials();
     case 'signed-in':
       announce(context, 'signed_in', account);
       return ok({ access: access.value, refreshToken: secret, refreshLifetimeMs: lifetimeMs });
   }
 }
 
-async function refuseLocked(context: AccountsContext, attempt: Attempt, retryAfterSecs: number): Promise<Result<never, Fault>> {
+async function refuseLocked(
+  context: AccountsContext,
+  attempt: Attempt,
+  retryAfterSecs: number,
+): Promise<Result<never, Fault>> {
   const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'locked'));
   return recorded.ok ? fail({ kind: 'account_locked', retryAfterSecs }) : recorded;
 }
 
 const wrongCredentials = (): Result<never, Fault> => unauthenticated('wrong e-mail or password');
 
-function failureEntry({ account, input }: Attempt, eventType: 'LoginFailed' | 'AccountLocked', reason: string): AuditDraft {
+function failureEntry(
+  { account, input }: Attempt,
+  eventType: 'LoginFailed' | 'AccountLocked',
+  reason: string,
+): AuditDraft {
   const payload = { address: input.address };
   if (account !== undefined) return auditEntry(eventType, 'anonymous', account, { reason, payload });
   // Logged only when it is an address: people type passwords into the wrong field.
-  return { eventType, actor: 'anonymous', lineage: NO_LINEAGE, reason, payload: { account_id: null, email: parseEmail(input.email) ?? null, ...payload } };
+  return {
+    eventType,
+    actor: 'anonymous',
+    lineage: NO_LINEAGE,
+    reason,
+    payload: { account_id: null, email: parseEmail(input.email) ?? null, ...payload },
+  };
 }

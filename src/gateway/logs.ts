@@ -7,7 +7,12 @@ import { orgInReach, type Principal } from '../core/scope.ts';
 /** `page` is the JSON answer of a listing; the others are a piece of an export. */
 export type LogFormat = 'page' | 'ndjson' | 'csv';
 
-export type LogRequest = { readonly filter: AuditFilter; readonly format: LogFormat; readonly perPage: number; readonly cursor: string | undefined };
+export type LogRequest = {
+  readonly filter: AuditFilter;
+  readonly format: LogFormat;
+  readonly perPage: number;
+  readonly cursor: string | undefined;
+};
 
 /** Text in UTF-8, ready to be sent: entries may be many, and the threads they pass through need not parse them. */
 export type LogText = { readonly text: Uint8Array; readonly next: string | undefined };
@@ -16,7 +21,11 @@ export type LogText = { readonly text: Uint8Array; readonly next: string | undef
 export type AuditReads = { read(request: LogRequest, orgId: Principal['orgId']): Promise<Result<LogText, Fault>> };
 
 /** Faults: `org_forbidden` for a filter on another org, and those of `AuditReads`. */
-export async function readLog(reads: AuditReads, principal: Principal, request: LogRequest): Promise<Result<LogText, Fault>> {
+export async function readLog(
+  reads: AuditReads,
+  principal: Principal,
+  request: LogRequest,
+): Promise<Result<LogText, Fault>> {
   const org = orgInReach(principal, request.filter.orgId);
   return org.ok ? reads.read({ ...request, filter: { ...request.filter, orgId: org.value } }, principal.orgId) : org;
 }

@@ -6,7 +6,7 @@ import type { SecretDigest } from '../core/ids.ts';
 import { NO_FAILURES } from '../core/lockout.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { PasswordReset, StoredAccount } from './account-store.ts';
-import { announce, auditEntry, ownActor, revokeTokens, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, announce, auditEntry, ownActor, revokeTokens } from './accounts-context.ts';
 import type { Backlog } from './backlog.ts';
 import type { Mail } from './ports.ts';
 import { hashNewPassword } from './registration.ts';
@@ -28,7 +28,10 @@ export type ResetQueue = {
  * Answered before anything is looked up, so that neither the answer nor its time tells whether there is such an account,
  * or whether mail can be delivered. Always succeeds.
  */
-export async function requestPasswordReset(context: AccountsContext & { readonly resets: ResetQueue }, { email }: RequestPasswordResetInput): Promise<Result<void, Fault>> {
+export async function requestPasswordReset(
+  context: AccountsContext & { readonly resets: ResetQueue },
+  { email }: RequestPasswordResetInput,
+): Promise<Result<void, Fault>> {
   const { backlog, onFailed, onDropped } = context.resets;
   const isTaken = backlog.push(async () => {
     const sent = await sendReset(context, email);
@@ -48,14 +51,20 @@ async function sendReset(context: AccountsContext, text: string): Promise<Result
     if (account === undefined || account.disabled) return ok(undefined);
     const nowMs = context.clock.nowMs();
     if ((await transaction.countPasswordResets(account.id, nowMs)) >= MAX_OPEN_RESETS) return ok(undefined);
-    await transaction.insertPasswordReset({ digest, accountId: account.id, createdAtMs: nowMs, expiresAtMs: nowMs + RESET_MS });
+    await transaction.insertPasswordReset({
+      digest,
+      accountId: account.id,
+      createdAtMs: nowMs,
+      expiresAtMs: nowMs + RESET_MS,
+    });
     const recorded = await context.audit.record(auditEntry('PasswordResetRequested', 'anonymous', account));
     return recorded.ok ? ok(account) : recorded;
   });
   if (!prepared.ok) return prepared;
   // To the address on record, never to the one that was typed: see emailKeyOf.
   // Not waited for: a slow relay delays only its own outbox.
-  if (prepared.value !== undefined) void context.mailer.send(resetMail(context.publicUrl(), prepared.value.email, secret));
+  if (prepared.value !== undefined)
+    void context.mailer.send(resetMail(context.publicUrl(), prepared.value.email, secret));
   return ok(undefined);
 }
 
@@ -81,7 +90,10 @@ export type ConfirmPasswordResetInput = { readonly resetToken: string; readonly 
  * Sets the password, ends every session and token of the account, and lifts a lock. Faults: `invalid_reset_token`,
  * `weak_password` (the token stays good), and those of hashing, the store and the audit log.
  */
-export async function confirmPasswordReset(context: AccountsContext, input: ConfirmPasswordResetInput): Promise<Result<void, Fault>> {
+export async function confirmPasswordReset(
+  context: AccountsContext,
+  input: ConfirmPasswordResetInput,
+): Promise<Result<void, Fault>> {
   const digest = digestIfIssued(input.resetToken);
   if (digest === undefined) return invalidToken();
   const found = await context.store.read(async (reads) => {
@@ -94,7 +106,12 @@ export async function confirmPasswordReset(context: AccountsContext, input: Conf
   return passwordHash.ok ? changePassword(context, digest, found.value, passwordHash.value) : passwordHash;
 }
 
-async function changePassword(context: AccountsContext, digest: SecretDigest, { id, email }: Pick<StoredAccount, 'id' | 'email'>, passwordHash: string): Promise<Result<void, Fault>> {
+async function changePassword(
+  context: AccountsContext,
+  digest: SecretDigest,
+  { id, email }: Pick<StoredAccount, 'id' | 'email'>,
+  passwordHash: string,
+): Promise<Result<void, Fault>> {
   const attempts = digestOf(emailKeyOf(email));
   const changed = await context.store.transact<StoredAccount>(async (transaction) => {
     const nowMs = context.clock.nowMs();
@@ -107,7 +124,9 @@ async function changePassword(context: AccountsContext, digest: SecretDigest, { 
     await transaction.changeAccount(id, { passwordHash, tokenEpoch: account.tokenEpoch + 1 });
     await transaction.deletePasswordResets(id);
     const sessions = await transaction.revokeSessionsOf(id, nowMs);
-    const recorded = await context.audit.record(auditEntry('PasswordResetCompleted', ownActor(account), account, { payload: { sessions_revoked: sessions } }));
+    const recorded = await context.audit.record(
+      auditEntry('PasswordResetCompleted', ownActor(account), account, { payload: { sessions_revoked: sessions } }),
+    );
     return recorded.ok ? ok({ ...account, tokenEpoch: account.tokenEpoch + 1 }) : recorded;
   });
   if (!changed.ok) return changed;

@@ -3,22 +3,29 @@ import { NO_LINEAGE } from '../core/audit.ts';
 import type { Page, PageRequest } from '../core/commands.ts';
 import { BAD_CURSOR, placeOfCursor } from '../core/cursor.ts';
 import { explain, type Fault } from '../core/fault.ts';
+import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy.ts';
 import type { CheckSubject } from '../core/policy-condition.ts';
 import type { Explanation } from '../core/policy-explain.ts';
-import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { refuseUnlessAdminOfAll, seesOrg, type Principal } from '../core/scope.ts';
+import { type Principal, refuseUnlessAdminOfAll, seesOrg } from '../core/scope.ts';
 import type { Steps } from '../core/steps.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { AuditLog, Clock } from './ports.ts';
 
 /** Problems are sentences that name file, line and column. */
-export type LoadPolicies = () => Promise<Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>>;
+export type LoadPolicies = () => Promise<
+  Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>
+>;
 
 export type PoliciesInForce = Page<DocumentSummary> & { readonly version: string; readonly loadedAtMs: number };
 export type RulesInForce = Page<RuleSummary> & { readonly version: string };
 export type ExplainedCheck = Explanation & { readonly version: string };
-export type Reloaded = { readonly version: string; readonly documents: number; readonly changed: boolean; readonly warnings: readonly string[] };
+export type Reloaded = {
+  readonly version: string;
+  readonly documents: number;
+  readonly changed: boolean;
+  readonly warnings: readonly string[];
+};
 
 export type PolicyKeeperDeps = {
   readonly policies: PolicySet;
@@ -55,17 +62,30 @@ export class PolicyKeeper {
     if (from === undefined) return BAD_CURSOR;
     const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
     const end = from + perPage;
-    return ok({ version, loadedAtMs: this.#loadedAtMs, items: documents.slice(from, end), next: end < documents.length ? String(end) : undefined });
+    return ok({
+      version,
+      loadedAtMs: this.#loadedAtMs,
+      items: documents.slice(from, end),
+      next: end < documents.length ? String(end) : undefined,
+    });
   }
 
   /** In the order in which a check goes through them; with `policy`, those of one document. Seen are those of the documents that `list` shows. */
-  listRules(principal: Principal, policy: string | undefined, { perPage, cursor }: PageRequest): Result<RulesInForce, Fault> {
+  listRules(
+    principal: Principal,
+    policy: string | undefined,
+    { perPage, cursor }: PageRequest,
+  ): Result<RulesInForce, Fault> {
     const from = placeOfCursor(cursor);
     if (from === undefined) return BAD_CURSOR;
     const orgId = principal.orgId ?? undefined;
     // One more than asked for tells whether there is a next page.
     const found = this.#policies.rules({ orgId, policy }, from, perPage + 1);
-    return ok({ version: this.#policies.summary(orgId).version, items: found.slice(0, perPage), next: found.length > perPage ? String(from + perPage) : undefined });
+    return ok({
+      version: this.#policies.summary(orgId).version,
+      items: found.slice(0, perPage),
+      next: found.length > perPage ? String(from + perPage) : undefined,
+    });
   }
 
   /** The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org. */
@@ -74,7 +94,11 @@ export class PolicyKeeper {
     if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
     const policies = this.#policies; // others may come into force meanwhile
     const { decision, documents } = await this.#deps.inSlices(policies.explaining(subject));
-    return ok({ version: policies.summary(principal.orgId ?? undefined).version, decision, documents: documents.filter(({ applies }) => applies) });
+    return ok({
+      version: policies.summary(principal.orgId ?? undefined).version,
+      decision,
+      documents: documents.filter(({ applies }) => applies),
+    });
   }
 
   /** The set holds for every org, so an admin of one org does not replace it. */
@@ -86,7 +110,9 @@ export class PolicyKeeper {
   reload(actor: string): Promise<Result<Reloaded, Fault>> {
     const reloaded = this.#queue.run(null, () => this.#reload(actor));
     if (reloaded === undefined) return Promise.resolve(TOO_MANY_RELOADS);
-    reloaded.catch(() => { this.reloads.failed += 1; }); // why is reported to the caller
+    reloaded.catch(() => {
+      this.reloads.failed += 1;
+    }); // why is reported to the caller
     return reloaded;
   }
 
@@ -95,15 +121,29 @@ export class PolicyKeeper {
     const loaded = await load();
     if (!loaded.ok) return this.#failed({ kind: 'policy_invalid', problems: loaded.fault }, actor);
     const { policies, warnings } = loaded.value;
-    const { version, documents: { length: documents } } = policies.summary();
+    const {
+      version,
+      documents: { length: documents },
+    } = policies.summary();
     const changed = version !== this.#policies.version;
-    const recorded = await audit.record({ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor, payload: { version, documents, changed } });
+    const recorded = await audit.record({
+      eventType: 'PolicyReloaded',
+      lineage: NO_LINEAGE,
+      actor,
+      payload: { version, documents, changed },
+    });
     if (!recorded.ok) return this.#failed(recorded.fault, actor);
     install(policies);
     this.#policies = policies;
     this.#loadedAtMs = clock.nowMs();
     this.reloads.done += 1;
-    log.info('policies reloaded', { version, documents, changed, by: actor, ...(warnings.length > 0 ? { warnings } : {}) });
+    log.info('policies reloaded', {
+      version,
+      documents,
+      changed,
+      by: actor,
+      ...(warnings.length > 0 ? { warnings } : {}),
+    });
     return ok({ version, documents, changed, warnings });
   }
 

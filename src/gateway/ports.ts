@@ -31,7 +31,10 @@ export type BudgetStore = {
 export type Passwords = {
   hash(password: string): Promise<Result<string, Fault>>;
   /** `rehash`: the stored hash was made with other parameters than the configured ones. */
-  verify(hash: string, password: string): Promise<Result<{ readonly matches: boolean; readonly rehash: boolean }, Fault>>;
+  verify(
+    hash: string,
+    password: string,
+  ): Promise<Result<{ readonly matches: boolean; readonly rehash: boolean }, Fault>>;
 };
 
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string };
@@ -49,8 +52,17 @@ export type AccessTokens = {
 /** An event about an account for dashboards (contract: WebSocket, kind `account`). */
 export type AccountEvent = {
   readonly change:
-    | 'registered' | 'invited' | 'invite_revoked' | 'signed_in' | 'locked' | 'unlocked' | 'role_changed' | 'disabled' | 'enabled'
-    | 'password_reset' | 'sessions_revoked';
+    | 'registered'
+    | 'invited'
+    | 'invite_revoked'
+    | 'signed_in'
+    | 'locked'
+    | 'unlocked'
+    | 'role_changed'
+    | 'disabled'
+    | 'enabled'
+    | 'password_reset'
+    | 'sessions_revoked';
   /** Null for an invite: there is no account yet. */
   readonly accountId: string | null;
   readonly email: string;

@@ -15,16 +15,23 @@ export class RateLimiter {
   readonly #buckets = new Map<string, Bucket>();
 
   /** `perMinute` 0 limits nothing. */
-  constructor(perMinute: number) { this.#perMinute = perMinute; }
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute;
+  }
 
   /** How many calls it has refused. */
-  get refused(): number { return this.#refused; }
+  get refused(): number {
+    return this.#refused;
+  }
 
   /** Counts one call. Fault: `rate_limited`, with the seconds until the next call is accepted. */
   take(caller: string, nowMs: number): Result<void, Fault> {
     if (this.#perMinute === 0) return ok(undefined);
     const bucket = this.#buckets.get(caller) ?? { tokens: this.#perMinute, filledAtMs: nowMs };
-    bucket.tokens = Math.min(this.#perMinute, bucket.tokens + ((nowMs - bucket.filledAtMs) * this.#perMinute) / WINDOW_MS);
+    bucket.tokens = Math.min(
+      this.#perMinute,
+      bucket.tokens + ((nowMs - bucket.filledAtMs) * this.#perMinute) / WINDOW_MS,
+    );
     bucket.filledAtMs = nowMs;
     // Moved to the end, so that the first in the map is the one that was idle longest.
     this.#buckets.delete(caller);

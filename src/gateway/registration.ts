@@ -1,12 +1,12 @@
 /** Registration: the first account owns the workspace, later ones need open registration (spec: Registration). */
 import { randomUUID } from 'node:crypto';
 import type { Account, AccountId } from '../core/account.ts';
-import { parseEmail, type EmailAddress } from '../core/email.ts';
-import { invalid, type Fault } from '../core/fault.ts';
+import { type EmailAddress, parseEmail } from '../core/email.ts';
+import { type Fault, invalid } from '../core/fault.ts';
 import { acceptPassword } from '../core/password-rules.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { NewAccount } from './account-store.ts';
-import { announce, auditEntry, ownActor, publicAccount, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, announce, auditEntry, ownActor, publicAccount } from './accounts-context.ts';
 
 export type RegisterInput = {
   readonly email: string;
@@ -34,9 +34,13 @@ export async function register(context: AccountsContext, input: RegisterInput): 
     const isFirst = !(await transaction.hasAccounts());
     if (!isFirst && !context.openRegistration) return fail({ kind: 'registration_closed' });
     const role = isFirst ? 'owner' : 'developer';
-    const account = await transaction.insertAccount(newAccount(context, { email: email.value, passwordHash: passwordHash.value, role, orgId: null }));
+    const account = await transaction.insertAccount(
+      newAccount(context, { email: email.value, passwordHash: passwordHash.value, role, orgId: null }),
+    );
     if (account === undefined) return fail({ kind: 'email_taken', email: email.value });
-    const recorded = await context.audit.record(auditEntry('AccountRegistered', ownActor(account), account, { payload: { role } }));
+    const recorded = await context.audit.record(
+      auditEntry('AccountRegistered', ownActor(account), account, { payload: { role } }),
+    );
     return recorded.ok ? ok(publicAccount(account)) : recorded;
   });
   if (registered.ok) announce(context, 'registered', registered.value);
@@ -73,14 +77,25 @@ export function readEmail(text: string): Result<EmailAddress, Fault> {
 }
 
 /** The hash of a password that keeps the rules. */
-export async function hashNewPassword(context: AccountsContext, password: string, email: EmailAddress): Promise<Result<string, Fault>> {
+export async function hashNewPassword(
+  context: AccountsContext,
+  password: string,
+  email: EmailAddress,
+): Promise<Result<string, Fault>> {
   const accepted = acceptPassword(password, context.commonPasswords, email);
   return accepted.ok ? context.passwords.hash(accepted.value) : accepted;
 }
 
-export function newAccount(context: AccountsContext, given: Pick<NewAccount, 'email' | 'passwordHash' | 'role' | 'orgId'>): NewAccount {
+export function newAccount(
+  context: AccountsContext,
+  given: Pick<NewAccount, 'email' | 'passwordHash' | 'role' | 'orgId'>,
+): NewAccount {
   return {
-    ...given, id: randomUUID() as AccountId,
-    disabled: false, tokenEpoch: 0, createdAtMs: context.clock.nowMs(), lastLoginAtMs: null,
+    ...given,
+    id: randomUUID() as AccountId,
+    disabled: false,
+    tokenEpoch: 0,
+    createdAtMs: context.clock.nowMs(),
+    lastLoginAtMs: null,
   };
 }

@@ -42,7 +42,9 @@ export class RevocationList {
     this.#bySubject.set(subject, revocation);
     if (epoch === known) return;
     for (const listener of this.#listeners) listener(subject);
-    this.#deps.store.put(revocation).catch((error: unknown) => this.#deps.onError('writing a revocation to disk', error));
+    this.#deps.store
+      .put(revocation)
+      .catch((error: unknown) => this.#deps.onError('writing a revocation to disk', error));
   }
 
   isRevoked(subject: string, epoch: number): boolean {
@@ -59,7 +61,9 @@ export class RevocationList {
     for (const { subject, untilMs } of this.#bySubject.values()) {
       if (untilMs > nowMs) continue;
       this.#bySubject.delete(subject);
-      this.#deps.store.remove(subject).catch((error: unknown) => this.#deps.onError('removing an expired revocation', error));
+      this.#deps.store
+        .remove(subject)
+        .catch((error: unknown) => this.#deps.onError('removing an expired revocation', error));
     }
   }
 

@@ -11,7 +11,8 @@ const SECRET_SHAPE = /^[A-Za-z0-9_-]{43}$/;
  * digest need not take constant time: its timing can tell only a prefix of the digest, and nobody can choose a secret by its
  * digest.
  */
-export const digestOf = (secret: string): SecretDigest => createHash('sha256').update(secret).digest('base64url') as SecretDigest;
+export const digestOf = (secret: string): SecretDigest =>
+  createHash('sha256').update(secret).digest('base64url') as SecretDigest;
 
 /** 256 random bits and the digest to keep of them. */
 export function mintSecret(): { readonly secret: string; readonly digest: SecretDigest } {
@@ -20,4 +21,5 @@ export function mintSecret(): { readonly secret: string; readonly digest: Secret
 }
 
 /** The digest of a secret that a caller presents; undefined for a text that cannot have been issued. */
-export const digestIfIssued = (secret: string): SecretDigest | undefined => (SECRET_SHAPE.test(secret) ? digestOf(secret) : undefined);
+export const digestIfIssued = (secret: string): SecretDigest | undefined =>
+  SECRET_SHAPE.test(secret) ? digestOf(secret) : undefined;

@@ -1,9 +1,9 @@
 /** Sessions after the sign-in: a cookie that changes at every use, and the end of them (contract: HTTP shapes). */
 import { refreshLifetimeMs } from '../core/account.ts';
-import { unauthenticated, type Fault } from '../core/fault.ts';
+import { type Fault, unauthenticated } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { AccountReads, AccountTransaction, RefreshToken, StoredAccount } from './account-store.ts';
-import { auditEntry, ownActor, type AccountsContext } from './accounts-context.ts';
+import { type AccountsContext, auditEntry, ownActor } from './accounts-context.ts';
 import type { SignIn } from './login.ts';
 import { digestIfIssued, mintSecret } from './secret-token.ts';
 
@@ -21,10 +21,15 @@ type Standing =
  * is answered, and the session ends. Faults: `unauthenticated`, `conflict` when the account is changed this very
  * moment (the cookie stays good), `overloaded`, and those of the store and the audit log.
  */
-export async function refresh(context: AccountsContext, { refreshToken }: RefreshInput): Promise<Result<SignIn, Fault>> {
+export async function refresh(
+  context: AccountsContext,
+  { refreshToken }: RefreshInput,
+): Promise<Result<SignIn, Fault>> {
   const digest = digestIfIssued(refreshToken);
   if (digest === undefined) return sessionEnded();
-  const read = await context.store.read(async (reads) => standingOf(reads, await reads.refreshToken(digest), context.clock.nowMs()));
+  const read = await context.store.read(async (reads) =>
+    standingOf(reads, await reads.refreshToken(digest), context.clock.nowMs()),
+  );
   if (!read.ok) return read;
   const standing = read.value;
   if (standing.kind === 'dead') return sessionEnded();
@@ -46,19 +51,30 @@ export async function refresh(context: AccountsContext, { refreshToken }: Refres
 type Successor = { readonly digest: RefreshToken['digest']; readonly lifetimeMs: number };
 
 /** Exchanges the cookie of this account for its successor, if it still may be once its row is locked. */
-const exchange = (context: AccountsContext, digest: RefreshToken['digest'], { tokenEpoch }: StoredAccount, next: Successor): Promise<Result<'exchanged' | 'ended', Fault>> =>
+const exchange = (
+  context: AccountsContext,
+  digest: RefreshToken['digest'],
+  { tokenEpoch }: StoredAccount,
+  next: Successor,
+): Promise<Result<'exchanged' | 'ended', Fault>> =>
   context.store.transact<'exchanged' | 'ended'>(async (transaction) => {
     const nowMs = context.clock.nowMs();
     const standing = await standingOf(transaction, await transaction.lockRefreshToken(digest), nowMs);
     if (standing.kind === 'dead') return ok('ended');
     if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, 'replay');
-    const { token: { session }, account } = standing;
-    if (account.tokenEpoch !== tokenEpoch) return fail({ kind: 'conflict', detail: 'the account was just changed; try again' });
+    const {
+      token: { session },
+      account,
+    } = standing;
+    if (account.tokenEpoch !== tokenEpoch)
+      return fail({ kind: 'conflict', detail: 'the account was just changed; try again' });
     await Promise.all([
       transaction.rotateRefreshToken(digest, nowMs),
       transaction.insertRefreshToken({ digest: next.digest, expiresAtMs: nowMs + next.lifetimeMs }, session.id),
     ]);
-    const recorded = await context.audit.record(auditEntry('TokenIssued', ownActor(account), account, { reason: 'refresh', payload: { session_id: session.id } }));
+    const recorded = await context.audit.record(
+      auditEntry('TokenIssued', ownActor(account), account, { reason: 'refresh', payload: { session_id: session.id } }),
+    );
     return recorded.ok ? ok('exchanged') : recorded;
   });
 
@@ -83,19 +99,30 @@ async function standingOf(reads: AccountReads, token: RefreshToken | undefined, 
 }
 
 /** Succeeds when there is nothing to end. */
-const endSessionOf = (context: AccountsContext, digest: RefreshToken['digest'], ending: Ending): Promise<Result<'ended', Fault>> =>
+const endSessionOf = (
+  context: AccountsContext,
+  digest: RefreshToken['digest'],
+  ending: Ending,
+): Promise<Result<'ended', Fault>> =>
   context.store.transact(async (transaction) => {
     const token = await transaction.lockRefreshToken(digest);
     return token === undefined ? ok('ended') : endSession(context, transaction, token, ending);
   });
 
-async function endSession(context: AccountsContext, transaction: AccountTransaction, token: RefreshToken, ending: Ending): Promise<Result<'ended', Fault>> {
+async function endSession(
+  context: AccountsContext,
+  transaction: AccountTransaction,
+  token: RefreshToken,
+  ending: Ending,
+): Promise<Result<'ended', Fault>> {
   const account = await transaction.accountById(token.session.accountId);
   if (token.session.revokedAtMs !== null || account === undefined) return ok('ended');
   await transaction.revokeSession(token.session.id, context.clock.nowMs());
   const payload = { session_id: token.session.id };
   const actor = ending === 'replay' ? 'anonymous' : ownActor(account);
-  const recorded = await context.audit.record(auditEntry('SessionRevoked', actor, account, { reason: ENDINGS[ending], payload }));
+  const recorded = await context.audit.record(
+    auditEntry('SessionRevoked', actor, account, { reason: ENDINGS[ending], payload }),
+  );
   return recorded.ok ? ok('ended') : recorded;
 }
 

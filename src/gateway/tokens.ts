@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { ACCESS_TOKEN_SECS, subjectOf } from '../core/account.ts';
-import { keySubject, parseApiKey, type ApiKey } from '../core/api-key.ts';
+import { type ApiKey, keySubject, parseApiKey } from '../core/api-key.ts';
 import { lineageOfOrg } from '../core/audit.ts';
-import { invalid, type Fault } from '../core/fault.ts';
+import { type Fault, invalid } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { SCOPES, SCOPES_OF_ROLE, holds, type Scope } from '../core/scope.ts';
-import { KEY_TOKEN_SECS, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
+import { holds, SCOPES, SCOPES_OF_ROLE, type Scope } from '../core/scope.ts';
+import { type CurrentToken, KEY_TOKEN_SECS, type TokenClaims } from '../core/token-claims.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { AccessToken, AccessTokens, AuditLog, Clock } from './ports.ts';
 import { digestOf } from './secret-token.ts';
@@ -38,7 +38,12 @@ const TOKEN_ID_BYTES = 16;
 export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
   const { apiKeys, clock } = deps;
 
-  const mint = async (expiresAtSecs: number, scopes: readonly Scope[], claims: Pick<TokenClaims, 'sub' | 'org_id' | 'role' | 'epoch'>, jti: string) => {
+  const mint = async (
+    expiresAtSecs: number,
+    scopes: readonly Scope[],
+    claims: Pick<TokenClaims, 'sub' | 'org_id' | 'role' | 'epoch'>,
+    jti: string,
+  ) => {
     const iat = Math.floor(clock.nowMs() / 1000);
     const signed = await deps.tokens.sign({ ...claims, iat, exp: expiresAtSecs, jti, scope: scopes.join(' ') });
     return signed.ok ? ok({ token: signed.value, expiresAtSecs, scopes } satisfies AccessToken) : signed;
@@ -50,11 +55,17 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
       const looked = await apiKeys.lookFor(parseApiKey(bearer)?.id);
       if (!looked.ok) return looked;
       const key = apiKeys.authenticate(digestOf(bearer));
-      if (key === undefined) return fail({ kind: 'unauthenticated', detail: 'this is not a valid API key, and only an API key can be exchanged for a token' });
+      if (key === undefined)
+        return fail({
+          kind: 'unauthenticated',
+          detail: 'this is not a valid API key, and only an API key can be exchanged for a token',
+        });
       const granted = grantedScopes(key, scopes);
       if (!granted.ok) return granted;
       const jti = newTokenId();
-      const expiresAtSecs = Math.floor(Math.min(clock.nowMs() + KEY_TOKEN_SECS * 1000, key.expiresAtMs ?? Infinity) / 1000);
+      const expiresAtSecs = Math.floor(
+        Math.min(clock.nowMs() + KEY_TOKEN_SECS * 1000, key.expiresAtMs ?? Infinity) / 1000,
+      );
       const recorded = await deps.audit.record({
         eventType: 'TokenIssued',
         lineage: lineageOfOrg(key.orgId),
@@ -66,7 +77,12 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
     },
     mintForAccount: ({ id, role, orgId, tokenEpoch }) => {
       const expiresAtSecs = Math.floor(clock.nowMs() / 1000) + ACCESS_TOKEN_SECS;
-      return mint(expiresAtSecs, SCOPES_OF_ROLE[role], { sub: subjectOf(id), role, epoch: tokenEpoch, ...boundTo(orgId) }, newTokenId());
+      return mint(
+        expiresAtSecs,
+        SCOPES_OF_ROLE[role],
+        { sub: subjectOf(id), role, epoch: tokenEpoch, ...boundTo(orgId) },
+        newTokenId(),
+      );
     },
   };
 }

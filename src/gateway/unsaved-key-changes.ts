@@ -13,11 +13,17 @@ export class UnsavedKeyChanges {
     this.#store = store;
   }
 
-  noteUse(id: string, lastUsedAtMs: number): void { this.#uses.set(id, lastUsedAtMs); }
+  noteUse(id: string, lastUsedAtMs: number): void {
+    this.#uses.set(id, lastUsedAtMs);
+  }
 
-  noteRevocation(id: string, revokedAtMs: number): void { this.#revocations.set(id, revokedAtMs); }
+  noteRevocation(id: string, revokedAtMs: number): void {
+    this.#revocations.set(id, revokedAtMs);
+  }
 
-  hasRevocationOf(id: string): boolean { return this.#revocations.has(id); }
+  hasRevocationOf(id: string): boolean {
+    return this.#revocations.has(id);
+  }
 
   /** Succeeds when there is nothing to do. */
   async saveRevocation(id: string): Promise<Result<void, Fault>> {
@@ -41,7 +47,8 @@ export class UnsavedKeyChanges {
     if (uses.length === 0) return ok(undefined);
     const saved = await this.#store.touch(uses);
     // Not those of a key that was used again meanwhile.
-    if (saved.ok) for (const { id, lastUsedAtMs } of uses) if (this.#uses.get(id) === lastUsedAtMs) this.#uses.delete(id);
+    if (saved.ok)
+      for (const { id, lastUsedAtMs } of uses) if (this.#uses.get(id) === lastUsedAtMs) this.#uses.delete(id);
     return saved;
   }
 }

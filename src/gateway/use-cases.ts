@@ -1,9 +1,10 @@
 /** What I/O threads can ask of the main thread by name, answered asynchronously. What the governor answers at once is a command. */
-import type { Fault } from '../core/fault.ts';
-import type { Result } from '../core/result.ts';
+
 import type { ApiKey } from '../core/api-key.ts';
 import type { Page, PageRequest } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
 import type { CheckSubject } from '../core/policy-condition.ts';
+import type { Result } from '../core/result.ts';
 import type { Principal, Scope } from '../core/scope.ts';
 import type { AccountUseCases } from './accounts.ts';
 import type { CreateApiKey, ListApiKeys } from './api-key-admin.ts';
@@ -23,7 +24,10 @@ export type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Faul
 
 export type UseCases = AccountUseCases & {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
-  readonly exchangeToken: UseCase<{ readonly bearer: string; readonly scopes: readonly Scope[] | undefined }, AccessToken>;
+  readonly exchangeToken: UseCase<
+    { readonly bearer: string; readonly scopes: readonly Scope[] | undefined },
+    AccessToken
+  >;
   readonly createApiKey: UseCase<{ readonly principal: Principal; readonly key: CreateApiKey }, CreatedApiKey>;
   readonly listApiKeys: UseCase<ListApiKeys & { readonly principal: Principal }, Page<ApiKey>>;
   readonly ownApiKey: UseCase<{ readonly principal: Principal }, ApiKey>;
@@ -32,15 +36,28 @@ export type UseCases = AccountUseCases & {
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;
   readonly listPolicies: UseCase<PageRequest & { readonly principal: Principal }, PoliciesInForce>;
-  readonly listRules: UseCase<PageRequest & { readonly principal: Principal; readonly policy: string | undefined }, RulesInForce>;
+  readonly listRules: UseCase<
+    PageRequest & { readonly principal: Principal; readonly policy: string | undefined },
+    RulesInForce
+  >;
   readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
   /** A ticket that opens one WebSocket as this bearer. */
-  readonly issueTicket: UseCase<{ readonly bearer: string }, { readonly ticket: string; readonly expiresInSecs: number }>;
+  readonly issueTicket: UseCase<
+    { readonly bearer: string },
+    { readonly ticket: string; readonly expiresInSecs: number }
+  >;
   /** Works once for each ticket, whichever thread asks. */
   readonly redeemTicket: UseCase<{ readonly ticket: string }, Authenticated>;
   /** Faults: `audit_unavailable`, `shutting_down`. */
-  readonly readiness: UseCase<Record<never, never>, { readonly audit: 'writable' | 'unwritable'; readonly database: 'not_configured' | 'reachable' | 'unreachable'; readonly store?: 'unwritable' }>;
+  readonly readiness: UseCase<
+    Record<never, never>,
+    {
+      readonly audit: 'writable' | 'unwritable';
+      readonly database: 'not_configured' | 'reachable' | 'unreachable';
+      readonly store?: 'unwritable';
+    }
+  >;
   readonly metrics: UseCase<Record<never, never>, { readonly contentType: string; readonly text: string }>;
   /** Counts one request against the rate limit of a credential or an address. */
   readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;

@@ -1,8 +1,9 @@
 /** Tickets that stand for a bearer where a browser cannot send one: in the URL of a WebSocket (contract: WebSocket). */
-import { fail, ok, type Result } from '../core/result.ts';
+
 import type { Fault } from '../core/fault.ts';
 import type { SecretDigest } from '../core/ids.ts';
 import { Multimap } from '../core/multimap.ts';
+import { fail, ok, type Result } from '../core/result.ts';
 import { refuseWithout } from '../core/scope.ts';
 import type { Authenticator } from './authenticate.ts';
 import { CallerQuota } from './caller-quota.ts';
@@ -44,7 +45,8 @@ export class WsTickets {
     this.#forgetExpired();
     const siblings = this.#bySubject.of(principal.subject);
     if (siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);
-    if (this.#tickets.size >= MAX_TICKETS || !this.#quota.tryAcquire(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
+    if (this.#tickets.size >= MAX_TICKETS || !this.#quota.tryAcquire(principal.orgId))
+      return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' });
     const { secret, digest } = mintSecret();
     this.#tickets.set(digest, { authenticated: known.value, untilMs: this.#deps.clock.nowMs() + TICKET_MS });
     this.#bySubject.add(principal.subject, digest);
@@ -61,7 +63,9 @@ export class WsTickets {
     return nowMs < Math.min(found.untilMs, found.authenticated.expiresAtMs) ? ok(found.authenticated) : NO_TICKET;
   }
 
-  get size(): number { return this.#tickets.size; }
+  get size(): number {
+    return this.#tickets.size;
+  }
 
   /** Asks again when any credential was revoked meanwhile: it may have been this one. */
   async #authenticate(bearer: string): Promise<Result<Authenticated, Fault>> {
@@ -95,4 +99,7 @@ export class WsTickets {
   }
 }
 
-const NO_TICKET = fail({ kind: 'unauthenticated', detail: 'the ticket is invalid, expired or already used; request a new one' } as const);
+const NO_TICKET = fail({
+  kind: 'unauthenticated',
+  detail: 'the ticket is invalid, expired or already used; request a new one',
+} as const);

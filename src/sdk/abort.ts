@@ -9,7 +9,9 @@ export type CallOptions = {
 /** All listeners of one signal. Node.js takes more than ten listeners for a leak and warns. */
 class Audience {
   readonly callbacks = new Set<() => void>();
-  handleEvent(): void { for (const callback of this.callbacks) callback(); }
+  handleEvent(): void {
+    for (const callback of this.callbacks) callback();
+  }
 }
 
 const AUDIENCES = new WeakMap<AbortSignal, Audience>();
@@ -42,7 +44,11 @@ function gather(signal: AbortSignal): Audience {
  * Settles with the promise, or rejects with the signal's reason before, right after `onLeft`: nobody hears then how the promise
  * settles.
  */
-export function unlessAborted<T>(signal: AbortSignal | undefined, promise: Promise<T>, onLeft = (): void => {}): Promise<T> {
+export function unlessAborted<T>(
+  signal: AbortSignal | undefined,
+  promise: Promise<T>,
+  onLeft = (): void => {},
+): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
     const stopListening = onAbort(signal, () => {

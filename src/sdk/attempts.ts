@@ -16,10 +16,22 @@ export type Attempt =
 /** The fault of a gateway that is shutting down. It may have decided before. */
 const LEAVING = 'shutting_down';
 /** The faults of a gateway that cannot decide at the moment. */
-const BUSY_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited', 'audit_unavailable', 'store_unreachable']);
+const BUSY_FAULTS: ReadonlySet<string> = new Set([
+  'overloaded',
+  'rate_limited',
+  'audit_unavailable',
+  'store_unreachable',
+]);
 const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
-  invalid_argument: 'invalid_argument', unauthenticated: 'unauthenticated', insufficient_scope: 'permission_denied', org_forbidden: 'permission_denied',
-  not_owner: 'permission_denied', impersonation: 'permission_denied', not_found: 'not_found', payload_too_large: 'resource_exhausted', internal: 'internal',
+  invalid_argument: 'invalid_argument',
+  unauthenticated: 'unauthenticated',
+  insufficient_scope: 'permission_denied',
+  org_forbidden: 'permission_denied',
+  not_owner: 'permission_denied',
+  impersonation: 'permission_denied',
+  not_found: 'not_found',
+  payload_too_large: 'resource_exhausted',
+  internal: 'internal',
 };
 
 /** The error of a broken stream says little about one of its checks, so each is asked again on its own. */
@@ -32,17 +44,29 @@ export function attemptOnStream(answered: Answered): Attempt {
 export function attemptOfError(error: GatewayError): Attempt {
   const { code, fault, message, retryAfterMs } = error;
   if (fault === LEAVING) return lostBy(error);
-  if (fault !== undefined) return BUSY_FAULTS.has(fault) ? { kind: 'busy', because: message, retryAfterMs } : { kind: 'refused', error };
+  if (fault !== undefined)
+    return BUSY_FAULTS.has(fault) ? { kind: 'busy', because: message, retryAfterMs } : { kind: 'refused', error };
   switch (code) {
-    case 'deadline_exceeded': return { kind: 'late' };
-    case 'resource_exhausted': return { kind: 'busy', because: message, retryAfterMs };
-    case 'invalid_argument': case 'unimplemented': case 'unauthenticated': case 'permission_denied': return { kind: 'refused', error };
-    default: return lostBy(error);
+    case 'deadline_exceeded':
+      return { kind: 'late' };
+    case 'resource_exhausted':
+      return { kind: 'busy', because: message, retryAfterMs };
+    case 'invalid_argument':
+    case 'unimplemented':
+    case 'unauthenticated':
+    case 'permission_denied':
+      return { kind: 'refused', error };
+    default:
+      return lostBy(error);
   }
 }
 
 function lostBy({ message, cause }: GatewayError): Attempt {
-  return { kind: 'lost', because: message, isUnsent: cause instanceof Error && 'details' in cause && isUnsent(String(cause.details)) };
+  return {
+    kind: 'lost',
+    because: message,
+    isUnsent: cause instanceof Error && 'details' in cause && isUnsent(String(cause.details)),
+  };
 }
 
 function attemptOfReply(reply: StreamCheckReply): Attempt {
@@ -51,5 +75,11 @@ function attemptOfReply(reply: StreamCheckReply): Attempt {
   const { code, message, retryAfterSecs } = error;
   if (code === LEAVING) return { kind: 'lost', because: message, isUnsent: false };
   if (BUSY_FAULTS.has(code)) return { kind: 'busy', because: message, retryAfterMs: retryAfterSecs * 1000 };
-  return { kind: 'refused', error: new GatewayError(CODE_OF_FAULT[code] ?? 'unknown', message, { fault: code, retryAfterMs: retryAfterSecs * 1000 }) };
+  return {
+    kind: 'refused',
+    error: new GatewayError(CODE_OF_FAULT[code] ?? 'unknown', message, {
+      fault: code,
+      retryAfterMs: retryAfterSecs * 1000,
+    }),
+  };
 }

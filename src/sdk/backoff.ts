@@ -18,7 +18,9 @@ export class Sleeper {
     if (!this.#isOver) await this.#asleep.wait(ms, signal);
   }
 
-  wakeAll(): void { this.#asleep.tellAll(true); }
+  wakeAll(): void {
+    this.#asleep.tellAll(true);
+  }
 
   end(): void {
     this.#isOver = true;

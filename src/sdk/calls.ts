@@ -1,11 +1,11 @@
 /** The agent's calls other than checks. Repeating one does no harm, so each is tried until it is answered. */
-import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
-import { isVerdict, type Credential } from './credential.ts';
+import { type Backoff, backoffMs, type Sleeper } from './backoff.ts';
+import { type Credential, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import { newSpanId } from './ids.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
-import { BUDGET_STATUSES, PERIODS, TIERS, type MethodName, type Methods } from './schema.ts';
+import { BUDGET_STATUSES, type MethodName, type Methods, PERIODS, TIERS } from './schema.ts';
 import { requireText } from './text.ts';
 import type { Transport } from './transport.ts';
 import type { OpState, Usage, UsageAnswer } from './types.ts';
@@ -42,7 +42,9 @@ export class Calls {
     let mayBeDone = false;
     try {
       await this.#untilAnswered('CompleteOp', this.#completion(opId, costUsd), {
-        onRetry: ({ fault = '' }) => { mayBeDone ||= !UNDONE_FAULTS.has(fault); },
+        onRetry: ({ fault = '' }) => {
+          mayBeDone ||= !UNDONE_FAULTS.has(fault);
+        },
       });
     } catch (error) {
       // An earlier attempt may have completed it, and only the answer was lost. Anything else is the caller's mistake.
@@ -53,7 +55,9 @@ export class Calls {
 
   /** As `complete`, but given up as soon as the gateway is lost, for a caller that comes again when it is back. */
   async completeUnlessLost(opId: string): Promise<void> {
-    await this.#untilAnswered('CompleteOp', this.#completion(opId, undefined), { isGivenUp: () => this.#options.reach.isLost });
+    await this.#untilAnswered('CompleteOp', this.#completion(opId, undefined), {
+      isGivenUp: () => this.#options.reach.isLost,
+    });
   }
 
   async recordUsage({ costUsd, opId, usageId = newSpanId() }: Usage): Promise<UsageAnswer> {
@@ -62,11 +66,18 @@ export class Calls {
     if (opId !== undefined) requireText(opId, 'opId');
     const { agent } = this.#options.settings;
     // All attempts have the same usage id, so that the money is counted once, however many of them arrive.
-    const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({ agent, credentialToken, costUsd, usageId, opId }));
+    const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({
+      agent,
+      credentialToken,
+      costUsd,
+      usageId,
+      opId,
+    }));
     if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok' };
     const tier = TIERS[answer.tier];
     const period = PERIODS[answer.period];
-    if (tier === undefined || tier === 'unspecified' || period === undefined || period === 'unspecified') throw new GatewayError('internal', 'the gateway reported a limit that this client does not know');
+    if (tier === undefined || tier === 'unspecified' || period === undefined || period === 'unspecified')
+      throw new GatewayError('internal', 'the gateway reported a limit that this client does not know');
     return { status: 'limit_exceeded', tier, period };
   }
 
@@ -76,8 +87,19 @@ export class Calls {
   }
 
   /** Until the deadline for calls: what was spent must not be lost with a restart that takes longer than checks may wait. */
-  async #untilAnswered<N extends MethodName>(name: N, requestOf: (credentialToken: string) => Methods[N]['request'], { isGivenUp = () => false, onRetry = () => {} }: Retries = {}): Promise<Methods[N]['response']> {
-    const { settings: { callMs }, transport, credential, reach, sleeper, isClosed } = this.#options;
+  async #untilAnswered<N extends MethodName>(
+    name: N,
+    requestOf: (credentialToken: string) => Methods[N]['request'],
+    { isGivenUp = () => false, onRetry = () => {} }: Retries = {},
+  ): Promise<Methods[N]['response']> {
+    const {
+      settings: { callMs },
+      transport,
+      credential,
+      reach,
+      sleeper,
+      isClosed,
+    } = this.#options;
     const endMs = performance.now() + callMs;
     let before: GatewayError | undefined;
     for (let attempt = 0; ; attempt += 1) {
@@ -98,8 +120,14 @@ export class Calls {
         else reach.succeeded();
         const waitMs = Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF));
         // The earlier error says more than that the remaining time is over.
-        const cause = error.code === 'deadline_exceeded' ? before ?? error : error;
-        if (isVerdict(error) || error.fault === 'payload_too_large' || isGivenUp() || performance.now() + waitMs >= endMs) throw cause;
+        const cause = error.code === 'deadline_exceeded' ? (before ?? error) : error;
+        if (
+          isVerdict(error) ||
+          error.fault === 'payload_too_large' ||
+          isGivenUp() ||
+          performance.now() + waitMs >= endMs
+        )
+          throw cause;
         before = cause;
         onRetry(error);
         await sleeper.sleep(waitMs);

@@ -1,16 +1,20 @@
 /** One stream of checks: questions go out without waiting, answers are matched to them by their correlation id. */
 import { GatewayError } from './errors.ts';
-import { STREAM_CHECK_ACTIONS, type CheckMessage, type StreamCheckReply } from './schema.ts';
-import { gatewayErrorOf, type CheckCall } from './transport.ts';
+import { type CheckMessage, STREAM_CHECK_ACTIONS, type StreamCheckReply } from './schema.ts';
+import { type CheckCall, gatewayErrorOf } from './transport.ts';
 
-export type Answered = { readonly kind: 'answered'; readonly reply: StreamCheckReply } | { readonly kind: 'broken'; readonly error: GatewayError };
+export type Answered =
+  | { readonly kind: 'answered'; readonly reply: StreamCheckReply }
+  | { readonly kind: 'broken'; readonly error: GatewayError };
 
 /** Called once: with the answer, or when the stream breaks before it. */
 type Settle = (answered: Answered) => void;
 
 /** In bytes. The gateway accepts no larger message, and sending one would break the stream for all other checks. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
-const TOO_LARGE = new GatewayError('resource_exhausted', `the check is larger than ${MAX_MESSAGE_BYTES} bytes`, { fault: 'payload_too_large' });
+const TOO_LARGE = new GatewayError('resource_exhausted', `the check is larger than ${MAX_MESSAGE_BYTES} bytes`, {
+  fault: 'payload_too_large',
+});
 
 export class CheckStream {
   readonly #call: CheckCall;
@@ -35,10 +39,14 @@ export class CheckStream {
     call.on('end', () => end(new GatewayError('unavailable', 'the gateway ended the stream')));
   }
 
-  get isOver(): boolean { return this.#isOver; }
+  get isOver(): boolean {
+    return this.#isOver;
+  }
 
   /** Checks of the stream without an answer, including those whose caller has given up. */
-  get unanswered(): number { return this.#questions.size; }
+  get unanswered(): number {
+    return this.#questions.size;
+  }
 
   /** The check goes under an id of this stream. */
   ask(message: CheckMessage, settle: Settle): void {

@@ -2,15 +2,15 @@
  * Checks: pipelined on one stream, sent again one by one where the stream breaks, tried again where the gateway is overloaded,
  * and always answered within their deadline. Sending a check again is safe: the gateway knows the operation by its id.
  */
-import { unlessAborted, type CallOptions } from './abort.ts';
-import { attemptOfError, attemptOnStream, type Attempt } from './attempts.ts';
-import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
-import { CheckStream, type Answered } from './check-stream.ts';
+import { type CallOptions, unlessAborted } from './abort.ts';
+import { type Attempt, attemptOfError, attemptOnStream } from './attempts.ts';
+import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
+import { type Answered, CheckStream } from './check-stream.ts';
 import type { Credential } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
-import { DECISIONS, numberOf, OP_STATES, type CheckMessage, type CheckReply } from './schema.ts';
+import { type CheckMessage, type CheckReply, DECISIONS, numberOf, OP_STATES } from './schema.ts';
 import { Slots } from './slots.ts';
 import type { Transport } from './transport.ts';
 import type { CheckAnswer, Decision, OpState } from './types.ts';
@@ -74,7 +74,14 @@ export class Checker {
   async check(body: CheckBody, { isFresh = false, signal }: CheckOptions = {}): Promise<CheckAnswer> {
     signal?.throwIfAborted();
     const { checkMs } = this.#options.settings;
-    const inquiry: Inquiry = { body, isFresh, signal, endMs: performance.now() + checkMs, hasLeft: false, isUncertain: false };
+    const inquiry: Inquiry = {
+      body,
+      isFresh,
+      signal,
+      endMs: performance.now() + checkMs,
+      hasLeft: false,
+      isUncertain: false,
+    };
     if (!this.#slots.tryTake() && !(await this.#slots.take(checkMs, signal))) {
       if (this.#isClosed) throw new ClientClosedError();
       signal?.throwIfAborted();
@@ -143,7 +150,11 @@ export class Checker {
   }
 
   /** Waits for the next attempt; returns the answer if there is no time for one. The gateway was reached, so `onUnreachable` does not apply. */
-  async #waitWhileBusy({ because, retryAfterMs }: AttemptOf<'busy'>, inquiry: Inquiry, number: number): Promise<CheckAnswer | undefined> {
+  async #waitWhileBusy(
+    { because, retryAfterMs }: AttemptOf<'busy'>,
+    inquiry: Inquiry,
+    number: number,
+  ): Promise<CheckAnswer | undefined> {
     // With jitter, so that clients refused together do not all return together.
     const waitMs = retryAfterMs * (1 + Math.random()) + backoffMs(number, BUSY_BACKOFF);
     if (performance.now() + waitMs >= inquiry.endMs) {
@@ -155,7 +166,11 @@ export class Checker {
   }
 
   /** Waits for the next attempt; returns the answer if there is none, because time is up or the gateway counts as lost. */
-  async #waitWhileLost({ because }: AttemptOf<'lost'>, inquiry: Inquiry, number: number): Promise<CheckAnswer | undefined> {
+  async #waitWhileLost(
+    { because }: AttemptOf<'lost'>,
+    inquiry: Inquiry,
+    number: number,
+  ): Promise<CheckAnswer | undefined> {
     const leftMs = inquiry.endMs - performance.now();
     if (this.#options.reach.isLost || leftMs <= 0) {
       if (inquiry.isUncertain) this.#abandon(inquiry);
@@ -184,7 +199,8 @@ export class Checker {
     inquiry.hasLeft = true;
     void this.#options.underway.during(async () => {
       const decided = await attempt;
-      const mayBeAllowed = decided.kind === 'answer' ? DECISIONS[decided.reply.decision] === 'allow' : inquiry.isUncertain;
+      const mayBeAllowed =
+        decided.kind === 'answer' ? DECISIONS[decided.reply.decision] === 'allow' : inquiry.isUncertain;
       if (mayBeAllowed) this.#abandon(inquiry);
     });
   }
@@ -237,7 +253,8 @@ export class Checker {
     const { transport, settings } = this.#options;
     const stream = this.#stream;
     // The stream takes requests but answers none: abandoned ones would pile up in it.
-    if (stream !== undefined && !stream.isOver) return stream.unanswered < 2 * settings.maxInFlight ? stream : undefined;
+    if (stream !== undefined && !stream.isOver)
+      return stream.unanswered < 2 * settings.maxInFlight ? stream : undefined;
     if (performance.now() < this.#streamAfterMs) return undefined;
     this.#stream = new CheckStream(transport.openChecks(), settings.address, (_error, hasAnswered) => {
       this.#streamFailures = hasAnswered ? 0 : this.#streamFailures + 1;
@@ -251,11 +268,25 @@ export class Checker {
    * a call of the agent's own tells: it fails for the token before it fails for anything else.
    */
   async #isTokenVoid(reply: CheckReply, token: string, endMs: number): Promise<boolean> {
-    const { credential, transport, settings: { agent } } = this.#options;
-    if (!credential.canRenew || DECISIONS[reply.decision] !== 'deny' || OP_STATES[reply.opState] !== 'unspecified' || reply.policy !== '') return false;
+    const {
+      credential,
+      transport,
+      settings: { agent },
+    } = this.#options;
+    if (
+      !credential.canRenew ||
+      DECISIONS[reply.decision] !== 'deny' ||
+      OP_STATES[reply.opState] !== 'unspecified' ||
+      reply.policy !== ''
+    )
+      return false;
     if (credential.current !== token) return true;
     try {
-      await transport.call('AckOpControl', { agent, credentialToken: token, opId: reply.opId, sequence: Number.MAX_SAFE_INTEGER }, Math.max(1, endMs - performance.now()));
+      await transport.call(
+        'AckOpControl',
+        { agent, credentialToken: token, opId: reply.opId, sequence: Number.MAX_SAFE_INTEGER },
+        Math.max(1, endMs - performance.now()),
+      );
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       if (error.code !== 'unauthenticated') return false;
@@ -266,11 +297,16 @@ export class Checker {
   }
 
   #unreachable(body: CheckBody, because: string): CheckAnswer {
-    return unanswered(body, { decision: this.#options.settings.onUnreachable, reason: `cannot reach the gateway: ${because}`, unreachable: true });
+    return unanswered(body, {
+      decision: this.#options.settings.onUnreachable,
+      reason: `cannot reach the gateway: ${because}`,
+      unreachable: true,
+    });
   }
 }
 
-const opIdOf = ({ traceId, spanId }: { readonly traceId: string; readonly spanId: string }): string => `${traceId}:${spanId}`;
+const opIdOf = ({ traceId, spanId }: { readonly traceId: string; readonly spanId: string }): string =>
+  `${traceId}:${spanId}`;
 
 function answerOf(body: CheckBody, { decision, reason, policy, ruleId, opState, auditId }: CheckReply): CheckAnswer {
   const state = OP_STATES[opState];
@@ -289,5 +325,14 @@ function answerOf(body: CheckBody, { decision, reason, policy, ruleId, opState, 
 }
 
 /** An answer that is not the gateway's. */
-const unanswered = (body: CheckBody, answer: Pick<CheckAnswer, 'decision' | 'reason' | 'unreachable'>): CheckAnswer =>
-  ({ ...answer, policy: undefined, ruleId: undefined, opId: opIdOf(body), opState: undefined, auditId: undefined });
+const unanswered = (
+  body: CheckBody,
+  answer: Pick<CheckAnswer, 'decision' | 'reason' | 'unreachable'>,
+): CheckAnswer => ({
+  ...answer,
+  policy: undefined,
+  ruleId: undefined,
+  opId: opIdOf(body),
+  opState: undefined,
+  auditId: undefined,
+});

@@ -1,5 +1,5 @@
 /** The agent's client: puts its parts together. */
-import { unlessAborted, type CallOptions } from './abort.ts';
+import { type CallOptions, unlessAborted } from './abort.ts';
 import { Sleeper } from './backoff.ts';
 import { Calls } from './calls.ts';
 import { Checker } from './checks.ts';
@@ -8,7 +8,7 @@ import { Credential } from './credential.ts';
 import { ClientClosedError } from './errors.ts';
 import { checkBodyOf, nameIn } from './messages.ts';
 import type { Op } from './op.ts';
-import { settingsOf, type AgentClientOptions, type Settings } from './options.ts';
+import { type AgentClientOptions, type Settings, settingsOf } from './options.ts';
 import { Orphans } from './orphans.ts';
 import { Reachability } from './reachability.ts';
 import { Runs } from './runs.ts';
@@ -132,14 +132,19 @@ class ConnectedAgent implements AgentClient {
   constructor(settings: Settings) {
     this.#settings = settings;
     const transport = new Transport(settings.address, settings.tls);
-    const reach = new Reachability(settings.outageMs, { onLost: () => this.#credential.giveUp(), onBack: () => this.#control.hurry() });
+    const reach = new Reachability(settings.outageMs, {
+      onLost: () => this.#credential.giveUp(),
+      onBack: () => this.#control.hurry(),
+    });
     const credential = new Credential(settings, transport, reach);
     const parts = { settings, transport, credential, reach, underway: this.#underway };
-    const stateOf = (opId: string) => this.#checker.stateOf(checkBodyOf({ action: 'op.complete' }, settings.agent, nameIn(opId)));
+    const stateOf = (opId: string) =>
+      this.#checker.stateOf(checkBodyOf({ action: 'op.complete' }, settings.agent, nameIn(opId)));
     this.#orphans = new Orphans({
       complete: (opId) => this.#calls.completeUnlessLost(opId),
       stateOf,
-      isReachable: () => this.state === 'connected' || (!reach.isLost && this.state !== 'refused' && this.state !== 'closed'),
+      isReachable: () =>
+        this.state === 'connected' || (!reach.isLost && this.state !== 'refused' && this.state !== 'closed'),
       underway: this.#underway,
       onWarning: settings.onWarning,
     });
@@ -153,13 +158,24 @@ class ConnectedAgent implements AgentClient {
       orphans: this.#orphans,
       onReturn: () => this.#runs.announceAll(),
     });
-    this.#runs = new Runs({ ...parts, checker: this.#checker, control: this.#control, calls: this.#calls, orphans: this.#orphans, sleeper: this.#sleeper });
+    this.#runs = new Runs({
+      ...parts,
+      checker: this.#checker,
+      control: this.#control,
+      calls: this.#calls,
+      orphans: this.#orphans,
+      sleeper: this.#sleeper,
+    });
   }
 
-  get state(): ClientState { return this.#control.state; }
+  get state(): ClientState {
+    return this.#control.state;
+  }
 
   // Asynchronous, so that what cannot be read at all, such as `null` for the options, is a rejection too.
-  async ready({ signal }: CallOptions = {}): Promise<void> { return unlessAborted(signal, this.#control.ready()); }
+  async ready({ signal }: CallOptions = {}): Promise<void> {
+    return unlessAborted(signal, this.#control.ready());
+  }
 
   async check(request: CheckRequest, { signal }: CallOptions = {}): Promise<CheckAnswer> {
     return this.#during(() => {
@@ -172,7 +188,10 @@ class ConnectedAgent implements AgentClient {
     return this.#during(() => this.#runs.run(action, body, options));
   }
 
-  async complete(opId: string, { costUsd, signal }: CallOptions & { readonly costUsd?: number | undefined } = {}): Promise<void> {
+  async complete(
+    opId: string,
+    { costUsd, signal }: CallOptions & { readonly costUsd?: number | undefined } = {},
+  ): Promise<void> {
     return this.#report(signal, `could not report operation ${opId} as complete`, () => {
       requireText(opId, 'opId');
       return this.#calls.complete(opId, costUsd);
@@ -180,7 +199,9 @@ class ConnectedAgent implements AgentClient {
   }
 
   async recordUsage(usage: Usage, { signal }: CallOptions = {}): Promise<UsageAnswer> {
-    return this.#report(signal, `could not record usage of ${usage.costUsd} US dollars`, () => this.#calls.recordUsage(usage));
+    return this.#report(signal, `could not record usage of ${usage.costUsd} US dollars`, () =>
+      this.#calls.recordUsage(usage),
+    );
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Keeps the stream of operators' signals open, and acknowledges each signal after it was obeyed. */
-import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
-import { isOfProxy, isVerdict, type Credential } from './credential.ts';
+import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
+import { type Credential, isOfProxy, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
@@ -45,26 +45,40 @@ export class ControlChannel {
 
   constructor(options: ControlOptions) {
     this.#options = options;
-    this.#first = new Promise((resolve, reject) => { this.#settleFirst = { resolve, reject }; });
+    this.#first = new Promise((resolve, reject) => {
+      this.#settleFirst = { resolve, reject };
+    });
     // Callers that do not use `ready` learn it from onStateChange.
     this.#first.catch(() => {});
     void this.#keepOpen();
   }
 
-  get state(): ClientState { return this.#state; }
+  get state(): ClientState {
+    return this.#state;
+  }
 
   /** Resolves when the channel has been open once. Rejects when the gateway refuses the credential. */
-  ready(): Promise<void> { return this.#first; }
+  ready(): Promise<void> {
+    return this.#first;
+  }
 
   /** Delivers signals to this operation from now on. */
-  attach(op: RunningOp): void { this.#ops.set(op.opId, op); }
+  attach(op: RunningOp): void {
+    this.#ops.set(op.opId, op);
+  }
 
-  detach(op: RunningOp): void { this.#ops.delete(op.opId); }
+  detach(op: RunningOp): void {
+    this.#ops.delete(op.opId);
+  }
 
-  has(opId: string): boolean { return this.#ops.has(opId); }
+  has(opId: string): boolean {
+    return this.#ops.has(opId);
+  }
 
   /** What was obeyed so far is known to the gateway, or will be asked for again. */
-  async acknowledged(): Promise<void> { await Promise.all(this.#acknowledgements); }
+  async acknowledged(): Promise<void> {
+    await Promise.all(this.#acknowledgements);
+  }
 
   /**
    * Call it when another call has reached the gateway: the next attempt need not wait any longer. But if that fails, the stream is
@@ -84,7 +98,9 @@ export class ControlChannel {
   }
 
   // Read through a getter each time: it changes while the loop waits.
-  get #isClosed(): boolean { return this.#state === 'closed'; }
+  get #isClosed(): boolean {
+    return this.#state === 'closed';
+  }
 
   async #keepOpen(): Promise<void> {
     const { credential, reach, transport } = this.#options;
@@ -113,7 +129,9 @@ export class ControlChannel {
         reach.failed();
       } catch (error) {
         if (this.#isClosed) return;
-        return this.#giveUp(error instanceof GatewayError ? error : new GatewayError('internal', String(error), {}, { cause: error }));
+        return this.#giveUp(
+          error instanceof GatewayError ? error : new GatewayError('internal', String(error), {}, { cause: error }),
+        );
       }
       await this.#sleeper.sleep(backoffMs(attempt, RECONNECT));
     }
@@ -121,7 +139,10 @@ export class ControlChannel {
 
   /** One stream, from its first to its last signal. Resolves to what ended it. */
   #listen(token: string): Promise<GatewayError> {
-    const { transport, settings: { agent, address } } = this.#options;
+    const {
+      transport,
+      settings: { agent, address },
+    } = this.#options;
     const call = transport.openControl({ agent, credentialToken: token });
     return new Promise((resolve) => {
       call.on('metadata', () => this.#opened());
@@ -178,13 +199,19 @@ export class ControlChannel {
 
   /** Where it cannot be delivered the gateway sends the signal again on the next stream, and is told then. */
   #acknowledge(signal: OpSignal): Promise<void> {
-    const acknowledgement = this.#sendAcknowledgement(signal).finally(() => this.#acknowledgements.delete(acknowledgement));
+    const acknowledgement = this.#sendAcknowledgement(signal).finally(() =>
+      this.#acknowledgements.delete(acknowledgement),
+    );
     this.#acknowledgements.add(acknowledgement);
     return acknowledgement;
   }
 
   async #sendAcknowledgement({ opId, sequence }: OpSignal): Promise<void> {
-    const { transport, credential, settings: { agent, callMs, onWarning } } = this.#options;
+    const {
+      transport,
+      credential,
+      settings: { agent, callMs, onWarning },
+    } = this.#options;
     for (let attempt = 0; attempt < MAX_ACK_ATTEMPTS && !this.#isClosed; attempt += 1) {
       const credentialToken = credential.current;
       if (credentialToken === undefined) return;

@@ -1,5 +1,5 @@
 /** The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no longer valid. */
-import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
+import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
@@ -15,11 +15,20 @@ const RENEW_AT_MOST_EVERY_MS = 60_000;
 const BACKOFF: Backoff = { baseMs: 100, maxMs: 5_000 };
 
 /** The gateway has refused the request and would do so again. Any other error may pass. */
-const VERDICTS: ReadonlySet<GatewayErrorCode> = new Set(['unauthenticated', 'permission_denied', 'invalid_argument', 'not_found', 'already_exists', 'failed_precondition', 'unimplemented']);
+const VERDICTS: ReadonlySet<GatewayErrorCode> = new Set([
+  'unauthenticated',
+  'permission_denied',
+  'invalid_argument',
+  'not_found',
+  'already_exists',
+  'failed_precondition',
+  'unimplemented',
+]);
 export const isVerdict = ({ code }: GatewayError): boolean => VERDICTS.has(code);
 
 /** As from a proxy that temporarily finds no route to the gateway: without the gateway's own error code. */
-export const isOfProxy = ({ code, fault }: GatewayError): boolean => fault === undefined && (code === 'unimplemented' || code === 'permission_denied');
+export const isOfProxy = ({ code, fault }: GatewayError): boolean =>
+  fault === undefined && (code === 'unimplemented' || code === 'permission_denied');
 
 export class Credential {
   readonly #settings: Settings;
@@ -43,12 +52,18 @@ export class Credential {
   }
 
   /** The current token, which the gateway may refuse. A token given by the caller is never dropped: the agent may be registered with it later. */
-  get current(): string | undefined { return this.#token; }
+  get current(): string | undefined {
+    return this.#token;
+  }
 
   /** Why there is no token yet. */
-  get whyNone(): string { return `the agent is not registered yet${this.#lastTrouble === undefined ? '' : `: ${this.#lastTrouble.message}`}`; }
+  get whyNone(): string {
+    return `the agent is not registered yet${this.#lastTrouble === undefined ? '' : `: ${this.#lastTrouble.message}`}`;
+  }
 
-  get canRenew(): boolean { return this.#settings.credential.apiKey !== undefined; }
+  get canRenew(): boolean {
+    return this.#settings.credential.apiKey !== undefined;
+  }
 
   /** The token, registering the agent first where needed, for as long as that takes. Rejects when the gateway refuses. */
   async get(): Promise<string> {
@@ -67,7 +82,9 @@ export class Credential {
   }
 
   /** The gateway is lost: nobody waits any longer. */
-  giveUp(): void { this.#waiting.tellAll(false); }
+  giveUp(): void {
+    this.#waiting.tellAll(false);
+  }
 
   /**
    * Gives up `stale`, which the gateway rejects: `get` and `before` obtain another one. It does not wait for that, because each
@@ -79,7 +96,14 @@ export class Credential {
     const nowMs = performance.now();
     if (nowMs - this.#renewedAtMs < RENEW_AT_MOST_EVERY_MS) {
       const { orgId, teamId, agentId } = this.#settings.agent;
-      this.#refuse(new GatewayError('unauthenticated', `the token of ${orgId}/${teamId}/${agentId} was replaced again right after it was renewed; is another process running as the same agent?`, {}, { cause: because }));
+      this.#refuse(
+        new GatewayError(
+          'unauthenticated',
+          `the token of ${orgId}/${teamId}/${agentId} was replaced again right after it was renewed; is another process running as the same agent?`,
+          {},
+          { cause: because },
+        ),
+      );
     }
     this.#renewedAtMs = nowMs;
     this.#token = undefined;
@@ -108,7 +132,12 @@ export class Credential {
   }
 
   async #untilRegistered(): Promise<string> {
-    const { agent, parent, callMs, credential: { apiKey } } = this.#settings;
+    const {
+      agent,
+      parent,
+      callMs,
+      credential: { apiKey },
+    } = this.#settings;
     for (let attempt = 0; !this.#isClosed; attempt += 1) {
       try {
         const { credentialToken } = await this.#transport.call('RegisterAgent', { agent, parent }, callMs, apiKey);
@@ -117,7 +146,15 @@ export class Credential {
         return credentialToken;
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
-        if (isVerdict(error)) return this.#refuse(new GatewayError(error.code, `cannot register the agent: ${error.message}`, { fault: error.fault }, { cause: error }));
+        if (isVerdict(error))
+          return this.#refuse(
+            new GatewayError(
+              error.code,
+              `cannot register the agent: ${error.message}`,
+              { fault: error.fault },
+              { cause: error },
+            ),
+          );
         this.#lastTrouble = error;
         if (error.code !== 'resource_exhausted') this.#reach.failed();
         await this.#sleeper.sleep(Math.max(error.retryAfterMs, backoffMs(attempt, BACKOFF)));

@@ -3,9 +3,22 @@ import type { CheckAnswer } from './types.ts';
 
 /** gRPC's status codes, by name. */
 export type GatewayErrorCode =
-  | 'cancelled' | 'unknown' | 'invalid_argument' | 'deadline_exceeded' | 'not_found' | 'already_exists' | 'permission_denied'
-  | 'resource_exhausted' | 'failed_precondition' | 'aborted' | 'out_of_range' | 'unimplemented' | 'internal' | 'unavailable'
-  | 'data_loss' | 'unauthenticated';
+  | 'cancelled'
+  | 'unknown'
+  | 'invalid_argument'
+  | 'deadline_exceeded'
+  | 'not_found'
+  | 'already_exists'
+  | 'permission_denied'
+  | 'resource_exhausted'
+  | 'failed_precondition'
+  | 'aborted'
+  | 'out_of_range'
+  | 'unimplemented'
+  | 'internal'
+  | 'unavailable'
+  | 'data_loss'
+  | 'unauthenticated';
 
 type GatewayErrorDetails = { readonly fault?: string | undefined; readonly retryAfterMs?: number };
 
@@ -25,7 +38,12 @@ export class GatewayError extends Error {
   /** Milliseconds to wait before a retry, as suggested by the gateway; 0 if it suggests none. */
   readonly retryAfterMs: number;
 
-  constructor(code: GatewayErrorCode, message: string, { fault, retryAfterMs = 0 }: GatewayErrorDetails = {}, options?: ErrorOptions) {
+  constructor(
+    code: GatewayErrorCode,
+    message: string,
+    { fault, retryAfterMs = 0 }: GatewayErrorDetails = {},
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.code = code;
     this.fault = fault;
@@ -47,7 +65,11 @@ export class ActionDeniedError extends Error {
   /** True when the gateway could not be reached and `onUnreachable` denied. */
   readonly unreachable: boolean;
 
-  constructor(action: string, resource: string | undefined, { reason, policy, ruleId, opId, unreachable }: CheckAnswer) {
+  constructor(
+    action: string,
+    resource: string | undefined,
+    { reason, policy, ruleId, opId, unreachable }: CheckAnswer,
+  ) {
     super(`${action}${resource === undefined ? '' : ` on ${resource}`} is denied: ${reason}`);
     this.reason = reason;
     this.policy = policy;

@@ -11,10 +11,28 @@
  *     await agent.close();
  */
 export type { CallOptions } from './abort.ts';
-export { createAgentClient, type AgentClient } from './client.ts';
-export { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError, type GatewayErrorCode } from './errors.ts';
+export { type AgentClient, createAgentClient } from './client.ts';
+export {
+  ActionDeniedError,
+  ClientClosedError,
+  GatewayError,
+  type GatewayErrorCode,
+  OpTerminatedError,
+} from './errors.ts';
 export type { Op } from './op.ts';
 export type { AgentClientOptions, AgentCredential, Deadlines, TlsOptions } from './options.ts';
 export type {
-  Action, AgentId, CheckAnswer, CheckRequest, ClientState, Decision, JsonObject, JsonValue, OpSignal, OpState, Signal, Usage, UsageAnswer,
+  Action,
+  AgentId,
+  CheckAnswer,
+  CheckRequest,
+  ClientState,
+  Decision,
+  JsonObject,
+  JsonValue,
+  OpSignal,
+  OpState,
+  Signal,
+  Usage,
+  UsageAnswer,
 } from './types.ts';

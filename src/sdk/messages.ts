@@ -20,7 +20,8 @@ export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, sp
   requireText(spanId, 'spanId');
   if (resource !== undefined) requireText(resource, 'resource');
   if (caller !== undefined) requireAgent(caller, 'caller');
-  if (estimatedCostUsd !== undefined && typeof estimatedCostUsd !== 'number') throw new TypeError('estimatedCostUsd must be a number');
+  if (estimatedCostUsd !== undefined && typeof estimatedCostUsd !== 'number')
+    throw new TypeError('estimatedCostUsd must be a number');
   return {
     agent,
     traceId,

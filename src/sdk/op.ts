@@ -57,8 +57,12 @@ export class RunningOp implements Op {
     this.#recordUsage = recordUsage;
   }
 
-  get state(): OpState { return this.#state; }
-  get signal(): AbortSignal { return this.#abort.signal; }
+  get state(): OpState {
+    return this.#state;
+  }
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
 
   get answer(): CheckAnswer {
     if (this.#answer === undefined) throw new Error('broken invariant: the body of an operation runs after its answer');
@@ -114,7 +118,9 @@ export class RunningOp implements Op {
     for (const child of this.#children) child.abort(reason);
   }
 
-  complete(): void { this.#state = 'completing'; }
+  complete(): void {
+    this.#state = 'completing';
+  }
 
   async checkpoint(): Promise<void> {
     for (;;) {
@@ -126,9 +132,13 @@ export class RunningOp implements Op {
   }
 
   /** Resolves when the paused operation is resumed or aborted. As at a checkpoint, the body is not running meanwhile. */
-  pauseOver(): Promise<void> { return this.#change(this); }
+  pauseOver(): Promise<void> {
+    return this.#change(this);
+  }
 
-  recordUsage(costUsd: number): Promise<UsageAnswer> { return this.#recordUsage(costUsd, this.opId); }
+  recordUsage(costUsd: number): Promise<UsageAnswer> {
+    return this.#recordUsage(costUsd, this.opId);
+  }
 
   #pausedAround(): RunningOp | undefined {
     if (this.#state === 'paused') return this;

@@ -92,16 +92,30 @@ const LONGEST_MS = 24 * 60 * 60 * 1000;
 
 /** Throws a TypeError that names the wrong option. */
 export function settingsOf(options: AgentClientOptions): Settings {
-  const { address, agent, parent, credentialToken, apiKey, onUnreachable = 'deny', deadlines = {}, maxInFlight = MAX_IN_FLIGHT, tls } = options;
-  if (!/^(?!https?:)\S+:\d{1,5}$/i.test(address)) throw new TypeError('address must be host:port, such as 127.0.0.1:50051');
+  const {
+    address,
+    agent,
+    parent,
+    credentialToken,
+    apiKey,
+    onUnreachable = 'deny',
+    deadlines = {},
+    maxInFlight = MAX_IN_FLIGHT,
+    tls,
+  } = options;
+  if (!/^(?!https?:)\S+:\d{1,5}$/i.test(address))
+    throw new TypeError('address must be host:port, such as 127.0.0.1:50051');
   requireAgent(agent, 'agent');
   if (parent !== undefined) requireAgent(parent, 'parent');
-  if ((credentialToken === undefined) === (apiKey === undefined)) throw new TypeError('set exactly one of credentialToken and apiKey');
+  if ((credentialToken === undefined) === (apiKey === undefined))
+    throw new TypeError('set exactly one of credentialToken and apiKey');
   const [secret, option] = apiKey === undefined ? [credentialToken, 'credentialToken'] : [apiKey, 'apiKey'];
   if (secret === '') throw new TypeError(`${option} is empty; check that the variable it comes from is set`);
   if (!/^[\x21-\x7e]+$/.test(secret ?? '')) throw new TypeError(`${option} must consist of visible ASCII characters`);
-  if (onUnreachable !== 'deny' && onUnreachable !== 'allow') throw new TypeError("onUnreachable must be 'deny' or 'allow'");
-  if (!Number.isInteger(maxInFlight) || maxInFlight < 1 || maxInFlight > MAX_IN_FLIGHT) throw new TypeError(`maxInFlight must be a whole number from 1 to ${MAX_IN_FLIGHT}`);
+  if (onUnreachable !== 'deny' && onUnreachable !== 'allow')
+    throw new TypeError("onUnreachable must be 'deny' or 'allow'");
+  if (!Number.isInteger(maxInFlight) || maxInFlight < 1 || maxInFlight > MAX_IN_FLIGHT)
+    throw new TypeError(`maxInFlight must be a whole number from 1 to ${MAX_IN_FLIGHT}`);
   return {
     address,
     agent: { orgId: agent.orgId, teamId: agent.teamId, agentId: agent.agentId },
@@ -121,13 +135,16 @@ export function settingsOf(options: AgentClientOptions): Settings {
 }
 
 /** An exception in a hook must not end its caller, nor the process where the hook is asynchronous. */
-const guarded = <Args extends unknown[]>(hook: (...args: Args) => unknown) => (...args: Args): void => {
-  const called = async (): Promise<unknown> => hook(...args);
-  called().catch((error: unknown) => process.emitWarning(error instanceof Error ? error : new Error(String(error))));
-};
+const guarded =
+  <Args extends unknown[]>(hook: (...args: Args) => unknown) =>
+  (...args: Args): void => {
+    const called = async (): Promise<unknown> => hook(...args);
+    called().catch((error: unknown) => process.emitWarning(error instanceof Error ? error : new Error(String(error))));
+  };
 
 function duration(given: number | undefined, fallbackMs: number, leastMs: number, option: string): number {
   const ms = given ?? fallbackMs;
-  if (!(ms >= leastMs && ms <= LONGEST_MS)) throw new TypeError(`deadlines.${option} must be from ${leastMs} to ${LONGEST_MS} milliseconds`);
+  if (!(ms >= leastMs && ms <= LONGEST_MS))
+    throw new TypeError(`deadlines.${option} must be from ${leastMs} to ${LONGEST_MS} milliseconds`);
   return ms;
 }

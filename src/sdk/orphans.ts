@@ -1,5 +1,5 @@
 /** Abandoned operations that the gateway may still count as running: completed as soon as it can be reached. */
-import { backoffMs, Sleeper, type Backoff } from './backoff.ts';
+import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
 import { isOfProxy, isVerdict } from './credential.ts';
 import { GatewayError } from './errors.ts';
 import type { OpState } from './types.ts';
@@ -41,7 +41,9 @@ export class Orphans {
     if (this.#orphans.size <= MAX_ORPHANS) return;
     for (const oldest of this.#orphans.keys()) {
       this.#orphans.delete(oldest);
-      return this.#options.onWarning(new Error(`operation ${oldest} may stay open at the gateway: too many are waiting until it can be reached`));
+      return this.#options.onWarning(
+        new Error(`operation ${oldest} may stay open at the gateway: too many are waiting until it can be reached`),
+      );
     }
   }
 
@@ -59,7 +61,9 @@ export class Orphans {
   }
 
   /** Nothing is tried any more. */
-  close(): void { this.#sleeper.end(); }
+  close(): void {
+    this.#sleeper.end();
+  }
 
   /** An operator has sent a signal to this operation. False when it is none of these. */
   signalled(opId: string): boolean {
@@ -99,7 +103,8 @@ export class Orphans {
       if (!(error instanceof GatewayError)) return false;
       if (error.code === 'failed_precondition') return this.#isOverOrPaused(opId);
       if (error.code === 'unauthenticated' || isOfProxy(error) || !isVerdict(error)) return false;
-      if (error.code !== 'not_found') this.#options.onWarning(new Error(`could not report operation ${opId} as complete`, { cause: error }));
+      if (error.code !== 'not_found')
+        this.#options.onWarning(new Error(`could not report operation ${opId} as complete`, { cause: error }));
     }
     this.#orphans.delete(opId);
     return true;

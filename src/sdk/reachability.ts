@@ -17,7 +17,9 @@ export class Reachability {
     this.#hooks = hooks;
   }
 
-  get isLost(): boolean { return this.#state === 'lost'; }
+  get isLost(): boolean {
+    return this.#state === 'lost';
+  }
 
   succeeded(): void {
     if (this.#state === 'up') return;
@@ -34,7 +36,9 @@ export class Reachability {
     this.#timer.unref();
   }
 
-  close(): void { clearTimeout(this.#timer); }
+  close(): void {
+    clearTimeout(this.#timer);
+  }
 
   #lose(): void {
     this.#state = 'lost';

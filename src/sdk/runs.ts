@@ -1,7 +1,7 @@
 /** `run`: checks, calls the body, and reports its end, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { onAbort, unlessAborted, type CallOptions } from './abort.ts';
-import { backoffMs, type Backoff, type Sleeper } from './backoff.ts';
+import { type CallOptions, onAbort, unlessAborted } from './abort.ts';
+import { type Backoff, backoffMs, type Sleeper } from './backoff.ts';
 import type { Calls } from './calls.ts';
 import type { CheckBody, Checker } from './checks.ts';
 import type { ControlChannel } from './control.ts';
@@ -9,7 +9,7 @@ import { isOfProxy, isVerdict } from './credential.ts';
 import { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError } from './errors.ts';
 import { newSpanId, newTraceId } from './ids.ts';
 import { checkBodyOf, type OpName } from './messages.ts';
-import { RunningOp, type Op } from './op.ts';
+import { type Op, RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import type { Action } from './types.ts';
@@ -54,7 +54,9 @@ export class Runs {
   }
 
   /** Whether the caller is itself the body of an operation. */
-  get isWithin(): boolean { return this.#around() !== undefined; }
+  get isWithin(): boolean {
+    return this.#around() !== undefined;
+  }
 
   /** Within the body of an operation, everything belongs to its trace. */
   nameOf({ traceId, spanId }: Action): OpName {
@@ -64,7 +66,9 @@ export class Runs {
   async run<T>(action: Action, body: (op: Op) => T | Promise<T>, { signal }: CallOptions): Promise<T> {
     const { settings, checker, control, calls, underway } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
-    const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) => underway.during(() => calls.recordUsage({ costUsd, opId })));
+    const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) =>
+      underway.during(() => calls.recordUsage({ costUsd, opId })),
+    );
     if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} is already running`);
     const check = checkBodyOf(action, settings.agent, op);
     // Before the check: a signal may overtake its answer.
@@ -88,7 +92,9 @@ export class Runs {
   }
 
   /** Operations with something left to report: their bodies are running, or have ended during a pause. */
-  get count(): number { return this.#live.size + this.#resting.size; }
+  get count(): number {
+    return this.#live.size + this.#resting.size;
+  }
 
   /**
    * The gateway was away and may have forgotten its operations, as it does when it restarts. It is asked for each again, so that
@@ -99,7 +105,10 @@ export class Runs {
     this.#rounds += 1;
     for (const [op, check] of this.#live) {
       this.#untilAnnounced(op, check, this.#rounds).catch((error: unknown) => {
-        if (!(error instanceof ClientClosedError)) this.#options.settings.onWarning(new Error(`could not announce operation ${op.opId} again`, { cause: error }));
+        if (!(error instanceof ClientClosedError))
+          this.#options.settings.onWarning(
+            new Error(`could not announce operation ${op.opId} again`, { cause: error }),
+          );
       });
     }
   }
@@ -137,19 +146,30 @@ export class Runs {
     const { checker, settings, sleeper } = this.#options;
     await sleeper.sleep(SIGNAL_MS);
     if (op.state !== 'paused' || op.signal.aborted || (await checker.stateOf(check)) !== 'running') return;
-    settings.onWarning(new Error(`operation ${op.opId} was paused when the gateway restarted, and still is; to let it continue, pause and resume it`));
+    settings.onWarning(
+      new Error(
+        `operation ${op.opId} was paused when the gateway restarted, and still is; to let it continue, pause and resume it`,
+      ),
+    );
   }
 
-  async #act<T>(op: RunningOp, check: CheckBody, body: (op: Op) => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  async #act<T>(
+    op: RunningOp,
+    check: CheckBody,
+    body: (op: Op) => T | Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
     this.#live.set(op, check);
     const stopListening = onAbort(signal, () => op.abort(signal?.reason));
-    const outcome = await settled(() => AROUND.run({ runs: this, op, outer: AROUND.getStore() }, async () => {
-      op.signal.throwIfAborted();
-      const value = await body(op);
-      // Paused: it is not complete before it is resumed. Terminated: what comes after it must not go on.
-      await op.checkpoint();
-      return value;
-    }));
+    const outcome = await settled(() =>
+      AROUND.run({ runs: this, op, outer: AROUND.getStore() }, async () => {
+        op.signal.throwIfAborted();
+        const value = await body(op);
+        // Paused: it is not complete before it is resumed. Terminated: what comes after it must not go on.
+        await op.checkpoint();
+        return value;
+      }),
+    );
     stopListening();
     this.#live.delete(op);
     op.end();
@@ -166,7 +186,9 @@ export class Runs {
    */
   #reported(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#report(op, check, isPatient ? () => {} : resolve).finally(() => this.#options.control.detach(op)).then(resolve, reject);
+      this.#report(op, check, isPatient ? () => {} : resolve)
+        .finally(() => this.#options.control.detach(op))
+        .then(resolve, reject);
     });
   }
 
@@ -182,7 +204,8 @@ export class Runs {
       if (op.state === 'terminated') return;
       const reported = await settled(() => underway.during(() => calls.completeUnlessLost(op.opId)));
       if (reported.ok) return op.complete();
-      if (!(reported.error instanceof GatewayError) || reported.error.code !== 'failed_precondition') return this.#explainUnreported(op, reported.error);
+      if (!(reported.error instanceof GatewayError) || reported.error.code !== 'failed_precondition')
+        return this.#explainUnreported(op, reported.error);
       if (this.#isClosing) return;
       const state = await checker.stateOf(check);
       if (state === 'terminated') op.obey('terminate', () => {});
@@ -212,7 +235,10 @@ export class Runs {
     if (error instanceof ClientClosedError || (error instanceof GatewayError && error.code === 'not_found')) return;
     // Away, behind a proxy or not, or too busy for as long as a call may take.
     if (error instanceof GatewayError && (isOfProxy(error) || !isVerdict(error))) this.#options.orphans.add(op.opId);
-    else this.#options.settings.onWarning(new Error(`could not report operation ${op.opId} as complete`, { cause: error }));
+    else
+      this.#options.settings.onWarning(
+        new Error(`could not report operation ${op.opId} as complete`, { cause: error }),
+      );
   }
 }
 
@@ -228,7 +254,8 @@ async function settled<T>(work: () => Promise<T>): Promise<Outcome<T>> {
 function stopOf(op: RunningOp, outcome: Outcome<unknown>): unknown {
   const reason: unknown = op.signal.reason;
   if (outcome.ok || outcome.error === reason) return reason;
-  if (reason instanceof OpTerminatedError) return new OpTerminatedError(reason.opId, reason.message, { cause: outcome.error });
+  if (reason instanceof OpTerminatedError)
+    return new OpTerminatedError(reason.opId, reason.message, { cause: outcome.error });
   // A caller who aborts is given back the very reason that it gave.
   return reason instanceof ClientClosedError ? new ClientClosedError({ cause: outcome.error }) : reason;
 }

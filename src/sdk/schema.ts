@@ -34,19 +34,34 @@ export type CheckReply = {
   readonly auditId: WireNumber;
   readonly correlationId: string;
 };
-export type StreamCheckReply = CheckReply & { readonly error?: { readonly code: string; readonly message: string; readonly retryAfterSecs: number } | null };
+export type StreamCheckReply = CheckReply & {
+  readonly error?: { readonly code: string; readonly message: string; readonly retryAfterSecs: number } | null;
+};
 export type SignalReply = { readonly opId: string; readonly signal: number; readonly sequence: WireNumber };
 
 /** Every unary method that the SDK calls: what goes out, what comes back. */
 export type Methods = {
   CheckAction: { readonly request: CheckMessage; readonly response: CheckReply };
-  RegisterAgent: { readonly request: { readonly agent: AgentId; readonly parent: AgentId | undefined }; readonly response: { readonly credentialToken: string; readonly rotated: boolean } };
-  CompleteOp: { readonly request: OfAgent & { readonly opId: string; readonly costUsd: number | undefined }; readonly response: { readonly opState: number } };
+  RegisterAgent: {
+    readonly request: { readonly agent: AgentId; readonly parent: AgentId | undefined };
+    readonly response: { readonly credentialToken: string; readonly rotated: boolean };
+  };
+  CompleteOp: {
+    readonly request: OfAgent & { readonly opId: string; readonly costUsd: number | undefined };
+    readonly response: { readonly opState: number };
+  };
   RecordUsage: {
-    readonly request: OfAgent & { readonly costUsd: number; readonly opId: string | undefined; readonly usageId: string };
+    readonly request: OfAgent & {
+      readonly costUsd: number;
+      readonly opId: string | undefined;
+      readonly usageId: string;
+    };
     readonly response: { readonly status: number; readonly tier: number; readonly period: number };
   };
-  AckOpControl: { readonly request: OfAgent & { readonly opId: string; readonly sequence: number }; readonly response: object };
+  AckOpControl: {
+    readonly request: OfAgent & { readonly opId: string; readonly sequence: number };
+    readonly response: object;
+  };
 };
 export type MethodName = keyof Methods;
 
@@ -61,7 +76,8 @@ export const PERIODS = ['unspecified', 'monthly', 'daily'] as const;
 export type WireNumber = number | { readonly low: number; readonly high: number };
 
 /** Sequences and audit ids stay far below 2^53. */
-export const numberOf = (value: WireNumber): number => (typeof value === 'number' ? value : (value.low >>> 0) + (value.high >>> 0) * 2 ** 32);
+export const numberOf = (value: WireNumber): number =>
+  typeof value === 'number' ? value : (value.low >>> 0) + (value.high >>> 0) * 2 ** 32;
 
 export type Codec<Request, Response> = {
   /** `/svc.governance.v1.PolicyService/CheckAction`. */
@@ -75,7 +91,10 @@ function protoFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'proto', FILES[0]))) {
     const parent = dirname(folder);
-    if (parent === folder) throw new Error('the SDK cannot find the proto folder of svc-gateway; if you bundle your code, keep the package out of the bundle, in esbuild with --external:svc-gateway');
+    if (parent === folder)
+      throw new Error(
+        'the SDK cannot find the proto folder of svc-gateway; if you bundle your code, keep the package out of the bundle, in esbuild with --external:svc-gateway',
+      );
     folder = parent;
   }
   return join(folder, 'proto');
@@ -97,7 +116,8 @@ function codecOf<Request, Response>(service: 'PolicyService' | 'AgentService', n
   const method = root.lookupService(`${PACKAGE}.${service}`).methods[name];
   const requestType = method?.resolvedRequestType;
   const responseType = method?.resolvedResponseType;
-  if (requestType == null || responseType == null) throw new Error(`the package is incomplete: its proto folder has no ${name}`);
+  if (requestType == null || responseType == null)
+    throw new Error(`the package is incomplete: its proto folder has no ${name}`);
   return {
     path: `/${PACKAGE}.${service}/${name}`,
     encode: (request) => requestType.encode(request as Record<string, unknown>).finish() as Buffer,
@@ -112,5 +132,8 @@ export const METHODS: { readonly [N in MethodName]: Codec<Methods[N]['request'],
   RecordUsage: codecOf('AgentService', 'RecordUsage'),
   AckOpControl: codecOf('AgentService', 'AckOpControl'),
 };
-export const STREAM_CHECK_ACTIONS: Codec<CheckMessage, StreamCheckReply> = codecOf('PolicyService', 'StreamCheckActions');
+export const STREAM_CHECK_ACTIONS: Codec<CheckMessage, StreamCheckReply> = codecOf(
+  'PolicyService',
+  'StreamCheckActions',
+);
 export const OP_CONTROL_STREAM: Codec<OfAgent, SignalReply> = codecOf('AgentService', 'OpControlStream');

@@ -16,12 +16,16 @@ export class Slots {
   }
 
   /** For when `tryTake` finds none: resolves with whether a slot became free in time and before the signal was aborted. */
-  take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> { return this.#waiters.wait(timeoutMs, signal); }
+  take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    return this.#waiters.wait(timeoutMs, signal);
+  }
 
   give(): void {
     if (!this.#waiters.tellFirst()) this.#free += 1;
   }
 
   /** Ends all waiting. */
-  turnAway(): void { this.#waiters.tellAll(false); }
+  turnAway(): void {
+    this.#waiters.tellAll(false);
+  }
 }

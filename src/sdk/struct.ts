@@ -31,16 +31,19 @@ function valueOf(value: JsonValue | undefined, path: string, parents: readonly u
     case 'string':
       requireText(value, path);
       return { stringValue: value };
-    case 'boolean': return { boolValue: value };
+    case 'boolean':
+      return { boolValue: value };
     case 'number':
       if (!Number.isFinite(value)) throw new TypeError(`${path} must be a finite number`);
       return { numberValue: value };
-    case 'undefined': return { nullValue: 0 };
+    case 'undefined':
+      return { nullValue: 0 };
     case 'object':
       if (value === null) return { nullValue: 0 };
       if (Array.isArray(value)) return listOf(value as readonly JsonValue[], path, parents);
       return { structValue: structOf(value as JsonObject, path, parents) };
-    default: throw new TypeError(`${path} is a ${typeof value}, which JSON cannot represent`);
+    default:
+      throw new TypeError(`${path} is a ${typeof value}, which JSON cannot represent`);
   }
 }
 

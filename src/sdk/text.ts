@@ -12,7 +12,8 @@ export function requireText(value: unknown, name: string): asserts value is stri
 export function requireAgent(agent: AgentId, name: string): void {
   for (const part of ['orgId', 'teamId', 'agentId'] as const) {
     const text: unknown = agent?.[part];
-    if (typeof text !== 'string' || (text === '' && part !== 'orgId')) throw new TypeError(`${name}.${part} must be ${part === 'orgId' ? 'a string' : 'a non-empty string'}`);
+    if (typeof text !== 'string' || (text === '' && part !== 'orgId'))
+      throw new TypeError(`${name}.${part} must be ${part === 'orgId' ? 'a string' : 'a non-empty string'}`);
     requireText(text, `${name}.${part}`);
   }
 }

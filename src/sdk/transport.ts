@@ -1,8 +1,27 @@
 /** The connection to the gateway. Only this file names the gRPC library. */
-import { Client, connectivityState, credentials, Metadata, status, type ChannelCredentials, type ClientDuplexStream, type ClientReadableStream, type ClientUnaryCall, type ServiceError } from '@grpc/grpc-js';
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  type ClientReadableStream,
+  type ClientUnaryCall,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 import { GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { TlsOptions } from './options.ts';
-import { METHODS, OP_CONTROL_STREAM, STREAM_CHECK_ACTIONS, type MethodName, type Methods, type SignalReply, type StreamCheckReply } from './schema.ts';
+import {
+  METHODS,
+  type MethodName,
+  type Methods,
+  OP_CONTROL_STREAM,
+  type SignalReply,
+  STREAM_CHECK_ACTIONS,
+  type StreamCheckReply,
+} from './schema.ts';
 import type { AgentId } from './types.ts';
 import { whyUnreachable } from './unreachable.ts';
 
@@ -36,23 +55,38 @@ export class Transport {
     this.#client = new Client(address, credentialsOf(tls), {
       ...CHANNEL_OPTIONS,
       ...(OWN_MACHINE.test(address) ? { 'grpc.enable_http_proxy': 0 } : {}),
-      ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
+      ...(serverName === undefined
+        ? {}
+        : { 'grpc.ssl_target_name_override': serverName, 'grpc.default_authority': serverName }),
     });
   }
 
   /** Rejects with a GatewayError. `timeoutMs` is the longest it takes. */
-  call<N extends MethodName>(name: N, request: Methods[N]['request'], timeoutMs: number, bearer?: string): Promise<Methods[N]['response']> {
+  call<N extends MethodName>(
+    name: N,
+    request: Methods[N]['request'],
+    timeoutMs: number,
+    bearer?: string,
+  ): Promise<Methods[N]['response']> {
     // As what is in flight at `close`. The channel would throw an error of its own.
     if (this.#isClosed) return Promise.reject(new GatewayError('cancelled', 'the agent client is closed'));
     const { path, encode, decode } = METHODS[name];
     const metadata = new Metadata();
     if (bearer !== undefined) metadata.set('authorization', `Bearer ${bearer}`);
     return new Promise((resolve, reject) => {
-      const call: ClientUnaryCall = this.#client.makeUnaryRequest(path, encode, decode, request, metadata, { deadline: Date.now() + timeoutMs }, (error, response) => {
-        this.#calls.delete(call);
-        if (error === null) resolve(response as Methods[N]['response']);
-        else reject(gatewayErrorOf(error, this.#address));
-      });
+      const call: ClientUnaryCall = this.#client.makeUnaryRequest(
+        path,
+        encode,
+        decode,
+        request,
+        metadata,
+        { deadline: Date.now() + timeoutMs },
+        (error, response) => {
+          this.#calls.delete(call);
+          if (error === null) resolve(response as Methods[N]['response']);
+          else reject(gatewayErrorOf(error, this.#address));
+        },
+      );
       this.#calls.add(call);
     });
   }
@@ -112,10 +146,15 @@ export function gatewayErrorOf(error: ServiceError | Error, address: string): Ga
   const { code, details, metadata } = error;
   const fault = metadata?.get('svc-code')[0];
   const isUnanswered = fault === undefined && (code === status.UNAVAILABLE || code === status.DEADLINE_EXCEEDED);
-  return new GatewayError((status[code] ?? 'UNKNOWN').toLowerCase() as GatewayErrorCode, isUnanswered ? whyUnreachable(address, details) : details, {
-    fault: fault === undefined ? undefined : String(fault),
-    retryAfterMs: retryAfterMsIn(String(metadata?.get('retry-after')[0] ?? '')),
-  }, { cause: error });
+  return new GatewayError(
+    (status[code] ?? 'UNKNOWN').toLowerCase() as GatewayErrorCode,
+    isUnanswered ? whyUnreachable(address, details) : details,
+    {
+      fault: fault === undefined ? undefined : String(fault),
+      retryAfterMs: retryAfterMsIn(String(metadata?.get('retry-after')[0] ?? '')),
+    },
+    { cause: error },
+  );
 }
 
 /** A proxy may say it as a date, or as no time at all. No timer takes a time of more digits: it would be over at once. */

@@ -92,7 +92,11 @@ export type Usage = {
 /** A usage record is always counted. The answer says whether spending is over a limit now. */
 export type UsageAnswer =
   | { readonly status: 'ok' }
-  | { readonly status: 'limit_exceeded'; readonly tier: 'global' | 'org' | 'team' | 'agent'; readonly period: 'monthly' | 'daily' };
+  | {
+      readonly status: 'limit_exceeded';
+      readonly tier: 'global' | 'org' | 'team' | 'agent';
+      readonly period: 'monthly' | 'daily';
+    };
 
 /**
  * State of the stream on which signals arrive.

@@ -9,14 +9,18 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/ETIMEDOUT/, 'no answer'],
   [/ECONNRESET|EPIPE/, 'the connection was closed'],
   // The gateway's native HTTP library does this after a while: it takes the HTTP/2 preface for the beginning of a request.
-  [/^Failed to connect/, 'the connection was closed before gRPC began; check that the address is that of gRPC, not of HTTP'],
+  [
+    /^Failed to connect/,
+    'the connection was closed before gRPC began; check that the address is that of gRPC, not of HTTP',
+  ],
   [/before secure TLS connection/, 'the connection was closed during the TLS handshake'],
   [/wrong version number|packet length too long/, 'the server there does not speak TLS'],
   [/^Protocol error/, 'the server there does not speak gRPC, or only with TLS'],
 ];
 
 /** Whether a call ended, with these details, because there was no connection to send it on. */
-export const isUnsent = (details: string): boolean => LAST_ERROR.test(details) || details.startsWith('Name resolution failed');
+export const isUnsent = (details: string): boolean =>
+  LAST_ERROR.test(details) || details.startsWith('Name resolution failed');
 
 /** The details of a call that ended without an answer of the gateway. */
 export function whyUnreachable(address: string, details: string): string {
@@ -31,5 +35,12 @@ function reasonIn(details: string): string {
   const last = LAST_ERROR.exec(details)?.[1] ?? details;
   const known = REASONS.find(([pattern]) => pattern.test(last));
   // Other messages, such as for a rejected certificate, are clear as they are, apart from the time, which the log has already.
-  return known?.[1] ?? last.replace(/^Error: /, '').replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/, '').replace(/\s+/g, ' ').trim();
+  return (
+    known?.[1] ??
+    last
+      .replace(/^Error: /, '')
+      .replace(/ \(\d{4}-\d\d-\d\dT[\d:.]+Z\)$/, '')
+      .replace(/\s+/g, ' ')
+      .trim()
+  );
 }

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
-import { encodeDraft } from '../core/audit-line.ts';
 import type { AuditDraft } from '../core/audit.ts';
+import { encodeDraft } from '../core/audit-line.ts';
 import type { Fault } from '../core/fault.ts';
 import { assertNever, fail, ok, type Result } from '../core/result.ts';
 import type { AuditLog, Clock } from '../gateway/ports.ts';
@@ -74,7 +74,9 @@ export class AuditLink implements AuditLog {
   }
 
   /** False from the first failed write until the log takes entries again. */
-  get isWritable(): boolean { return this.#isWritable; }
+  get isWritable(): boolean {
+    return this.#isWritable;
+  }
 
   /** Entries handed over and not yet known to be written. */
   get entriesInFlight(): number {
@@ -83,14 +85,22 @@ export class AuditLink implements AuditLog {
   }
 
   /** Entries handed over since the start, and batches of them that failed. */
-  get entriesTotal(): number { return this.#entriesTotal; }
-  get failuresTotal(): number { return this.#failuresTotal; }
+  get entriesTotal(): number {
+    return this.#entriesTotal;
+  }
+  get failuresTotal(): number {
+    return this.#failuresTotal;
+  }
 
   /** Entries that were handed over and are not in the log, or may not be (contract: Audit, `allow` is counted). */
-  get entriesLost(): number { return this.#entriesLost; }
+  get entriesLost(): number {
+    return this.#entriesLost;
+  }
 
   /** The counters of the audit thread, kept across its restarts: see WRITTEN and RELEASED. */
-  get counters(): SharedArrayBuffer { return this.#counters.buffer; }
+  get counters(): SharedArrayBuffer {
+    return this.#counters.buffer;
+  }
 
   /** Connects the audit thread: the first one, or the successor of one that crashed. */
   connect(port: Port): void {
@@ -109,28 +119,39 @@ export class AuditLink implements AuditLog {
 
   /** Hands entries over to the audit thread. */
   append({ bodies, answers, isAwaited }: Entries, listener: BatchListener): void {
-    if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny')) return this.#lose(bodies.length, listener);
+    if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny'))
+      return this.#lose(bodies.length, listener);
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
     this.#batches.push({ batch, count: bodies.length, listener });
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.catchUp();
-    const bytes = encodeToAudit({ type: 'append', batch, io: answers?.io, bodies: bodies.join('\n'), count: bodies.length, replies: answers?.replies, isAwaited });
+    const bytes = encodeToAudit({
+      type: 'append',
+      batch,
+      io: answers?.io,
+      bodies: bodies.join('\n'),
+      count: bodies.length,
+      replies: answers?.replies,
+      isAwaited,
+    });
     this.#port.postMessage(bytes, [bytes.buffer]);
   }
 
   record(draft: AuditDraft): Promise<Result<void, Fault>> {
     return new Promise((resolve) => {
       const body = encodeDraft(draft, this.#clock.nowMs());
-      const written = (isWritten: boolean): void => resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
+      const written = (isWritten: boolean): void =>
+        resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
       this.append({ bodies: [body], isAwaited: true }, { written });
     });
   }
 
   receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' }>): void {
     switch (message.type) {
-      case 'written': return this.catchUp();
+      case 'written':
+        return this.catchUp();
       case 'not-written':
         // Reported once, however many batches fail until the log is writable again.
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
@@ -142,7 +163,8 @@ export class AuditLink implements AuditLog {
         this.#isWritable = true;
         if (this.#onFailure === 'deny') this.#resume();
         return this.#onTrouble({ isWritable: true, entriesLost: this.#entriesLost });
-      default: return assertNever(message);
+      default:
+        return assertNever(message);
     }
   }
 
@@ -174,7 +196,8 @@ export class AuditLink implements AuditLog {
     const lost = this.#batches;
     this.#batches = [];
     this.#entriesInFlight = 0;
-    for (const { count, listener } of this.#onFailure === 'deny' ? lost.toReversed() : lost) this.#lose(count, listener);
+    for (const { count, listener } of this.#onFailure === 'deny' ? lost.toReversed() : lost)
+      this.#lose(count, listener);
   }
 
   #lose(count: number, listener: BatchListener): void {
@@ -184,5 +207,7 @@ export class AuditLink implements AuditLog {
   }
 
   /** Ahead of what is handed over next, because ports keep the order. */
-  #resume(): void { this.#port?.postMessage(encodeToAudit({ type: 'resume' })); }
+  #resume(): void {
+    this.#port?.postMessage(encodeToAudit({ type: 'resume' }));
+  }
 }

@@ -3,8 +3,8 @@ import { within } from '../adapters/within.ts';
 import { stackOf } from '../core/error-text.ts';
 import type { Fault } from '../core/fault.ts';
 import { fail, type Result } from '../core/result.ts';
-import type { AuditReads, LogRequest, LogText } from '../gateway/logs.ts';
 import { FairQueue } from '../gateway/fair-queue.ts';
+import type { AuditReads, LogRequest, LogText } from '../gateway/logs.ts';
 import type { AuditReaderOptions, ReadMessage, ReadReply } from './audit-reader-thread.ts';
 import { decode, encode } from './codec.ts';
 import { workerFile } from './worker-file.ts';
@@ -36,7 +36,8 @@ export class AuditReaderLink implements AuditReads {
 
   async read(request: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
     const untilMs = performance.now() + this.#deadlineMs;
-    const search = (): Promise<Result<LogText, Fault>> => (this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request, orgId));
+    const search = (): Promise<Result<LogText, Fault>> =>
+      this.#isClosed || performance.now() >= untilMs ? Promise.resolve(OVERLOADED) : this.#ask(request, orgId);
     const read = isFurtherPiece(request) ? this.#queue.runFurther(orgId, search) : this.#queue.run(orgId, search);
     if (read === undefined) return OVERLOADED;
     // A caller that timed out keeps its place: the thread is still working on its search.

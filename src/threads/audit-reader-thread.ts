@@ -34,11 +34,21 @@ export function runAuditReaderThread(main: MessagePort, { directory }: AuditRead
   main.on('message', (bytes: Uint8Array) => void answer(decode(bytes) as ReadMessage));
 
   // A failure here will recur for the next read, which reports it.
-  const refresh = (): void => void reader.refresh().then((hasMore) => { if (hasMore) setImmediate(refresh); }, () => {});
+  const refresh = (): void =>
+    void reader.refresh().then(
+      (hasMore) => {
+        if (hasMore) setImmediate(refresh);
+      },
+      () => {},
+    );
   setInterval(refresh, REFRESH_EVERY_MS).unref();
 }
 
-async function read(reader: AuditReader, { filter, format, perPage, cursor }: LogRequest, orgId: string | null): Promise<Result<LogText, Fault>> {
+async function read(
+  reader: AuditReader,
+  { filter, format, perPage, cursor }: LogRequest,
+  orgId: string | null,
+): Promise<Result<LogText, Fault>> {
   const found = await reader.query(filter, { perPage, cursor });
   if (!found.ok) return found;
   const { items, next } = found.value;
@@ -49,5 +59,6 @@ async function read(reader: AuditReader, { filter, format, perPage, cursor }: Lo
 const RENDER: Readonly<Record<LogFormat, (found: Page<string>, isFirst: boolean) => string>> = {
   page: ({ items, next }) => `{"entries":[${items.join()}],"next_cursor":${JSON.stringify(next ?? null)}}`,
   ndjson: ({ items }) => items.map((line) => `${line}\n`).join(''),
-  csv: ({ items }, isFirst) => (isFirst ? CSV_HEADER : '') + items.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),
+  csv: ({ items }, isFirst) =>
+    (isFirst ? CSV_HEADER : '') + items.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),
 };

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { explainNotice } from '../adapters/audit/recovery.ts';
-import { openAuditWriter, type AuditWriter } from '../adapters/audit/writer.ts';
+import { type AuditWriter, openAuditWriter } from '../adapters/audit/writer.ts';
 import { assertNever } from '../core/result.ts';
 import { RELEASED, WRITTEN } from './audit-link.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
@@ -32,7 +32,10 @@ const MAX_GROUP_ENTRIES = 4_096;
 
 export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
   const opened = openAuditWriter({ ...options, nowMs: Date.now });
-  if (!opened.ok) throw new Error(`the audit log in ${options.directory} is in use by another gateway (${opened.fault.holder}); stop it, or choose another SVC_DATA_DIR`);
+  if (!opened.ok)
+    throw new Error(
+      `the audit log in ${options.directory} is in use by another gateway (${opened.fault.holder}); stop it, or choose another SVC_DATA_DIR`,
+    );
   const { writer, notices } = opened.value;
   const thread = new AuditThread(main, writer, options);
   main.on('message', (message: Incoming) => thread.receive(message));
@@ -66,19 +69,25 @@ class AuditThread {
     this.#look = setInterval(() => this.#lookForLog(), LOOK_EVERY_MS);
   }
 
-  tell(message: AuditToMain): void { this.#main.postMessage(encode(message)); }
+  tell(message: AuditToMain): void {
+    this.#main.postMessage(encode(message));
+  }
 
   /** Takes this message with all that have arrived behind it. */
   receive(first: Incoming): void {
     this.#take(first);
-    for (let next = receiveMessageOnPort(this.#main); next !== undefined; next = receiveMessageOnPort(this.#main)) this.#take(next.message as Incoming);
+    for (let next = receiveMessageOnPort(this.#main); next !== undefined; next = receiveMessageOnPort(this.#main))
+      this.#take(next.message as Incoming);
     while (this.#waiting.length > 0) this.#writeGroup(takeGroup(this.#waiting));
     if (this.#isClosing) this.#close();
   }
 
   #take(message: Incoming): void {
     if (!(message instanceof Uint8Array)) {
-      this.#ios.set(message.io, message.port.once('close', () => this.#ios.delete(message.io)));
+      this.#ios.set(
+        message.io,
+        message.port.once('close', () => this.#ios.delete(message.io)),
+      );
       return;
     }
     const decoded = decodeToAudit(message);
@@ -92,7 +101,8 @@ class AuditThread {
       case 'close':
         this.#isClosing = true;
         return;
-      default: return assertNever(decoded);
+      default:
+        return assertNever(decoded);
     }
   }
 
@@ -119,7 +129,8 @@ class AuditThread {
   #release(group: readonly Append[], firstId: number): void {
     let nextId = firstId;
     for (const { io, count, replies } of group) {
-      if (io !== undefined && replies !== undefined) releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, replies });
+      if (io !== undefined && replies !== undefined)
+        releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, replies });
       nextId += count;
     }
   }

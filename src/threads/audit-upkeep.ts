@@ -1,13 +1,21 @@
 import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ANCHOR_FILE, CHECKPOINTS_FILE, createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints, type Checkpointer } from '../adapters/audit/checkpoint.ts';
+import {
+  ANCHOR_FILE,
+  CHECKPOINTS_FILE,
+  type Checkpointer,
+  createCheckpointer,
+  loadCheckpointKey,
+  readAnchor,
+  readCheckpoints,
+} from '../adapters/audit/checkpoint.ts';
 import { spanOf } from '../adapters/audit/recovery.ts';
 import { applyRetention } from '../adapters/audit/retention.ts';
 import type { AuditWriter } from '../adapters/audit/writer.ts';
 import { messageOf } from '../core/error-text.ts';
 import { rfc3339 } from '../core/rfc3339.ts';
-import { createClockGuard, type ClockGuard } from './clock-guard.ts';
+import { type ClockGuard, createClockGuard } from './clock-guard.ts';
 
 export type UpkeepOptions = {
   readonly directory: string;
@@ -29,7 +37,8 @@ const NEXT_STEP_MS = 200;
 const LOST_KEY = `what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
 /** Without the anchor the log would look cut at its beginning, so it cannot be moved away. */
 const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} again`;
-const UNSIGNED = 'if its end was cut off, this cannot be detected. If a restore left the file out, stop the gateway and restore all parts from the same backup';
+const UNSIGNED =
+  'if its end was cut off, this cannot be detected. If a restore left the file out, stop the gateway and restore all parts from the same backup';
 const NOT_SIGNED = 'could not sign the head of the audit log';
 
 type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
@@ -63,7 +72,11 @@ export class AuditUpkeep {
     this.#key = loadCheckpointKey(checkpointKeyPath);
     const isSigned = readCheckpoints(directory).length > 0;
     const isAnchored = readAnchor(directory) !== undefined;
-    if (!hasKey && (isSigned || isAnchored)) note('warn', `${checkpointKeyPath} was missing, and a new key was created: ${LOST_KEY}${isAnchored ? LOST_ANCHOR : ''}`);
+    if (!hasKey && (isSigned || isAnchored))
+      note(
+        'warn',
+        `${checkpointKeyPath} was missing, and a new key was created: ${LOST_KEY}${isAnchored ? LOST_ANCHOR : ''}`,
+      );
     if (!isSigned) this.#attempt('could not determine the age of the audit log', () => this.#warnIfOld());
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
@@ -71,7 +84,11 @@ export class AuditUpkeep {
     const hasRetention = retention.maxAgeMs !== undefined || retention.maxBytes !== undefined;
     if (hasRetention) this.#retain();
     this.#timers = hasRetention
-      ? [checkpoints, setInterval(() => this.#retain(), RETENTION_EVERY_MS), setInterval(() => this.#retainIfGrown(), LOOK_EVERY_MS)]
+      ? [
+          checkpoints,
+          setInterval(() => this.#retain(), RETENTION_EVERY_MS),
+          setInterval(() => this.#retainIfGrown(), LOOK_EVERY_MS),
+        ]
       : [checkpoints];
   }
 
@@ -80,7 +97,10 @@ export class AuditUpkeep {
     const { directory, checkpointEveryMs } = this.#options;
     const span = spanOf(directory);
     if (span === undefined || span.toMs - span.fromMs <= checkpointEveryMs) return;
-    this.#note('warn', `${join(directory, CHECKPOINTS_FILE)} was missing, although the log goes back to ${rfc3339(span.fromMs)}: ${UNSIGNED}`);
+    this.#note(
+      'warn',
+      `${join(directory, CHECKPOINTS_FILE)} was missing, although the log goes back to ${rfc3339(span.fromMs)}: ${UNSIGNED}`,
+    );
   }
 
   /** Signs the head a last time. */
@@ -111,9 +131,20 @@ export class AuditUpkeep {
       this.#seenSegment = this.#writer.segmentPath;
       const { directory, retention } = this.#options;
       const maxAgeMs = this.#clock?.isBelieved() === true ? retention.maxAgeMs : undefined;
-      const { deletedSegments, deletedBytes, isCut } = applyRetention({ directory, ...retention, maxAgeMs, maxSegments: SEGMENTS_PER_STEP, key: this.#key, nowMs: Date.now() });
+      const { deletedSegments, deletedBytes, isCut } = applyRetention({
+        directory,
+        ...retention,
+        maxAgeMs,
+        maxSegments: SEGMENTS_PER_STEP,
+        key: this.#key,
+        nowMs: Date.now(),
+      });
       if (isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
-      if (deletedSegments.length > 0) this.#note('info', `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`);
+      if (deletedSegments.length > 0)
+        this.#note(
+          'info',
+          `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`,
+        );
     });
   }
 
@@ -122,10 +153,16 @@ export class AuditUpkeep {
   }
 
   #createClockGuard(): ClockGuard {
-    const signedMs = readCheckpoints(this.#options.directory).map(({ checkpoint }) => Date.parse(checkpoint?.timestamp ?? ''));
+    const signedMs = readCheckpoints(this.#options.directory).map(({ checkpoint }) =>
+      Date.parse(checkpoint?.timestamp ?? ''),
+    );
     return createClockGuard({
       witnessedMs: signedMs.filter((ms) => !Number.isNaN(ms)),
-      onLeap: (fromMs, toMs) => this.#note('warn', `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}; no audit segment will be deleted because of its age until the gateway has run for another day`),
+      onLeap: (fromMs, toMs) =>
+        this.#note(
+          'warn',
+          `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}; no audit segment will be deleted because of its age until the gateway has run for another day`,
+        ),
     });
   }
 
@@ -137,5 +174,7 @@ export class AuditUpkeep {
     }
   }
 
-  #failed(what: string, error: unknown): void { this.#note('warn', `${what}: ${messageOf(error)}`); }
+  #failed(what: string, error: unknown): void {
+    this.#note('warn', `${what}: ${messageOf(error)}`);
+  }
 }

@@ -20,10 +20,14 @@ export class Batcher<M> {
   }
 
   /** The last message that waits to be sent; undefined when all were sent. */
-  get last(): M | undefined { return this.#waiting.at(-1); }
+  get last(): M | undefined {
+    return this.#waiting.at(-1);
+  }
 
   /** Whether nothing waits to be sent. */
-  get isEmpty(): boolean { return this.#waiting.length === 0; }
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
 
   send(message: M): void {
     this.#waiting.push(message);

@@ -21,8 +21,17 @@ export type Batch = {
   refusal: AuditedReply['reply'] | undefined;
 };
 
-export const newBatch = (appliedAtMs: number, lastOpBefore: number): Batch =>
-  ({ bodies: [], replies: [], commands: [], undos: [], signals: [], appliedAtMs, lastOpBefore, refusal: undefined });
+export const newBatch = (appliedAtMs: number, lastOpBefore: number): Batch => ({
+  bodies: [],
+  replies: [],
+  commands: [],
+  undos: [],
+  signals: [],
+  appliedAtMs,
+  lastOpBefore,
+  refusal: undefined,
+});
 
 /** The operations that its checks may have begun. */
-export const checkedOps = ({ commands }: Batch): readonly OpId[] => commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));
+export const checkedOps = ({ commands }: Batch): readonly OpId[] =>
+  commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));

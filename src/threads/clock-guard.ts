@@ -16,7 +16,12 @@ export type ClockGuard = { isBelieved(): boolean };
  * or the gateway was off. What is deleted does not come back, so in both cases deletion waits until the gateway has run for a
  * day. A smaller leap makes an entry look older by no more than a day.
  */
-export function createClockGuard({ witnessedMs, onLeap, wallMs = Date.now, monotonicMs = () => performance.now() }: ClockGuardOptions): ClockGuard {
+export function createClockGuard({
+  witnessedMs,
+  onLeap,
+  wallMs = Date.now,
+  monotonicMs = () => performance.now(),
+}: ClockGuardOptions): ClockGuard {
   let lastWallMs = wallMs();
   let lastMonotonicMs = monotonicMs();
   let believedFromMs = lastMonotonicMs;
@@ -40,7 +45,10 @@ export function createClockGuard({ witnessedMs, onLeap, wallMs = Date.now, monot
 }
 
 /** The last leap, when it is no older than a day: after a restart the clock is still not believed. */
-function leapIn(timesMs: readonly number[], nowMs: number): { readonly fromMs: number; readonly toMs: number } | undefined {
+function leapIn(
+  timesMs: readonly number[],
+  nowMs: number,
+): { readonly fromMs: number; readonly toMs: number } | undefined {
   for (let at = timesMs.length - 1; at > 0; at -= 1) {
     const [fromMs = 0, toMs = 0] = [timesMs[at - 1], timesMs[at]];
     if (nowMs - toMs > DAY_MS) return undefined;

@@ -3,7 +3,7 @@ import { Packr, RESET_BUFFER_MODE } from 'msgpackr';
 import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
 import { OP_STATES } from '../core/op-state.ts';
 import { ok } from '../core/result.ts';
-import { packEvents, unpackEvents, type PackedEvents } from './packed-events.ts';
+import { type PackedEvents, packEvents, unpackEvents } from './packed-events.ts';
 import type { AuditToIo, IoId, IoToMain, MainToAudit, MainToIo } from './protocol.ts';
 
 // Records: each shape's keys are written once per batch, and read back by a constructor made for it.
@@ -18,37 +18,78 @@ export function encode(value: unknown): Uint8Array<ArrayBuffer> {
 export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes);
 
 // Checks and their answers are nearly all the traffic, so they travel as bare arrays: no keys to write or to match.
-type PackedCheck = readonly [id: number, orgId: string, teamId: string, agentId: string, credential: CheckCommand['credential'] | null,
-  opId: CheckCommand['opId'], action: string, resource: string, attributes: CheckCommand['attributes'] | null,
-  estimatedCostMicroUsd: number, caller: CheckCommand['caller'] | null, dryRun: boolean, principal: CheckCommand['principal'] | null];
+type PackedCheck = readonly [
+  id: number,
+  orgId: string,
+  teamId: string,
+  agentId: string,
+  credential: CheckCommand['credential'] | null,
+  opId: CheckCommand['opId'],
+  action: string,
+  resource: string,
+  attributes: CheckCommand['attributes'] | null,
+  estimatedCostMicroUsd: number,
+  caller: CheckCommand['caller'] | null,
+  dryRun: boolean,
+  principal: CheckCommand['principal'] | null,
+];
 type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, opState: number];
 
 // Most answers of a batch share a few verdicts, so each verdict travels once, ahead of the answers.
 type Verdict = readonly [isAllow: boolean, reason: string, policy: string | null, ruleId: string | null];
-type PackedToIo = readonly [verdicts: readonly Verdict[], messages: readonly (PackedAnswer | PackedEvents | MainToIo)[]];
+type PackedToIo = readonly [
+  verdicts: readonly Verdict[],
+  messages: readonly (PackedAnswer | PackedEvents | MainToIo)[],
+];
 
 export const encodeToMain = (messages: readonly IoToMain[]): Uint8Array<ArrayBuffer> =>
-  encode(messages.map((message) => (message.type === 'command' && message.command.type === 'check' ? packCheck(message.id, message.command) : message)));
+  encode(
+    messages.map((message) =>
+      message.type === 'command' && message.command.type === 'check' ? packCheck(message.id, message.command) : message,
+    ),
+  );
 
 export const decodeToMain = (bytes: Uint8Array): readonly IoToMain[] =>
   (decode(bytes) as (PackedCheck | IoToMain)[]).map((message) => (isPacked(message) ? unpackCheck(message) : message));
 
 export function encodeToIo(messages: readonly MainToIo[]): Uint8Array<ArrayBuffer> {
   const verdicts: Verdict[] = [];
-  const packed = messages.map((message) => (message.type === 'events' ? packEvents(message) : packAnswer(message, verdicts)));
+  const packed = messages.map((message) =>
+    message.type === 'events' ? packEvents(message) : packAnswer(message, verdicts),
+  );
   return encode([verdicts, packed] satisfies PackedToIo);
 }
 
 export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
   const [verdicts, messages] = decode(bytes) as PackedToIo;
-  return messages.map((message) => (isPacked(message) ? unpackAnswer(message, verdicts) : message.type === 'events' ? unpackEvents(message) : message));
+  return messages.map((message) =>
+    isPacked(message) ? unpackAnswer(message, verdicts) : message.type === 'events' ? unpackEvents(message) : message,
+  );
 }
 
-type PackedAppend = readonly [batch: number, io: IoId | null, bodies: string, count: number, replies: Uint8Array | null, isAwaited: boolean];
+type PackedAppend = readonly [
+  batch: number,
+  io: IoId | null,
+  bodies: string,
+  count: number,
+  replies: Uint8Array | null,
+  isAwaited: boolean,
+];
 type PackedRelease = readonly [firstId: number, replies: Uint8Array];
 
 export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
-  encode(message.type === 'append' ? [message.batch, message.io ?? null, message.bodies, message.count, message.replies ?? null, message.isAwaited] satisfies PackedAppend : message);
+  encode(
+    message.type === 'append'
+      ? ([
+          message.batch,
+          message.io ?? null,
+          message.bodies,
+          message.count,
+          message.replies ?? null,
+          message.isAwaited,
+        ] satisfies PackedAppend)
+      : message,
+  );
 
 export function decodeToAudit(bytes: Uint8Array): MainToAudit {
   const message = decode(bytes) as PackedAppend | MainToAudit;
@@ -57,7 +98,8 @@ export function decodeToAudit(bytes: Uint8Array): MainToAudit {
   return { type: 'append', batch, io: io ?? undefined, bodies, count, replies: replies ?? undefined, isAwaited };
 }
 
-export const encodeRelease = ({ firstId, replies }: AuditToIo): Uint8Array<ArrayBuffer> => encode([firstId, replies] satisfies PackedRelease);
+export const encodeRelease = ({ firstId, replies }: AuditToIo): Uint8Array<ArrayBuffer> =>
+  encode([firstId, replies] satisfies PackedRelease);
 
 export function decodeRelease(bytes: Uint8Array): AuditToIo {
   const [firstId, replies] = decode(bytes) as PackedRelease;
@@ -68,12 +110,39 @@ const isPacked = <P extends readonly unknown[]>(message: P | object): message is
 
 function packCheck(id: number, command: CheckCommand): PackedCheck {
   const { orgId, teamId, agentId } = command.agent;
-  return [id, orgId, teamId, agentId, command.credential ?? null, command.opId, command.action, command.resource,
-    command.attributes ?? null, command.estimatedCostMicroUsd, command.caller ?? null, command.dryRun, command.principal ?? null];
+  return [
+    id,
+    orgId,
+    teamId,
+    agentId,
+    command.credential ?? null,
+    command.opId,
+    command.action,
+    command.resource,
+    command.attributes ?? null,
+    command.estimatedCostMicroUsd,
+    command.caller ?? null,
+    command.dryRun,
+    command.principal ?? null,
+  ];
 }
 
 function unpackCheck(packed: PackedCheck): IoToMain {
-  const [id, orgId, teamId, agentId, credential, opId, action, resource, attributes, estimatedCostMicroUsd, caller, dryRun, principal] = packed;
+  const [
+    id,
+    orgId,
+    teamId,
+    agentId,
+    credential,
+    opId,
+    action,
+    resource,
+    attributes,
+    estimatedCostMicroUsd,
+    caller,
+    dryRun,
+    principal,
+  ] = packed;
   const command: CheckCommand = {
     type: 'check',
     agent: { orgId, teamId, agentId },
@@ -91,9 +160,20 @@ function unpackCheck(packed: PackedCheck): IoToMain {
 }
 
 function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | MainToIo {
-  if (message.type !== 'command-reply' || !message.reply.ok || message.reply.value === undefined || !('decision' in message.reply.value)) return message;
+  if (
+    message.type !== 'command-reply' ||
+    !message.reply.ok ||
+    message.reply.value === undefined ||
+    !('decision' in message.reply.value)
+  )
+    return message;
   const { value } = message.reply;
-  return [message.id, message.auditIndex, verdictOf(value, verdicts), value.opState === undefined ? -1 : OP_STATES.indexOf(value.opState)];
+  return [
+    message.id,
+    message.auditIndex,
+    verdictOf(value, verdicts),
+    value.opState === undefined ? -1 : OP_STATES.indexOf(value.opState),
+  ];
 }
 
 /** How far back an equal verdict is searched for; beyond that, repeating it is cheaper. */
@@ -103,7 +183,8 @@ function verdictOf({ decision, reason, policy, ruleId }: CheckAnswer, verdicts: 
   const isAllow = decision === 'allow';
   for (let at = verdicts.length - 1; at >= 0 && at >= verdicts.length - LOOK_BACK; at -= 1) {
     const known = verdicts[at]!;
-    if (known[1] === reason && known[0] === isAllow && known[3] === (ruleId ?? null) && known[2] === (policy ?? null)) return at;
+    if (known[1] === reason && known[0] === isAllow && known[3] === (ruleId ?? null) && known[2] === (policy ?? null))
+      return at;
   }
   verdicts.push([isAllow, reason, policy ?? null, ruleId ?? null]);
   return verdicts.length - 1;
@@ -111,6 +192,12 @@ function verdictOf({ decision, reason, policy, ruleId }: CheckAnswer, verdicts: 
 
 function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts: readonly Verdict[]): MainToIo {
   const [isAllow, reason, policy, ruleId] = verdicts[verdict]!;
-  const answer: CheckAnswer = { decision: isAllow ? 'allow' : 'deny', reason, policy: policy ?? undefined, ruleId: ruleId ?? undefined, opState: OP_STATES[opState] };
+  const answer: CheckAnswer = {
+    decision: isAllow ? 'allow' : 'deny',
+    reason,
+    policy: policy ?? undefined,
+    ruleId: ruleId ?? undefined,
+    opState: OP_STATES[opState],
+  };
   return { type: 'command-reply', id, reply: ok(answer), auditIndex };
 }

@@ -28,5 +28,7 @@ export class ControlStreams {
     }
   }
 
-  of(agent: AgentKey): Iterable<Place> { return this.#byAgent.get(agent)?.values() ?? []; }
+  of(agent: AgentKey): Iterable<Place> {
+    return this.#byAgent.get(agent)?.values() ?? [];
+  }
 }

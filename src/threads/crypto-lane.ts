@@ -29,9 +29,17 @@ export type LaneOptions = {
  * A pool of one thread, dropped when the thread dies: piscina starts another in its place, and tasks would wait for it for
  * ever if that one cannot load.
  */
-type CryptoThread = { readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>; ended: Promise<void> | undefined; isEnding: boolean };
+type CryptoThread = {
+  readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>;
+  ended: Promise<void> | undefined;
+  isEnding: boolean;
+};
 
-type Waiting = { readonly task: CryptoTask; readonly deadlineMs: number; readonly settle: (outcome: Result<unknown, Fault>) => void };
+type Waiting = {
+  readonly task: CryptoTask;
+  readonly deadlineMs: number;
+  readonly settle: (outcome: Result<unknown, Fault>) => void;
+};
 
 /**
  * A first-in first-out queue with a bound in front of threads of piscina, each in a pool of its own that is given one batch at
@@ -58,7 +66,9 @@ export class CryptoLane {
   }
 
   /** Threads started in place of others. */
-  get restarts(): number { return this.#restarts; }
+  get restarts(): number {
+    return this.#restarts;
+  }
 
   run<T extends CryptoTaskType>(task: CryptoTaskOf<T>): Promise<Result<CryptoReplies[T], Fault>> {
     if (this.#closed || this.#queue.length >= this.#options.maxQueue) return Promise.resolve(fail(this.#overloaded()));
@@ -129,18 +139,24 @@ export class CryptoLane {
     let thread = idle;
     const settleAll = (fault: Fault) => batch.forEach(({ settle }) => settle(fail(fault)));
     const abort = new AbortController();
-    const timer = setTimeout(() => {
-      this.#options.onError('a crypto task timed out', this.#options.what);
-      settleAll(this.#overloaded());
-      if (this.#options.whenLate === 'replace-thread') abort.abort();
-    }, Math.max(0, (batch[0]?.deadlineMs ?? 0) - performance.now()));
+    const timer = setTimeout(
+      () => {
+        this.#options.onError('a crypto task timed out', this.#options.what);
+        settleAll(this.#overloaded());
+        if (this.#options.whenLate === 'replace-thread') abort.abort();
+      },
+      Math.max(0, (batch[0]?.deadlineMs ?? 0) - performance.now()),
+    );
     try {
       if (thread.ended !== undefined) {
         await thread.ended;
         thread = this.#start();
         this.#restarts += 1;
       }
-      const outcomes = await thread.pool.run(batch.map(({ task }) => task), { signal: abort.signal });
+      const outcomes = await thread.pool.run(
+        batch.map(({ task }) => task),
+        { signal: abort.signal },
+      );
       batch.forEach(({ settle }, at) => settle(this.#resultOf(outcomes[at])));
     } catch (error) {
       if (!abort.signal.aborted) this.#options.onError('a crypto thread died', messageOf(error));

@@ -23,7 +23,8 @@ export type CryptoPoolOptions = {
  * The thread pool in which argon2 really works is one for the whole process, shared with file system calls, name
  * look-ups and the commits of the embedded store. Two of its threads are always left to them.
  */
-export const passwordThreads = (threads: number, uvThreads: number): number => Math.max(1, Math.min(threads, uvThreads - 2));
+export const passwordThreads = (threads: number, uvThreads: number): number =>
+  Math.max(1, Math.min(threads, uvThreads - 2));
 
 export type CryptoPool = {
   readonly passwords: Passwords;
@@ -37,7 +38,15 @@ export type CryptoPool = {
 };
 
 /** Starts the crypto threads: one lane for argon2id, one for token signatures, each with its own bounded queue. */
-export function createCryptoPool({ threads, cost, uvThreads, maxPasswordQueue, onError, timeoutMs = 10_000, filename }: CryptoPoolOptions): CryptoPool {
+export function createCryptoPool({
+  threads,
+  cost,
+  uvThreads,
+  maxPasswordQueue,
+  onError,
+  timeoutMs = 10_000,
+  filename,
+}: CryptoPoolOptions): CryptoPool {
   const shared = { timeoutMs, onError, filename };
   const passwordLane = new CryptoLane({
     ...shared,

@@ -14,7 +14,12 @@ export type CryptoTask =
   | { readonly type: 'hash-password'; readonly password: string; readonly cost: PasswordCost }
   | { readonly type: 'verify-password'; readonly hash: string; readonly password: string; readonly cost: PasswordCost }
   | { readonly type: 'sign-token'; readonly kid: string; readonly privateKeyPem: string; readonly claims: object }
-  | { readonly type: 'verify-token'; readonly token: string; readonly publicKeyPem: string; readonly frame: TokenFrame };
+  | {
+      readonly type: 'verify-token';
+      readonly token: string;
+      readonly publicKeyPem: string;
+      readonly frame: TokenFrame;
+    };
 
 export type CryptoReplies = {
   'hash-password': string;

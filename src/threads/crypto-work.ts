@@ -6,11 +6,16 @@ import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskType } from '.
 // A thread works for one lane only, so each half is loaded by the first task that needs it.
 async function perform(task: CryptoTask): Promise<CryptoReplies[CryptoTaskType]> {
   switch (task.type) {
-    case 'hash-password': return (await import('./password-work.ts')).hashPassword(task.password, task.cost);
-    case 'verify-password': return (await import('./password-work.ts')).verifyPassword(task.hash, task.password, task.cost);
-    case 'sign-token': return (await import('./token-work.ts')).signToken(task.kid, task.privateKeyPem, task.claims);
-    case 'verify-token': return (await import('./token-work.ts')).verifyToken(task.token, task.publicKeyPem, task.frame);
-    default: return assertNever(task);
+    case 'hash-password':
+      return (await import('./password-work.ts')).hashPassword(task.password, task.cost);
+    case 'verify-password':
+      return (await import('./password-work.ts')).verifyPassword(task.hash, task.password, task.cost);
+    case 'sign-token':
+      return (await import('./token-work.ts')).signToken(task.kid, task.privateKeyPem, task.claims);
+    case 'verify-token':
+      return (await import('./token-work.ts')).verifyToken(task.token, task.publicKeyPem, task.frame);
+    default:
+      return assertNever(task);
   }
 }
 

@@ -31,7 +31,9 @@ export class CursorSeal {
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, IV_BYTES));
     decipher.setAAD(Buffer.from(listing)).setAuthTag(bytes.subarray(-TAG_BYTES));
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8').trimEnd();
+      return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
+        .toString('utf8')
+        .trimEnd();
     } catch {
       return undefined; // forged, or from another listing or another run of the gateway
     }

@@ -19,11 +19,15 @@ export class Durations {
     this.#sumMs += ms;
   }
 
-  get totals(): DurationCounts { return { counts: this.#counts, sumMs: this.#sumMs }; }
+  get totals(): DurationCounts {
+    return { counts: this.#counts, sumMs: this.#sumMs };
+  }
 }
 
 /** `counts` may be empty: nothing was counted. */
 export const sumOfDurations = (all: readonly DurationCounts[]): DurationCounts => ({
-  counts: Array.from({ length: BUCKET_MS.length + 1 }, (_, bucket) => all.reduce((sum, { counts }) => sum + (counts[bucket] ?? 0), 0)),
+  counts: Array.from({ length: BUCKET_MS.length + 1 }, (_, bucket) =>
+    all.reduce((sum, { counts }) => sum + (counts[bucket] ?? 0), 0),
+  ),
   sumMs: all.reduce((sum, { sumMs }) => sum + sumMs, 0),
 });

@@ -22,14 +22,18 @@ export class EventBoard {
     this.#nextId = Math.floor(startedAtMs) * 1000 + 1;
   }
 
-  get isWatched(): boolean { return this.#interests.size > 0; }
+  get isWatched(): boolean {
+    return this.#interests.size > 0;
+  }
 
   setInterest(io: IoId, interest: Interest): void {
     if (interest !== 'all' && interest.length === 0) this.#interests.delete(io);
     else this.#interests.set(io, interest === 'all' ? 'all' : new Set(interest));
   }
 
-  dropThread(io: IoId): void { this.#interests.delete(io); }
+  dropThread(io: IoId): void {
+    this.#interests.delete(io);
+  }
 
   /** Publishes the event of an effect. Most effects have none. */
   publishEffect(effect: Effect, atMs: number): void {
@@ -53,28 +57,78 @@ export class EventBoard {
 function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undefined {
   switch (effect.kind) {
     case 'op-changed': {
-      const { opId, state, registeredAtMs, updatedAtMs, agent: { orgId, teamId, agentId } } = effect.op;
-      return { id, kind: 'ops_change', orgId: orgOf(orgId), agentId, atMs, payload: { opId, state, registeredAtMs, updatedAtMs, teamId } };
+      const {
+        opId,
+        state,
+        registeredAtMs,
+        updatedAtMs,
+        agent: { orgId, teamId, agentId },
+      } = effect.op;
+      return {
+        id,
+        kind: 'ops_change',
+        orgId: orgOf(orgId),
+        agentId,
+        atMs,
+        payload: { opId, state, registeredAtMs, updatedAtMs, teamId },
+      };
     }
     case 'violation': {
-      const { agent: { orgId, teamId, agentId }, reason, claimed, action } = effect;
+      const {
+        agent: { orgId, teamId, agentId },
+        reason,
+        claimed,
+        action,
+      } = effect;
       const payload = { reason, action, team_id: teamId, ...claimOf(claimed) };
       return { id, kind: 'violation', orgId: orgOf(orgId), agentId, atMs, payload };
     }
     case 'budget-alert': {
       const { tier, orgId, teamId, agentId, period, percent, spentMicroUsd, limitMicroUsd } = effect.alert;
-      const payload = { tier, team_id: teamId, period, percent, spent_usd: microToUsd(spentMicroUsd), limit_usd: microToUsd(limitMicroUsd) };
+      const payload = {
+        tier,
+        team_id: teamId,
+        period,
+        percent,
+        spent_usd: microToUsd(spentMicroUsd),
+        limit_usd: microToUsd(limitMicroUsd),
+      };
       return { id, kind: 'budget', orgId: orgOf(orgId), agentId, atMs, payload };
     }
     case 'agent-saved': {
-      const { key, rotated, registration: { identity: { orgId, teamId, agentId }, parent = null } } = effect;
-      return { id, kind: 'agent', orgId: orgOf(orgId), agentId, atMs, payload: { change: rotated ? 'rotated' : 'registered', team_id: teamId, key, parent } };
+      const {
+        key,
+        rotated,
+        registration: {
+          identity: { orgId, teamId, agentId },
+          parent = null,
+        },
+      } = effect;
+      return {
+        id,
+        kind: 'agent',
+        orgId: orgOf(orgId),
+        agentId,
+        atMs,
+        payload: { change: rotated ? 'rotated' : 'registered', team_id: teamId, key, parent },
+      };
     }
     case 'agent-removed': {
-      const { key, identity: { orgId, teamId, agentId } } = effect;
-      return { id, kind: 'agent', orgId: orgOf(orgId), agentId, atMs, payload: { change: 'deregistered', team_id: teamId, key } };
+      const {
+        key,
+        identity: { orgId, teamId, agentId },
+      } = effect;
+      return {
+        id,
+        kind: 'agent',
+        orgId: orgOf(orgId),
+        agentId,
+        atMs,
+        payload: { change: 'deregistered', team_id: teamId, key },
+      };
     }
-    default: return undefined;
+    default:
+      return undefined;
   }
 }
 

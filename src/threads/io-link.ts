@@ -4,9 +4,9 @@ import type { Fault } from '../core/fault.ts';
 import type { AgentIdentity, SecretDigest } from '../core/ids.ts';
 import { fail } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
+import { CallerQuota } from '../gateway/caller-quota.ts';
 import { KnownCredentials } from '../gateway/known-credentials.ts';
 import type { Link, Recorded } from '../gateway/link.ts';
-import { CallerQuota } from '../gateway/caller-quota.ts';
 import type { InputOf, ReplyOf, UseCaseName } from '../gateway/use-cases.ts';
 import { Batcher } from './batcher.ts';
 import { decodeRelease, decodeToIo, encodeToMain } from './codec.ts';
@@ -27,9 +27,17 @@ const UNTIMED = 0;
 type Settle = (recorded: Recorded<unknown>) => void;
 
 /** Who a request is from. */
-type Asked = { readonly principal?: Principal | undefined; readonly bearer?: string; readonly agent?: AgentIdentity; readonly credential?: SecretDigest | undefined };
+type Asked = {
+  readonly principal?: Principal | undefined;
+  readonly bearer?: string;
+  readonly agent?: AgentIdentity;
+  readonly credential?: SecretDigest | undefined;
+};
 
-const REFUSED: Recorded<unknown> = { reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const), auditId: undefined };
+const REFUSED: Recorded<unknown> = {
+  reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const),
+  auditId: undefined,
+};
 
 /** All agents unknown to this thread share one quota (no org has this name). Counted towards the org they claim, they could use up its quota. */
 const STRANGERS = '/';
@@ -65,17 +73,28 @@ export class IoLink implements Link {
     });
   }
 
-  get pending(): number { return this.#waiting.size; }
+  get pending(): number {
+    return this.#waiting.size;
+  }
 
   /** How many requests were refused because too many waited. */
-  get refused(): number { return this.#refused; }
+  get refused(): number {
+    return this.#refused;
+  }
 
   ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>> {
     const isFirst = this.#batcher.isEmpty;
     if (isFirst) this.#batchMs = performance.now();
     const learnsFrom = this.#learnsFrom(command, isFirst);
-    const asked = this.#request(command, (id) => ({ type: 'command', id, command }), command.type === 'check' ? this.#batchMs : UNTIMED);
-    if (learnsFrom) void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) => this.#learn(command as CheckCommand, reply));
+    const asked = this.#request(
+      command,
+      (id) => ({ type: 'command', id, command }),
+      command.type === 'check' ? this.#batchMs : UNTIMED,
+    );
+    if (learnsFrom)
+      void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) =>
+        this.#learn(command as CheckCommand, reply),
+      );
     return asked as Promise<Recorded<Replies[T]>>;
   }
 
@@ -85,7 +104,9 @@ export class IoLink implements Link {
   }
 
   /** Sends a message that has no answer. */
-  tell(message: Exclude<IoToMain, { readonly id: number }>): void { this.#batcher.send(message); }
+  tell(message: Exclude<IoToMain, { readonly id: number }>): void {
+    this.#batcher.send(message);
+  }
 
   /**
    * Answers every waiting request with this fault, and every later one too: otherwise the rest of a batch would wait for ever.
@@ -106,7 +127,11 @@ export class IoLink implements Link {
     return new Promise((resolve) => this.#batcher.send(messageOf(this.#waiting.add(resolve, askedMs))));
   }
 
-  #requestWithinQuota(orgId: string | null, messageOf: (id: number) => IoToMain, askedMs: number): Promise<Recorded<unknown>> {
+  #requestWithinQuota(
+    orgId: string | null,
+    messageOf: (id: number) => IoToMain,
+    askedMs: number,
+  ): Promise<Recorded<unknown>> {
     if (this.#finalAnswer !== undefined) return Promise.resolve(this.#finalAnswer);
     if (this.#waiting.size >= this.#options.maxPending || !this.#quota.tryAcquire(orgId)) {
       this.#refused += 1;
@@ -125,7 +150,7 @@ export class IoLink implements Link {
   #orgOf({ principal, bearer, agent, credential }: Asked): string | null {
     if (principal !== undefined) return principal.orgId;
     if (bearer !== undefined) return BEARERS;
-    return agent === undefined ? null : this.#credentials.orgOf(credential) ?? STRANGERS;
+    return agent === undefined ? null : (this.#credentials.orgOf(credential) ?? STRANGERS);
   }
 
   /**
@@ -134,7 +159,9 @@ export class IoLink implements Link {
    */
   #learnsFrom(command: Command, isFirst: boolean): boolean {
     if (command.type !== 'check') return false;
-    return this.#waiting.size >= this.#openPlaces || (isFirst && this.#credentials.orgOf(command.credential) === undefined);
+    return (
+      this.#waiting.size >= this.#openPlaces || (isFirst && this.#credentials.orgOf(command.credential) === undefined)
+    );
   }
 
   /** Notes whether the credential was valid: only then is there an operation. */
@@ -147,7 +174,8 @@ export class IoLink implements Link {
   #receive(messages: readonly MainToIo[]): void {
     const nowMs = performance.now();
     for (const message of messages) {
-      if (message.type === 'command-reply' || message.type === 'call-reply') this.#settle(message.id, message.reply, undefined, nowMs);
+      if (message.type === 'command-reply' || message.type === 'call-reply')
+        this.#settle(message.id, message.reply, undefined, nowMs);
       else this.#options.onMessage(message);
     }
   }
@@ -155,7 +183,8 @@ export class IoLink implements Link {
   #release({ firstId, replies }: AuditToIo): void {
     const nowMs = performance.now();
     for (const message of decodeToIo(replies)) {
-      if (message.type === 'command-reply') this.#settle(message.id, message.reply, firstId + message.auditIndex, nowMs);
+      if (message.type === 'command-reply')
+        this.#settle(message.id, message.reply, firstId + message.auditIndex, nowMs);
     }
   }
 

@@ -13,20 +13,25 @@ export class Pending<T> {
   #size = 0;
   #lastNumber = 0;
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   /** Returns its number, which is never reused. `mark` is for `markOf`. */
   add(item: T, mark = 0): number {
     if (2 * this.#size >= this.#items.length) this.#grow();
     // A request that waits longer than the others keeps its place; numbers that map to it are skipped.
-    do this.#lastNumber += 1; while (this.#items[this.#placeOf(this.#lastNumber)] !== undefined);
+    do this.#lastNumber += 1;
+    while (this.#items[this.#placeOf(this.#lastNumber)] !== undefined);
     this.#put(this.#lastNumber, item, mark);
     this.#size += 1;
     return this.#lastNumber;
   }
 
   /** What `add` was given with the request of this number, which waits. */
-  markOf(number: number): number { return this.#marks[this.#placeOf(number)]!; }
+  markOf(number: number): number {
+    return this.#marks[this.#placeOf(number)]!;
+  }
 
   /** Removes and returns the request; undefined when none with this number waits. */
   take(number: number): T | undefined {
@@ -48,7 +53,9 @@ export class Pending<T> {
   }
 
   /** The places are a power of two, so the number's low bits say which. */
-  #placeOf(number: number): number { return number & (this.#items.length - 1); }
+  #placeOf(number: number): number {
+    return number & (this.#items.length - 1);
+  }
 
   #put(number: number, item: T, mark: number): void {
     const place = this.#placeOf(number);
@@ -65,6 +72,7 @@ export class Pending<T> {
     this.#items = new Array<T | undefined>(2 * items.length).fill(undefined);
     this.#numbers = new Float64Array(2 * items.length);
     this.#marks = new Float64Array(2 * items.length);
-    for (const [place, item] of items.entries()) if (item !== undefined) this.#put(numbers[place]!, item, marks[place]!);
+    for (const [place, item] of items.entries())
+      if (item !== undefined) this.#put(numbers[place]!, item, marks[place]!);
   }
 }

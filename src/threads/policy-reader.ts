@@ -1,6 +1,12 @@
 /** Reads policies in a thread of its own: parsing the YAML of thousands of rules takes seconds, and no check may wait for it. */
-import { Worker, type MessagePort } from 'node:worker_threads';
-import { compilingRead, readPolicyFiles, type LoadedPolicies, type PolicyFileProblem, type ReadPolicies } from '../adapters/policy-file.ts';
+import { type MessagePort, Worker } from 'node:worker_threads';
+import {
+  compilingRead,
+  type LoadedPolicies,
+  type PolicyFileProblem,
+  type ReadPolicies,
+  readPolicyFiles,
+} from '../adapters/policy-file.ts';
 import { fingerprint } from '../adapters/policy-fingerprint.ts';
 import { ok, type Result } from '../core/result.ts';
 import { inSlices } from './slices.ts';
@@ -11,7 +17,7 @@ type Reply = Result<ReadPolicies, readonly PolicyFileProblem[]>;
 
 /** The whole life of the thread: it reads once, answers, and ends. */
 export async function runPolicyReader(main: MessagePort, { path }: PolicyReading): Promise<void> {
-  main.postMessage(await readWhole(path) satisfies Reply);
+  main.postMessage((await readWhole(path)) satisfies Reply);
 }
 
 /** Files that keep changing are read as they are; the watcher reports them once they settle. */
@@ -33,7 +39,10 @@ export async function readWhole(path: string): Promise<Reply> {
  */
 export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const read = await new Promise<Reply>((resolve, reject) => {
-    const worker = new Worker(workerFile('policy-reader'), { workerData: { path } satisfies PolicyReading, name: 'policy-reader' });
+    const worker = new Worker(workerFile('policy-reader'), {
+      workerData: { path } satisfies PolicyReading,
+      name: 'policy-reader',
+    });
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the policy reader thread exited with ${code}`)));

@@ -27,7 +27,9 @@ export async function lowerPoolPriority(poolThreads: number): Promise<void> {
 async function threadsOf(poolThreads: number): Promise<Iterable<number>> {
   const threads = new Set<number>();
   for (let round = 0; round < ROUNDS && threads.size < poolThreads; round += 1) {
-    const links = await Promise.allSettled(Array.from({ length: 8 * poolThreads }, () => readlink('/proc/thread-self')));
+    const links = await Promise.allSettled(
+      Array.from({ length: 8 * poolThreads }, () => readlink('/proc/thread-self')),
+    );
     for (const link of links) if (link.status === 'fulfilled') threads.add(Number(link.value.split('/').at(-1)));
   }
   return threads;

@@ -33,7 +33,12 @@ export type IoStart = {
 
 /** What an I/O thread tells whoever started it. Not sent in batches, because it is about the thread itself. */
 export type IoNotice =
-  | { readonly type: 'listening'; readonly httpPort: number; readonly grpcPort: number; readonly httpImplementation: 'native' | 'javascript' }
+  | {
+      readonly type: 'listening';
+      readonly httpPort: number;
+      readonly grpcPort: number;
+      readonly httpImplementation: 'native' | 'javascript';
+    }
   | { readonly type: 'cannot-listen'; readonly reason: string }
   | { readonly type: 'drained' }
   /** An answer that had begun could not be finished, for a reason that is no defect of the gateway. */
@@ -42,7 +47,12 @@ export type IoNotice =
 
 /** `auditIndex` is the reply's place among the entries its batch writes to the audit log; -1: it writes none. */
 export type Reply =
-  | { readonly type: 'command-reply'; readonly id: number; readonly reply: Replies[Command['type']]; readonly auditIndex: number }
+  | {
+      readonly type: 'command-reply';
+      readonly id: number;
+      readonly reply: Replies[Command['type']];
+      readonly auditIndex: number;
+    }
   | { readonly type: 'call-reply'; readonly id: number; readonly reply: unknown };
 
 export type MainToIo =
@@ -59,15 +69,15 @@ export type MainToIo =
 /** Replies wait in the audit thread until what they say is written: they pass through it as opaque bytes. */
 export type MainToAudit =
   | {
-    readonly type: 'append';
-    readonly batch: number;
-    readonly io: IoId | undefined;
-    readonly bodies: string;
-    readonly count: number;
-    readonly replies: Uint8Array | undefined;
-    /** Whether somebody waits to hear that it is written. */
-    readonly isAwaited: boolean;
-  }
+      readonly type: 'append';
+      readonly batch: number;
+      readonly io: IoId | undefined;
+      readonly bodies: string;
+      readonly count: number;
+      readonly replies: Uint8Array | undefined;
+      /** Whether somebody waits to hear that it is written. */
+      readonly isAwaited: boolean;
+    }
   /** After `not-written`: all that was sent before is given up, and what follows builds on none of it. */
   | { readonly type: 'resume' }
   | { readonly type: 'close' };

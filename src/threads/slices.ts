@@ -6,7 +6,7 @@ const SLICE_MS = 2;
 
 /** Does all steps, and in between whatever else is due. */
 export async function inSlices<T>(steps: Steps<T>): Promise<T> {
-  for (let endMs = performance.now() + SLICE_MS; ;) {
+  for (let endMs = performance.now() + SLICE_MS; ; ) {
     const step = steps.next();
     if (step.done === true) return step.value;
     if (performance.now() < endMs) continue;

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { within } from '../adapters/within.ts';
 import { assertNever } from '../core/result.ts';
 import type { Clock } from '../gateway/ports.ts';
@@ -63,19 +63,31 @@ export class Supervisor {
   }
 
   /** True once the gateway accepts no more requests. */
-  get isStopping(): boolean { return this.#stopping.signal.aborted; }
+  get isStopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
 
   /** Threads started in place of ones that died. */
-  get restarts(): number { return this.#restarts; }
+  get restarts(): number {
+    return this.#restarts;
+  }
 
   /** How long the event loop of each thread has been busy, including that of its predecessors. */
   busyMs(): Readonly<Record<string, number>> {
-    const threads = [...this.#io.values(), ...(this.#auditWorker === undefined ? [] : [{ name: 'audit', worker: this.#auditWorker }])];
-    return { main: performance.eventLoopUtilization().active, ...Object.fromEntries(threads.map(({ worker, name }) => [name, this.#busyTime.readMs(name, worker)])) };
+    const threads = [
+      ...this.#io.values(),
+      ...(this.#auditWorker === undefined ? [] : [{ name: 'audit', worker: this.#auditWorker }]),
+    ];
+    return {
+      main: performance.eventLoopUtilization().active,
+      ...Object.fromEntries(threads.map(({ worker, name }) => [name, this.#busyTime.readMs(name, worker)])),
+    };
   }
 
   /** Where HTTP listens; before the first I/O thread does, what was asked for: 0 leaves it to the system. */
-  get httpPort(): number { return this.#ports.httpPort; }
+  get httpPort(): number {
+    return this.#ports.httpPort;
+  }
 
   /** Rejects with the reason when the log cannot be opened. */
   startAudit(): Promise<Opened> {
@@ -84,7 +96,9 @@ export class Supervisor {
       const worker = new Worker(workerFile('audit'), { workerData: auditData, name: 'audit' });
       this.#startingAudit = worker;
       let failure: Error | undefined;
-      worker.on('error', (error) => { failure = error; });
+      worker.on('error', (error) => {
+        failure = error;
+      });
       worker.on('exit', () => {
         reject(failure ?? new Error('the audit thread exited before the log was open'));
         if (this.#startingAudit === worker) this.#startingAudit = undefined;
@@ -122,7 +136,9 @@ export class Supervisor {
   /** Takes no more requests, waits at most `graceMs` for those in flight, then ends the I/O threads that have drained. */
   async drainIo(graceMs: number): Promise<void> {
     this.#stopping.abort();
-    const drained = new Promise<void>((resolve) => { this.#onDrained = resolve; });
+    const drained = new Promise<void>((resolve) => {
+      this.#onDrained = resolve;
+    });
     this.#options.switchboard.broadcast({ type: 'drain', graceMs });
     if (this.#io.size > 0) await within(graceMs + DRAIN_LATE_MS, drained);
     await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
@@ -139,17 +155,26 @@ export class Supervisor {
     await this.#startingAudit?.terminate(); // it was given nothing to write
     const worker = this.#auditWorker;
     if (worker === undefined) return;
-    const closed = new Promise<void>((resolve) => { this.#onAuditClosed = resolve; });
+    const closed = new Promise<void>((resolve) => {
+      this.#onAuditClosed = resolve;
+    });
     worker.postMessage(encodeToAudit({ type: 'close' }));
     await closed;
     await worker.terminate();
   }
 
   #startIoThread(place: Place): Promise<Listening> {
-    const io = this.#lastIo += 1;
+    const io = (this.#lastIo += 1);
     const { switchboard, clock, ioData, ioThreads, note } = this.#options;
     const auditPort = this.#auditPortFor(io);
-    const start: IoStart = { place, data: ioData, auditPort, ports: this.#ports, threads: ioThreads, nowMs: clock.nowMs() };
+    const start: IoStart = {
+      place,
+      data: ioData,
+      auditPort,
+      ports: this.#ports,
+      threads: ioThreads,
+      nowMs: clock.nowMs(),
+    };
     return new Promise((resolve, reject) => {
       const name = `io-${place}`;
       const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name });
@@ -174,10 +199,13 @@ export class Supervisor {
             return note('warn', `the answer to ${message.doing} was cut off`, { reason: message.reason });
           case 'error':
             return note('error', `an I/O thread failed at ${message.doing}`, { error: message.message });
-          default: return assertNever(message);
+          default:
+            return assertNever(message);
         }
       });
-      worker.on('error', (error) => { failure ??= error; });
+      worker.on('error', (error) => {
+        failure ??= error;
+      });
       worker.on('exit', () => {
         this.#io.delete(io);
         switchboard.disconnect(io);

@@ -1,8 +1,15 @@
 import type { MessagePort } from 'node:worker_threads';
 import { encodeDraft } from '../core/audit-line.ts';
-import { CHANGES, type Command, type CommandOf, type CommandType, type PageRequest, type Replies } from '../core/commands.ts';
+import {
+  CHANGES,
+  type Command,
+  type CommandOf,
+  type CommandType,
+  type PageRequest,
+  type Replies,
+} from '../core/commands.ts';
 import { BAD_CURSOR } from '../core/cursor.ts';
-import { NO_EFFECTS, type Effect } from '../core/effects.ts';
+import { type Effect, NO_EFFECTS } from '../core/effects.ts';
 import type { Governor } from '../core/governor.ts';
 import { agentKeyOf } from '../core/ids.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -14,7 +21,7 @@ import { StoreUnwritable } from '../gateway/store-unwritable.ts';
 import type { UseCases } from '../gateway/use-cases.ts';
 import type { AuditLink } from './audit-link.ts';
 import { Batcher } from './batcher.ts';
-import { checkedOps, newBatch, type AuditedReply, type Batch, type SignalEffect } from './batches.ts';
+import { type AuditedReply, type Batch, checkedOps, newBatch, type SignalEffect } from './batches.ts';
 import { decodeToMain, encodeToIo } from './codec.ts';
 import { ControlStreams } from './control-streams.ts';
 import { CursorSeal } from './cursor-seal.ts';
@@ -60,7 +67,12 @@ export class Switchboard {
   /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */
   #gone = NO_STATS;
   /** What has happened since the start, for the metrics. */
-  readonly tally = { checks: { allow: 0, deny: 0, error: 0 }, violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
+  readonly tally = {
+    checks: { allow: 0, deny: 0, error: 0 },
+    violations: 0,
+    budgetExceeded: 0,
+    budgetAlerts: { 80: 0, 100: 0 },
+  };
 
   constructor(options: SwitchboardOptions) {
     this.#options = options;
@@ -83,7 +95,9 @@ export class Switchboard {
   }
 
   /** What the threads have counted, those that are gone included. */
-  get stats(): readonly IoStats[] { return [this.#gone, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])]; }
+  get stats(): readonly IoStats[] {
+    return [this.#gone, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])];
+  }
 
   /** Leaves for every thread at once: what was revoked must hold in all of them before the answer has left for one. */
   broadcast(message: MainToIo): void {
@@ -113,7 +127,8 @@ export class Switchboard {
     const auditIndex = bodies.length;
     const { reply, effects, undo } = this.#apply(command, auditIndex, appliedAtMs);
     const durable = this.#carryOut(effects, appliedAtMs, batch);
-    if (command.type === 'open-control' && reply.ok) this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
+    if (command.type === 'open-control' && reply.ok)
+      this.#controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
     if (durable !== undefined) {
       const alone: Batch = {
         ...newBatch(appliedAtMs, batch.lastOpBefore),
@@ -133,7 +148,9 @@ export class Switchboard {
   }
 
   /** By the answer that leaves. */
-  #tallyCheck(reply: Replies['check']): void { this.tally.checks[reply.ok ? reply.value.decision : 'error'] += 1; }
+  #tallyCheck(reply: Replies['check']): void {
+    this.tally.checks[reply.ok ? reply.value.decision : 'error'] += 1;
+  }
 
   /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
   #apply(command: Command, unsentEntries: number, nowMs: number): Outcome {
@@ -153,23 +170,29 @@ export class Switchboard {
     if (command.cursor !== undefined && cursor === undefined) return { reply: BAD_CURSOR, effects: NO_EFFECTS };
     const { reply, effects } = this.#options.governor.apply<ListCommand['type']>({ ...command, cursor }, nowMs);
     if (!reply.ok || reply.value.next === undefined) return { reply, effects };
-    return { reply: ok({ ...reply.value, next: this.#cursors.seal(command.type, reply.value.next) }) as typeof reply, effects };
+    return {
+      reply: ok({ ...reply.value, next: this.#cursors.seal(command.type, reply.value.next) }) as typeof reply,
+      effects,
+    };
   }
 
   #receiveOther(io: IoId, message: Exclude<IoToMain, { type: 'command' }>): void {
     switch (message.type) {
-      case 'call': return void this.#call(io, message.id, message.name, message.input);
+      case 'call':
+        return void this.#call(io, message.id, message.name, message.input);
       case 'interest':
         this.events.setInterest(io, message.interest);
         this.#options.governor.isWatched = this.events.isWatched;
         return;
-      case 'control-closed': return this.#controlStreams.close(message.agent, { io, stream: message.stream });
+      case 'control-closed':
+        return this.#controlStreams.close(message.agent, { io, stream: message.stream });
       case 'stats': {
         const thread = this.#threads.get(io);
         if (thread !== undefined) thread.stats = message.stats;
         return;
       }
-      default: return assertNever(message);
+      default:
+        return assertNever(message);
     }
   }
 
@@ -202,7 +225,11 @@ export class Switchboard {
    * Carries out the effects, but leaves audit entries and signals to the batch. Returns a promise when the answer has to wait
    * for a store. Events are published at once; a change that is rolled back is published again.
    */
-  #carryOut(effects: readonly Effect[], nowMs: number, { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>): Promise<void> | undefined {
+  #carryOut(
+    effects: readonly Effect[],
+    nowMs: number,
+    { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>,
+  ): Promise<void> | undefined {
     let durable: Promise<void> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -240,11 +267,14 @@ export class Switchboard {
   /** Hands the batch to the audit thread, which lets its answers go once they are recorded. */
   #record(io: IoId, batch: Batch): void {
     const { bodies, replies, signals } = batch;
-    this.#options.audit.append({ bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 }, {
-      written: (isWritten) => this.#settle(io, batch, isWritten),
-      // The ids of the entries are lost with the audit thread. Callers that already have an answer ignore this one.
-      unreleased: () => this.#answerAll(io, replies),
-    });
+    this.#options.audit.append(
+      { bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 },
+      {
+        written: (isWritten) => this.#settle(io, batch, isWritten),
+        // The ids of the entries are lost with the audit thread. Callers that already have an answer ignore this one.
+        unreleased: () => this.#answerAll(io, replies),
+      },
+    );
   }
 
   /** For a batch of one command that a store has to save first: a registration, which can be undone, or spend, which cannot. */
@@ -283,7 +313,8 @@ export class Switchboard {
   #signal(signal: SignalEffect): void {
     const message = this.#options.governor.post(signal, this.#options.clock.nowMs());
     if (message === undefined) return;
-    for (const { io, stream } of this.#controlStreams.of(signal.agent)) this.#send(io, { type: 'signal', stream, message });
+    for (const { io, stream } of this.#controlStreams.of(signal.agent))
+      this.#send(io, { type: 'signal', stream, message });
   }
 
   /** Rolls back the batch. Before it, the registrations that came later and wait for their store: they may build on it. */
@@ -302,7 +333,9 @@ export class Switchboard {
     const nowMs = clock.nowMs();
     for (const effect of governor.rollBack(batch.undos, checkedOps(batch), batch.lastOpBefore, nowMs)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could not take.
-      this.#carryOut([effect], nowMs, newBatch(nowMs, batch.lastOpBefore))?.catch((error: unknown) => this.#options.onError(error, 'rolling back what was not recorded'));
+      this.#carryOut([effect], nowMs, newBatch(nowMs, batch.lastOpBefore))?.catch((error: unknown) =>
+        this.#options.onError(error, 'rolling back what was not recorded'),
+      );
     }
   }
 
@@ -310,14 +343,19 @@ export class Switchboard {
   #tell(io: IoId, event: GatewayEvent): void {
     const thread = this.#threads.get(io);
     if (thread === undefined) return;
-    if (thread.events !== undefined && thread.batcher.last === thread.events.message) return void thread.events.list.push(event);
+    if (thread.events !== undefined && thread.batcher.last === thread.events.message)
+      return void thread.events.list.push(event);
     const list = [event];
     thread.events = { message: { type: 'events', events: list }, list };
     thread.batcher.send(thread.events.message);
   }
 
   /** Answers with the reply itself, or with what `instead` makes of it. */
-  #answerAll(io: IoId, replies: readonly AuditedReply[], instead = (reply: AuditedReply['reply']): AuditedReply['reply'] => reply): void {
+  #answerAll(
+    io: IoId,
+    replies: readonly AuditedReply[],
+    instead = (reply: AuditedReply['reply']): AuditedReply['reply'] => reply,
+  ): void {
     for (const { id, reply } of replies) this.#answer(io, id, instead(reply));
   }
 
@@ -333,5 +371,6 @@ export class Switchboard {
 
 const INTERNAL = fail({ kind: 'internal' } as const);
 const UNWRITABLE = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
-const refusalOf = (error: unknown): typeof INTERNAL | typeof UNWRITABLE => (error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL);
+const refusalOf = (error: unknown): typeof INTERNAL | typeof UNWRITABLE =>
+  error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL;
 const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);

@@ -24,20 +24,23 @@ function memoized<Given extends readonly unknown[], T>(build: (...given: Given) 
 }
 
 const signerFor = memoized((kid: string, privateKeyPem: string): ((claims: object) => string) =>
-  createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } }));
+  createSigner({ algorithm: ALGORITHM, key: privateKeyPem, header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid } }),
+);
 
 // No cache here: a verified token is remembered by the I/O thread that asked, where revocation can reach it.
 // Time is judged by the caller, against the gateway's one clock.
-const verifierFor = memoized((publicKeyPem: string, frame: TokenFrame): ((token: string) => object) => createVerifier({
-  key: publicKeyPem,
-  algorithms: [ALGORITHM],
-  checkTyp: TOKEN_TYPE,
-  allowedIss: frame.issuer,
-  allowedAud: frame.audience,
-  requiredClaims: ['iss', 'aud', 'sub', 'iat', 'exp', 'jti', 'scope'],
-  ignoreExpiration: true,
-  ignoreNotBefore: true,
-}));
+const verifierFor = memoized((publicKeyPem: string, frame: TokenFrame): ((token: string) => object) =>
+  createVerifier({
+    key: publicKeyPem,
+    algorithms: [ALGORITHM],
+    checkTyp: TOKEN_TYPE,
+    allowedIss: frame.issuer,
+    allowedAud: frame.audience,
+    requiredClaims: ['iss', 'aud', 'sub', 'iat', 'exp', 'jti', 'scope'],
+    ignoreExpiration: true,
+    ignoreNotBefore: true,
+  }),
+);
 
 /** The claims; undefined for a token that is not genuine or not for this gateway. Its times are not judged. */
 export function verifyToken(token: string, publicKeyPem: string, frame: TokenFrame): object | undefined {
@@ -49,4 +52,5 @@ export function verifyToken(token: string, publicKeyPem: string, frame: TokenFra
   }
 }
 
-export const signToken = (kid: string, privateKeyPem: string, claims: object): string => signerFor(kid, privateKeyPem)(claims);
+export const signToken = (kid: string, privateKeyPem: string, claims: object): string =>
+  signerFor(kid, privateKeyPem)(claims);

@@ -1,13 +1,18 @@
 import type { Fault } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
-import { readClaims, type CurrentToken, type TokenClaims } from '../core/token-claims.ts';
+import { type CurrentToken, readClaims, type TokenClaims } from '../core/token-claims.ts';
 import type { Clock } from '../gateway/ports.ts';
 import type { SigningKeys } from '../gateway/signing-keys.ts';
 import type { Tokens } from '../gateway/tokens.ts';
 import type { CryptoLane } from './crypto-lane.ts';
 import type { TokenFrame } from './crypto-tasks.ts';
 
-export type TokensDeps = { readonly lane: CryptoLane; readonly keys: SigningKeys; readonly clock: Clock; readonly frame: TokenFrame };
+export type TokensDeps = {
+  readonly lane: CryptoLane;
+  readonly keys: SigningKeys;
+  readonly clock: Clock;
+  readonly frame: TokenFrame;
+};
 
 const REFUSED: Fault = { kind: 'unauthenticated', detail: 'the token is invalid or has expired' };
 
@@ -33,7 +38,9 @@ export function createTokens({ lane, keys, clock, frame }: TokensDeps): Tokens {
 /** The `kid` a token claims to be signed with. It only ever selects among the keys in memory. */
 function keyIdOf(token: string): string | undefined {
   try {
-    const { kid } = JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString()) as { readonly kid?: unknown };
+    const { kid } = JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString()) as {
+      readonly kid?: unknown;
+    };
     return typeof kid === 'string' ? kid : undefined;
   } catch {
     return undefined;

@@ -10,7 +10,11 @@ export const CREDENTIAL_RULE = 'must be 32 to 1024 visible ASCII characters; omi
 const TOKEN_BYTES = 32;
 
 /** The token that is given, or a fresh one of 256 bits, with the digest that the gateway keeps of it. */
-export function agentCredential(given: string | undefined): { readonly token: string; readonly digest: SecretDigest; readonly isMinted: boolean } {
+export function agentCredential(given: string | undefined): {
+  readonly token: string;
+  readonly digest: SecretDigest;
+  readonly isMinted: boolean;
+} {
   const token = given ?? `svcagent_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
   return { token, digest: digestOf(token), isMinted: given === undefined };
 }

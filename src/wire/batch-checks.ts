@@ -1,7 +1,7 @@
 /** BatchCheckActions: many checks in one message, asked in pieces if they are large or many requests wait. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CheckCommand, Replies } from '../core/commands.ts';
-import { invalid, type Fault } from '../core/fault.ts';
+import { type Fault, invalid } from '../core/fault.ts';
 import { fail, ok, type Result } from '../core/result.ts';
 import type { Recorded } from '../gateway/link.ts';
 import { authenticateWriter, voucherPrincipal } from './bearer.ts';
@@ -23,22 +23,28 @@ export function batchHandler(ports: WirePorts): Handle<CheckBatch, BatchCheckAct
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization, caller);
     const orgId = await orgBehind(ports, first.value[0]!, authorization);
     if (!orgId.ok) return orgId;
-    return ports.largeBatches.run(orgId.value, async () => {
-      const slices = [first.value];
-      for (const read of rest) {
-        await nextTurn();
-        if (caller.cancelled) return UNREAD;
-        const slice = read();
-        if (!slice.ok) return slice;
-        slices.push(slice.value);
-      }
-      return answerBatch(ports, slices, authorization, caller);
-    }) ?? TOO_MANY_LARGE;
+    return (
+      ports.largeBatches.run(orgId.value, async () => {
+        const slices = [first.value];
+        for (const read of rest) {
+          await nextTurn();
+          if (caller.cancelled) return UNREAD;
+          const slice = read();
+          if (!slice.ok) return slice;
+          slices.push(slice.value);
+        }
+        return answerBatch(ports, slices, authorization, caller);
+      }) ?? TOO_MANY_LARGE
+    );
   };
 }
 
 /** The org whose turn a batch takes, judged by its first check; undefined if that check's credential is not known to be valid. */
-async function orgBehind(ports: WirePorts, request: CheckActionRequest, authorization: string | undefined): Answer<string | undefined> {
+async function orgBehind(
+  ports: WirePorts,
+  request: CheckActionRequest,
+  authorization: string | undefined,
+): Answer<string | undefined> {
   const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
   if (!principal.ok) return principal;
   const command = checkCommandOf(request, principal.value);
@@ -53,7 +59,12 @@ async function orgBehind(ports: WirePorts, request: CheckActionRequest, authoriz
 /** Ends a batch whose caller has gone: nobody reads it. */
 const UNREAD = fail({ kind: 'internal' } as const);
 
-async function answerBatch(ports: WirePorts, slices: readonly (readonly CheckActionRequest[])[], authorization: string | undefined, caller: Caller): Answer<BatchCheckActionsResponse> {
+async function answerBatch(
+  ports: WirePorts,
+  slices: readonly (readonly CheckActionRequest[])[],
+  authorization: string | undefined,
+  caller: Caller,
+): Answer<BatchCheckActionsResponse> {
   const requests = slices.length === 1 ? slices[0]! : slices.flat();
   const isBearerNeeded = authorization !== undefined && requests.some(({ credentialToken }) => credentialToken === '');
   const principal = isBearerNeeded ? await authenticateWriter(ports, authorization) : ok(undefined);
@@ -80,7 +91,11 @@ const BUSY = 1_000;
 const PIECE = 128;
 
 /** Undefined when the caller has gone meanwhile: what was asked is decided, and stands. */
-async function askTogether({ link }: WirePorts, commands: readonly CheckCommand[], caller: Caller): Promise<readonly Recorded<Replies['check']>[] | undefined> {
+async function askTogether(
+  { link }: WirePorts,
+  commands: readonly CheckCommand[],
+  caller: Caller,
+): Promise<readonly Recorded<Replies['check']>[] | undefined> {
   const asked: Promise<readonly Recorded<Replies['check']>[]>[] = [];
   for (let from = 0; from < commands.length; from += PIECE) {
     if (link.pending >= BUSY) await asked.at(-1);
@@ -90,12 +105,18 @@ async function askTogether({ link }: WirePorts, commands: readonly CheckCommand[
   return (await Promise.all(asked)).flat();
 }
 
-function respondToBatch(requests: readonly CheckActionRequest[], commands: readonly CheckCommand[], answers: readonly Recorded<Replies['check']>[]): Result<BatchCheckActionsResponse, Fault> {
+function respondToBatch(
+  requests: readonly CheckActionRequest[],
+  commands: readonly CheckCommand[],
+  answers: readonly Recorded<Replies['check']>[],
+): Result<BatchCheckActionsResponse, Fault> {
   const first = answers[0]?.reply;
   if (first?.ok === false && answers.every(({ reply }) => !reply.ok)) return first;
   const responses = answers.map(({ reply, auditId }, index): StreamCheckActionsResponse => {
     const correlationId = requests[index]?.correlationId ?? '';
-    return reply.ok ? checkResponseOf(commands[index]!, correlationId, reply.value, auditId) : undecided(correlationId, reply.fault);
+    return reply.ok
+      ? checkResponseOf(commands[index]!, correlationId, reply.value, auditId)
+      : undecided(correlationId, reply.fault);
   });
   return ok({ responses });
 }

@@ -2,13 +2,13 @@
  * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or protobuf
  * (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request and sends the reply.
  */
-import { explain, invalid, type Fault } from '../core/fault.ts';
+import { explain, type Fault, invalid } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Caller } from './handle.ts';
 import type { Header, HttpStatus } from './http-answer.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from './limits.ts';
-import { unaryMethods, type UnaryMethod } from './methods.ts';
+import { type UnaryMethod, unaryMethods } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { binaryCodec } from './proto/binary.ts';
 import { jsonCodec } from './proto/json.ts';
@@ -18,7 +18,12 @@ import { rateLimitHeaders, retryAfterSecs } from './retry.ts';
 import { RPC_CODE, RPC_HTTP_STATUS, type RpcCode } from './rpc-code.ts';
 
 /** The headers that the protocol reads. */
-export type ConnectHeader = 'authorization' | 'content-type' | 'content-encoding' | 'connect-protocol-version' | 'connect-timeout-ms';
+export type ConnectHeader =
+  | 'authorization'
+  | 'content-type'
+  | 'content-encoding'
+  | 'connect-protocol-version'
+  | 'connect-timeout-ms';
 
 export type ConnectRequest = Caller & {
   /** In capitals. */
@@ -52,23 +57,42 @@ export type ConnectMethod = {
 const NO_HEADERS: ConnectReply['headers'] = [];
 
 /** The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` gets the error behind every `internal`. */
-export function connectMethods(ports: WirePorts, onDefect: (error: unknown) => void): ReadonlyMap<string, ConnectMethod> {
+export function connectMethods(
+  ports: WirePorts,
+  onDefect: (error: unknown) => void,
+): ReadonlyMap<string, ConnectMethod> {
   const unary = new Map(unaryMethods(ports).map((method) => [method.name, method]));
-  return new Map(methodShapes.map(({ path, name }) => {
-    const method = unary.get(name);
-    return [path, method === undefined ? STREAM_METHOD : connectMethod(method, onDefect)];
-  }));
+  return new Map(
+    methodShapes.map(({ path, name }) => {
+      const method = unary.get(name);
+      return [path, method === undefined ? STREAM_METHOD : connectMethod(method, onDefect)];
+    }),
+  );
 }
 
 function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void): ConnectMethod {
   const { decode, response } = method;
   const json: Format = { contentType: 'application/json', decode: decode.json, encode: jsonCodec(response).encode };
-  const proto: Format = { contentType: 'application/proto', decode: decode.binary, encode: binaryCodec(response).encode };
+  const proto: Format = {
+    contentType: 'application/proto',
+    decode: decode.binary,
+    encode: binaryCodec(response).encode,
+  };
   const answerIn = (format: Format, request: ConnectRequest, reply: Respond): void => {
     const message = format.decode(request.body);
     if (!message.ok) return reply(connectError(message.fault));
     method.handle(message.value as never, request.header('authorization'), request).then(
-      (answer) => reply(answer.ok ? { status: 200, contentType: format.contentType, content: format.encode(answer.value), headers: NO_HEADERS } : connectError(answer.fault)),
+      (answer) =>
+        reply(
+          answer.ok
+            ? {
+                status: 200,
+                contentType: format.contentType,
+                content: format.encode(answer.value),
+                headers: NO_HEADERS,
+              }
+            : connectError(answer.fault),
+        ),
       (error: unknown) => {
         onDefect(error);
         reply(connectError({ kind: 'internal' }));
@@ -99,14 +123,17 @@ function formatNamed(contentType: string | undefined, json: Format, proto: Forma
   if (contentType === 'application/json') return json;
   if (contentType === 'application/proto') return proto;
   // A charset is allowed as long as it is the only one that JSON has.
-  return contentType !== undefined && /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(contentType) ? json : undefined;
+  return contentType !== undefined && /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(contentType)
+    ? json
+    : undefined;
 }
 
 function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectReply | undefined {
   if (request.method !== 'POST') return METHOD_NOT_ALLOWED;
   if (request.body.length > maxBytes) return connectError({ kind: 'payload_too_large', limitBytes: maxBytes });
   const version = request.header('connect-protocol-version');
-  if (version !== undefined && version !== '1') return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
+  if (version !== undefined && version !== '1')
+    return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
   const encoding = request.header('content-encoding');
   if (encoding !== undefined && encoding !== 'identity') return COMPRESSED;
   return undefined;
@@ -121,10 +148,13 @@ function readTimeoutMs(text: string | undefined): Result<number | undefined, Fau
 /** Sends whichever comes first: the reply, or the end of its deadline. */
 function withDeadline(reply: Respond, timeoutMs: number): Respond {
   let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    reply(DEADLINE_EXCEEDED);
-  }, Math.min(timeoutMs, LONGEST_TIMER_MS));
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      reply(DEADLINE_EXCEEDED);
+    },
+    Math.min(timeoutMs, LONGEST_TIMER_MS),
+  );
   return (answer) => {
     clearTimeout(timer);
     if (!isLate) reply(answer);
@@ -140,21 +170,44 @@ export function connectError(fault: Fault): ConnectReply {
   if (fault.kind === 'rate_limited') headers.push(...rateLimitHeaders(fault));
   if (code === 'unauthenticated') headers.push(['www-authenticate', 'Bearer']);
   // Connect has no code of its own for these two, HTTP has.
-  const status = fault.kind === 'payload_too_large' ? 413 : fault.kind === 'unsupported_media_type' ? 415 : RPC_HTTP_STATUS[code];
+  const status =
+    fault.kind === 'payload_too_large' ? 413 : fault.kind === 'unsupported_media_type' ? 415 : RPC_HTTP_STATUS[code];
   return errorReply(code, status, explain(fault), headers);
 }
 
-const errorReply = (code: RpcCode, status: HttpStatus, message: string, headers: ConnectReply['headers']): ConnectReply =>
-  ({ status, contentType: 'application/json', content: `{"code":"${code}","message":${quote(message)}}`, headers });
+const errorReply = (
+  code: RpcCode,
+  status: HttpStatus,
+  message: string,
+  headers: ConnectReply['headers'],
+): ConnectReply => ({
+  status,
+  contentType: 'application/json',
+  content: `{"code":"${code}","message":${quote(message)}}`,
+  headers,
+});
 
-const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the timeout set by connect-timeout-ms has expired', [['svc-code', 'deadline_exceeded']]);
-const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'call this method with POST', [['svc-code', 'method_not_allowed'], ['allow', 'POST']]);
-const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not supported; send the body uncompressed', [['svc-code', 'unsupported_media_type']]);
+const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the timeout set by connect-timeout-ms has expired', [
+  ['svc-code', 'deadline_exceeded'],
+]);
+const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'call this method with POST', [
+  ['svc-code', 'method_not_allowed'],
+  ['allow', 'POST'],
+]);
+const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not supported; send the body uncompressed', [
+  ['svc-code', 'unsupported_media_type'],
+]);
 const CALL_OVER_GRPC = 'this is a streaming method; call it over gRPC';
 const STREAM = errorReply('unimplemented', 501, CALL_OVER_GRPC, [['svc-code', 'unimplemented']]);
-const UNSUPPORTED_MEDIA_TYPE = errorReply('invalid_argument', 415, 'the content type must be application/json or application/proto', [
-  ['svc-code', 'unsupported_media_type'], ['accept-post', 'application/json, application/proto'],
-]);
+const UNSUPPORTED_MEDIA_TYPE = errorReply(
+  'invalid_argument',
+  415,
+  'the content type must be application/json or application/proto',
+  [
+    ['svc-code', 'unsupported_media_type'],
+    ['accept-post', 'application/json, application/proto'],
+  ],
+);
 
 /** A stream that ends with an error before its first message: a client that asks for a stream reads no error in any other answer. */
 function endOfStream(contentType: StreamType): ConnectReply {

@@ -12,7 +12,10 @@ export type ControlListener = {
   close(fault: Fault): void;
 };
 
-const AGENT_REVOKED: Fault = { kind: 'unauthenticated', detail: 'the credential token of the agent is no longer valid' };
+const AGENT_REVOKED: Fault = {
+  kind: 'unauthenticated',
+  detail: 'the credential token of the agent is no longer valid',
+};
 const BEARER_REVOKED: Fault = { kind: 'unauthenticated', detail: 'the credential was revoked' };
 
 export class ControlSwitch {
@@ -25,7 +28,9 @@ export class ControlSwitch {
     this.#onClosed = onClosed;
   }
 
-  get size(): number { return this.#listeners.size; }
+  get size(): number {
+    return this.#listeners.size;
+  }
 
   /** Adds a stream. Returns its number. */
   open(listener: ControlListener): number {
@@ -42,13 +47,19 @@ export class ControlSwitch {
   }
 
   /** A signal for a stream that has just gone is dropped: it stays pending until the agent acknowledges it. */
-  deliver(stream: number, message: SignalMessage): void { this.#listeners.get(stream)?.signal(message); }
+  deliver(stream: number, message: SignalMessage): void {
+    this.#listeners.get(stream)?.signal(message);
+  }
 
   /** After the agent's credential was replaced or removed: closes the streams that were opened with it. */
-  revokeAgent(agent: AgentKey): void { this.#closeWhere((listener) => listener.agent === agent && listener.subject === undefined, AGENT_REVOKED); }
+  revokeAgent(agent: AgentKey): void {
+    this.#closeWhere((listener) => listener.agent === agent && listener.subject === undefined, AGENT_REVOKED);
+  }
 
   /** After an API key or an account was revoked: closes the streams that it opened. */
-  revokeSubject(subject: string): void { this.#closeWhere((listener) => listener.subject === subject, BEARER_REVOKED); }
+  revokeSubject(subject: string): void {
+    this.#closeWhere((listener) => listener.subject === subject, BEARER_REVOKED);
+  }
 
   #closeWhere(matches: (listener: ControlListener) => boolean, fault: Fault): void {
     for (const listener of [...this.#listeners.values()]) if (matches(listener)) listener.close(fault);

@@ -13,7 +13,9 @@ export class LargeBatches {
   readonly #known = new FairQueue(KNOWN);
   readonly #strangers = new FairQueue(STRANGERS);
 
-  get taken(): number { return this.#known.taken + this.#strangers.taken; }
+  get taken(): number {
+    return this.#known.taken + this.#strangers.taken;
+  }
 
   /**
    * `orgId` is the org of a credential that holds; undefined for callers without one, who could name any org and take its places.

@@ -3,36 +3,71 @@
  * before the main thread is asked (contract: gRPC, rule 5). Every fault is `invalid_argument` and names the field.
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
-import { explain, invalid, type Fault } from '../core/fault.ts';
-import { isName, isOpHalf, isOrgName, parseOpId, usageIdOfCompletion, type AgentIdentity, type OpId } from '../core/ids.ts';
+import { explain, type Fault, invalid } from '../core/fault.ts';
+import {
+  type AgentIdentity,
+  isName,
+  isOpHalf,
+  isOrgName,
+  type OpId,
+  parseOpId,
+  usageIdOfCompletion,
+} from '../core/ids.ts';
 import { usdToMicro } from '../core/money.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from './agent-credential.ts';
 import { digestOfPresented } from './credential-digests.ts';
 import {
-  COST_RULE, isLongerThan, isUsageId, MAX_ACTION_BYTES, MAX_LABEL_BYTES, MAX_RESOURCE_BYTES, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE, USAGE_ID_RULE,
+  COST_RULE,
+  isLongerThan,
+  isUsageId,
+  MAX_ACTION_BYTES,
+  MAX_LABEL_BYTES,
+  MAX_RESOURCE_BYTES,
+  NAME_RULE,
+  OP_HALF_RULE,
+  OP_ID_RULE,
+  ORG_RULE,
+  USAGE_ID_RULE,
 } from './field-rules.ts';
 import type {
-  AckOpControlRequest, AgentId, CheckActionRequest, CheckActionResponse, CompleteOpRequest, OpControlStreamRequest,
-  RecordUsageRequest, RegisterAgentRequest, StreamCheckActionsResponse,
+  AckOpControlRequest,
+  AgentId,
+  CheckActionRequest,
+  CheckActionResponse,
+  CompleteOpRequest,
+  OpControlStreamRequest,
+  RecordUsageRequest,
+  RegisterAgentRequest,
+  StreamCheckActionsResponse,
 } from './proto/messages.ts';
 import { retryAfterSecs } from './retry.ts';
 
 const MAX_TOKEN_BYTES = 1024;
 
 /** `principal` is the bearer's, already known to hold the write scope. */
-export function checkCommandOf(request: CheckActionRequest, principal: Principal | undefined): Result<CheckCommand, Fault> {
+export function checkCommandOf(
+  request: CheckActionRequest,
+  principal: Principal | undefined,
+): Result<CheckCommand, Fault> {
   const { traceId, spanId, action, resource, attributes, dryRun, correlationId } = request;
-  const problem = problemOfIdentity(request.agent, 'agent')
-    ?? problemOfPresentedToken(request.credentialToken)
-    ?? (isOpHalf(traceId) ? undefined : invalid('trace_id', OP_HALF_RULE))
-    ?? (isOpHalf(spanId) ? undefined : invalid('span_id', OP_HALF_RULE))
-    ?? (action === '' ? invalid('action', 'is required') : undefined)
-    ?? (isLongerThan(action, MAX_ACTION_BYTES) ? invalid('action', `must be at most ${MAX_ACTION_BYTES} bytes`) : undefined)
-    ?? (isLongerThan(resource, MAX_RESOURCE_BYTES) ? invalid('resource', `must be at most ${MAX_RESOURCE_BYTES} bytes`) : undefined)
-    ?? (isLongerThan(correlationId, MAX_LABEL_BYTES) ? invalid('correlation_id', `must be at most ${MAX_LABEL_BYTES} bytes`) : undefined)
-    ?? (request.caller === undefined ? undefined : problemOfIdentity(request.caller, 'caller'));
+  const problem =
+    problemOfIdentity(request.agent, 'agent') ??
+    problemOfPresentedToken(request.credentialToken) ??
+    (isOpHalf(traceId) ? undefined : invalid('trace_id', OP_HALF_RULE)) ??
+    (isOpHalf(spanId) ? undefined : invalid('span_id', OP_HALF_RULE)) ??
+    (action === '' ? invalid('action', 'is required') : undefined) ??
+    (isLongerThan(action, MAX_ACTION_BYTES)
+      ? invalid('action', `must be at most ${MAX_ACTION_BYTES} bytes`)
+      : undefined) ??
+    (isLongerThan(resource, MAX_RESOURCE_BYTES)
+      ? invalid('resource', `must be at most ${MAX_RESOURCE_BYTES} bytes`)
+      : undefined) ??
+    (isLongerThan(correlationId, MAX_LABEL_BYTES)
+      ? invalid('correlation_id', `must be at most ${MAX_LABEL_BYTES} bytes`)
+      : undefined) ??
+    (request.caller === undefined ? undefined : problemOfIdentity(request.caller, 'caller'));
   if (problem !== undefined) return problem;
   const estimatedCostMicroUsd = usdToMicro(request.estimatedCostUsd);
   if (estimatedCostMicroUsd === undefined) return invalid('estimated_cost_usd', COST_RULE);
@@ -52,7 +87,12 @@ export function checkCommandOf(request: CheckActionRequest, principal: Principal
 }
 
 /** An `auditId` of undefined, where nothing was recorded, is 0 on the wire. */
-export function checkResponseOf(command: CheckCommand, correlationId: string, answer: CheckAnswer, auditId: number | undefined): CheckActionResponse {
+export function checkResponseOf(
+  command: CheckCommand,
+  correlationId: string,
+  answer: CheckAnswer,
+  auditId: number | undefined,
+): CheckActionResponse {
   return {
     decision: answer.decision,
     reason: answer.reason,
@@ -67,7 +107,14 @@ export function checkResponseOf(command: CheckCommand, correlationId: string, an
 
 /** Stands for the answer to a check that got none, among the answers of a batch or a stream. */
 export const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
-  decision: 'unspecified', reason: '', policy: '', ruleId: '', opId: '', opState: 'unspecified', auditId: 0, correlationId,
+  decision: 'unspecified',
+  reason: '',
+  policy: '',
+  ruleId: '',
+  opId: '',
+  opState: 'unspecified',
+  auditId: 0,
+  correlationId,
   error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },
 });
 
@@ -79,11 +126,19 @@ export type Registration = {
 
 export function registrationOf(request: RegisterAgentRequest, principal: Principal): Result<Registration, Fault> {
   const { agent, parent, credentialToken } = request;
-  const problem = problemOfIdentity(agent, 'agent') ?? (parent === undefined ? undefined : problemOfParent(parent, agent));
+  const problem =
+    problemOfIdentity(agent, 'agent') ?? (parent === undefined ? undefined : problemOfParent(parent, agent));
   if (problem !== undefined) return problem;
-  if (credentialToken !== '' && !isAgentCredential(credentialToken)) return invalid('credential_token', CREDENTIAL_RULE);
+  if (credentialToken !== '' && !isAgentCredential(credentialToken))
+    return invalid('credential_token', CREDENTIAL_RULE);
   const { token, digest, isMinted } = agentCredential(credentialToken === '' ? undefined : credentialToken);
-  const command = { type: 'register-agent', principal, agent: agent as AgentIdentity, credential: digest, parent } as const;
+  const command = {
+    type: 'register-agent',
+    principal,
+    agent: agent as AgentIdentity,
+    credential: digest,
+    parent,
+  } as const;
   return ok({ command, minted: isMinted ? token : undefined });
 }
 
@@ -91,7 +146,13 @@ export function identityOf(agent: AgentId | undefined): Result<AgentIdentity, Fa
   return problemOfIdentity(agent, 'agent') ?? ok(agent as AgentIdentity);
 }
 
-export function completionOf(request: CompleteOpRequest, principal: Principal | undefined): Result<{ readonly command: CommandOf<'complete-op'>; readonly usage: CommandOf<'record-usage'> | undefined }, Fault> {
+export function completionOf(
+  request: CompleteOpRequest,
+  principal: Principal | undefined,
+): Result<
+  { readonly command: CommandOf<'complete-op'>; readonly usage: CommandOf<'record-usage'> | undefined },
+  Fault
+> {
   const voucher = voucherOf(request, principal);
   if (!voucher.ok) return voucher;
   const opId = parseOpId(request.opId);
@@ -100,10 +161,16 @@ export function completionOf(request: CompleteOpRequest, principal: Principal | 
   if (request.costUsd === undefined) return ok({ command, usage: undefined });
   const costMicroUsd = usdToMicro(request.costUsd);
   if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
-  return ok({ command, usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: usageIdOfCompletion(opId) } });
+  return ok({
+    command,
+    usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: usageIdOfCompletion(opId) },
+  });
 }
 
-export function usageOf(request: RecordUsageRequest, principal: Principal | undefined): Result<CommandOf<'record-usage'>, Fault> {
+export function usageOf(
+  request: RecordUsageRequest,
+  principal: Principal | undefined,
+): Result<CommandOf<'record-usage'>, Fault> {
   const voucher = voucherOf(request, principal);
   if (!voucher.ok) return voucher;
   if (request.costUsd === undefined) return invalid('cost_usd', 'is required');
@@ -117,12 +184,18 @@ export function usageOf(request: RecordUsageRequest, principal: Principal | unde
 }
 
 /** The command without the number of the stream, which is given only after the request was found valid. */
-export const controlOf = (request: OpControlStreamRequest, principal: Principal | undefined): Result<Omit<CommandOf<'open-control'>, 'stream'>, Fault> => {
+export const controlOf = (
+  request: OpControlStreamRequest,
+  principal: Principal | undefined,
+): Result<Omit<CommandOf<'open-control'>, 'stream'>, Fault> => {
   const voucher = voucherOf(request, principal);
   return voucher.ok ? ok({ type: 'open-control', ...voucher.value }) : voucher;
 };
 
-export function acknowledgementOf(request: AckOpControlRequest, principal: Principal | undefined): Result<CommandOf<'ack-signal'>, Fault> {
+export function acknowledgementOf(
+  request: AckOpControlRequest,
+  principal: Principal | undefined,
+): Result<CommandOf<'ack-signal'>, Fault> {
   const voucher = voucherOf(request, principal);
   if (!voucher.ok) return voucher;
   const opId = parseOpId(request.opId);
@@ -134,10 +207,17 @@ export function acknowledgementOf(request: AckOpControlRequest, principal: Princ
 type OfAgent = { readonly agent: AgentId | undefined; readonly credentialToken: string };
 
 /** In the agent's own calls: who asks, and what vouches for it. */
-function voucherOf({ agent, credentialToken }: OfAgent, principal: Principal | undefined): Result<Voucher & { readonly agent: AgentIdentity }, Fault> {
+function voucherOf(
+  { agent, credentialToken }: OfAgent,
+  principal: Principal | undefined,
+): Result<Voucher & { readonly agent: AgentIdentity }, Fault> {
   const problem = problemOfIdentity(agent, 'agent') ?? problemOfPresentedToken(credentialToken);
   if (problem !== undefined) return problem;
-  return ok({ agent: agent as AgentIdentity, credential: credentialToken === '' ? undefined : digestOfPresented(credentialToken), principal });
+  return ok({
+    agent: agent as AgentIdentity,
+    credential: credentialToken === '' ? undefined : digestOfPresented(credentialToken),
+    principal,
+  });
 }
 
 function problemOfIdentity(agent: AgentId | undefined, field: string): Result<never, Fault> | undefined {
@@ -155,4 +235,6 @@ function problemOfParent(parent: AgentId, agent: AgentId | undefined): Result<ne
 }
 
 const problemOfPresentedToken = (token: string): Result<never, Fault> | undefined =>
-  isLongerThan(token, MAX_TOKEN_BYTES) ? invalid('credential_token', `must be at most ${MAX_TOKEN_BYTES} bytes`) : undefined;
+  isLongerThan(token, MAX_TOKEN_BYTES)
+    ? invalid('credential_token', `must be at most ${MAX_TOKEN_BYTES} bytes`)
+    : undefined;

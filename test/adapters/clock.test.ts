@@ -5,11 +5,19 @@ import { createClock } from '../../src/adapters/clock.ts';
 /** A clock on a wall and a stopwatch that a test sets. */
 function open(wallMs: number) {
   const now = { wallMs, monotonicMs: 0 };
-  const clock = createClock(() => now.wallMs, () => now.monotonicMs);
+  const clock = createClock(
+    () => now.wallMs,
+    () => now.monotonicMs,
+  );
   return {
     clock,
-    pass: (ms: number) => { now.wallMs += ms; now.monotonicMs += ms; },
-    setWall: (ms: number) => { now.wallMs = ms; },
+    pass: (ms: number) => {
+      now.wallMs += ms;
+      now.monotonicMs += ms;
+    },
+    setWall: (ms: number) => {
+      now.wallMs = ms;
+    },
   };
 }
 
@@ -40,22 +48,27 @@ test('when the wall clock is set back it goes on at half speed, until the two ag
 });
 
 test('it never runs backwards and never stands still for long, however the wall clock jumps', () => {
-  fc.assert(fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: -100_000, max: 100_000 }))), (steps) => {
-    const { clock, pass, setWall } = open(1_000_000);
-    let last = clock.nowMs();
-    let wallMs = 1_000_000;
-    for (const [passedMs, jumpMs] of steps) {
-      pass(passedMs);
-      wallMs += passedMs + jumpMs;
-      setWall(wallMs);
-      const now = clock.nowMs();
-      expect(now).toBeGreaterThanOrEqual(last);
-      expect(now).toBe(Math.floor(now));
-      last = now;
-    }
-    pass(10_000);
-    expect(clock.nowMs()).toBeGreaterThanOrEqual(last + 4_999);
-  }));
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: -100_000, max: 100_000 }))),
+      (steps) => {
+        const { clock, pass, setWall } = open(1_000_000);
+        let last = clock.nowMs();
+        let wallMs = 1_000_000;
+        for (const [passedMs, jumpMs] of steps) {
+          pass(passedMs);
+          wallMs += passedMs + jumpMs;
+          setWall(wallMs);
+          const now = clock.nowMs();
+          expect(now).toBeGreaterThanOrEqual(last);
+          expect(now).toBe(Math.floor(now));
+          last = now;
+        }
+        pass(10_000);
+        expect(clock.nowMs()).toBeGreaterThanOrEqual(last + 4_999);
+      },
+    ),
+  );
 });
 
 test('asked in steps of a millisecond while the wall clock is behind, it still goes on', () => {
@@ -71,15 +84,34 @@ test('asked in steps of a millisecond while the wall clock is behind, it still g
 
 test('one that begins beside an older clock goes by the same time, also while the wall clock is set back', () => {
   const now = { wallMs: 10_000, monotonicMs: 0 };
-  const older = createClock(() => now.wallMs, () => now.monotonicMs);
+  const older = createClock(
+    () => now.wallMs,
+    () => now.monotonicMs,
+  );
   now.wallMs = 8_000;
-  const restarted = createClock(() => now.wallMs, () => now.monotonicMs, older.nowMs());
+  const restarted = createClock(
+    () => now.wallMs,
+    () => now.monotonicMs,
+    older.nowMs(),
+  );
   expect(restarted.nowMs()).toBe(10_000);
   const times = [1_000, 1_000, 1_000, 1_000, 1_000].map((ms) => {
     now.wallMs += ms;
     now.monotonicMs += ms;
     return [older.nowMs(), restarted.nowMs()];
   });
-  expect(times).toEqual([[10_500, 10_500], [11_000, 11_000], [11_500, 11_500], [12_000, 12_000], [13_000, 13_000]]);
-  expect(createClock(() => now.wallMs, () => now.monotonicMs, 5_000).nowMs()).toBe(13_000); // a message that took long to come
+  expect(times).toEqual([
+    [10_500, 10_500],
+    [11_000, 11_000],
+    [11_500, 11_500],
+    [12_000, 12_000],
+    [13_000, 13_000],
+  ]);
+  expect(
+    createClock(
+      () => now.wallMs,
+      () => now.monotonicMs,
+      5_000,
+    ).nowMs(),
+  ).toBe(13_000); // a message that took long to come
 });

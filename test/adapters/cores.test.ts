@@ -18,7 +18,7 @@ test.for([
   ['version 1: no limit', v1('-1'), 32],
   ['version 1: a limit of two cores', v1('200000'), 2],
   ['no control groups', {}, 32],
-] as const)("the CPU limit of a container counts as its cores: %s, on a machine with 32", ([, files, cores]) => {
+] as const)('the CPU limit of a container counts as its cores: %s, on a machine with 32', ([, files, cores]) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-cores-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -29,8 +29,13 @@ test.for([
 });
 
 test('a machine with 96 cores needs no setting', () => {
-  const with96 = "import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module'; os.availableParallelism = () => 96; syncBuiltinESMExports();";
+  const with96 =
+    "import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module'; os.availableParallelism = () => 96; syncBuiltinESMExports();";
   const env = { PATH: process.env.PATH ?? '', SVC_LOG_LEVEL: 'loud' };
-  const { stderr } = spawnSync(process.execPath, ['--import', `data:text/javascript,${encodeURIComponent(with96)}`, SVC, 'serve'], { env, encoding: 'utf8', timeout: 60_000 });
+  const { stderr } = spawnSync(
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(with96)}`, SVC, 'serve'],
+    { env, encoding: 'utf8', timeout: 60_000 },
+  );
   expect(stderr).toMatch(/^svc-gateway cannot start:\n {2}SVC_LOG_LEVEL must be [^\n]*\n$/);
 });

@@ -17,7 +17,9 @@ function runWhereFilesAreShort(script: string): string {
     import { createCheckpointer } from ${module('adapters/audit/checkpoint.js')};
     import { generateKeyPairSync } from 'node:crypto';
     ${script}`;
-  return execFileSync('sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, source], { encoding: 'utf8' }).trim();
+  return execFileSync('sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, source], {
+    encoding: 'utf8',
+  }).trim();
 }
 
 test('a file is replaced by the whole of the new text or not at all, where the disk takes only the first part of it', () => {

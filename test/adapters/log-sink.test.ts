@@ -25,7 +25,9 @@ function openPipe() {
   return {
     writer,
     leave: (): void => closeSync(reader),
-    comeBack: (): void => { reader = openReader(); },
+    comeBack: (): void => {
+      reader = openReader();
+    },
     /** All that has come so far. */
     read: (): string => {
       try {
@@ -59,10 +61,21 @@ test('of more than a mebibyte that waits the rest is lost and counted, and what 
   for (const letter of ['a', 'b', 'c', 'd']) sink.write(`${letter.repeat(400_000)}\n`);
   sink.write('short\n');
   comeBack();
-  const shape = (): string[] => read().replaceAll(/(.)\1{9,}/g, '$1…').split('\n').map((line) => (line.startsWith('{') ? JSON.stringify({ ...JSON.parse(line), time: undefined }) : line));
-  await eventually(() => expect(shape()).toEqual([
-    'first', 'a…', 'b…', 'short', '{"level":"warn","lines":2,"msg":"log lines were lost: the log could not be written or was not read"}', '',
-  ]));
+  const shape = (): string[] =>
+    read()
+      .replaceAll(/(.)\1{9,}/g, '$1…')
+      .split('\n')
+      .map((line) => (line.startsWith('{') ? JSON.stringify({ ...JSON.parse(line), time: undefined }) : line));
+  await eventually(() =>
+    expect(shape()).toEqual([
+      'first',
+      'a…',
+      'b…',
+      'short',
+      '{"level":"warn","lines":2,"msg":"log lines were lost: the log could not be written or was not read"}',
+      '',
+    ]),
+  );
   sink.write('after\n');
   await eventually(() => expect(shape().slice(-2)).toEqual(['after', '']));
 });

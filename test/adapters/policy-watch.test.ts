@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fingerprint } from '../../src/adapters/policy-fingerprint.ts';
-import { watchPolicies, type PolicyWatcher, type WatchOptions } from '../../src/adapters/policy-watch.ts';
+import { type PolicyWatcher, type WatchOptions, watchPolicies } from '../../src/adapters/policy-watch.ts';
 
 let folder: string;
 let watcher: PolicyWatcher | undefined;
@@ -21,7 +21,13 @@ afterEach(async () => {
 });
 
 async function start(path: string, options: WatchOptions = { debounceMs: 20, pollMs: 60_000 }): Promise<void> {
-  watcher = watchPolicies(path, () => { changes += 1; }, options);
+  watcher = watchPolicies(
+    path,
+    () => {
+      changes += 1;
+    },
+    options,
+  );
   await hasLooked(path);
 }
 
@@ -103,8 +109,16 @@ test('a set that is still being written when polling comes by is told once, when
     await symlink(join(target, name), join(folder, 'watched', name)); // as above
   }
   const told: string[] = [];
-  const read = () => ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml'].map((name) => readFileSync(join(target, name), 'utf8')).join(' ');
-  watcher = watchPolicies(join(folder, 'watched'), () => { told.push(read()); changes += 1; }, { debounceMs: 3_000, pollMs: 10 });
+  const read = () =>
+    ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml'].map((name) => readFileSync(join(target, name), 'utf8')).join(' ');
+  watcher = watchPolicies(
+    join(folder, 'watched'),
+    () => {
+      told.push(read());
+      changes += 1;
+    },
+    { debounceMs: 3_000, pollMs: 10 },
+  );
   await hasLooked(join(folder, 'watched'));
   for (const name of ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml']) {
     await writeFile(join(target, name), 'changed');

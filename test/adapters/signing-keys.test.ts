@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openSigningKeys } from '../../src/adapters/signing-keys.ts';
@@ -10,11 +10,18 @@ const DAY_MS = 86_400_000;
 // The key of RFC 8037, Appendix A; its thumbprint is in A.3.
 const RFC_PEM = `-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n`;
 const RFC_JWK = {
-  kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k', use: 'sig', alg: 'EdDSA',
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+  kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+  use: 'sig',
+  alg: 'EdDSA',
 };
 
-const pemOf = (type: 'ed25519' | 'ed448') => generateKeyPairSync(type as 'ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
-const ecPem = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+const pemOf = (type: 'ed25519' | 'ed448') =>
+  generateKeyPairSync(type as 'ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+const ecPem = () =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
 
 function setUp() {
   const dataDir = temporaryFolder();
@@ -28,10 +35,22 @@ describe('a key of its own', () => {
     const { dataDir, open, file } = setUp();
     const first = await open();
     expect((await open()).signer()).toEqual(first.signer());
-    expect([join(dataDir, 'keys'), file].map((path) => (statSync(path).mode & 0o777).toString(8))).toEqual(['700', '600']);
+    expect([join(dataDir, 'keys'), file].map((path) => (statSync(path).mode & 0o777).toString(8))).toEqual([
+      '700',
+      '600',
+    ]);
     expect(readdirSync(join(dataDir, 'keys'))).toEqual(['signing.json']);
     expect(JSON.stringify(first.jwks())).not.toContain('PRIVATE');
-    expect(first.jwks().keys).toEqual([{ kty: 'OKP', crv: 'Ed25519', x: expect.stringMatching(/^[\w-]{43}$/), kid: first.signer().kid, use: 'sig', alg: 'EdDSA' }]);
+    expect(first.jwks().keys).toEqual([
+      {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        x: expect.stringMatching(/^[\w-]{43}$/),
+        kid: first.signer().kid,
+        use: 'sig',
+        alg: 'EdDSA',
+      },
+    ]);
   });
 
   test('rotates: the private half of the one before is gone, its public half stays for a day, also over a restart', async () => {
@@ -55,7 +74,12 @@ describe('a key of its own', () => {
     const before = keys.signer().kid;
     const [one, two] = (await Promise.all([keys.rotate(), keys.rotate()])).map((result) => must(result).kid);
     expect(keys.signer().kid).toBe(two);
-    expect(keys.jwks().keys.map(({ kid }) => kid).sort()).toEqual([before, one, two].sort());
+    expect(
+      keys
+        .jwks()
+        .keys.map(({ kid }) => kid)
+        .sort(),
+    ).toEqual([before, one, two].sort());
   });
 
   test('a rotation by another process is taken over by a reload', async () => {
@@ -76,8 +100,15 @@ describe('a key of its own', () => {
     const whole = JSON.parse(readFileSync(file, 'utf8'));
     const { active } = whole;
     const damaged = [
-      '{"active":', '{}', 'null',
-      ...[{ ...active, kid: undefined }, { ...active, publicKeyPem: 'no key' }, { ...active, publicKeyPem: undefined }, { ...active, privateKeyPem: 'no key' }].map((key) => JSON.stringify({ ...whole, active: key })),
+      '{"active":',
+      '{}',
+      'null',
+      ...[
+        { ...active, kid: undefined },
+        { ...active, publicKeyPem: 'no key' },
+        { ...active, publicKeyPem: undefined },
+        { ...active, privateKeyPem: 'no key' },
+      ].map((key) => JSON.stringify({ ...whole, active: key })),
       JSON.stringify({ ...whole, retired: [{ kid: 'k', publicKeyPem: 'no key', untilMs: 1 }] }),
     ];
     for (const text of damaged) {
@@ -103,7 +134,8 @@ describe('a key that is given', () => {
 
   test('is not rotated here', async () => {
     const keys = await setUp().open(RFC_PEM);
-    const detail = 'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
+    const detail =
+      'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
     expect(await keys.rotate()).toEqual({ ok: false, fault: { kind: 'conflict', detail } });
   });
 
@@ -127,9 +159,23 @@ describe('a key that is given', () => {
     const { open, dataDir } = setUp();
     const unreadable = join(dataDir, 'missing.pem');
     const withoutItsLines = ecPem().split('\n')[1]!; // taken for a path
-    expect(await open(withoutItsLines).then(() => '', (reason: Error) => reason.message)).toBe('SVC_JWT_PRIVATE_KEY: is neither a key in PEM format nor a readable file (ENOENT)');
-    for (const given of [ecPem(), pemOf('ed448'), '-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----', unreadable]) {
-      const error = await open(given).then(() => undefined, (reason: Error) => reason);
+    expect(
+      await open(withoutItsLines).then(
+        () => '',
+        (reason: Error) => reason.message,
+      ),
+    ).toBe('SVC_JWT_PRIVATE_KEY: is neither a key in PEM format nor a readable file (ENOENT)');
+    for (const given of [
+      ecPem(),
+      pemOf('ed448'),
+      '-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----',
+      '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----',
+      unreadable,
+    ]) {
+      const error = await open(given).then(
+        () => undefined,
+        (reason: Error) => reason,
+      );
       expect(error?.message).toMatch(/^SVC_JWT_PRIVATE_KEY: /);
       expect(error?.message).not.toContain(given.split('\n')[1] ?? 'no second line');
     }

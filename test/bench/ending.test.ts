@@ -1,5 +1,5 @@
 /** What a load tester finds after a benchmark that did not run to its end. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,22 +8,35 @@ import { expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
 
-type Bench = { readonly child: ChildProcess; readonly folder: string; readonly told: { stdout: string; stderr: string }; readonly status: Promise<unknown> };
+type Bench = {
+  readonly child: ChildProcess;
+  readonly folder: string;
+  readonly told: { stdout: string; stderr: string };
+  readonly status: Promise<unknown>;
+};
 
 function start(name: string, ...words: string[]): Bench {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
-  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', `${name}.js`), ...words], { env: { ...process.env, TMPDIR: folder }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'bench', `${name}.js`), ...words], {
+    env: { ...process.env, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   onTestFinished(() => {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
   const told = { stdout: '', stderr: '' };
-  child.stdout.on('data', (bytes: Buffer) => { told.stdout += bytes.toString(); });
-  child.stderr.on('data', (bytes: Buffer) => { told.stderr += bytes.toString(); });
+  child.stdout.on('data', (bytes: Buffer) => {
+    told.stdout += bytes.toString();
+  });
+  child.stderr.on('data', (bytes: Buffer) => {
+    told.stderr += bytes.toString();
+  });
   return { child, folder, told, status: once(child, 'close').then(([status]) => status) };
 }
 
-const childrenOf = (pid: number): number[] => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 const isAlive = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);
@@ -32,18 +45,24 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test.each([['SIGINT', 130], ['SIGTERM', 143]] as const)('a benchmark that is ended by %s ends what it has started, leaves no files, and tells no figures', async (signal, expected) => {
-  const { child, folder, told, status } = start('connect');
-  // A bare server, the gateway, and the client.
-  await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
-  const children = childrenOf(child.pid!);
-  child.kill(signal);
-  expect(await status).toBe(expected);
-  expect(readdirSync(folder)).toEqual([]);
-  await eventually(() => expect(children.filter(isAlive)).toEqual([]));
-  expect(told.stdout).not.toContain('checks/s');
-  expect(told.stderr).toBe('');
-});
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)(
+  'a benchmark that is ended by %s ends what it has started, leaves no files, and tells no figures',
+  async (signal, expected) => {
+    const { child, folder, told, status } = start('connect');
+    // A bare server, the gateway, and the client.
+    await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
+    const children = childrenOf(child.pid!);
+    child.kill(signal);
+    expect(await status).toBe(expected);
+    expect(readdirSync(folder)).toEqual([]);
+    await eventually(() => expect(children.filter(isAlive)).toEqual([]));
+    expect(told.stdout).not.toContain('checks/s');
+    expect(told.stderr).toBe('');
+  },
+);
 
 test('a benchmark whose gateway dies fails, says why, and leaves no files', async () => {
   const { child, folder, told, status } = start('steady');
@@ -70,17 +89,25 @@ test('what a benchmark does not know is said, with what it knows, and nothing is
   const { told, status } = start('steady', '--breif');
   expect(await status).toBe(2);
   expect(told.stdout).toBe('');
-  expect(told.stderr).toMatch(/^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/);
+  expect(told.stderr).toMatch(
+    /^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/,
+  );
 });
 
 test.each([
-  ['governor', ['5'], '5'], ['audit-query', ['500', '7'], '7'], ['stream', ['10', '100', '1', '8'], '8'], ['stream', ['0'], '0'],
-] as const)('%s %j is refused for a number that it would pass over, or wait for in vain', async (bench, words, refused) => {
-  const { told, status } = start(bench, ...words);
-  expect(await status).toBe(2);
-  expect(told.stdout).toBe('');
-  expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
-});
+  ['governor', ['5'], '5'],
+  ['audit-query', ['500', '7'], '7'],
+  ['stream', ['10', '100', '1', '8'], '8'],
+  ['stream', ['0'], '0'],
+] as const)(
+  '%s %j is refused for a number that it would pass over, or wait for in vain',
+  async (bench, words, refused) => {
+    const { told, status } = start(bench, ...words);
+    expect(await status).toBe(2);
+    expect(told.stdout).toBe('');
+    expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
+  },
+);
 
 test('an odd number of dashboards opens as any other does, and one alone', async () => {
   for (const dashboards of ['1', '3']) {

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { createCliHome, type CliHome } from '../support/cli.ts';
+import { type CliHome, createCliHome } from '../support/cli.ts';
 
 const URL = 'https://gateway.example.com';
 const KEY = 'svc_1234567890_abcdefghijklmnopqrstuvwxyz';
@@ -19,7 +19,20 @@ const write = (name: string, text: string): void => writeFileSync(join(cli.folde
 /** A session on the context `prod` with so much time left. */
 function holdSession(leftSecs: number): void {
   write('config.yaml', stringify({ current_context: 'prod', contexts: { prod: { api_url: URL } } }));
-  write('credentials.yaml', stringify({ sessions: { prod: { api_url: URL, token: 'eyJhbGciOiJFZERTQSJ9.e30.AAAA', expires_at: Math.floor(Date.now() / 1000) + leftSecs, scopes: ['read'], source_key: KEY } } }));
+  write(
+    'credentials.yaml',
+    stringify({
+      sessions: {
+        prod: {
+          api_url: URL,
+          token: 'eyJhbGciOiJFZERTQSJ9.e30.AAAA',
+          expires_at: Math.floor(Date.now() / 1000) + leftSecs,
+          scopes: ['read'],
+          source_key: KEY,
+        },
+      },
+    }),
+  );
 }
 
 test.each([
@@ -27,18 +40,35 @@ test.each([
   ['contexts: [prod]\n', 'contexts must be a mapping'],
   ['contexts:\n  prod: https://gateway.example.com\n', 'contexts.prod must be a mapping'],
   ['contexts:\n  prod: { url: https://gateway.example.com }\n', 'contexts.prod.api_url must be a URL'],
-  ['contexts:\n  prod: { api_url: https://gateway.example.com, api_key: 7 }\n', 'contexts.prod.api_key must be a string'],
-  ['contexts:\n  prod:\n    api_url: https://gateway.example.com\n    api_key: *svc_secret\n', 'it has an alias, written with *, that refers to nothing'],
+  [
+    'contexts:\n  prod: { api_url: https://gateway.example.com, api_key: 7 }\n',
+    'contexts.prod.api_key must be a string',
+  ],
+  [
+    'contexts:\n  prod:\n    api_url: https://gateway.example.com\n    api_key: *svc_secret\n',
+    'it has an alias, written with *, that refers to nothing',
+  ],
 ])('a mistake in the file of contexts is named, and the file stays as it is (%j)', async (text, problem) => {
   write('config.yaml', text);
-  for (const args of [['context', 'ls'], ['context', 'add', 'other', URL]]) {
-    expect(await cli.run(args)).toEqual({ status: 1, stdout: '', stderr: `error: ${join(cli.folder, 'config.yaml')} cannot be used: ${problem}\nFix it, or move it away and add your contexts again with \`svc context add\`.\n` });
+  for (const args of [
+    ['context', 'ls'],
+    ['context', 'add', 'other', URL],
+  ]) {
+    expect(await cli.run(args)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: ${join(cli.folder, 'config.yaml')} cannot be used: ${problem}\nFix it, or move it away and add your contexts again with \`svc context add\`.\n`,
+    });
   }
   expect(readFileSync(join(cli.folder, 'config.yaml'), 'utf8')).toBe(text);
 });
 
 test('what a command left that was killed while it wrote, which may hold a key, is gone after the next, and nothing else is', async () => {
-  const [half, waited, waits] = ['config.yaml.0a1b2c3d.partial', 'config.yaml.lock.123.0123456789abcdef', 'config.yaml.lock.124.0123456789abcdef'];
+  const [half, waited, waits] = [
+    'config.yaml.0a1b2c3d.partial',
+    'config.yaml.lock.123.0123456789abcdef',
+    'config.yaml.lock.124.0123456789abcdef',
+  ];
   for (const name of [half, waited, waits, 'config.yaml.bak', 'config.yaml.20260131']) write(name, KEY);
   const longAgo = new Date(Date.now() - 2 * 3_600_000);
   for (const name of [waited, 'config.yaml.bak']) utimesSync(join(cli.folder, name), longAgo, longAgo);
@@ -49,22 +79,35 @@ test('what a command left that was killed while it wrote, which may hold a key, 
 test('a file in the place of the folder is told as such, without the words of the system', async () => {
   rmSync(cli.folder, { recursive: true });
   writeFileSync(cli.folder, '');
-  expect(await cli.run(['context', 'add', 'prod', URL])).toEqual({ status: 1, stdout: '', stderr: `error: cannot write ${join(cli.folder, 'config.yaml')}: a part of the path is a file\n${cli.folder} must be a folder that you own and can write to.\n` });
+  expect(await cli.run(['context', 'add', 'prod', URL])).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `error: cannot write ${join(cli.folder, 'config.yaml')}: a part of the path is a file\n${cli.folder} must be a folder that you own and can write to.\n`,
+  });
 });
 
 test('a context of which the key was to be stored, and none was given, is not added', async () => {
   expect(await cli.run(['context', 'add', 'prod', URL, '--with-key'], { input: '\n' })).toEqual({
-    status: 1, stdout: '', stderr: 'API key: \nerror: no API key provided\nTo store none, omit --with-key and run `svc login` later.\n',
+    status: 1,
+    stdout: '',
+    stderr: 'API key: \nerror: no API key provided\nTo store none, omit --with-key and run `svc login` later.\n',
   });
   expect(JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout)).toEqual({ contexts: [] });
 });
 
 test('of a session that has run out the listing and whoami say so', async () => {
-  for (const [leftSecs, listed, told] of [[-1, 'expired', 'expired; the next command renews it'], [600, 'valid', 'expires in about 10 minutes']] as const) {
+  for (const [leftSecs, listed, told] of [
+    [-1, 'expired', 'expired; the next command renews it'],
+    [600, 'valid', 'expires in about 10 minutes'],
+  ] as const) {
     holdSession(leftSecs);
     expect((await cli.run(['context', 'ls'])).stdout).toMatch(new RegExp(`^prod +yes +${URL} +- +${listed}$`, 'm'));
     expect((await cli.run(['whoami'])).stdout).toMatch(new RegExp(`^session +${told}$`, 'm'));
-    expect(JSON.parse((await cli.run(['whoami', '-o', 'json'])).stdout)).toMatchObject({ logged_in: true, expired: leftSecs < 0, expires_in_secs: leftSecs < 0 ? 0 : expect.closeTo(leftSecs, -2) });
+    expect(JSON.parse((await cli.run(['whoami', '-o', 'json'])).stdout)).toMatchObject({
+      logged_in: true,
+      expired: leftSecs < 0,
+      expires_in_secs: leftSecs < 0 ? 0 : expect.closeTo(leftSecs, -2),
+    });
   }
 });
 

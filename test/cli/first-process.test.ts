@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { SVC } from '../support/cli.ts';
 
@@ -14,7 +14,9 @@ test.runIf(canBeFirst)('SIGTERM ends a command that waits, also as process 1', a
   onTestFinished(() => void silent.close());
   await once(silent, 'listening');
   const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  const outer = spawn('unshare', [...AS_FIRST, SVC, 'ops', 'ls', '--api-url', url, '--api-key', 'any'], { stdio: 'ignore' });
+  const outer = spawn('unshare', [...AS_FIRST, SVC, 'ops', 'ls', '--api-url', url, '--api-key', 'any'], {
+    stdio: 'ignore',
+  });
   onTestFinished(() => void outer.kill('SIGKILL'));
   const ended = once(outer, 'exit');
   await once(silent, 'connection');

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, request as requestHttp } from 'node:http';
-import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { WebSocketServer, type WebSocket } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
@@ -12,10 +12,12 @@ import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gatewa
 async function startReverseProxy(port: number): Promise<string> {
   const server = createServer((request, response) => {
     const away = (): void => void response.writeHead(502, { 'content-type': 'text/html' }).end('<html>');
-    request.pipe(requestHttp({ port, method: request.method, path: request.url, headers: request.headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 0, answer.headers);
-      answer.pipe(response);
-    }).on('error', away));
+    request.pipe(
+      requestHttp({ port, method: request.method, path: request.url, headers: request.headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(response);
+      }).on('error', away),
+    );
   });
   server.on('upgrade', (request, near) => {
     const lines = Object.entries(request.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
@@ -27,7 +29,10 @@ async function startReverseProxy(port: number): Promise<string> {
     near.on('error', () => far.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => { server.closeAllConnections(); server.close(); });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
@@ -38,12 +43,19 @@ test('behind a proxy that answers for a gateway which is away, a followed log an
   onTestFinished(cli.remove);
   const env = { SVC_CLI_API_URL: await startReverseProxy(port), SVC_CLI_API_KEY: ADMIN_KEY };
   const first = await start();
-  const [logs, watch] = [cli.inTerminal(['logs', '--follow'], { env, columns: 400 }), cli.inTerminal(['ops', 'watch', '-o', 'json'], { env, columns: 400 })];
-  const begin = (gateway: typeof first, op: string) => gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+  const [logs, watch] = [
+    cli.inTerminal(['logs', '--follow'], { env, columns: 400 }),
+    cli.inTerminal(['ops', 'watch', '-o', 'json'], { env, columns: 400 }),
+  ];
+  const begin = (gateway: typeof first, op: string) =>
+    gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
   await begin(first, 'before:1');
   await Promise.all([logs.until('before:1'), watch.until('before:1')]);
   await first.stop('SIGKILL');
-  await Promise.all([logs.until('the server that answered, with status 502, is not a gateway; retrying.'), watch.until('; retrying.')]);
+  await Promise.all([
+    logs.until('the server that answered, with status 502, is not a gateway; retrying.'),
+    watch.until('; retrying.'),
+  ]);
   const second = await start();
   onTestFinished(() => second.stop().then(() => undefined));
   let ops = 0;
@@ -63,14 +75,20 @@ test('a watch ends at once when it is interrupted while what answers in place of
   const { port } = streams.address() as AddressInfo;
   const cli = createCliHome();
   onTestFinished(cli.remove);
-  const watch = cli.inTerminal(['ops', 'watch', '-o', 'json'], { env: { SVC_CLI_API_URL: `http://127.0.0.1:${port}` } });
+  const watch = cli.inTerminal(['ops', 'watch', '-o', 'json'], {
+    env: { SVC_CLI_API_URL: `http://127.0.0.1:${port}` },
+  });
   const [stream] = (await once(streams, 'connection')) as [WebSocket];
   streams.close();
   const silent = createTcpServer().listen(port, '127.0.0.1');
-  onTestFinished(() => { silent.close(); });
+  onTestFinished(() => {
+    silent.close();
+  });
   stream.terminate();
   const [tried] = (await once(silent, 'connection')) as [Socket];
-  onTestFinished(() => { tried.destroy(); });
+  onTestFinished(() => {
+    tried.destroy();
+  });
   const interruptedMs = performance.now();
   watch.type('\u0003');
   expect(await watch.ended).toBe(0);
@@ -82,10 +100,14 @@ test('of a log that begins anew, as that of a gateway which was started without 
   const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
   const cli = createCliHome();
   onTestFinished(cli.remove);
-  const begin = (gateway: TestGateway, op: string) => gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+  const begin = (gateway: TestGateway, op: string) =>
+    gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
   const first = await start();
   for (let nth = 1; nth <= 20; nth += 1) await begin(first, `before:${nth}`);
-  const logs = cli.inTerminal(['logs', '--follow', '--org', 'acme'], { env: { SVC_CLI_API_URL: first.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  const logs = cli.inTerminal(['logs', '--follow', '--org', 'acme'], {
+    env: { SVC_CLI_API_URL: first.url, SVC_CLI_API_KEY: ADMIN_KEY },
+    columns: 400,
+  });
   await logs.until('before:20');
   await first.stop('SIGKILL');
   const second = await start();
@@ -96,7 +118,11 @@ test('of a log that begins anew, as that of a gateway which was started without 
   await logs.until('after:2');
   logs.type('\u0003');
   await logs.ended;
-  expect([...logs.shown().matchAll(/ (before:20|after:\d+) /g)].map(([, op]) => op)).toEqual(['before:20', 'after:1', 'after:2']);
+  expect([...logs.shown().matchAll(/ (before:20|after:\d+) /g)].map(([, op]) => op)).toEqual([
+    'before:20',
+    'after:1',
+    'after:2',
+  ]);
 });
 
 /** A log with an entry for each millisecond until now; counts the pages that are asked for. */
@@ -113,13 +139,29 @@ async function startBusyLog(entries: number) {
     const query = new URL(url, 'http://log').searchParams;
     const newest = Number(query.get('cursor') ?? log.entries);
     if (query.has('cursor')) log.furtherPages += 1;
-    const matching = Array.from({ length: newest }, (_, at) => newest - at).filter((id) => timeOf(id) >= (query.get('since') ?? '') && timeOf(id) < (query.get('until') ?? '9'));
+    const matching = Array.from({ length: newest }, (_, at) => newest - at).filter(
+      (id) => timeOf(id) >= (query.get('since') ?? '') && timeOf(id) < (query.get('until') ?? '9'),
+    );
     const ids = matching.slice(0, Number(query.get('per_page')));
-    const rows = ids.map((id) => ({ id, timestamp: timeOf(id), event_type: 'ActionAllowed', decision: 'allow', op_id: `op:${id}`, lineage: { org_id: null, team_id: null, agent_id: null } }));
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ entries: rows, next_cursor: matching.length > ids.length ? String(ids.at(-1)! - 1) : null }));
+    const rows = ids.map((id) => ({
+      id,
+      timestamp: timeOf(id),
+      event_type: 'ActionAllowed',
+      decision: 'allow',
+      op_id: `op:${id}`,
+      lineage: { org_id: null, team_id: null, agent_id: null },
+    }));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(
+        JSON.stringify({ entries: rows, next_cursor: matching.length > ids.length ? String(ids.at(-1)! - 1) : null }),
+      );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => { server.closeAllConnections(); server.close(); });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   log.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return log;
 }
@@ -128,7 +170,10 @@ async function startBusyLog(entries: number) {
 function follow(log: { readonly url: string }) {
   const cli = createCliHome();
   onTestFinished(cli.remove);
-  return cli.inTerminal(['logs', '--follow'], { env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY }, columns: 400 });
+  return cli.inTerminal(['logs', '--follow'], {
+    env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY },
+    columns: 400,
+  });
 }
 
 /** The numbers of the entries, in the order in which they were printed until Ctrl-C. */
@@ -191,9 +236,17 @@ test('of a log that begins anew and is longer at the next look than the old one 
 test('on a terminal that can only print lines, a watch prints lines', async () => {
   const gateway = await startTestGateway();
   const cli = createCliHome();
-  onTestFinished(async () => { cli.remove(); await gateway.stop(); });
-  const watch = cli.inTerminal(['ops', 'watch'], { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, TERM: 'dumb' } });
-  await gateway.call('POST', '/api/v1/ops', { op_id: 'dumb:1', agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+  onTestFinished(async () => {
+    cli.remove();
+    await gateway.stop();
+  });
+  const watch = cli.inTerminal(['ops', 'watch'], {
+    env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, TERM: 'dumb' },
+  });
+  await gateway.call('POST', '/api/v1/ops', {
+    op_id: 'dumb:1',
+    agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
+  });
   await watch.until('dumb:1  pending  acme/t/a\r\n');
   watch.type('\u0003');
   await watch.ended;
@@ -206,7 +259,10 @@ test('a followed log and a watch for a program that reads YAML are one document 
   const cli = createCliHome();
   onTestFinished(cli.remove);
   const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
-  const [logs, watch] = [cli.inTerminal(['logs', '-f', '-o', 'yaml'], { env, columns: 400 }), cli.inTerminal(['ops', 'watch', '-o', 'yaml'], { env, columns: 400 })];
+  const [logs, watch] = [
+    cli.inTerminal(['logs', '-f', '-o', 'yaml'], { env, columns: 400 }),
+    cli.inTerminal(['ops', 'watch', '-o', 'yaml'], { env, columns: 400 }),
+  ];
   for (const op of ['first:1', 'second:1']) {
     await gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
     await Promise.all([logs.until(`op_id: ${op}`), watch.until(`op_id: ${op}`)]);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { WebSocketServer, type WebSocket } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { createCliHome } from '../support/cli.ts';
 
 /** Loaded into the command: for it, time passes forty times as fast. */
@@ -11,21 +11,38 @@ const FAST = `data:text/javascript,${encodeURIComponent('const { now } = Date; c
 async function watching(send: (socket: WebSocket) => void, env: Readonly<Record<string, string>> = {}) {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   const cli = createCliHome();
-  onTestFinished(() => { server.close(); cli.remove(); });
+  onTestFinished(() => {
+    server.close();
+    cli.remove();
+  });
   await once(server, 'listening');
   server.once('connection', send);
-  return cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`], { env, columns: 120 });
+  return cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`], {
+    env,
+    columns: 120,
+  });
 }
 
-const change = (opId: string, state: string) => JSON.stringify({ event_type: 'ops_change', org_id: 'acme', agent_id: 'a', payload: { op_id: opId, state, updated_at: '2026-01-31T12:34:56.000Z', team_id: 't' } });
+const change = (opId: string, state: string) =>
+  JSON.stringify({
+    event_type: 'ops_change',
+    org_id: 'acme',
+    agent_id: 'a',
+    payload: { op_id: opId, state, updated_at: '2026-01-31T12:34:56.000Z', team_id: 't' },
+  });
 
 test('what has ended stays in the live table for a while, and then makes room', async () => {
-  const terminal = await watching((socket) => {
-    for (const state of ['running', 'completing']) socket.send(change('done:1', state));
-    socket.send(change('killed:1', 'terminated'));
-    socket.send(change('going:1', 'running'));
-  }, { NODE_OPTIONS: `--import=${FAST}` });
-  await terminal.until(/: 1 running, 1 completing, 1 terminated[^]*going:1 +running +acme\/t\/a +12:34:56[^]*killed:1[^]*done:1/);
+  const terminal = await watching(
+    (socket) => {
+      for (const state of ['running', 'completing']) socket.send(change('done:1', state));
+      socket.send(change('killed:1', 'terminated'));
+      socket.send(change('going:1', 'running'));
+    },
+    { NODE_OPTIONS: `--import=${FAST}` },
+  );
+  await terminal.until(
+    /: 1 running, 1 completing, 1 terminated[^]*going:1 +running +acme\/t\/a +12:34:56[^]*killed:1[^]*done:1/,
+  );
   await terminal.until(/: 1 running(?!,)/);
   const last = terminal.shown().split('\u001b[H').at(-1);
   expect(last).toContain('going:1');

@@ -1,17 +1,17 @@
 import { appendFileSync } from 'node:fs';
-import { connect as connectTcp, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
+import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { renderError } from '../../src/cli/errors.ts';
 import { proxyFor } from '../../src/cli/proxy-choice.ts';
 import { messageThrough } from '../../src/cli/through-proxy.ts';
-import { selfSigned, type Certificate } from '../support/certificate.ts';
-import { createCliHome, type CliHome } from '../support/cli.ts';
-import { startForwardProxy, type ForwardProxy } from '../support/forward-proxy.ts';
+import { type Certificate, selfSigned } from '../support/certificate.ts';
+import { type CliHome, createCliHome } from '../support/cli.ts';
+import { startFakeServer } from '../support/fake-server.ts';
+import { type ForwardProxy, startForwardProxy } from '../support/forward-proxy.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { startFakeServer } from '../support/fake-server.ts';
 
 let gateway: TestGateway;
 let cli: CliHome;
@@ -27,7 +27,11 @@ async function startTls(certificate: Certificate, port: number): Promise<Server>
   const server = createTlsServer(certificate, (near) => {
     const far = connectTcp(port, '127.0.0.1');
     near.pipe(far).pipe(near);
-    for (const [one, other] of [[near, far], [far, near]] as const) one.on('error', () => other.destroy()).on('close', () => other.destroy());
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const)
+      one.on('error', () => other.destroy()).on('close', () => other.destroy());
   });
   server.on('tlsClientError', () => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -54,18 +58,44 @@ async function proxyTo(port: number, credentials?: string): Promise<ForwardProxy
 }
 
 // No name server knows it: who reaches it has gone through the proxy.
-const behind = (env: Readonly<Record<string, string>>, apiUrl = 'https://gateway.test') =>
-  ({ SVC_CLI_API_URL: apiUrl, SVC_CLI_API_KEY: ADMIN_KEY, NODE_EXTRA_CA_CERTS: certificate.certFile, ...env });
+const behind = (env: Readonly<Record<string, string>>, apiUrl = 'https://gateway.test') => ({
+  SVC_CLI_API_URL: apiUrl,
+  SVC_CLI_API_KEY: ADMIN_KEY,
+  NODE_EXTRA_CA_CERTS: certificate.certFile,
+  ...env,
+});
 
 test('an https gateway is reached through a tunnel of HTTPS_PROXY, with its user and password, for requests, logins, exports and the live stream', async () => {
   const proxy = await proxyTo(tlsPort(), 'ann:pass@word');
   const env = behind({ HTTPS_PROXY: `http://ann:pass%40word@127.0.0.1:${proxy.port}` });
-  expect(await cli.run(['agents', 'register', 'acme/search/behind', '-o', 'json'], { env })).toMatchObject({ status: 0, stderr: '' });
-  expect(JSON.parse((await cli.run(['agents', 'ls', '-o', 'json'], { env })).stdout).agents).toMatchObject([{ agent_id: 'behind' }]);
+  expect(await cli.run(['agents', 'register', 'acme/search/behind', '-o', 'json'], { env })).toMatchObject({
+    status: 0,
+    stderr: '',
+  });
+  expect(JSON.parse((await cli.run(['agents', 'ls', '-o', 'json'], { env })).stdout).agents).toMatchObject([
+    { agent_id: 'behind' },
+  ]);
   expect((await cli.run(['audit', 'export'], { env })).stdout).toContain('"event_type":"AgentRegistered"');
   const watch = cli.inTerminal(['ops', 'watch'], { env });
   await watch.until('https://gateway.test: no operations in flight');
-  expect((await cli.run(['check', '--agent', 'acme/search/behind', '--action', 'tool.call', '--resource', 'web_search', '--op', 'proxy:1'], { env })).status).toBe(0);
+  expect(
+    (
+      await cli.run(
+        [
+          'check',
+          '--agent',
+          'acme/search/behind',
+          '--action',
+          'tool.call',
+          '--resource',
+          'web_search',
+          '--op',
+          'proxy:1',
+        ],
+        { env },
+      )
+    ).status,
+  ).toBe(0);
   await watch.until('proxy:1');
   watch.type('\u0003');
   expect(await watch.ended).toBe(0);
@@ -83,12 +113,18 @@ test('a request to an http gateway is handed to HTTP_PROXY, and its live stream 
   await watch.until('http://gateway.test:8080:');
   watch.type('\u0003');
   await watch.ended;
-  expect(proxy.asked).toEqual(['GET http://gateway.test:8080/api/v1/budgets?per_page=100', 'CONNECT gateway.test:8080']);
+  expect(proxy.asked).toEqual([
+    'GET http://gateway.test:8080/api/v1/budgets?per_page=100',
+    'CONNECT gateway.test:8080',
+  ]);
 });
 
 test('an answer without a body keeps no command waiting, also through a tunnel, whose connection would be used again', async () => {
   const [toHttp, toTls] = [await proxyTo(httpPort()), await proxyTo(tlsPort())];
-  for (const env of [behind({ http_proxy: `127.0.0.1:${toHttp.port}` }, 'http://gateway.test:8080/'), behind({ HTTPS_PROXY: `http://127.0.0.1:${toTls.port}` })]) {
+  for (const env of [
+    behind({ http_proxy: `127.0.0.1:${toHttp.port}` }, 'http://gateway.test:8080/'),
+    behind({ HTTPS_PROXY: `http://127.0.0.1:${toTls.port}` }),
+  ]) {
     const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'behind', scopes: ['read'] });
     const ms = async (args: readonly string[]): Promise<number> => {
       const startMs = performance.now();
@@ -96,7 +132,7 @@ test('an answer without a body keeps no command waiting, also through a tunnel, 
       return performance.now() - startMs;
     };
     // Less than the gateway keeps a connection on which nothing comes.
-    expect(await ms(['keys', 'revoke', body.id])).toBeLessThan(await ms(['keys', 'ls']) + 5_000);
+    expect(await ms(['keys', 'revoke', body.id])).toBeLessThan((await ms(['keys', 'ls'])) + 5_000);
   }
 });
 
@@ -107,9 +143,13 @@ test('a proxy may itself speak TLS, and its certificate is verified', async () =
   const front = await startTls(own, proxy.port);
   onTestFinished(() => void front.close());
   const env = behind({ HTTPS_PROXY: `https://localhost:${portOf(front)}` });
-  expect((await cli.run(['budgets'], { env })).stderr).toMatch(/^error: cannot reach the proxy https:\/\/localhost:\d+ on the way to gateway\.test:443: self-signed certificate\nIf you trust it, set NODE_EXTRA_CA_CERTS /);
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    /^error: cannot reach the proxy https:\/\/localhost:\d+ on the way to gateway\.test:443: self-signed certificate\nIf you trust it, set NODE_EXTRA_CA_CERTS /,
+  );
   appendFileSync(own.certFile, certificate.cert);
-  expect(await cli.run(['budgets'], { env: { ...env, NODE_EXTRA_CA_CERTS: own.certFile } })).toMatchObject({ status: 0 });
+  expect(await cli.run(['budgets'], { env: { ...env, NODE_EXTRA_CA_CERTS: own.certFile } })).toMatchObject({
+    status: 0,
+  });
   expect(proxy.asked).toEqual(['CONNECT gateway.test:443']);
 });
 
@@ -121,7 +161,11 @@ test('an export that breaks off behind a proxy is told as cut, and leaves no fil
   const proxy = await proxyTo(Number(new URL(server.url).port));
   const file = join(cli.home, 'cut.ndjson');
   const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
-  expect(await cli.run(['audit', 'export', '--file', file], { env })).toEqual({ status: 1, stdout: '', stderr: `error: the connection was lost before the export ended\n${file} is unchanged; run the command again.\n` });
+  expect(await cli.run(['audit', 'export', '--file', file], { env })).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `error: the connection was lost before the export ended\n${file} is unchanged; run the command again.\n`,
+  });
 });
 
 test('many requests of one command share their tunnels', async () => {
@@ -142,9 +186,15 @@ test('a proxy that refuses, is not there or cannot be resolved is named without 
     return stderr.split('\n').slice(0, 2);
   };
   const write = `Set HTTPS_PROXY to http://user:password@${at}, with special characters percent-encoded, or add gateway.test to NO_PROXY to connect without it.`;
-  expect(await told({ HTTPS_PROXY: `http://${at}` })).toEqual([`error: the proxy http://${at} requires a user and password`, write]);
+  expect(await told({ HTTPS_PROXY: `http://${at}` })).toEqual([
+    `error: the proxy http://${at} requires a user and password`,
+    write,
+  ]);
   for (const args of [['budgets'], ['ops', 'watch'], ['login']]) {
-    expect(await told({ HTTPS_PROXY: `http://ann:wrong@${at}` }, args)).toEqual([`error: the proxy http://${at} rejects the user and password in HTTPS_PROXY`, write]);
+    expect(await told({ HTTPS_PROXY: `http://ann:wrong@${at}` }, args)).toEqual([
+      `error: the proxy http://${at} rejects the user and password in HTTPS_PROXY`,
+      write,
+    ]);
   }
   for (const status of ['502 Bad Gateway', '403 Forbidden']) {
     proxy.answer(status);
@@ -155,33 +205,59 @@ test('a proxy that refuses, is not there or cannot be resolved is named without 
   }
   const correct = 'Fix HTTPS_PROXY, or add gateway.test to NO_PROXY to connect without it.';
   const nobody = `127.0.0.1:${await freePort()}`;
-  expect(await told({ https_proxy: `http://ann:wrong@${nobody}` })).toEqual([`error: cannot reach the proxy http://${nobody} on the way to gateway.test:443: the connection was refused`, correct]);
-  expect((await told({ HTTPS_PROXY: 'http://ann:wrong@proxy.invalid:3128' }))[0]).toMatch(/^error: cannot reach the proxy http:\/\/proxy\.invalid:3128 on the way to gateway\.test:443: (no such host|the host name cannot be resolved)$/);
-  expect((await told({ HTTPS_PROXY: `http://ann:wrong@${gateway.grpc}` }))[0]).toBe(`error: cannot reach the proxy http://${gateway.grpc} on the way to gateway.test:443: the server there does not speak HTTP`);
+  expect(await told({ https_proxy: `http://ann:wrong@${nobody}` })).toEqual([
+    `error: cannot reach the proxy http://${nobody} on the way to gateway.test:443: the connection was refused`,
+    correct,
+  ]);
+  expect((await told({ HTTPS_PROXY: 'http://ann:wrong@proxy.invalid:3128' }))[0]).toMatch(
+    /^error: cannot reach the proxy http:\/\/proxy\.invalid:3128 on the way to gateway\.test:443: (no such host|the host name cannot be resolved)$/,
+  );
+  expect((await told({ HTTPS_PROXY: `http://ann:wrong@${gateway.grpc}` }))[0]).toBe(
+    `error: cannot reach the proxy http://${gateway.grpc} on the way to gateway.test:443: the server there does not speak HTTP`,
+  );
 });
 
 test('a refusal of the proxy in place of an http gateway is told as one of the proxy, and one of the gateway as its own', async () => {
   const proxy = await proxyTo(httpPort());
   const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
-  expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(/^error: operation nowhere:0 not found\n/);
+  expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(
+    /^error: operation nowhere:0 not found\n/,
+  );
   proxy.answer('504 Gateway Timeout');
-  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 504 Gateway Timeout\n`);
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    `error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 504 Gateway Timeout\n`,
+  );
   proxy.answer('403 Forbidden');
-  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 403 Forbidden\n`);
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    `error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 403 Forbidden\n`,
+  );
   proxy.answer('401 Unauthorized');
-  expect((await cli.run(['budgets'], { env })).stderr).toMatch(`error: the proxy http://127.0.0.1:${proxy.port} requires a user and password\n`);
+  expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    `error: the proxy http://127.0.0.1:${proxy.port} requires a user and password\n`,
+  );
 });
 
 test('a refusal of the proxy keeps no connection open, whatever the proxy wants: a followed log may be refused all night', async () => {
   let closed = (): void => {};
-  const isClosed = new Promise<void>((resolve) => { closed = resolve; });
+  const isClosed = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
   const proxy = createTcpServer((socket) => {
-    socket.once('data', () => socket.write('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\n\r\n<html>')).once('close', closed).on('error', () => {});
+    socket
+      .once('data', () => socket.write('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 6\r\n\r\n<html>'))
+      .once('close', closed)
+      .on('error', () => {});
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void proxy.close());
   const setting = { variable: 'HTTP_PROXY', text: `127.0.0.1:${portOf(proxy)}` } as const;
-  await expect(messageThrough(setting, new URL('http://gateway.test/'), { method: 'GET', headers: {}, signal: new AbortController().signal })).rejects.toThrow('it answers 502 Bad Gateway');
+  await expect(
+    messageThrough(setting, new URL('http://gateway.test/'), {
+      method: 'GET',
+      headers: {},
+      signal: new AbortController().signal,
+    }),
+  ).rejects.toThrow('it answers 502 Bad Gateway');
   await isClosed;
 });
 
@@ -191,11 +267,17 @@ test('a proxy that never answers is given up and named', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const setting = { variable: 'HTTPS_PROXY', text: `http://ann:secret@127.0.0.1:${proxy.port}` } as const;
-  const answer = messageThrough(setting, new URL('https://gateway.test/'), { method: 'GET', headers: {}, signal: new AbortController().signal });
+  const answer = messageThrough(setting, new URL('https://gateway.test/'), {
+    method: 'GET',
+    headers: {},
+    signal: new AbortController().signal,
+  });
   const told = answer.catch((error: unknown) => renderError(error, false).split('\n')[0]);
   await isAsked;
   vi.advanceTimersByTime(10_000);
-  expect(await told).toBe(`error: cannot reach the proxy http://127.0.0.1:${proxy.port} on the way to gateway.test:443: no answer`);
+  expect(await told).toBe(
+    `error: cannot reach the proxy http://127.0.0.1:${proxy.port} on the way to gateway.test:443: no answer`,
+  );
 });
 
 test('a setting that is no proxy stops what needs it and nothing else, and is not shown', async () => {
@@ -203,7 +285,8 @@ test('a setting that is no proxy stops what needs it and nothing else, and is no
   expect(await cli.run(['budgets'], { env })).toEqual({
     status: 2,
     stdout: '',
-    stderr: 'error: HTTPS_PROXY is not a proxy URL that svc can use\nIt must be http://host:port or https://host:port, optionally with user:password@ before the host.\n',
+    stderr:
+      'error: HTTPS_PROXY is not a proxy URL that svc can use\nIt must be http://host:port or https://host:port, optionally with user:password@ before the host.\n',
   });
   expect((await cli.run(['whoami'], { env })).status).toBe(0);
 });
@@ -212,30 +295,64 @@ test('the certificate of a gateway that nobody signed is refused, also behind a 
   const proxy = await proxyTo(tlsPort());
   const env = { ...behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }), NODE_EXTRA_CA_CERTS: '' };
   for (const args of [['budgets'], ['ops', 'watch']]) {
-    expect((await cli.run(args, { env })).stderr).toBe(`error: cannot reach the gateway at https://gateway.test: self-signed certificate
+    expect(
+      (await cli.run(args, { env })).stderr,
+    ).toBe(`error: cannot reach the gateway at https://gateway.test: self-signed certificate
 If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or that of its CA.
 `);
   }
   const direct = (apiUrl: string) => cli.run(['budgets'], { env: behind({}, apiUrl) });
-  expect((await direct(`https://localhost:${tlsPort()}`)).stderr).toMatch(/altnames.*\nUse a host name that its certificate is valid for\.\n$/);
-  expect((await direct(`https://127.0.0.1:${proxy.port}`)).stderr).toMatch(/: the server there does not speak TLS\nCheck the URL; it may have to be http instead of https\.\n$/);
+  expect((await direct(`https://localhost:${tlsPort()}`)).stderr).toMatch(
+    /altnames.*\nUse a host name that its certificate is valid for\.\n$/,
+  );
+  expect((await direct(`https://127.0.0.1:${proxy.port}`)).stderr).toMatch(
+    /: the server there does not speak TLS\nCheck the URL; it may have to be http instead of https\.\n$/,
+  );
 });
 
 test('which gateways the proxy is for: by scheme, lower case first, never this machine, never what NO_PROXY names', () => {
   const env = { HTTPS_PROXY: 'http://secure', HTTP_PROXY: 'http://plain' };
   const chosen = (url: string, more: Readonly<Record<string, string>> = {}) => proxyFor(url, { ...env, ...more })?.text;
-  expect([chosen('https://gw.example'), chosen('http://gw.example'), proxyFor('https://gw.example', { HTTP_PROXY: 'http://plain' })]).toEqual(['http://secure', 'http://plain', undefined]);
-  expect([chosen('https://gw.example', { https_proxy: 'http://lower' }), chosen('https://gw.example', { https_proxy: '' })]).toEqual(['http://lower', undefined]);
-  for (const here of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]']) expect(chosen(`https://${here}:8443`), here).toBeUndefined();
+  expect([
+    chosen('https://gw.example'),
+    chosen('http://gw.example'),
+    proxyFor('https://gw.example', { HTTP_PROXY: 'http://plain' }),
+  ]).toEqual(['http://secure', 'http://plain', undefined]);
+  expect([
+    chosen('https://gw.example', { https_proxy: 'http://lower' }),
+    chosen('https://gw.example', { https_proxy: '' }),
+  ]).toEqual(['http://lower', undefined]);
+  for (const here of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]'])
+    expect(chosen(`https://${here}:8443`), here).toBeUndefined();
   const exempt = (url: string, list: string) => chosen(url, { NO_PROXY: list }) === undefined;
   for (const [url, list] of [
-    ['https://gw.example', '*'], ['https://gw.example', 'a, gw.example'], ['https://GW.example', 'gw.EXAMPLE'], ['https://gw.example', '.gw.example'],
-    ['https://a.gw.example', 'gw.example'], ['https://a.gw.example', '.gw.example'], ['https://a.gw.example', '*.gw.example'],
-    ['https://gw.example:8443', 'gw.example:8443'], ['https://gw.example', 'gw.example:443'], ['https://10.1.2.3', '10.1.2.3'],
-    ['https://10.1.2.3:8443', '192.168.0.0/16 10.0.0.0/8'], ['https://[2001:db8::7]', '2001:db8::/32'], ['https://[2001:db8::7]', '[2001:db8::7]'], ['https://[2001:db8::7]', '2001:db8::7'],
-  ] as const) expect(exempt(url, list), `${url} ${list}`).toBe(true);
+    ['https://gw.example', '*'],
+    ['https://gw.example', 'a, gw.example'],
+    ['https://GW.example', 'gw.EXAMPLE'],
+    ['https://gw.example', '.gw.example'],
+    ['https://a.gw.example', 'gw.example'],
+    ['https://a.gw.example', '.gw.example'],
+    ['https://a.gw.example', '*.gw.example'],
+    ['https://gw.example:8443', 'gw.example:8443'],
+    ['https://gw.example', 'gw.example:443'],
+    ['https://10.1.2.3', '10.1.2.3'],
+    ['https://10.1.2.3:8443', '192.168.0.0/16 10.0.0.0/8'],
+    ['https://[2001:db8::7]', '2001:db8::/32'],
+    ['https://[2001:db8::7]', '[2001:db8::7]'],
+    ['https://[2001:db8::7]', '2001:db8::7'],
+  ] as const)
+    expect(exempt(url, list), `${url} ${list}`).toBe(true);
   for (const [url, list] of [
-    ['https://gw.example', ''], ['https://gw.example', ', ,'], ['https://gw.example', '.'], ['https://notgw.example', 'gw.example'], ['https://gw.example', 'a.gw.example'],
-    ['https://gw.example', 'gw.example:8443'], ['https://11.1.2.3', '10.0.0.0/8'], ['https://gw.example', '0.0.0.0/0'], ['https://10.1.2.3', '10.0.0.0/99'], ['https://10.1.2.3', '2001:db8::/32'],
-  ] as const) expect(exempt(url, list), `${url} ${list}`).toBe(false);
+    ['https://gw.example', ''],
+    ['https://gw.example', ', ,'],
+    ['https://gw.example', '.'],
+    ['https://notgw.example', 'gw.example'],
+    ['https://gw.example', 'a.gw.example'],
+    ['https://gw.example', 'gw.example:8443'],
+    ['https://11.1.2.3', '10.0.0.0/8'],
+    ['https://gw.example', '0.0.0.0/0'],
+    ['https://10.1.2.3', '10.0.0.0/99'],
+    ['https://10.1.2.3', '2001:db8::/32'],
+  ] as const)
+    expect(exempt(url, list), `${url} ${list}`).toBe(false);
 });

@@ -7,8 +7,19 @@ const tracker = (budget: Record<string, unknown>) => new BudgetTracker(budgetCon
 
 test('80 % and 100 % of a cap are each said once per period, from the widest tier down', () => {
   const budget = tracker({ org_daily_limit_usd: 10, agent_monthly_limit_usd: 10 });
-  const said = (microUsd: number, nowMs = NOON) => budget.record(ada, microUsd, {}, nowMs).alerts
-    .map(({ tier, orgId, teamId, agentId, period, percent, spentMicroUsd, limitMicroUsd }) => [tier, orgId, teamId, agentId, period, percent, spentMicroUsd, limitMicroUsd]);
+  const said = (microUsd: number, nowMs = NOON) =>
+    budget
+      .record(ada, microUsd, {}, nowMs)
+      .alerts.map(({ tier, orgId, teamId, agentId, period, percent, spentMicroUsd, limitMicroUsd }) => [
+        tier,
+        orgId,
+        teamId,
+        agentId,
+        period,
+        percent,
+        spentMicroUsd,
+        limitMicroUsd,
+      ]);
   expect(said(8 * USD - 1)).toEqual([]);
   expect(said(1)).toEqual([
     ['org', 'acme', null, null, 'daily', 80, 8_000_000, 10_000_000],
@@ -28,9 +39,15 @@ test('80 % and 100 % of a cap are each said once per period, from the widest tie
 
 test('a cap that is raised after its alerts is said again when spend comes near it, and one that is not is not', () => {
   const budget = tracker({ agent_monthly_limit_usd: 10 });
-  const said = (microUsd: number) => budget.record(ada, microUsd, {}, NOON).alerts.map(({ percent, limitMicroUsd }) => `${percent} of ${limitMicroUsd / USD}`);
+  const said = (microUsd: number) =>
+    budget
+      .record(ada, microUsd, {}, NOON)
+      .alerts.map(({ percent, limitMicroUsd }) => `${percent} of ${limitMicroUsd / USD}`);
   const caps = (agent_monthly_limit_usd: number | undefined) =>
-    budget.reconfigure(agent_monthly_limit_usd === undefined ? undefined : budgetConfig({ agent_monthly_limit_usd }), NOON);
+    budget.reconfigure(
+      agent_monthly_limit_usd === undefined ? undefined : budgetConfig({ agent_monthly_limit_usd }),
+      NOON,
+    );
   expect(said(10 * USD)).toEqual(['80 of 10', '100 of 10']);
   caps(100);
   expect(said(69 * USD)).toEqual([]);
@@ -57,7 +74,8 @@ test('of a cap of 0 nothing is used up before the first micro-dollar', () => {
 
 test('a monthly cap alone is said too, once in the month, on whatever day it is reached', () => {
   const budget = tracker({ agent_monthly_limit_usd: 10 });
-  const said = (microUsd: number, nowMs: number) => budget.record(ada, microUsd, {}, nowMs).alerts.map(({ tier, period, percent }) => `${tier} ${period} ${percent}`);
+  const said = (microUsd: number, nowMs: number) =>
+    budget.record(ada, microUsd, {}, nowMs).alerts.map(({ tier, period, percent }) => `${tier} ${period} ${percent}`);
   expect(said(8 * USD, NOON)).toEqual(['agent monthly 80']);
   expect(said(1 * USD, NOON + 24 * HOUR_MS)).toEqual([]);
   expect(said(1 * USD, NOON + 48 * HOUR_MS)).toEqual(['agent monthly 100']);

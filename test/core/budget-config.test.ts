@@ -3,11 +3,20 @@ import { parseBudgetConfig } from '../../src/core/budget-config.ts';
 import { capToMicro, usdToMicro } from '../../src/core/money.ts';
 
 test('a budget section with every key is read to the micro-dollar', () => {
-  expect(parseBudgetConfig({
-    daily_limit_usd: 50, monthly_limit_usd: 1000.25, org_daily_limit_usd: 4.35, org_monthly_limit_usd: 0,
-    team_daily_limit_usd: 0.000001, team_monthly_limit_usd: 3, agent_daily_limit_usd: 1.1, agent_monthly_limit_usd: 1_000_000_000,
-    timezone: 'Europe/Berlin', action_on_exceed: 'deny',
-  })).toEqual({
+  expect(
+    parseBudgetConfig({
+      daily_limit_usd: 50,
+      monthly_limit_usd: 1000.25,
+      org_daily_limit_usd: 4.35,
+      org_monthly_limit_usd: 0,
+      team_daily_limit_usd: 0.000001,
+      team_monthly_limit_usd: 3,
+      agent_daily_limit_usd: 1.1,
+      agent_monthly_limit_usd: 1_000_000_000,
+      timezone: 'Europe/Berlin',
+      action_on_exceed: 'deny',
+    }),
+  ).toEqual({
     ok: true,
     value: {
       limitsMicroUsd: {
@@ -25,12 +34,20 @@ test('a budget section with every key is read to the micro-dollar', () => {
 test('what is left out is not capped, and the days are those of UTC', () => {
   const none = { daily: undefined, monthly: undefined };
   expect(parseBudgetConfig({})).toEqual({
-    ok: true, value: { limitsMicroUsd: { global: none, org: none, team: none, agent: none }, timezone: 'UTC', actionOnExceed: 'deny' },
+    ok: true,
+    value: {
+      limitsMicroUsd: { global: none, org: none, team: none, agent: none },
+      timezone: 'UTC',
+      actionOnExceed: 'deny',
+    },
   });
 });
 
 test('a cap finer than a micro-dollar is rounded down, never up', () => {
-  expect(parseBudgetConfig({ daily_limit_usd: 0.0000019 })).toMatchObject({ ok: true, value: { limitsMicroUsd: { global: { daily: 1 } } } });
+  expect(parseBudgetConfig({ daily_limit_usd: 0.0000019 })).toMatchObject({
+    ok: true,
+    value: { limitsMicroUsd: { global: { daily: 1 } } },
+  });
 });
 
 const AMOUNT = 'must be an amount in US dollars from 0 to 1000000000';
@@ -56,24 +73,51 @@ test.each([
 });
 
 test('an unknown key is refused by name, also when its name is one that every object has', () => {
-  expect(parseBudgetConfig({ dayly_limit_usd: 5 })).toMatchObject({ ok: false, fault: [{ path: ['dayly_limit_usd'], problem: expect.stringContaining('unknown key') }] });
-  expect(parseBudgetConfig(JSON.parse('{"__proto__": 5}'))).toMatchObject({ ok: false, fault: [{ path: ['__proto__'] }] });
+  expect(parseBudgetConfig({ dayly_limit_usd: 5 })).toMatchObject({
+    ok: false,
+    fault: [{ path: ['dayly_limit_usd'], problem: expect.stringContaining('unknown key') }],
+  });
+  expect(parseBudgetConfig(JSON.parse('{"__proto__": 5}'))).toMatchObject({
+    ok: false,
+    fault: [{ path: ['__proto__'] }],
+  });
   expect(parseBudgetConfig({ constructor: 5 })).toMatchObject({ ok: false, fault: [{ path: ['constructor'] }] });
 });
 
 test.each([
-  [0, 0], [0.000001, 1], [0.1, 100_000], [0.29, 290_000], [1.1, 1_100_000], [4.35, 4_350_000], [0.0000015, 2],
-  [1e-7, 1], [5e-324, 1], [8.2, 8_200_000], [999_999.999999, 999_999_999_999], [1_000_000, 1_000_000_000_000],
+  [0, 0],
+  [0.000001, 1],
+  [0.1, 100_000],
+  [0.29, 290_000],
+  [1.1, 1_100_000],
+  [4.35, 4_350_000],
+  [0.0000015, 2],
+  [1e-7, 1],
+  [5e-324, 1],
+  [8.2, 8_200_000],
+  [999_999.999999, 999_999_999_999],
+  [1_000_000, 1_000_000_000_000],
 ])('%d USD are %d micro-dollars: no cost is too small to count', (usd, microUsd) => {
   expect(usdToMicro(usd)).toBe(microUsd);
 });
 
-test.each([-1, -0.000001, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1_000_000.000001, 1e300])('%d USD is no cost', (usd) => {
-  expect(usdToMicro(usd)).toBeUndefined();
-});
+test.each([-1, -0.000001, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1_000_000.000001, 1e300])(
+  '%d USD is no cost',
+  (usd) => {
+    expect(usdToMicro(usd)).toBeUndefined();
+  },
+);
 
 test.each([
-  [0.000123, 123], [0.000249, 249], [0.000251, 251], [2.01, 2_010_000], [4.02, 4_020_000], [4.35, 4_350_000],
-])('%d dollars are the same amount as a cost and as a cap, though no binary fraction is that amount', (usd, microUsd) => {
-  expect([usdToMicro(usd), capToMicro(usd, 100)]).toEqual([microUsd, microUsd]);
-});
+  [0.000123, 123],
+  [0.000249, 249],
+  [0.000251, 251],
+  [2.01, 2_010_000],
+  [4.02, 4_020_000],
+  [4.35, 4_350_000],
+])(
+  '%d dollars are the same amount as a cost and as a cap, though no binary fraction is that amount',
+  (usd, microUsd) => {
+    expect([usdToMicro(usd), capToMicro(usd, 100)]).toEqual([microUsd, microUsd]);
+  },
+);

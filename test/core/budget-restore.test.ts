@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
+import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import type { AgentIdentity } from '../../src/core/ids.ts';
 import { ada, budgetConfig, HOUR_MS, NOON, stray, USD } from '../support/budgets.ts';
 
@@ -28,8 +28,17 @@ function restart(store: ReturnType<typeof createStore>, nowMs: number, budget = 
   tracker.restore(store.read(), nowMs);
   return tracker;
 }
-const spendOf = (tracker: BudgetTracker, nowMs: number) => tracker.status({ limit: 1000 }, nowMs).items
-  .map((row) => [row.tier, row.orgId, row.teamId, row.agentId, row.monthly.spentMicroUsd, row.daily.spentMicroUsd]);
+const spendOf = (tracker: BudgetTracker, nowMs: number) =>
+  tracker
+    .status({ limit: 1000 }, nowMs)
+    .items.map((row) => [
+      row.tier,
+      row.orgId,
+      row.teamId,
+      row.agentId,
+      row.monthly.spentMicroUsd,
+      row.daily.spentMicroUsd,
+    ]);
 
 test('after a restart every org, team and agent has spent what it had, alerts are not said again, and nothing is reserved', () => {
   const store = createStore();
@@ -43,8 +52,17 @@ test('after a restart every org, team and agent has spent what it had, alerts ar
   expect(spendOf(after, NOON + 1)).toEqual(spendOf(before, NOON + 1));
   expect(spendOf(after, NOON + 1)).toContainEqual(['org', 'acme', null, null, 8_000_000, 8_000_000]);
   expect(after.record(ada, 1, {}, NOON + 1).alerts).toEqual([]);
-  expect(after.wouldExceed(ada, 2 * USD, NOON + 1)).toMatchObject({ tier: 'org', spentMicroUsd: 8_000_001, reservedMicroUsd: 0 });
-  expect(after.drainChanges().map(({ key }) => key).toSorted()).toEqual(['spend/agent/acme/search/ada', 'spend/global', 'spend/org/acme', 'spend/team/acme/search']);
+  expect(after.wouldExceed(ada, 2 * USD, NOON + 1)).toMatchObject({
+    tier: 'org',
+    spentMicroUsd: 8_000_001,
+    reservedMicroUsd: 0,
+  });
+  expect(
+    after
+      .drainChanges()
+      .map(({ key }) => key)
+      .toSorted(),
+  ).toEqual(['spend/agent/acme/search/ada', 'spend/global', 'spend/org/acme', 'spend/team/acme/search']);
 });
 
 test('an alert of the month is not said again after a restart on another day of it', () => {
@@ -63,9 +81,19 @@ test('only what has changed since is written, and a total written many times is 
   const tracker = new BudgetTracker(CAPS, NOON);
   for (let index = 0; index < 50; index += 1) tracker.record(ada, 1, {}, NOON);
   tracker.record(eve, 1, {}, NOON);
-  expect(tracker.drainChanges().map(({ key }) => key).toSorted()).toEqual([
-    'spend/agent/acme/search/ada', 'spend/agent/globex/search/eve', 'spend/global', 'spend/org/acme', 'spend/org/globex',
-    'spend/team/acme/search', 'spend/team/globex/search',
+  expect(
+    tracker
+      .drainChanges()
+      .map(({ key }) => key)
+      .toSorted(),
+  ).toEqual([
+    'spend/agent/acme/search/ada',
+    'spend/agent/globex/search/eve',
+    'spend/global',
+    'spend/org/acme',
+    'spend/org/globex',
+    'spend/team/acme/search',
+    'spend/team/globex/search',
   ]);
   expect(tracker.drainChanges()).toEqual([]);
   tracker.reserve(ada, 1, 1, NOON);
@@ -94,7 +122,11 @@ test('a usage id sent again after a crash counts once and hears the first answer
   const first = before.record(ada, 11 * USD, { usageId: 'u/1' }, NOON);
   store.write(before.drainChanges());
   const after = restart(store, NOON + HOUR_MS);
-  expect(after.record(ada, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS)).toEqual({ duplicate: true, alerts: [], exceeded: first.exceeded });
+  expect(after.record(ada, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS)).toEqual({
+    duplicate: true,
+    alerts: [],
+    exceeded: first.exceeded,
+  });
   expect(after.record(eve, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS).duplicate).toBe(false);
 });
 
@@ -163,7 +195,9 @@ test('a time zone changed while the gateway was down keeps the spend of a date t
   before.record(ada, 6 * USD, {}, NOON);
   store.write(before.drainChanges());
   const evening = Date.parse('2026-11-05T05:00:00Z'); // 21:00 on the 4th in Los Angeles
-  expect(restart(store, evening, budgetConfig({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily).toBe(6);
+  expect(
+    restart(store, evening, budgetConfig({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily,
+  ).toBe(6);
   expect(restart(store, evening, budgetConfig({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
 });
 

@@ -2,9 +2,17 @@ import { expect, test } from 'vitest';
 import type { UsageRow } from '../../src/core/budget-rows.ts';
 import { UsageMemory, usageLimitsFor } from '../../src/core/budget-usage.ts';
 
-const usage = (orgId: string, usageId: string, recordedAtMs = 0): UsageRow =>
-  ({ kind: 'usage', orgId, teamId: 'team', agentId: 'agent', usageId, recordedAtMs, exceeded: null });
-const known = (memory: UsageMemory, rows: readonly UsageRow[]) => rows.filter((row) => memory.recall(row, 0) !== undefined).map(({ orgId, usageId }) => `${orgId}/${usageId}`);
+const usage = (orgId: string, usageId: string, recordedAtMs = 0): UsageRow => ({
+  kind: 'usage',
+  orgId,
+  teamId: 'team',
+  agentId: 'agent',
+  usageId,
+  recordedAtMs,
+  exceeded: null,
+});
+const known = (memory: UsageMemory, rows: readonly UsageRow[]) =>
+  rows.filter((row) => memory.recall(row, 0) !== undefined).map(({ orgId, usageId }) => `${orgId}/${usageId}`);
 const series = (orgId: string, count: number) => Array.from({ length: count }, (_, index) => usage(orgId, `u${index}`));
 
 test('an org over its share forgets its own oldest ids first', () => {
@@ -21,20 +29,32 @@ test('when all is full an org makes room among its own ids, and a new org at the
   memory.remember(usage('quiet', 'u9'));
   expect(known(memory, rows)).toEqual(['busy/u0', 'busy/u1', 'busy/u2', 'quiet/u1']);
   memory.remember(usage('new', 'u0'));
-  expect(known(memory, [...rows, usage('quiet', 'u9'), usage('new', 'u0')])).toEqual(['busy/u1', 'busy/u2', 'quiet/u1', 'quiet/u9', 'new/u0']);
+  expect(known(memory, [...rows, usage('quiet', 'u9'), usage('new', 'u0')])).toEqual([
+    'busy/u1',
+    'busy/u2',
+    'quiet/u1',
+    'quiet/u9',
+    'new/u0',
+  ]);
   expect(memory.size).toBe(5);
 });
 
 test('no more ids are remembered than fit into the memory, and at most a sixteenth of one org', () => {
   expect(usageLimitsFor(256)).toEqual({ ttlMs: 24 * 3_600_000, perOrg: 4_096, total: 65_536 });
-  for (const memoryMib of [1024, 65_536]) expect(usageLimitsFor(memoryMib)).toEqual({ ttlMs: 24 * 3_600_000, perOrg: 16_384, total: 262_144 });
+  for (const memoryMib of [1024, 65_536])
+    expect(usageLimitsFor(memoryMib)).toEqual({ ttlMs: 24 * 3_600_000, perOrg: 16_384, total: 262_144 });
 });
 
 test('of a store that has more than fit the latest are remembered, and the others left alone', () => {
   const memory = new UsageMemory({ ttlMs: 1000, perOrg: 100, total: 8 });
   const rows = Array.from({ length: 30 }, (_, index) => usage(`org-${index % 2}`, `u${index}`, (index * 7) % 30));
   memory.restore(rows, 30);
-  expect(rows.filter((row) => memory.recall(row, 30) !== undefined).map(({ recordedAtMs }) => recordedAtMs).toSorted((a, b) => a - b)).toEqual([22, 23, 24, 25, 26, 27, 28, 29]);
+  expect(
+    rows
+      .filter((row) => memory.recall(row, 30) !== undefined)
+      .map(({ recordedAtMs }) => recordedAtMs)
+      .toSorted((a, b) => a - b),
+  ).toEqual([22, 23, 24, 25, 26, 27, 28, 29]);
   expect(memory.drainChanges()).toEqual([]);
 });
 
@@ -43,7 +63,10 @@ test('the store is told of each id once, and of those forgotten', () => {
   memory.remember(usage('acme', 'a'));
   expect(memory.drainChanges()).toEqual([{ key: 'usage/acme/team/agent/a', row: usage('acme', 'a') }]);
   memory.remember(usage('acme', 'b'));
-  expect(memory.drainChanges()).toEqual([{ key: 'usage/acme/team/agent/a', row: undefined }, { key: 'usage/acme/team/agent/b', row: usage('acme', 'b') }]);
+  expect(memory.drainChanges()).toEqual([
+    { key: 'usage/acme/team/agent/a', row: undefined },
+    { key: 'usage/acme/team/agent/b', row: usage('acme', 'b') },
+  ]);
   expect(memory.drainChanges()).toEqual([]);
 });
 
@@ -61,5 +84,8 @@ test('an id that comes again after its time is one id, and the youngest', () => 
   memory.remember(usage('acme', 'a', 1000));
   expect(memory.size).toBe(2);
   for (const id of ['c', 'd']) memory.remember(usage('acme', id, 1001));
-  expect([memory.recall(usage('acme', 'b'), 1001), memory.recall(usage('acme', 'a'), 1001)?.recordedAtMs]).toEqual([undefined, 1000]);
+  expect([memory.recall(usage('acme', 'b'), 1001), memory.recall(usage('acme', 'a'), 1001)?.recordedAtMs]).toEqual([
+    undefined,
+    1000,
+  ]);
 });

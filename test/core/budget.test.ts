@@ -18,23 +18,40 @@ test('without caps everything fits, and is counted', () => {
 });
 
 test.each([
-  ['daily_limit_usd', 'global', 'daily'], ['monthly_limit_usd', 'global', 'monthly'],
-  ['org_daily_limit_usd', 'org', 'daily'], ['org_monthly_limit_usd', 'org', 'monthly'],
-  ['team_daily_limit_usd', 'team', 'daily'], ['team_monthly_limit_usd', 'team', 'monthly'],
-  ['agent_daily_limit_usd', 'agent', 'daily'], ['agent_monthly_limit_usd', 'agent', 'monthly'],
+  ['daily_limit_usd', 'global', 'daily'],
+  ['monthly_limit_usd', 'global', 'monthly'],
+  ['org_daily_limit_usd', 'org', 'daily'],
+  ['org_monthly_limit_usd', 'org', 'monthly'],
+  ['team_daily_limit_usd', 'team', 'daily'],
+  ['team_monthly_limit_usd', 'team', 'monthly'],
+  ['agent_daily_limit_usd', 'agent', 'daily'],
+  ['agent_monthly_limit_usd', 'agent', 'monthly'],
 ])('%s caps the %s tier for its %s period, to the micro-dollar', (key, tier, period) => {
   const budget = tracker({ [key]: 10 });
   expect(budget.record(ada, 10 * USD, {}, NOON).exceeded).toBeUndefined();
   expect(budget.reserve(ada, 1, 1, NOON)).toEqual({
-    ok: false, fault: { tier, period, spentMicroUsd: 10_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 },
+    ok: false,
+    fault: { tier, period, spentMicroUsd: 10_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 },
   });
-  expect(budget.record(ada, 1, {}, NOON).exceeded).toEqual({ tier, period, spentMicroUsd: 10_000_001, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 });
+  expect(budget.record(ada, 1, {}, NOON).exceeded).toEqual({
+    tier,
+    period,
+    spentMicroUsd: 10_000_001,
+    reservedMicroUsd: 0,
+    limitMicroUsd: 10_000_000,
+  });
 });
 
 test('the first cap exceeded answers: global, org, team, agent; monthly before daily', () => {
   const keys = [
-    'monthly_limit_usd', 'daily_limit_usd', 'org_monthly_limit_usd', 'org_daily_limit_usd',
-    'team_monthly_limit_usd', 'team_daily_limit_usd', 'agent_monthly_limit_usd', 'agent_daily_limit_usd',
+    'monthly_limit_usd',
+    'daily_limit_usd',
+    'org_monthly_limit_usd',
+    'org_daily_limit_usd',
+    'team_monthly_limit_usd',
+    'team_daily_limit_usd',
+    'agent_monthly_limit_usd',
+    'agent_daily_limit_usd',
   ];
   const answers = keys.map((_, from) => {
     const caps = Object.fromEntries(keys.slice(from).map((key) => [key, 1]));
@@ -42,7 +59,14 @@ test('the first cap exceeded answers: global, org, team, agent; monthly before d
     return `${exceeded?.tier} ${exceeded?.period}`;
   });
   expect(answers).toEqual([
-    'global monthly', 'global daily', 'org monthly', 'org daily', 'team monthly', 'team daily', 'agent monthly', 'agent daily',
+    'global monthly',
+    'global daily',
+    'org monthly',
+    'org daily',
+    'team monthly',
+    'team daily',
+    'agent monthly',
+    'agent daily',
   ]);
 });
 
@@ -50,8 +74,13 @@ test('a record over a cap is counted in every tier all the same', () => {
   const budget = tracker({ agent_daily_limit_usd: 1 });
   budget.record(ada, 3 * USD, {}, NOON);
   budget.record(ada, 4 * USD, {}, NOON);
-  expect(budget.status({}, NOON).items.map((row) => [row.tier, row.daily.spentMicroUsd, row.monthly.spentMicroUsd])).toEqual([
-    ['global', 7_000_000, 7_000_000], ['org', 7_000_000, 7_000_000], ['team', 7_000_000, 7_000_000], ['agent', 7_000_000, 7_000_000],
+  expect(
+    budget.status({}, NOON).items.map((row) => [row.tier, row.daily.spentMicroUsd, row.monthly.spentMicroUsd]),
+  ).toEqual([
+    ['global', 7_000_000, 7_000_000],
+    ['org', 7_000_000, 7_000_000],
+    ['team', 7_000_000, 7_000_000],
+    ['agent', 7_000_000, 7_000_000],
   ]);
 });
 
@@ -67,12 +96,18 @@ test('agents without an org have no org cap, but global, team and agent caps', (
   expect(tracker({ org_daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON).ok).toBe(true);
   expect(tracker({ daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON)).toMatchObject({ fault: { tier: 'global' } });
   expect(tracker({ team_daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON)).toMatchObject({ fault: { tier: 'team' } });
-  expect(tracker({ agent_daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON)).toMatchObject({ fault: { tier: 'agent' } });
+  expect(tracker({ agent_daily_limit_usd: 0 }).reserve(stray, 1, USD, NOON)).toMatchObject({
+    fault: { tier: 'agent' },
+  });
   const budget = tracker({});
   budget.record(stray, USD, {}, NOON);
   expect(budget.spentUsd('', NOON)).toEqual({ monthly: 0, daily: 0 });
-  expect(budget.status({}, NOON).items.map(({ tier, orgId, teamId, agentId }) => [tier, orgId, teamId, agentId])).toEqual([
-    ['global', null, null, null], ['team', '', 'search', null], ['agent', '', 'search', 'ada'],
+  expect(
+    budget.status({}, NOON).items.map(({ tier, orgId, teamId, agentId }) => [tier, orgId, teamId, agentId]),
+  ).toEqual([
+    ['global', null, null, null],
+    ['team', '', 'search', null],
+    ['agent', '', 'search', 'ada'],
   ]);
 });
 
@@ -96,8 +131,11 @@ test('a check that costs nothing is not denied for what others have only reserve
 test('of 1,000 agents racing for the last dollar exactly as many win as it pays for', () => {
   const budget = tracker({ daily_limit_usd: 100 });
   budget.record(ada, 99 * USD, {}, NOON);
-  const won = Array.from({ length: 1000 }, (_, index) =>
-    budget.reserve({ orgId: `org-${index % 10}`, teamId: 'team', agentId: `agent-${index}` }, index, 30_000, NOON).ok).filter(Boolean);
+  const won = Array.from(
+    { length: 1000 },
+    (_, index) =>
+      budget.reserve({ orgId: `org-${index % 10}`, teamId: 'team', agentId: `agent-${index}` }, index, 30_000, NOON).ok,
+  ).filter(Boolean);
   expect(won).toHaveLength(33); // 33 × 0.03 = 0.99
 });
 
@@ -152,11 +190,19 @@ test('recorded usage takes the place of as much of what its operation reserved; 
   const budget = tracker({ org_daily_limit_usd: 10 });
   budget.reserve(ada, 1, 6 * USD, NOON);
   budget.record(ada, 2 * USD, { op: 1 }, NOON);
-  expect(budget.wouldExceed(ada, 4 * USD + 1, NOON)).toMatchObject({ tier: 'org', spentMicroUsd: 2_000_000, reservedMicroUsd: 4_000_000 });
+  expect(budget.wouldExceed(ada, 4 * USD + 1, NOON)).toMatchObject({
+    tier: 'org',
+    spentMicroUsd: 2_000_000,
+    reservedMicroUsd: 4_000_000,
+  });
   expect(budget.reserve(ada, 2, 4 * USD, NOON).ok).toBe(true);
   budget.release(1);
   expect(budget.reserve(ada, 2, 8 * USD, NOON).ok).toBe(true);
-  expect(budget.record(ada, 9 * USD, { op: 2 }, NOON).exceeded).toMatchObject({ tier: 'org', spentMicroUsd: 11_000_000, reservedMicroUsd: 0 });
+  expect(budget.record(ada, 9 * USD, { op: 2 }, NOON).exceeded).toMatchObject({
+    tier: 'org',
+    spentMicroUsd: 11_000_000,
+    reservedMicroUsd: 0,
+  });
 });
 
 test("one agent's record does not settle another agent's operation", () => {
@@ -190,7 +236,9 @@ test('each reservation expires at its own time, in whatever order others end', (
   budget.reserve(cy, 3, 4 * USD, NOON + 120_000);
   budget.reserve(ada, 1, 1 * USD, NOON + 180_000); // checked again: its ten minutes begin again
   budget.release(2);
-  expect([600_000, 719_999, 720_000, 779_999, 780_000].map((ms) => room(NOON + ms))).toEqual([5_000_000, 5_000_000, 9_000_000, 9_000_000, 10_000_000]);
+  expect([600_000, 719_999, 720_000, 779_999, 780_000].map((ms) => room(NOON + ms))).toEqual([
+    5_000_000, 5_000_000, 9_000_000, 9_000_000, 10_000_000,
+  ]);
 });
 
 test('expiry works in bounded steps until all is given back', () => {
@@ -260,7 +308,11 @@ test('caps change at once; spend and periods stay', () => {
   const budget = tracker({ org_daily_limit_usd: 10 });
   budget.record(ada, 6 * USD, {}, NOON);
   budget.reconfigure(budgetConfig({ org_daily_limit_usd: 5 }), NOON);
-  expect(budget.wouldExceed(ada, 0, NOON)).toMatchObject({ tier: 'org', spentMicroUsd: 6_000_000, limitMicroUsd: 5_000_000 });
+  expect(budget.wouldExceed(ada, 0, NOON)).toMatchObject({
+    tier: 'org',
+    spentMicroUsd: 6_000_000,
+    limitMicroUsd: 5_000_000,
+  });
   budget.reconfigure(undefined, NOON);
   expect(budget.wouldExceed(ada, 1_000 * USD, NOON)).toBeUndefined();
   budget.reconfigure(budgetConfig({ org_daily_limit_usd: 7 }), NOON);
@@ -295,9 +347,21 @@ test('who has spent in the running month, or holds money, is not forgotten with 
   budget.drainChanges(); // all of it is stored
   const swept = (nowMs: number) => [1, 2, 3, 4].forEach(() => budget.sweep(nowMs));
   swept(NOON);
-  expect(budget.wouldExceed(bob, 5 * USD, NOON)).toEqual({ tier: 'agent', period: 'monthly', spentMicroUsd: 0, reservedMicroUsd: 6_000_000, limitMicroUsd: 10_000_000 });
+  expect(budget.wouldExceed(bob, 5 * USD, NOON)).toEqual({
+    tier: 'agent',
+    period: 'monthly',
+    spentMicroUsd: 0,
+    reservedMicroUsd: 6_000_000,
+    limitMicroUsd: 10_000_000,
+  });
   swept(NOON + 24 * HOUR_MS);
-  expect(budget.wouldExceed(ada, 6 * USD, NOON + 24 * HOUR_MS)).toEqual({ tier: 'agent', period: 'monthly', spentMicroUsd: 5_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 });
+  expect(budget.wouldExceed(ada, 6 * USD, NOON + 24 * HOUR_MS)).toEqual({
+    tier: 'agent',
+    period: 'monthly',
+    spentMicroUsd: 5_000_000,
+    reservedMicroUsd: 0,
+    limitMicroUsd: 10_000_000,
+  });
 });
 
 test('a usage id counts once, and a retry hears the first answer and no alert', () => {
@@ -306,13 +370,18 @@ test('a usage id counts once, and a retry hears the first answer and no alert', 
   expect(first).toMatchObject({ duplicate: false, exceeded: { spentMicroUsd: 2_000_000 } });
   expect(first.alerts).toHaveLength(2);
   budget.record(ada, USD, {}, NOON);
-  expect(budget.record(ada, 2 * USD, { usageId: 'u1' }, NOON)).toEqual({ duplicate: true, alerts: [], exceeded: first.exceeded });
+  expect(budget.record(ada, 2 * USD, { usageId: 'u1' }, NOON)).toEqual({
+    duplicate: true,
+    alerts: [],
+    exceeded: first.exceeded,
+  });
   expect(budget.spentUsd('acme', NOON).daily).toBe(3);
 });
 
 test('the same usage id of another agent is another usage', () => {
   const budget = tracker({});
-  for (const agent of [ada, bob, eve, stray]) expect(budget.record(agent, USD, { usageId: 'u1' }, NOON).duplicate).toBe(false);
+  for (const agent of [ada, bob, eve, stray])
+    expect(budget.record(agent, USD, { usageId: 'u1' }, NOON).duplicate).toBe(false);
   expect(budget.status({}, NOON).items[0]?.daily.spentMicroUsd).toBe(4_000_000);
 });
 
@@ -342,20 +411,41 @@ test('the status shows spend, reservations, caps, and when a period began and en
   const budget = tracker({ org_daily_limit_usd: 10, timezone: 'Europe/Berlin' });
   budget.record(ada, USD, {}, NOON);
   budget.reserve(ada, 1, 2 * USD, NOON);
-  expect(budget.status({ orgId: 'acme', limit: 1 }, NOON).items).toEqual([{
-    tier: 'org', orgId: 'acme', teamId: null, agentId: null, reservedMicroUsd: 2_000_000,
-    monthly: { spentMicroUsd: 1_000_000, limitMicroUsd: undefined, periodStartMs: Date.parse('2026-10-31T23:00:00Z'), resetMs: Date.parse('2026-11-30T23:00:00Z') },
-    daily: { spentMicroUsd: 1_000_000, limitMicroUsd: 10_000_000, periodStartMs: Date.parse('2026-11-03T23:00:00Z'), resetMs: Date.parse('2026-11-04T23:00:00Z') },
-  }]);
+  expect(budget.status({ orgId: 'acme', limit: 1 }, NOON).items).toEqual([
+    {
+      tier: 'org',
+      orgId: 'acme',
+      teamId: null,
+      agentId: null,
+      reservedMicroUsd: 2_000_000,
+      monthly: {
+        spentMicroUsd: 1_000_000,
+        limitMicroUsd: undefined,
+        periodStartMs: Date.parse('2026-10-31T23:00:00Z'),
+        resetMs: Date.parse('2026-11-30T23:00:00Z'),
+      },
+      daily: {
+        spentMicroUsd: 1_000_000,
+        limitMicroUsd: 10_000_000,
+        periodStartMs: Date.parse('2026-11-03T23:00:00Z'),
+        resetMs: Date.parse('2026-11-04T23:00:00Z'),
+      },
+    },
+  ]);
 });
 
 test('the pages of the status hold every row once, and those of an org only its own', () => {
   const budget = tracker({});
-  for (let index = 0; index < 60; index += 1) budget.handleOf({ orgId: `o${index % 3}`, teamId: `t${index % 6}`, agentId: `a${index}` });
+  for (let index = 0; index < 60; index += 1)
+    budget.handleOf({ orgId: `o${index % 3}`, teamId: `t${index % 6}`, agentId: `a${index}` });
   budget.handleOf(stray);
   const walk = (filter: { orgId?: string }, limit: number) => {
     const seen: string[] = [];
-    for (let page = budget.status({ ...filter, limit }, NOON); ; page = budget.status({ ...filter, limit, after: parseBudgetCursor(page.next ?? '') }, NOON)) {
+    for (
+      let page = budget.status({ ...filter, limit }, NOON);
+      ;
+      page = budget.status({ ...filter, limit, after: parseBudgetCursor(page.next ?? '') }, NOON)
+    ) {
       seen.push(...page.items.map((row) => [row.tier, row.orgId, row.teamId, row.agentId].join('/')));
       if (page.next === undefined) return seen;
     }
@@ -383,9 +473,15 @@ test('what a budget remembers is let go when it is over: owners without spend or
   expect(budget.sweep(nextMonth)).toBe(0); // nothing goes before the store has it
   budget.drainChanges();
   expect(budget.sweep(nextMonth)).toBe(3); // ada, cy and the team ads
-  expect(budget.status({}, nextMonth).items.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'bob']);
+  expect(budget.status({}, nextMonth).items.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([
+    null,
+    'acme',
+    'search',
+    'bob',
+  ]);
   expect(budget.drainChanges()).toEqual([
-    { key: 'spend/agent/acme/search/ada', row: undefined }, { key: 'spend/agent/acme/ads/cy', row: undefined },
+    { key: 'spend/agent/acme/search/ada', row: undefined },
+    { key: 'spend/agent/acme/ads/cy', row: undefined },
     { key: 'spend/team/acme/ads', row: undefined },
   ]);
   budget.forget(handle);
@@ -398,7 +494,24 @@ test('a rehearsal heeds the caps of an agent that was never named, and leaves no
   budget.record(ada, 8 * USD, {}, NOON);
   const unheardOf = { ...ada, teamId: 'new', agentId: 'unheard-of' };
   expect(budget.wouldExceed(unheardOf, 1 * USD, NOON)).toBeUndefined();
-  expect(budget.wouldExceed(unheardOf, 3 * USD, NOON)).toEqual({ tier: 'org', period: 'daily', spentMicroUsd: 8_000_000, reservedMicroUsd: 0, limitMicroUsd: 10_000_000 });
-  expect(budget.wouldExceed({ ...unheardOf, orgId: 'other' }, 6 * USD, NOON)).toEqual({ tier: 'agent', period: 'daily', spentMicroUsd: 0, reservedMicroUsd: 0, limitMicroUsd: 5_000_000 });
-  expect(budget.status({}, NOON).items.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([null, 'acme', 'search', 'ada']);
+  expect(budget.wouldExceed(unheardOf, 3 * USD, NOON)).toEqual({
+    tier: 'org',
+    period: 'daily',
+    spentMicroUsd: 8_000_000,
+    reservedMicroUsd: 0,
+    limitMicroUsd: 10_000_000,
+  });
+  expect(budget.wouldExceed({ ...unheardOf, orgId: 'other' }, 6 * USD, NOON)).toEqual({
+    tier: 'agent',
+    period: 'daily',
+    spentMicroUsd: 0,
+    reservedMicroUsd: 0,
+    limitMicroUsd: 5_000_000,
+  });
+  expect(budget.status({}, NOON).items.map((row) => row.agentId ?? row.teamId ?? row.orgId)).toEqual([
+    null,
+    'acme',
+    'search',
+    'ada',
+  ]);
 });

@@ -13,7 +13,12 @@ const NO_OPS = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0
 /** One huge org with one huge team, and behind it as many orgs of one agent each, all of one name. */
 function fill(agents: AgentRegistry): AgentRegistry {
   const register = (orgId: string, teamId: string, agentId: string): void =>
-    void agents.register({ identity: { orgId, teamId, agentId }, credential: `${orgId}/${teamId}/${agentId}` as SecretDigest, registeredAtMs: 0, parent: undefined });
+    void agents.register({
+      identity: { orgId, teamId, agentId },
+      credential: `${orgId}/${teamId}/${agentId}` as SecretDigest,
+      registeredAtMs: 0,
+      parent: undefined,
+    });
   for (let n = 0; n < AGENTS; n += 1) register('huge', 'wide', `n${n}`);
   for (let n = 0; n < AGENTS; n += 1) register(`o${n}`, 't', 'worker');
   return agents;
@@ -32,7 +37,10 @@ function quickestMs(work: () => unknown): number {
 
 test('a team that is rare among many agents is found in pages of bounded work, and found whole', () => {
   const ofTeam = (cursor: string | undefined) => {
-    const reply = governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: undefined, teamId: 'search', perPage: 10, cursor }, 0).reply;
+    const reply = governor.apply<'list-agents'>(
+      { type: 'list-agents', principal: ADMIN, orgId: undefined, teamId: 'search', perPage: 10, cursor },
+      0,
+    ).reply;
     if (!reply.ok) throw new Error('a fault');
     return reply.value;
   };
@@ -46,7 +54,11 @@ test('a team that is rare among many agents is found in pages of bounded work, a
 });
 
 test('a team that few of very many orgs have is found in pages of bounded work, and found whole', () => {
-  const ofTeam = (teamId: string, cursor: string | undefined) => governor.apply<'topology-team'>({ type: 'topology-team', principal: ADMIN, orgId: undefined, teamId, perPage: 2, cursor }, 0).reply;
+  const ofTeam = (teamId: string, cursor: string | undefined) =>
+    governor.apply<'topology-team'>(
+      { type: 'topology-team', principal: ADMIN, orgId: undefined, teamId, perPage: 2, cursor },
+      0,
+    ).reply;
   const pages: number[] = [];
   for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
     const page = ofTeam('search', cursor);
@@ -71,12 +83,36 @@ const lastNamed = firstOfHuge + 2 * AGENTS - 100;
 test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, string]>([
   ['the agents of one org', (cursor) => list('huge', cursor), String(lastOfHuge)],
   ['all agents', (cursor) => list(undefined, cursor), String(lastNamed)],
-  ['the overview of one org', (cursor) => overview(agents, { orgId: 'huge', perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
-  ['the overview of all orgs', (cursor) => overview(agents, { orgId: undefined, perPage: 10, cursor }, 0), place(hugeOrg.registration + 2 * AGENTS - 100, 0)],
-  ['a team', (cursor) => agentsWithTeams(agents, { orgId: 'huge', teamId: 'wide', perPage: 10, cursor }, 0), place(hugeOrg.registration, lastOfHuge)],
-  ['the tree', (cursor) => tree(agents, { orgId: 'huge', perPage: 10, cursor }), place(hugeOrg.registration, lastOfHuge)],
-  ['the lineages of one name', (cursor) => lineages(agents, { orgId: undefined, agentId: 'worker', perPage: 10, cursor }), String(lastNamed)],
-  ['the numbers of all orgs', (cursor) => stats(agents, NO_OPS, { orgId: undefined, perPage: 10, cursor }, 0), String(AGENTS)],
+  [
+    'the overview of one org',
+    (cursor) => overview(agents, { orgId: 'huge', perPage: 10, cursor }, 0),
+    place(hugeOrg.registration, lastOfHuge),
+  ],
+  [
+    'the overview of all orgs',
+    (cursor) => overview(agents, { orgId: undefined, perPage: 10, cursor }, 0),
+    place(hugeOrg.registration + 2 * AGENTS - 100, 0),
+  ],
+  [
+    'a team',
+    (cursor) => agentsWithTeams(agents, { orgId: 'huge', teamId: 'wide', perPage: 10, cursor }, 0),
+    place(hugeOrg.registration, lastOfHuge),
+  ],
+  [
+    'the tree',
+    (cursor) => tree(agents, { orgId: 'huge', perPage: 10, cursor }),
+    place(hugeOrg.registration, lastOfHuge),
+  ],
+  [
+    'the lineages of one name',
+    (cursor) => lineages(agents, { orgId: undefined, agentId: 'worker', perPage: 10, cursor }),
+    String(lastNamed),
+  ],
+  [
+    'the numbers of all orgs',
+    (cursor) => stats(agents, NO_OPS, { orgId: undefined, perPage: 10, cursor }, 0),
+    String(AGENTS),
+  ],
 ])('a page deep in %s costs what the first one does', (_listing, read, deepCursor) => {
   expect([read(undefined).ok, read(deepCursor).ok]).toEqual([true, true]);
   const [first, deep] = [quickestMs(() => read(undefined)), quickestMs(() => read(deepCursor))];
@@ -85,7 +121,8 @@ test.each<[string, (cursor: string | undefined) => { readonly ok: boolean }, str
 });
 
 test('how many agents of other orgs have a name is not to be learned from how long the lineage of one takes', () => {
-  const ofOrg = (agentId: string) => quickestMs(() => lineages(agents, { orgId: `o${AGENTS - 1}`, agentId, perPage: 10, cursor: undefined }));
+  const ofOrg = (agentId: string) =>
+    quickestMs(() => lineages(agents, { orgId: `o${AGENTS - 1}`, agentId, perPage: 10, cursor: undefined }));
   expect(ofOrg('worker')).toBeLessThan(20 * ofOrg('nobody') + 1);
 });
 
@@ -97,7 +134,11 @@ test('how many other orgs have a budget is not to be learned from how long a pag
   };
   const ofLast = (orgs: number): number => {
     const budgets = budgetsOf(orgs);
-    expect(budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0).items.map(({ tier }) => tier)).toEqual(['org', 'team', 'agent']);
+    expect(budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0).items.map(({ tier }) => tier)).toEqual([
+      'org',
+      'team',
+      'agent',
+    ]);
     return quickestMs(() => budgets.status({ orgId: `o${orgs - 1}`, limit: 10 }, 0));
   };
   expect(ofLast(AGENTS)).toBeLessThan(20 * ofLast(1) + 1);
@@ -106,8 +147,15 @@ test('how many other orgs have a budget is not to be learned from how long a pag
 test('orgs and teams without a registered agent cost a page of agents nothing, however many have operations', () => {
   const registryOf = (groups: number): AgentRegistry => {
     const registry = new AgentRegistry();
-    const known = (orgId: string, teamId: string): void => { registry.keep(registry.lookUp({ orgId, teamId, agentId: 'worker' })).ops = 1; };
-    for (let n = 0; n < groups; n += 1) for (const [orgId, teamId] of [[`o${n}`, 't'], ['acme', `t${n}`]] as const) known(orgId, teamId);
+    const known = (orgId: string, teamId: string): void => {
+      registry.keep(registry.lookUp({ orgId, teamId, agentId: 'worker' })).ops = 1;
+    };
+    for (let n = 0; n < groups; n += 1)
+      for (const [orgId, teamId] of [
+        [`o${n}`, 't'],
+        ['acme', `t${n}`],
+      ] as const)
+        known(orgId, teamId);
     return registry;
   };
   const [many, few] = [registryOf(AGENTS), registryOf(1)];
@@ -116,5 +164,6 @@ test('orgs and teams without a registered agent cost a page of agents nothing, h
     (registry: AgentRegistry) => overview(registry, { orgId: undefined, ...page }, 0),
     (registry: AgentRegistry) => tree(registry, { orgId: undefined, ...page }),
     (registry: AgentRegistry) => lineages(registry, { orgId: 'acme', agentId: 'nobody', ...page }),
-  ]) expect(quickestMs(() => read(many))).toBeLessThan(20 * quickestMs(() => read(few)) + 1);
+  ])
+    expect(quickestMs(() => read(many))).toBeLessThan(20 * quickestMs(() => read(few)) + 1);
 });

@@ -1,35 +1,78 @@
 import { describe, expect, test } from 'vitest';
 import type { Command, CommandOf } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
-import { agentKeyOf, type AgentIdentity, type SecretDigest } from '../../src/core/ids.ts';
+import { type AgentIdentity, agentKeyOf, type SecretDigest } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/scope.ts';
-import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING, STRANGER } from '../support/governor.ts';
+import {
+  ADMIN,
+  CRAWLER,
+  checkOf,
+  controlOf,
+  digestOf,
+  openGovernor,
+  opId,
+  SIBLING,
+  STRANGER,
+} from '../support/governor.ts';
 
 const BOUND: Principal = { subject: 'key:globex', scopes: ['write'], orgId: 'globex' };
 const stateOf = (governor: Governor, op: string): string | undefined => {
   const slot = governor.ops.find(opId(op));
   return slot === undefined ? undefined : governor.ops.stateOf(slot);
 };
-const complete = (agent: AgentIdentity, op: string): CommandOf<'complete-op'> => ({ type: 'complete-op', agent, credential: digestOf(agent), principal: undefined, opId: opId(op) });
-const events = (effects: readonly { readonly kind: string; readonly draft?: { readonly eventType: string } }[]): string[] => effects.flatMap(({ kind, draft }) => (kind === 'audit' ? [draft!.eventType] : []));
+const complete = (agent: AgentIdentity, op: string): CommandOf<'complete-op'> => ({
+  type: 'complete-op',
+  agent,
+  credential: digestOf(agent),
+  principal: undefined,
+  opId: opId(op),
+});
+const events = (
+  effects: readonly { readonly kind: string; readonly draft?: { readonly eventType: string } }[],
+): string[] => effects.flatMap(({ kind, draft }) => (kind === 'audit' ? [draft!.eventType] : []));
 
 describe('every row of the table, by what moves an operation along it', () => {
   test('ingest: a client registers a pending operation, and registering it again changes nothing', () => {
     const governor = openGovernor();
-    const register: CommandOf<'register-op'> = { type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: CRAWLER };
+    const register: CommandOf<'register-op'> = {
+      type: 'register-op',
+      principal: ADMIN,
+      opId: opId('t:s'),
+      agent: CRAWLER,
+    };
     const first = governor.apply<'register-op'>(register, 1_000);
-    expect(first.reply).toEqual({ ok: true, value: { created: true, op: { opId: 't:s', state: 'pending', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER, acknowledgedAtMs: undefined } } });
+    expect(first.reply).toEqual({
+      ok: true,
+      value: {
+        created: true,
+        op: {
+          opId: 't:s',
+          state: 'pending',
+          registeredAtMs: 1_000,
+          updatedAtMs: 1_000,
+          agent: CRAWLER,
+          acknowledgedAtMs: undefined,
+        },
+      },
+    });
     expect(events(first.effects as never)).toEqual(['OpRegistered']);
     const again = governor.apply<'register-op'>(register, 2_000);
     expect(again.reply).toMatchObject({ value: { created: false, op: { registeredAtMs: 1_000 } } });
     expect(again.effects).toEqual([]);
-    expect(governor.apply<'register-op'>({ ...register, agent: SIBLING }, 2_000).reply).toMatchObject({ ok: false, fault: { kind: 'conflict' } });
+    expect(governor.apply<'register-op'>({ ...register, agent: SIBLING }, 2_000).reply).toMatchObject({
+      ok: false,
+      fault: { kind: 'conflict' },
+    });
   });
 
   test('allow and terminate: a check leaves its operation running or terminated', () => {
     const governor = openGovernor();
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1_000).reply).toMatchObject({ value: { decision: 'allow', opState: 'running' } });
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:2', { resource: 'forbidden' }), 1_000).reply).toMatchObject({ value: { decision: 'deny', opState: 'terminated' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1_000).reply).toMatchObject({
+      value: { decision: 'allow', opState: 'running' },
+    });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:2', { resource: 'forbidden' }), 1_000).reply).toMatchObject({
+      value: { decision: 'deny', opState: 'terminated' },
+    });
     expect([stateOf(governor, 't:1'), stateOf(governor, 't:2')]).toEqual(['running', 'terminated']);
   });
 
@@ -60,7 +103,10 @@ describe('every row of the table, by what moves an operation along it', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     for (const earlier of way) governor.apply<'control-op'>(controlOf('t:s', earlier), 1_500);
     for (const trigger of triggers) {
-      expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 2_000)).toEqual({ reply: { ok: false, fault: { kind: 'invalid_transition', opId: 't:s', from, trigger } }, effects: [] });
+      expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 2_000)).toEqual({
+        reply: { ok: false, fault: { kind: 'invalid_transition', opId: 't:s', from, trigger } },
+        effects: [],
+      });
     }
     expect(stateOf(governor, 't:s')).toBe(from);
   });
@@ -68,21 +114,35 @@ describe('every row of the table, by what moves an operation along it', () => {
   test('a pending operation can be terminated by an operator, and by nothing else be controlled', () => {
     const governor = openGovernor();
     governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: CRAWLER }, 0);
-    for (const trigger of ['pause', 'resume', 'complete'] as const) expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 1).reply).toMatchObject({ fault: { kind: 'invalid_transition', from: 'pending' } });
-    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 1).reply).toMatchObject({ value: { state: 'terminated' } });
+    for (const trigger of ['pause', 'resume', 'complete'] as const)
+      expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 1).reply).toMatchObject({
+        fault: { kind: 'invalid_transition', from: 'pending' },
+      });
+    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 1).reply).toMatchObject({
+      value: { state: 'terminated' },
+    });
   });
 
   test('rule 2: terminating what is terminated returns the record as it is, and neither records nor signals it', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 2_000);
-    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 3_000)).toMatchObject({ reply: { ok: true, value: { state: 'terminated', updatedAtMs: 2_000 } }, effects: [] });
+    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 3_000)).toMatchObject({
+      reply: { ok: true, value: { state: 'terminated', updatedAtMs: 2_000 } },
+      effects: [],
+    });
   });
 
   test('rule 3: an unknown operation is not found, by any trigger', () => {
     const governor = openGovernor();
-    for (const trigger of ['pause', 'resume', 'terminate', 'complete'] as const) expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 1).reply).toEqual({ ok: false, fault: { kind: 'not_found', what: 'operation t:s' } });
-    expect(governor.apply<'complete-op'>(complete(CRAWLER, 't:s'), 1).reply).toMatchObject({ fault: { kind: 'not_found' } });
+    for (const trigger of ['pause', 'resume', 'terminate', 'complete'] as const)
+      expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 1).reply).toEqual({
+        ok: false,
+        fault: { kind: 'not_found', what: 'operation t:s' },
+      });
+    expect(governor.apply<'complete-op'>(complete(CRAWLER, 't:s'), 1).reply).toMatchObject({
+      fault: { kind: 'not_found' },
+    });
   });
 
   test('swept operations are gone after their time, and not before', () => {
@@ -100,17 +160,34 @@ describe('whose operation it is', () => {
   test('another agent of the org is told so; to one of another org there is no such operation', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-    expect(governor.apply<'complete-op'>(complete(SIBLING, 't:s'), 2).reply).toEqual({ ok: false, fault: { kind: 'not_owner', opId: 't:s' } });
-    expect(governor.apply<'complete-op'>(complete(STRANGER, 't:s'), 2).reply).toEqual({ ok: false, fault: { kind: 'not_found', what: 'operation t:s' } });
+    expect(governor.apply<'complete-op'>(complete(SIBLING, 't:s'), 2).reply).toEqual({
+      ok: false,
+      fault: { kind: 'not_owner', opId: 't:s' },
+    });
+    expect(governor.apply<'complete-op'>(complete(STRANGER, 't:s'), 2).reply).toEqual({
+      ok: false,
+      fault: { kind: 'not_found', what: 'operation t:s' },
+    });
     expect(stateOf(governor, 't:s')).toBe('running');
   });
 
-  test('a control stream for another agent than the token\'s is refused, recorded for the owner of the token and told to its dashboards', () => {
+  test("a control stream for another agent than the token's is refused, recorded for the owner of the token and told to its dashboards", () => {
     const governor = openGovernor();
-    const { reply, effects } = governor.apply<'open-control'>({ type: 'open-control', agent: STRANGER, credential: digestOf(CRAWLER), principal: undefined, stream: 1 }, 1);
+    const { reply, effects } = governor.apply<'open-control'>(
+      { type: 'open-control', agent: STRANGER, credential: digestOf(CRAWLER), principal: undefined, stream: 1 },
+      1,
+    );
     expect(reply).toEqual({ ok: false, fault: { kind: 'impersonation' } });
     expect(effects).toMatchObject([
-      { kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: CRAWLER, decision: 'deny', payload: { method: 'OpControlStream', claimed_org_id: STRANGER.orgId } } },
+      {
+        kind: 'audit',
+        draft: {
+          eventType: 'A2AImpersonationAttempted',
+          lineage: CRAWLER,
+          decision: 'deny',
+          payload: { method: 'OpControlStream', claimed_org_id: STRANGER.orgId },
+        },
+      },
       { kind: 'violation', agent: CRAWLER, claimed: STRANGER, action: 'OpControlStream' },
     ]);
   });
@@ -118,21 +195,55 @@ describe('whose operation it is', () => {
   test('a credential of one org sees and moves nothing of another', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate', BOUND), 2).reply).toMatchObject({ fault: { kind: 'not_found' } });
-    expect(governor.apply<'get-op'>({ type: 'get-op', principal: BOUND, opId: opId('t:s') }, 2).reply).toMatchObject({ fault: { kind: 'not_found' } });
-    expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: BOUND, orgId: undefined, perPage: 10, cursor: undefined }, 2).reply).toEqual({ ok: true, value: { items: [], next: undefined } });
-    expect(governor.apply<'list-ops'>({ type: 'list-ops', principal: BOUND, orgId: 'acme', perPage: 10, cursor: undefined }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
-    expect(governor.apply<'register-op'>({ type: 'register-op', principal: BOUND, opId: opId('t:2'), agent: CRAWLER }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
-    expect(governor.apply<'register-agent'>({ type: 'register-agent', principal: BOUND, agent: CRAWLER, credential: 'stolen' as never, parent: undefined }, 2)).toEqual({ reply: { ok: false, fault: { kind: 'org_forbidden', orgId: 'acme' } }, effects: [] });
-    expect(governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: BOUND, agent: CRAWLER }, 2)).toEqual({ reply: { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/crawler' } }, effects: [] });
-    expect(governor.apply<'list-agents'>({ type: 'list-agents', principal: BOUND, orgId: 'acme', teamId: undefined, perPage: 10, cursor: undefined }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
-    expect(governor.apply<'list-budgets'>({ type: 'list-budgets', principal: BOUND, orgId: 'acme', perPage: 10, cursor: undefined }, 2).reply).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(governor.apply<'control-op'>(controlOf('t:s', 'terminate', BOUND), 2).reply).toMatchObject({
+      fault: { kind: 'not_found' },
+    });
+    expect(governor.apply<'get-op'>({ type: 'get-op', principal: BOUND, opId: opId('t:s') }, 2).reply).toMatchObject({
+      fault: { kind: 'not_found' },
+    });
+    expect(
+      governor.apply<'list-ops'>(
+        { type: 'list-ops', principal: BOUND, orgId: undefined, perPage: 10, cursor: undefined },
+        2,
+      ).reply,
+    ).toEqual({ ok: true, value: { items: [], next: undefined } });
+    expect(
+      governor.apply<'list-ops'>(
+        { type: 'list-ops', principal: BOUND, orgId: 'acme', perPage: 10, cursor: undefined },
+        2,
+      ).reply,
+    ).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(
+      governor.apply<'register-op'>({ type: 'register-op', principal: BOUND, opId: opId('t:2'), agent: CRAWLER }, 2)
+        .reply,
+    ).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(
+      governor.apply<'register-agent'>(
+        { type: 'register-agent', principal: BOUND, agent: CRAWLER, credential: 'stolen' as never, parent: undefined },
+        2,
+      ),
+    ).toEqual({ reply: { ok: false, fault: { kind: 'org_forbidden', orgId: 'acme' } }, effects: [] });
+    expect(
+      governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: BOUND, agent: CRAWLER }, 2),
+    ).toEqual({ reply: { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/crawler' } }, effects: [] });
+    expect(
+      governor.apply<'list-agents'>(
+        { type: 'list-agents', principal: BOUND, orgId: 'acme', teamId: undefined, perPage: 10, cursor: undefined },
+        2,
+      ).reply,
+    ).toMatchObject({ fault: { kind: 'org_forbidden' } });
+    expect(
+      governor.apply<'list-budgets'>(
+        { type: 'list-budgets', principal: BOUND, orgId: 'acme', perPage: 10, cursor: undefined },
+        2,
+      ).reply,
+    ).toMatchObject({ fault: { kind: 'org_forbidden' } });
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 3).reply).toMatchObject({ value: { decision: 'allow' } });
     expect(stateOf(governor, 't:s')).toBe('running');
   });
 });
 
-describe('a call of an agent\'s own', () => {
+describe("a call of an agent's own", () => {
   const calls = [
     ['CompleteOp', { type: 'complete-op', opId: opId('t:s') }],
     ['RecordUsage', { type: 'record-usage', costMicroUsd: 1, opId: opId('t:s'), usageId: undefined }],
@@ -143,34 +254,81 @@ describe('a call of an agent\'s own', () => {
   test.each(calls)('%s is refused whoever is not the agent, nor may act for it', (method, call) => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-    const ask = (voucher: object) => governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: undefined, ...voucher } as never, 2) as unknown as { readonly reply: object; readonly effects: readonly object[] };
-    expect(ask({})).toEqual({ reply: { ok: false, fault: { kind: 'unauthenticated', detail: 'no credential token presented; register the agent and send its token' } }, effects: [] });
-    expect(ask({ credential: 'unknown' })).toEqual({ reply: { ok: false, fault: { kind: 'unauthenticated', detail: 'the credential token is not registered; register the agent again to get a new one' } }, effects: [] });
-    expect(ask({ principal: BOUND })).toEqual({ reply: { ok: false, fault: { kind: 'org_forbidden', orgId: 'acme' } }, effects: [] });
+    const ask = (voucher: object) =>
+      governor.apply(
+        { ...call, agent: CRAWLER, credential: undefined, principal: undefined, ...voucher } as never,
+        2,
+      ) as unknown as { readonly reply: object; readonly effects: readonly object[] };
+    expect(ask({})).toEqual({
+      reply: {
+        ok: false,
+        fault: {
+          kind: 'unauthenticated',
+          detail: 'no credential token presented; register the agent and send its token',
+        },
+      },
+      effects: [],
+    });
+    expect(ask({ credential: 'unknown' })).toEqual({
+      reply: {
+        ok: false,
+        fault: {
+          kind: 'unauthenticated',
+          detail: 'the credential token is not registered; register the agent again to get a new one',
+        },
+      },
+      effects: [],
+    });
+    expect(ask({ principal: BOUND })).toEqual({
+      reply: { ok: false, fault: { kind: 'org_forbidden', orgId: 'acme' } },
+      effects: [],
+    });
     expect(ask({ credential: digestOf(SIBLING), principal: ADMIN })).toMatchObject({
       reply: { ok: false, fault: { kind: 'impersonation' } },
-      effects: [{ kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: SIBLING, payload: { method } } }, { kind: 'violation', agent: SIBLING, claimed: CRAWLER, action: method }],
+      effects: [
+        { kind: 'audit', draft: { eventType: 'A2AImpersonationAttempted', lineage: SIBLING, payload: { method } } },
+        { kind: 'violation', agent: SIBLING, claimed: CRAWLER, action: method },
+      ],
     });
     expect(stateOf(governor, 't:s')).toBe('running');
   });
 
-  test.each(calls)('%s shows that the agent is there, and nothing of it when another credential acts for it', (_method, call) => {
-    const governor = openGovernor();
-    const listed = () => governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: 'acme', agentId: 'crawler', perPage: 1, cursor: undefined }, 70_000).reply;
-    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
-    governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: ADMIN } as never, 30_000);
-    expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 1_000 }] } });
-    governor.apply({ ...call, agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined } as never, 60_000);
-    expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 60_000 }] } });
-  });
+  test.each(calls)(
+    '%s shows that the agent is there, and nothing of it when another credential acts for it',
+    (_method, call) => {
+      const governor = openGovernor();
+      const listed = () =>
+        governor.apply<'list-agents'>(
+          { type: 'list-agents', principal: ADMIN, orgId: 'acme', agentId: 'crawler', perPage: 1, cursor: undefined },
+          70_000,
+        ).reply;
+      governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+      governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: ADMIN } as never, 30_000);
+      expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 1_000 }] } });
+      governor.apply({ ...call, agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined } as never, 60_000);
+      expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 60_000 }] } });
+    },
+  );
 });
 
 test('budgets come page by page, each of them once, to a credential of one org its own alone; a cursor that none of their pages gave is refused', () => {
   const governor = openGovernor();
   for (const agent of [CRAWLER, STRANGER]) {
-    governor.apply<'record-usage'>({ type: 'record-usage', agent, credential: digestOf(agent), principal: undefined, costMicroUsd: 1, opId: undefined, usageId: undefined }, 1);
+    governor.apply<'record-usage'>(
+      {
+        type: 'record-usage',
+        agent,
+        credential: digestOf(agent),
+        principal: undefined,
+        costMicroUsd: 1,
+        opId: undefined,
+        usageId: undefined,
+      },
+      1,
+    );
   }
-  const page = (principal: Principal, cursor: string | undefined) => governor.apply<'list-budgets'>({ type: 'list-budgets', principal, orgId: undefined, perPage: 2, cursor }, 2).reply;
+  const page = (principal: Principal, cursor: string | undefined) =>
+    governor.apply<'list-budgets'>({ type: 'list-budgets', principal, orgId: undefined, perPage: 2, cursor }, 2).reply;
   const pages = (principal: Principal): string[] => {
     const seen: string[] = [];
     for (let cursor: string | undefined, more = true; more && seen.length < 10; more = cursor !== undefined) {
@@ -181,7 +339,12 @@ test('budgets come page by page, each of them once, to a credential of one org i
     }
     return seen;
   };
-  expect(pages(ADMIN)).toEqual(['global of null, org of acme', 'org of globex, team of acme', 'team of globex, agent of acme', 'agent of globex']);
+  expect(pages(ADMIN)).toEqual([
+    'global of null, org of acme',
+    'org of globex, team of acme',
+    'team of globex, agent of acme',
+    'agent of globex',
+  ]);
   expect(pages(BOUND)).toEqual(['org of globex, team of globex', 'agent of globex']);
   expect(page(ADMIN, 'one.two')).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
 });
@@ -191,11 +354,20 @@ describe('what is not kept', () => {
   const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });
 
   test.each([
-    ['checks on somebody else\'s operation', (n: number) => checkOf(claimed(n), 't:s', bearer(claimed(n)))],
+    ["checks on somebody else's operation", (n: number) => checkOf(claimed(n), 't:s', bearer(claimed(n)))],
     ['dry runs', (n: number) => checkOf(claimed(n), `d:${n}`, { ...bearer(claimed(n)), dryRun: true })],
-    ['completions of what does not exist', (n: number) => ({ ...complete(claimed(n), 'none:s'), ...bearer(claimed(n)) })],
-    ['completions of somebody else\'s operation', (n: number) => ({ ...complete(claimed(n), 't:s'), ...bearer(claimed(n)) })],
-    ['acknowledgements', (n: number) => ({ type: 'ack-signal' as const, ...bearer(claimed(n)), opId: opId('t:s'), sequence: 1 })],
+    [
+      'completions of what does not exist',
+      (n: number) => ({ ...complete(claimed(n), 'none:s'), ...bearer(claimed(n)) }),
+    ],
+    [
+      "completions of somebody else's operation",
+      (n: number) => ({ ...complete(claimed(n), 't:s'), ...bearer(claimed(n)) }),
+    ],
+    [
+      'acknowledgements',
+      (n: number) => ({ type: 'ack-signal' as const, ...bearer(claimed(n)), opId: opId('t:s'), sequence: 1 }),
+    ],
     ['control streams', (n: number) => ({ type: 'open-control' as const, ...bearer(claimed(n)), stream: n })],
   ])('names claimed in %s', (_what, commandOf) => {
     const governor = openGovernor();
@@ -207,7 +379,8 @@ describe('what is not kept', () => {
 
   test('finished operations, a slice at a time where they are many', () => {
     const governor = openGovernor({ maxOps: 10_000, maxOrgOps: 10_000 });
-    for (let n = 0; n <= 5_000; n += 1) governor.apply<'check'>(checkOf(CRAWLER, `t:${n}`, { resource: 'forbidden' }), 1);
+    for (let n = 0; n <= 5_000; n += 1)
+      governor.apply<'check'>(checkOf(CRAWLER, `t:${n}`, { resource: 'forbidden' }), 1);
     expect([governor.sweep(100_000), governor.ops.size]).toEqual([true, 1]);
     expect([governor.sweep(100_000), governor.ops.size]).toEqual([false, 0]);
   });
@@ -218,17 +391,26 @@ describe('what is not kept', () => {
     for (const [index, op] of ['t:1', 't:2'].entries()) {
       governor.apply<'check'>(checkOf(CRAWLER, op), 1);
       governor.apply<'control-op'>(controlOf(op, 'terminate'), 10);
-      governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: index + 1, signal: 'terminate' }, 10);
+      governor.post(
+        { kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: index + 1, signal: 'terminate' },
+        10,
+      );
     }
     governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 20);
-    const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 100_000).reply;
+    const pending = () =>
+      governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 100_000).reply;
     expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:1', signal: 'terminate', sequence: 10 }] } });
     governor.sweep(100_000);
     expect(pending()).toEqual({ ok: true, value: { pending: [] } });
     // An operation that comes by that name again has been told nothing yet.
     governor.apply<'check'>(checkOf(CRAWLER, 't:2'), 100_000);
-    expect(governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:2') }, 100_000).reply).toMatchObject({ value: { state: 'running', acknowledgedAtMs: undefined } });
-    expect(governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 100_000).reply.ok).toBe(false);
+    expect(
+      governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:2') }, 100_000).reply,
+    ).toMatchObject({ value: { state: 'running', acknowledgedAtMs: undefined } });
+    expect(
+      governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 100_000).reply
+        .ok,
+    ).toBe(false);
   });
 
   test('an agent that was only acted for, once its last operation is swept', () => {
@@ -248,7 +430,10 @@ describe('what is not kept', () => {
       governor.apply<'check'>(checkOf(claimed(n % 2), `t:${n}`, bearer(claimed(n % 2))), 1);
       governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), n < 9 ? 1 : 50_000);
     }
-    const known = () => [governor.agents.knownCount, [...governor.agents.groups.orgs.after(0)].map(({ orgId, opCount }) => `${opCount} of ${orgId}`)];
+    const known = () => [
+      governor.agents.knownCount,
+      [...governor.agents.groups.orgs.after(0)].map(({ orgId, opCount }) => `${opCount} of ${orgId}`),
+    ];
     governor.sweep(100_000);
     expect(known()).toEqual([1, ['1 of acme']]);
     governor.sweep(110_000);
@@ -276,60 +461,119 @@ describe('limits and failures', () => {
   test('a full registry refuses new operations, and goes on with those it has', () => {
     const governor = openGovernor({ maxOps: 2 });
     for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 1);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
-    expect(governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:3'), agent: CRAWLER }, 1).reply).toMatchObject({ fault: { kind: 'overloaded' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toMatchObject({
+      ok: false,
+      fault: { kind: 'overloaded' },
+    });
+    expect(
+      governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:3'), agent: CRAWLER }, 1)
+        .reply,
+    ).toMatchObject({ fault: { kind: 'overloaded' } });
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
     governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1);
     governor.sweep(100_000);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 100_000).reply).toMatchObject({ value: { decision: 'allow' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 100_000).reply).toMatchObject({
+      value: { decision: 'allow' },
+    });
   });
 
   test('an org that has all the operations it may is refused more, under whatever names, and others are not', () => {
     const governor = openGovernor({ maxOps: 7, maxOrgOps: 2 });
-    const register = (op: string, agent: AgentIdentity) => governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
+    const register = (op: string, agent: AgentIdentity) =>
+      governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
     expect(register('t:1', CRAWLER).ok).toBe(true);
     governor.apply<'check'>(checkOf(SIBLING, 't:2'), 1);
-    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' } };
+    const full = {
+      ok: false,
+      fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' },
+    };
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toEqual(full);
     expect(register('t:3', { orgId: 'acme', teamId: 'new', agentId: 'unheard-of' })).toEqual(full);
     expect(governor.apply<'check'>(checkOf(STRANGER, 't:3'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
     // Agents of no org are no org.
-    for (const op of ['t:4', 't:5', 't:6']) expect(register(op, { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
+    for (const op of ['t:4', 't:5', 't:6'])
+      expect(register(op, { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
     // Those that have ended are there until they are swept.
     governor.apply<'complete-op'>(complete(SIBLING, 't:2'), 1);
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
     governor.apply<'control-op'>(controlOf('t:1', 'terminate'), 1);
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
     governor.sweep(100_000);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 100_000).reply).toMatchObject({ value: { decision: 'allow' } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 100_000).reply).toMatchObject({
+      value: { decision: 'allow' },
+    });
   });
 
   test('an org that has all the agents it may registers no more until one is deregistered, may rotate their tokens, and others register on', () => {
     const governor = openGovernor({ maxAgents: 8, maxOrgAgents: 2 });
-    const register = (orgId: string, agentId: string, secret = agentId) => governor.apply<'register-agent'>(
-      { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId }, credential: secret as SecretDigest, parent: undefined }, 1).reply;
+    const register = (orgId: string, agentId: string, secret = agentId) =>
+      governor.apply<'register-agent'>(
+        {
+          type: 'register-agent',
+          principal: ADMIN,
+          agent: { orgId, teamId: 'new', agentId },
+          credential: secret as SecretDigest,
+          parent: undefined,
+        },
+        1,
+      ).reply;
     expect([register('globex-labs', 'a').ok, register('globex-labs', 'b').ok]).toEqual([true, true]);
-    const full = { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' } };
+    const full = {
+      ok: false,
+      fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' },
+    };
     expect(register('globex-labs', 'c')).toEqual(full);
     expect(register('globex-labs', 'a', 'rotated')).toMatchObject({ ok: true, value: { rotated: true } });
     expect(register('initech', 'd').ok).toBe(true);
-    governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: { orgId: 'globex-labs', teamId: 'new', agentId: 'b' } }, 1);
+    governor.apply<'deregister-agent'>(
+      { type: 'deregister-agent', principal: ADMIN, agent: { orgId: 'globex-labs', teamId: 'new', agentId: 'b' } },
+      1,
+    );
     expect(register('globex-labs', 'c').ok).toBe(true);
   });
 
   test('the only agent that an org may have is registered, and agents of no org are as many as the registry holds', () => {
     const governor = openGovernor({ maxOrgAgents: 1, agents: [] });
-    const register = (orgId: string, agentId: string) => governor.apply<'register-agent'>(
-      { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId }, credential: `${orgId}-${agentId}` as SecretDigest, parent: undefined }, 1).reply.ok;
-    expect([register('acme', 'a'), register('acme', 'b'), register('', 'a'), register('', 'b'), register('', 'c')]).toEqual([true, false, true, true, true]);
+    const register = (orgId: string, agentId: string) =>
+      governor.apply<'register-agent'>(
+        {
+          type: 'register-agent',
+          principal: ADMIN,
+          agent: { orgId, teamId: 'new', agentId },
+          credential: `${orgId}-${agentId}` as SecretDigest,
+          parent: undefined,
+        },
+        1,
+      ).reply.ok;
+    expect([
+      register('acme', 'a'),
+      register('acme', 'b'),
+      register('', 'a'),
+      register('', 'b'),
+      register('', 'c'),
+    ]).toEqual([true, false, true, true, true]);
   });
 
   test('no more agents are registered than the registry may hold, whatever their orgs', () => {
     const governor = openGovernor({ maxAgents: 5, maxOrgAgents: 5 });
-    const orgs = ['one', 'two', '', 'four', 'five', 'six'].map((orgId, at) => governor.apply<'register-agent'>(
-      { type: 'register-agent', principal: ADMIN, agent: { orgId, teamId: 'new', agentId: 'a' }, credential: `secret-${at}` as SecretDigest, parent: undefined }, 1).reply);
+    const orgs = ['one', 'two', '', 'four', 'five', 'six'].map(
+      (orgId, at) =>
+        governor.apply<'register-agent'>(
+          {
+            type: 'register-agent',
+            principal: ADMIN,
+            agent: { orgId, teamId: 'new', agentId: 'a' },
+            credential: `secret-${at}` as SecretDigest,
+            parent: undefined,
+          },
+          1,
+        ).reply,
+    );
     expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]); // three are there from the beginning
-    expect(orgs[2]).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' } });
+    expect(orgs[2]).toEqual({
+      ok: false,
+      fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' },
+    });
   });
 
   test('an allow that could not be recorded is rolled back, and an older operation of the same batch is left alone', () => {
@@ -343,9 +587,15 @@ describe('limits and failures', () => {
 
   test('a parent must be a registered agent of the org, and no agent descends from itself', () => {
     const governor = openGovernor();
-    const register = (agent: AgentIdentity, parent: AgentIdentity) => governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent }, 1).reply;
+    const register = (agent: AgentIdentity, parent: AgentIdentity) =>
+      governor.apply<'register-agent'>(
+        { type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent },
+        1,
+      ).reply;
     expect(register(SIBLING, CRAWLER)).toMatchObject({ ok: true });
-    expect(register(CRAWLER, SIBLING)).toMatchObject({ fault: { kind: 'invalid_argument', field: 'parent', problem: 'an agent cannot descend from itself' } });
+    expect(register(CRAWLER, SIBLING)).toMatchObject({
+      fault: { kind: 'invalid_argument', field: 'parent', problem: 'an agent cannot descend from itself' },
+    });
     expect(register(SIBLING, STRANGER)).toMatchObject({ fault: { field: 'parent' } });
     expect(register(SIBLING, { ...CRAWLER, agentId: 'nobody' })).toMatchObject({ fault: { field: 'parent' } });
   });
@@ -354,9 +604,21 @@ describe('limits and failures', () => {
     const governor = openGovernor({ agents: [], maxAgents: 5_000, maxOrgAgents: 5_000 });
     const named = (chain: string, n: number): AgentIdentity => ({ ...CRAWLER, agentId: `${chain}${n}` });
     const register = (agent: AgentIdentity, parent: AgentIdentity | undefined) =>
-      governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent }, 1).reply;
-    for (const chain of ['a', 'b']) for (let n = 0; n <= 1_000; n += 1) expect(register(named(chain, n), n === 0 ? undefined : named(chain, n - 1)).ok).toBe(true);
-    const tooMany = (of: string) => ({ ok: false, fault: { kind: 'invalid_argument', field: 'parent', problem: `agent acme/search/${of} has too many ancestors; the maximum is 1000` } });
+      governor.apply<'register-agent'>(
+        { type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent },
+        1,
+      ).reply;
+    for (const chain of ['a', 'b'])
+      for (let n = 0; n <= 1_000; n += 1)
+        expect(register(named(chain, n), n === 0 ? undefined : named(chain, n - 1)).ok).toBe(true);
+    const tooMany = (of: string) => ({
+      ok: false,
+      fault: {
+        kind: 'invalid_argument',
+        field: 'parent',
+        problem: `agent acme/search/${of} has too many ancestors; the maximum is 1000`,
+      },
+    });
     expect(register(named('a', 1_001), named('a', 1_000))).toEqual(tooMany('a1000'));
     // Two chains may become one, which nobody makes longer then.
     expect(register(named('b', 0), named('a', 999)).ok).toBe(true);
@@ -366,7 +628,16 @@ describe('limits and failures', () => {
 
   test('a token that another agent holds is refused without a word about whose it is', () => {
     const governor = openGovernor();
-    const reply = governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: { ...CRAWLER, agentId: 'thief' }, credential: digestOf(STRANGER), parent: undefined }, 1).reply;
+    const reply = governor.apply<'register-agent'>(
+      {
+        type: 'register-agent',
+        principal: ADMIN,
+        agent: { ...CRAWLER, agentId: 'thief' },
+        credential: digestOf(STRANGER),
+        parent: undefined,
+      },
+      1,
+    ).reply;
     expect(reply).toMatchObject({ fault: { kind: 'conflict' } });
     expect(JSON.stringify(reply)).not.toMatch(/globex/);
     expect(governor.agents.registeredCount).toBe(3);
@@ -375,32 +646,56 @@ describe('limits and failures', () => {
   test('a rotated token is the only one that is known from then on', () => {
     const governor = openGovernor();
     const fresh = 'digest-of-a-fresh-token' as never;
-    expect(governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: fresh, parent: undefined }, 1).reply).toMatchObject({ value: { rotated: true, agent: { registeredAtMs: 0 } } });
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 2).reply).toMatchObject({ value: { decision: 'deny', reason: 'the credential token is not registered; register the agent again to get a new one' } });
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({ value: { decision: 'allow' } });
+    expect(
+      governor.apply<'register-agent'>(
+        { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: fresh, parent: undefined },
+        1,
+      ).reply,
+    ).toMatchObject({ value: { rotated: true, agent: { registeredAtMs: 0 } } });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 2).reply).toMatchObject({
+      value: {
+        decision: 'deny',
+        reason: 'the credential token is not registered; register the agent again to get a new one',
+      },
+    });
+    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({
+      value: { decision: 'allow' },
+    });
   });
 
-  test('whether a credential is an agent\'s is told without a record of it', () => {
+  test("whether a credential is an agent's is told without a record of it", () => {
     const governor = openGovernor();
-    const ask = (agent: AgentIdentity, credential: SecretDigest) => governor.apply<'recognize-agent'>({ type: 'recognize-agent', agent, credential }, 1);
+    const ask = (agent: AgentIdentity, credential: SecretDigest) =>
+      governor.apply<'recognize-agent'>({ type: 'recognize-agent', agent, credential }, 1);
     expect(ask(CRAWLER, digestOf(CRAWLER))).toEqual({ reply: { ok: true, value: { isIts: true } }, effects: [] });
-    for (const other of [digestOf(SIBLING), digestOf(STRANGER), 'of nobody' as SecretDigest]) expect(ask(CRAWLER, other)).toEqual({ reply: { ok: true, value: { isIts: false } }, effects: [] });
+    for (const other of [digestOf(SIBLING), digestOf(STRANGER), 'of nobody' as SecretDigest])
+      expect(ask(CRAWLER, other)).toEqual({ reply: { ok: true, value: { isIts: false } }, effects: [] });
   });
 
   test('agents are listed from the first on, in the order of their registration, and once deregistered no more', () => {
     const governor = openGovernor();
     const list = (perPage: number, cursor?: string) => {
-      const { reply } = governor.apply<'list-agents'>({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage, cursor }, 1);
-      return reply.ok ? { names: reply.value.items.map(({ identity }) => agentKeyOf(identity)), next: reply.value.next } : reply.fault;
+      const { reply } = governor.apply<'list-agents'>(
+        { type: 'list-agents', principal: ADMIN, orgId: undefined, perPage, cursor },
+        1,
+      );
+      return reply.ok
+        ? { names: reply.value.items.map(({ identity }) => agentKeyOf(identity)), next: reply.value.next }
+        : reply.fault;
     };
     expect(list(2)).toEqual({ names: ['acme/search/crawler', 'acme/search/sibling'], next: '2' });
     expect(list(2, '2')).toEqual({ names: ['globex/search/crawler'], next: undefined });
-    const deregister = () => governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: SIBLING }, 1).reply;
-    expect([deregister(), deregister()]).toEqual([{ ok: true, value: undefined }, { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/sibling' } }]);
+    const deregister = () =>
+      governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: SIBLING }, 1).reply;
+    expect([deregister(), deregister()]).toEqual([
+      { ok: true, value: undefined },
+      { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/sibling' } },
+    ]);
     expect(list(3)).toEqual({ names: ['acme/search/crawler', 'globex/search/crawler'], next: undefined });
   });
 
-  const topology = (type: string, cursor: string, more: object = {}): Command => ({ type: `topology-${type}`, principal: ADMIN, orgId: undefined, perPage: 10, cursor, ...more }) as Command;
+  const topology = (type: string, cursor: string, more: object = {}): Command =>
+    ({ type: `topology-${type}`, principal: ADMIN, orgId: undefined, perPage: 10, cursor, ...more }) as Command;
   test.each<[string, string, (cursor: string) => Command]>([
     ['operations', '1.5', (cursor) => ({ type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],
     ['agents', '1.5', (cursor) => ({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],
@@ -411,16 +706,33 @@ describe('limits and failures', () => {
     ['the lineages of a name', '1.5', (cursor) => topology('lineage', cursor, { agentId: 'crawler' })],
   ])('a cursor that no listing of %s gave out is refused', (_listing, ofAnother, command) => {
     const governor = openGovernor();
-    for (const cursor of [ofAnother, '-1', 'x', '1.5.', '1e3', '99999999999', '']) expect(governor.apply(command(cursor), 1).reply).toMatchObject({ ok: false, fault: { field: 'cursor' } });
+    for (const cursor of [ofAnother, '-1', 'x', '1.5.', '1e3', '99999999999', ''])
+      expect(governor.apply(command(cursor), 1).reply).toMatchObject({ ok: false, fault: { field: 'cursor' } });
   });
 
-  test.each([['team', 'teamId', 'search', '99.1'], ['lineage', 'agentId', 'crawler', '99']])('the %s of a name that nobody in reach has is not found, and where the last have gone while it was paged through, it ends', (view, field, name, cursor) => {
-    const governor = openGovernor();
-    const ask = (named: string, more: object = {}) => governor.apply({ ...topology(view, '', { [field]: named }), cursor: undefined, ...more } as Command, 1).reply;
-    const missing = (named: string) => ({ ok: false, fault: { kind: 'not_found', what: `${view === 'team' ? 'team' : 'agent'} ${named}` } });
-    expect(ask(name)).toMatchObject({ ok: true });
-    expect([ask('nobody'), ask(name, { orgId: 'nowhere' })]).toEqual([missing('nobody'), missing(name)]);
-    expect(ask(name, { cursor })).toMatchObject({ ok: true, value: { [view === 'team' ? 'agents' : 'lineages']: [], next: undefined } });
-    expect(ask(name, { principal: { ...ADMIN, orgId: 'acme' }, orgId: 'globex' })).toEqual({ ok: false, fault: { kind: 'org_forbidden', orgId: 'globex' } });
-  });
+  test.each([
+    ['team', 'teamId', 'search', '99.1'],
+    ['lineage', 'agentId', 'crawler', '99'],
+  ])(
+    'the %s of a name that nobody in reach has is not found, and where the last have gone while it was paged through, it ends',
+    (view, field, name, cursor) => {
+      const governor = openGovernor();
+      const ask = (named: string, more: object = {}) =>
+        governor.apply({ ...topology(view, '', { [field]: named }), cursor: undefined, ...more } as Command, 1).reply;
+      const missing = (named: string) => ({
+        ok: false,
+        fault: { kind: 'not_found', what: `${view === 'team' ? 'team' : 'agent'} ${named}` },
+      });
+      expect(ask(name)).toMatchObject({ ok: true });
+      expect([ask('nobody'), ask(name, { orgId: 'nowhere' })]).toEqual([missing('nobody'), missing(name)]);
+      expect(ask(name, { cursor })).toMatchObject({
+        ok: true,
+        value: { [view === 'team' ? 'agents' : 'lineages']: [], next: undefined },
+      });
+      expect(ask(name, { principal: { ...ADMIN, orgId: 'acme' }, orgId: 'globex' })).toEqual({
+        ok: false,
+        fault: { kind: 'org_forbidden', orgId: 'globex' },
+      });
+    },
+  );
 });

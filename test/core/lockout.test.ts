@@ -12,25 +12,33 @@ test('the fifth failure locks for fifteen minutes, and the first after that coun
   }
   lockout = afterFailure(lockout, 1000);
   expect(lockout).toEqual({ failures: 5, lockedUntilMs: 901_000 });
-  expect([1000, 1001, 900_001, 900_999, 901_000].map((nowMs) => lockedForSecs(lockout, nowMs))).toEqual([900, 900, 1, 1, undefined]);
+  expect([1000, 1001, 900_001, 900_999, 901_000].map((nowMs) => lockedForSecs(lockout, nowMs))).toEqual([
+    900,
+    900,
+    1,
+    1,
+    undefined,
+  ]);
   expect(afterFailure(lockout, 900_999)).toEqual(lockout);
   expect(afterFailure(lockout, 901_000)).toEqual({ failures: 1, lockedUntilMs: null });
 });
 
 test('however attempts are spread over time, at most five count in any fifteen minutes that follow a lock', () => {
-  fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 5 * MINUTE_MS }), { maxLength: 200, size: 'max' }), (pausesMs) => {
-    let lockout = NO_FAILURES;
-    let nowMs = 0;
-    let countedSinceLock = 0;
-    for (const pauseMs of pausesMs) {
-      nowMs += pauseMs;
-      const wasLocked = lockedForSecs(lockout, nowMs) !== undefined;
-      const next = afterFailure(lockout, nowMs);
-      if (wasLocked) expect(next).toBe(lockout);
-      else countedSinceLock = lockout.lockedUntilMs === null ? countedSinceLock + 1 : 1;
-      expect(countedSinceLock).toBeLessThanOrEqual(5);
-      expect(lockedForSecs(next, nowMs) !== undefined).toBe(countedSinceLock === 5);
-      lockout = next;
-    }
-  }));
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 5 * MINUTE_MS }), { maxLength: 200, size: 'max' }), (pausesMs) => {
+      let lockout = NO_FAILURES;
+      let nowMs = 0;
+      let countedSinceLock = 0;
+      for (const pauseMs of pausesMs) {
+        nowMs += pauseMs;
+        const wasLocked = lockedForSecs(lockout, nowMs) !== undefined;
+        const next = afterFailure(lockout, nowMs);
+        if (wasLocked) expect(next).toBe(lockout);
+        else countedSinceLock = lockout.lockedUntilMs === null ? countedSinceLock + 1 : 1;
+        expect(countedSinceLock).toBeLessThanOrEqual(5);
+        expect(lockedForSecs(next, nowMs) !== undefined).toBe(countedSinceLock === 5);
+        lockout = next;
+      }
+    }),
+  );
 });

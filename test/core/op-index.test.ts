@@ -8,7 +8,13 @@ import { HASH_KEY } from '../support/governor.ts';
 /** With this key every id has the same hash. */
 const ALL_COLLIDE = new Int32Array(HASH_KEY_LENGTH);
 /** As good as random, and the same in every run. */
-const RANDOM_KEY = new Int32Array(Uint8Array.from(createHash('shake256', { outputLength: HASH_KEY_LENGTH * 4 }).update('key').digest()).buffer);
+const RANDOM_KEY = new Int32Array(
+  Uint8Array.from(
+    createHash('shake256', { outputLength: HASH_KEY_LENGTH * 4 })
+      .update('key')
+      .digest(),
+  ).buffer,
+);
 
 function open(hashKey: Int32Array) {
   const ids: (OpId | undefined)[] = [];
@@ -31,28 +37,34 @@ function open(hashKey: Int32Array) {
   };
 }
 
-describe.each([['ids that spread', HASH_KEY], ['ids that all collide', ALL_COLLIDE]])('%s', (_, hashKey) => {
+describe.each([
+  ['ids that spread', HASH_KEY],
+  ['ids that all collide', ALL_COLLIDE],
+])('%s', (_, hashKey) => {
   test('whatever is added and removed, in whatever order, exactly what is in it is found', () => {
     const step = fc.record({ isAdded: fc.boolean(), name: fc.integer({ min: 0, max: 300 }) });
-    fc.assert(fc.property(fc.array(step, { maxLength: 600, size: 'max' }), (steps) => {
-      const { add, remove, find } = open(hashKey);
-      const model = new Set<string>();
-      for (const { isAdded, name } of steps) {
-        const id = `trace-${name}:span`;
-        if (isAdded === model.has(id)) continue;
-        if (isAdded) {
-          add(id);
-          model.add(id);
-        } else {
-          remove(id);
-          model.delete(id);
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 600, size: 'max' }), (steps) => {
+        const { add, remove, find } = open(hashKey);
+        const model = new Set<string>();
+        for (const { isAdded, name } of steps) {
+          const id = `trace-${name}:span`;
+          if (isAdded === model.has(id)) continue;
+          if (isAdded) {
+            add(id);
+            model.add(id);
+          } else {
+            remove(id);
+            model.delete(id);
+          }
         }
-      }
-      for (let name = 0; name <= 300; name += 1) {
-        const id = `trace-${name}:span`;
-        expect(find(id)).toBe(model.has(id) ? id : undefined);
-      }
-    }), { numRuns: 60 });
+        for (let name = 0; name <= 300; name += 1) {
+          const id = `trace-${name}:span`;
+          expect(find(id)).toBe(model.has(id) ? id : undefined);
+        }
+      }),
+      { numRuns: 60 },
+    );
   });
 });
 
@@ -77,7 +89,7 @@ test.each([
   ['the first character', (nth: number) => `${String.fromCharCode(0x4e00 + nth)}${'t'.repeat(255)}:${'s'.repeat(256)}`],
   ['the last character', (nth: number) => `${'t'.repeat(256)}:${'s'.repeat(255)}${String.fromCharCode(0x4e00 + nth)}`],
   ['a number in the middle', (nth: number) => `trace-${nth * 1_000_000_007}:span`],
-  ['the zeros behind them', (nth: number) => 't:s'.padEnd(3 + nth % 510, '\0') + String(Math.floor(nth / 510))],
+  ['the zeros behind them', (nth: number) => 't:s'.padEnd(3 + (nth % 510), '\0') + String(Math.floor(nth / 510))],
 ])('ids that differ only in %s do not collide: each is found without a look at another', (_, idOf) => {
   let looks = 0;
   const ids = Array.from({ length: 5_000 }, (_, nth) => idOf(nth) as OpId);

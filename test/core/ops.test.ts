@@ -1,31 +1,43 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AgentRegistry, type AgentEntry } from '../../src/core/agents.ts';
+import { type AgentEntry, AgentRegistry } from '../../src/core/agents.ts';
 import type { AgentIdentity, OpId } from '../../src/core/ids.ts';
 import { nextState, OP_STATES, OP_TRIGGERS, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
-import { OpsRegistry, type OpRecord } from '../../src/core/ops.ts';
-import { pageOfOps, type OpFilter } from '../../src/core/ops-page.ts';
+import { type OpRecord, OpsRegistry } from '../../src/core/ops.ts';
+import { type OpFilter, pageOfOps } from '../../src/core/ops-page.ts';
 import { HASH_KEY } from '../support/governor.ts';
 
 const identity = (agentId: string, orgId = 'acme'): AgentIdentity => ({ orgId, teamId: 'search', agentId });
-const owner = (agentId = 'crawler', orgId = 'acme', agents = new AgentRegistry()): AgentEntry => agents.keep(agents.lookUp(identity(agentId, orgId)));
+const owner = (agentId = 'crawler', orgId = 'acme', agents = new AgentRegistry()): AgentEntry =>
+  agents.keep(agents.lookUp(identity(agentId, orgId)));
 const id = (text: string): OpId => text as OpId;
 
 test('an operation moves only along the rows of the table, whatever the trigger', () => {
-  const moves = OP_STATES.flatMap((from) => OP_TRIGGERS.flatMap((trigger) => {
-    const to = nextState(from, trigger);
-    return to === undefined ? [] : [`${from} -${trigger}-> ${to}`];
-  }));
+  const moves = OP_STATES.flatMap((from) =>
+    OP_TRIGGERS.flatMap((trigger) => {
+      const to = nextState(from, trigger);
+      return to === undefined ? [] : [`${from} -${trigger}-> ${to}`];
+    }),
+  );
   expect(moves).toEqual([
-    'pending -allow-> running', 'pending -terminate-> terminated',
-    'running -pause-> paused', 'running -complete-> completing', 'running -terminate-> terminated',
-    'paused -resume-> running', 'paused -terminate-> terminated', 'terminated -terminate-> terminated',
+    'pending -allow-> running',
+    'pending -terminate-> terminated',
+    'running -pause-> paused',
+    'running -complete-> completing',
+    'running -terminate-> terminated',
+    'paused -resume-> running',
+    'paused -terminate-> terminated',
+    'terminated -terminate-> terminated',
   ]);
 });
 
 /** The shortest way into each state. */
 const WAY_TO: Readonly<Record<OpState, readonly OpTrigger[]>> = {
-  pending: [], running: ['allow'], paused: ['allow', 'pause'], completing: ['allow', 'complete'], terminated: ['terminate'],
+  pending: [],
+  running: ['allow'],
+  paused: ['allow', 'pause'],
+  completing: ['allow', 'complete'],
+  terminated: ['terminate'],
 };
 
 describe.each(OP_STATES)('from %s', (from) => {
@@ -44,7 +56,13 @@ describe.each(OP_STATES)('from %s', (from) => {
 test('a new operation is pending, and both of its times are that of its ingestion', () => {
   const registry = new OpsRegistry(HASH_KEY);
   const slot = registry.ingest(id('t:s'), owner(), 42);
-  expect(registry.recordOf(slot)).toEqual({ opId: 't:s', state: 'pending', registeredAtMs: 42, updatedAtMs: 42, agent: identity('crawler') });
+  expect(registry.recordOf(slot)).toEqual({
+    opId: 't:s',
+    state: 'pending',
+    registeredAtMs: 42,
+    updatedAtMs: 42,
+    agent: identity('crawler'),
+  });
   expect(registry.find(id('t:s'))).toBe(slot);
   expect(registry.find(id('t:other'))).toBeUndefined();
 });
@@ -101,45 +119,70 @@ test('terminating again does not make an operation young again', () => {
 });
 
 // The registry against the plainest thing that could be one: a list of records.
-type Model = { ops: Map<string, { state: OpState; registeredAtMs: number; updatedAtMs: number; agentId: string }>; finished: string[]; nowMs: number };
+type Model = {
+  ops: Map<string, { state: OpState; registeredAtMs: number; updatedAtMs: number; agentId: string }>;
+  finished: string[];
+  nowMs: number;
+};
 type Real = { registry: OpsRegistry; agents: AgentRegistry; owners: Map<string, AgentEntry> };
 type Step = fc.Command<Model, Real>;
 
 const NEXT: Readonly<Record<string, OpState>> = {
-  'pending allow': 'running', 'pending terminate': 'terminated', 'running pause': 'paused', 'running complete': 'completing', 'running terminate': 'terminated',
-  'paused resume': 'running', 'paused terminate': 'terminated', 'terminated terminate': 'terminated',
+  'pending allow': 'running',
+  'pending terminate': 'terminated',
+  'running pause': 'paused',
+  'running complete': 'completing',
+  'running terminate': 'terminated',
+  'paused resume': 'running',
+  'paused terminate': 'terminated',
+  'terminated terminate': 'terminated',
 };
 
-const step = (name: string, run: (model: Model, real: Real) => void): Step => ({ check: () => true, run, toString: () => name });
-
-const ingest = (op: string, agentId: string): Step => step(`ingest ${op} by ${agentId}`, (model, { registry, owners }) => {
-  if (model.ops.has(op)) return;
-  registry.ingest(id(op), owners.get(agentId)!, model.nowMs);
-  model.ops.set(op, { state: 'pending', registeredAtMs: model.nowMs, updatedAtMs: model.nowMs, agentId });
+const step = (name: string, run: (model: Model, real: Real) => void): Step => ({
+  check: () => true,
+  run,
+  toString: () => name,
 });
 
-const advance = (op: string, trigger: OpTrigger): Step => step(`${trigger} ${op}`, (model, { registry }) => {
-  const slot = registry.find(id(op));
-  const known = model.ops.get(op);
-  expect(slot === undefined).toBe(known === undefined);
-  if (slot === undefined || known === undefined) return;
-  const to = NEXT[`${known.state} ${trigger}`];
-  expect(registry.advance(slot, trigger, model.nowMs)).toBe(to);
-  if (to === undefined || to === known.state) return;
-  model.ops.set(op, { ...known, state: to, updatedAtMs: model.nowMs });
-  if (to === 'completing' || to === 'terminated') model.finished.push(op);
-});
+const ingest = (op: string, agentId: string): Step =>
+  step(`ingest ${op} by ${agentId}`, (model, { registry, owners }) => {
+    if (model.ops.has(op)) return;
+    registry.ingest(id(op), owners.get(agentId)!, model.nowMs);
+    model.ops.set(op, { state: 'pending', registeredAtMs: model.nowMs, updatedAtMs: model.nowMs, agentId });
+  });
 
-const pass = (ms: number): Step => step(`${ms} ms pass`, (model) => { model.nowMs += ms; });
+const advance = (op: string, trigger: OpTrigger): Step =>
+  step(`${trigger} ${op}`, (model, { registry }) => {
+    const slot = registry.find(id(op));
+    const known = model.ops.get(op);
+    expect(slot === undefined).toBe(known === undefined);
+    if (slot === undefined || known === undefined) return;
+    const to = NEXT[`${known.state} ${trigger}`];
+    expect(registry.advance(slot, trigger, model.nowMs)).toBe(to);
+    if (to === undefined || to === known.state) return;
+    model.ops.set(op, { ...known, state: to, updatedAtMs: model.nowMs });
+    if (to === 'completing' || to === 'terminated') model.finished.push(op);
+  });
 
-const sweep = (ttlMs: number, limit: number): Step => step(`sweep ${ttlMs} ms, at most ${limit}`, (model, { registry }) => {
-  const expected: string[] = [];
-  while (expected.length < limit && model.finished.length > 0 && model.nowMs - model.ops.get(model.finished[0]!)!.updatedAtMs >= ttlMs) expected.push(model.finished.shift()!);
-  const swept: string[] = [];
-  expect(registry.sweep(model.nowMs, ttlMs, limit, (opId) => swept.push(opId))).toBe(expected.length);
-  expect(swept).toEqual(expected);
-  for (const op of expected) model.ops.delete(op);
-});
+const pass = (ms: number): Step =>
+  step(`${ms} ms pass`, (model) => {
+    model.nowMs += ms;
+  });
+
+const sweep = (ttlMs: number, limit: number): Step =>
+  step(`sweep ${ttlMs} ms, at most ${limit}`, (model, { registry }) => {
+    const expected: string[] = [];
+    while (
+      expected.length < limit &&
+      model.finished.length > 0 &&
+      model.nowMs - model.ops.get(model.finished[0]!)!.updatedAtMs >= ttlMs
+    )
+      expected.push(model.finished.shift()!);
+    const swept: string[] = [];
+    expect(registry.sweep(model.nowMs, ttlMs, limit, (opId) => swept.push(opId))).toBe(expected.length);
+    expect(swept).toEqual(expected);
+    for (const op of expected) model.ops.delete(op);
+  });
 
 function walk(pageFrom: (cursor: string | undefined) => ReturnType<typeof pageOfOps>): OpRecord[] {
   const seen: OpRecord[] = [];
@@ -152,88 +195,155 @@ function walk(pageFrom: (cursor: string | undefined) => ReturnType<typeof pageOf
 /** The agents of the model: of one name in two orgs, and of two names in one team. */
 const ORG_OF: Readonly<Record<string, string>> = { crawler: 'acme', indexer: 'acme', buyer: 'globex' };
 
-const list = (filter: OpFilter, perPage: number): Step => step(`list ${JSON.stringify(filter)} by ${perPage}`, (model, { registry, agents }) => {
-  const seen = walk((cursor) => pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor }));
-  const expected = [...model.ops]
-    .filter(([, op]) => (filter.state ?? op.state) === op.state && (filter.agentId ?? op.agentId) === op.agentId
-      && (filter.teamId ?? 'search') === 'search' && (filter.orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId])
-    .map(([opId, { state, registeredAtMs, updatedAtMs, agentId }]) => ({ opId, state, registeredAtMs, updatedAtMs, agent: identity(agentId, ORG_OF[agentId]) }));
-  // Of one org they come in the order in which they were ingested.
-  if (filter.orgId !== undefined) expect(seen).toEqual(expected);
-  else expect([...seen].sort((a, b) => (a.opId < b.opId ? -1 : 1))).toEqual(expected.sort((a, b) => (a.opId < b.opId ? -1 : 1)));
-});
+const list = (filter: OpFilter, perPage: number): Step =>
+  step(`list ${JSON.stringify(filter)} by ${perPage}`, (model, { registry, agents }) => {
+    const seen = walk((cursor) => pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor }));
+    const expected = [...model.ops]
+      .filter(
+        ([, op]) =>
+          (filter.state ?? op.state) === op.state &&
+          (filter.agentId ?? op.agentId) === op.agentId &&
+          (filter.teamId ?? 'search') === 'search' &&
+          (filter.orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId],
+      )
+      .map(([opId, { state, registeredAtMs, updatedAtMs, agentId }]) => ({
+        opId,
+        state,
+        registeredAtMs,
+        updatedAtMs,
+        agent: identity(agentId, ORG_OF[agentId]),
+      }));
+    // Of one org they come in the order in which they were ingested.
+    if (filter.orgId !== undefined) expect(seen).toEqual(expected);
+    else
+      expect([...seen].sort((a, b) => (a.opId < b.opId ? -1 : 1))).toEqual(
+        expected.sort((a, b) => (a.opId < b.opId ? -1 : 1)),
+      );
+  });
 
 const count = step('count', (model, { registry, owners }) => {
   const inState = (state: OpState): number => [...model.ops.values()].filter((op) => op.state === state).length;
-  expect(registry.counts).toEqual({ pending: inState('pending'), running: inState('running'), paused: inState('paused'), completing: inState('completing'), terminated: inState('terminated') });
+  expect(registry.counts).toEqual({
+    pending: inState('pending'),
+    running: inState('running'),
+    paused: inState('paused'),
+    completing: inState('completing'),
+    terminated: inState('terminated'),
+  });
   expect(registry.size).toBe(model.ops.size);
   for (const [agentId, entry] of owners) {
     const own = [...model.ops.values()].filter((op) => op.agentId === agentId);
-    expect([entry.ops, entry.unfinishedOps]).toEqual([own.length, own.filter(({ state }) => state !== 'completing' && state !== 'terminated').length]);
+    expect([entry.ops, entry.unfinishedOps]).toEqual([
+      own.length,
+      own.filter(({ state }) => state !== 'completing' && state !== 'terminated').length,
+    ]);
   }
 });
 
 test('whatever is asked of it and in whatever order, the registry answers as a plain list would', () => {
   const op = fc.integer({ min: 0, max: 11 }).map((n) => `t:${n}`);
   const agent = fc.constantFrom('crawler', 'indexer', 'buyer');
-  const steps = fc.commands([
-    fc.tuple(op, agent).map(([name, agentId]) => ingest(name, agentId)),
-    fc.tuple(op, fc.constantFrom(...OP_TRIGGERS)).map(([name, trigger]) => advance(name, trigger)),
-    fc.integer({ min: 0, max: 50 }).map(pass),
-    fc.tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 1, max: 4 })).map(([ttlMs, limit]) => sweep(ttlMs, limit)),
-    fc.tuple(fc.record({
-      state: fc.constantFrom(undefined, ...OP_STATES),
-      agentId: fc.constantFrom(undefined, 'crawler', 'buyer', 'nobody'),
-      teamId: fc.constantFrom(undefined, 'search', 'none'),
-      orgId: fc.constantFrom(undefined, 'acme', 'globex', 'nowhere'),
-    }), fc.integer({ min: 1, max: 5 })).map(([filter, perPage]) => list(filter, perPage)),
-    fc.constant(count),
-  ], { maxCommands: 150, size: 'max' });
-  fc.assert(fc.property(steps, (commands) => fc.modelRun(() => {
-    const agents = new AgentRegistry();
-    const owners = Object.entries(ORG_OF).map(([agentId, orgId]) => owner(agentId, orgId, agents));
-    return {
-      model: { ops: new Map(), finished: [], nowMs: 0 },
-      real: { registry: new OpsRegistry(HASH_KEY), agents, owners: new Map(owners.map((entry) => [entry.identity.agentId, entry])) },
-    };
-  }, commands)), { numRuns: 150 });
+  const steps = fc.commands(
+    [
+      fc.tuple(op, agent).map(([name, agentId]) => ingest(name, agentId)),
+      fc.tuple(op, fc.constantFrom(...OP_TRIGGERS)).map(([name, trigger]) => advance(name, trigger)),
+      fc.integer({ min: 0, max: 50 }).map(pass),
+      fc
+        .tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 1, max: 4 }))
+        .map(([ttlMs, limit]) => sweep(ttlMs, limit)),
+      fc
+        .tuple(
+          fc.record({
+            state: fc.constantFrom(undefined, ...OP_STATES),
+            agentId: fc.constantFrom(undefined, 'crawler', 'buyer', 'nobody'),
+            teamId: fc.constantFrom(undefined, 'search', 'none'),
+            orgId: fc.constantFrom(undefined, 'acme', 'globex', 'nowhere'),
+          }),
+          fc.integer({ min: 1, max: 5 }),
+        )
+        .map(([filter, perPage]) => list(filter, perPage)),
+      fc.constant(count),
+    ],
+    { maxCommands: 150, size: 'max' },
+  );
+  fc.assert(
+    fc.property(steps, (commands) =>
+      fc.modelRun(() => {
+        const agents = new AgentRegistry();
+        const owners = Object.entries(ORG_OF).map(([agentId, orgId]) => owner(agentId, orgId, agents));
+        return {
+          model: { ops: new Map(), finished: [], nowMs: 0 },
+          real: {
+            registry: new OpsRegistry(HASH_KEY),
+            agents,
+            owners: new Map(owners.map((entry) => [entry.identity.agentId, entry])),
+          },
+        };
+      }, commands),
+    ),
+    { numRuns: 150 },
+  );
 });
 
 test.each<[string, OpFilter]>([
-  ['all', {}], ['its org', { orgId: 'acme' }], ['its team', { teamId: 'search' }], ['its agent', { orgId: 'acme', agentId: 'crawler' }], ['its state', { state: 'pending' }],
-])('an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile', (_walked, filter) => {
-  fc.assert(fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60, size: 'max' }), fc.integer({ min: 1, max: 4 }), (changes, perPage) => {
-    const registry = new OpsRegistry(HASH_KEY);
-    const agents = new AgentRegistry();
-    const [ours, theirs] = [owner('crawler', 'acme', agents), owner('crawler', 'globex', agents)];
-    for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), ours, 0);
-    const stayed = new Set(Array.from({ length: 30 }, (_, n) => `t:${n}`));
-    const pending = changes.entries();
-    let fresh = 0;
-    const seen = walk((cursor) => {
-      const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor });
-      const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
-      // What comes takes the places of what was swept.
-      if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
-      const slot = registry.find(id(`t:${n}`));
-      if (comes || slot === undefined) return page;
-      registry.advance(slot, 'terminate', 0);
-      registry.sweep(0, 0, 10, () => {});
-      stayed.delete(`t:${n}`);
-      return page;
-    });
-    for (const op of stayed) expect(seen.filter(({ opId }) => opId === op)).toHaveLength(1);
-    expect(new Set(seen.map(({ opId }) => opId)).size).toBe(seen.length);
-  }), { numRuns: 100 });
-});
+  ['all', {}],
+  ['its org', { orgId: 'acme' }],
+  ['its team', { teamId: 'search' }],
+  ['its agent', { orgId: 'acme', agentId: 'crawler' }],
+  ['its state', { state: 'pending' }],
+])(
+  'an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile',
+  (_walked, filter) => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60, size: 'max' }),
+        fc.integer({ min: 1, max: 4 }),
+        (changes, perPage) => {
+          const registry = new OpsRegistry(HASH_KEY);
+          const agents = new AgentRegistry();
+          const [ours, theirs] = [owner('crawler', 'acme', agents), owner('crawler', 'globex', agents)];
+          for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), ours, 0);
+          const stayed = new Set(Array.from({ length: 30 }, (_, n) => `t:${n}`));
+          const pending = changes.entries();
+          let fresh = 0;
+          const seen = walk((cursor) => {
+            const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor });
+            const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
+            // What comes takes the places of what was swept.
+            if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
+            const slot = registry.find(id(`t:${n}`));
+            if (comes || slot === undefined) return page;
+            registry.advance(slot, 'terminate', 0);
+            registry.sweep(0, 0, 10, () => {});
+            stayed.delete(`t:${n}`);
+            return page;
+          });
+          for (const op of stayed) expect(seen.filter(({ opId }) => opId === op)).toHaveLength(1);
+          expect(new Set(seen.map(({ opId }) => opId)).size).toBe(seen.length);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  },
+);
 
 describe('among a quarter of a million running operations of one big org', () => {
   const registry = new OpsRegistry(HASH_KEY);
   const agents = new AgentRegistry();
-  const keep = (orgId: string, teamId: string, agentId: string): AgentEntry => agents.keep(agents.lookUp({ orgId, teamId, agentId }));
-  const [many, team, agent, small] = [keep('big', 'wide', 'worker'), keep('big', 'rare', 'other'), keep('big', 'wide', 'single'), keep('small', 'wide', 'rare')];
+  const keep = (orgId: string, teamId: string, agentId: string): AgentEntry =>
+    agents.keep(agents.lookUp({ orgId, teamId, agentId }));
+  const [many, team, agent, small] = [
+    keep('big', 'wide', 'worker'),
+    keep('big', 'rare', 'other'),
+    keep('big', 'wide', 'single'),
+    keep('small', 'wide', 'rare'),
+  ];
   for (let n = 0; n < 250_000; n += 1) {
-    const slot = registry.ingest(id(`t:${n}`), n === 99_999 ? small : n === 149_999 ? team : n === 199_999 ? agent : many, n);
+    const slot = registry.ingest(
+      id(`t:${n}`),
+      n === 99_999 ? small : n === 149_999 ? team : n === 199_999 ? agent : many,
+      n,
+    );
     registry.advance(slot, 'allow', n);
     if (n % 100_000 === 50_000) registry.advance(slot, 'pause', n);
   }
@@ -268,10 +378,13 @@ test('the operations of an agent of some name in one of very many teams are foun
   const registry = new OpsRegistry(HASH_KEY);
   const agents = new AgentRegistry();
   for (let n = 0; n < 30_000; n += 1) {
-    const entry = agents.keep(agents.lookUp({ orgId: 'acme', teamId: `t${n}`, agentId: n % 29_999 === 0 ? 'rare' : 'worker' }));
+    const entry = agents.keep(
+      agents.lookUp({ orgId: 'acme', teamId: `t${n}`, agentId: n % 29_999 === 0 ? 'rare' : 'worker' }),
+    );
     registry.ingest(id(`t:${n}`), entry, n);
   }
-  const page = (cursor: string | undefined) => pageOfOps({ ops: registry, agents }, { orgId: 'acme', agentId: 'rare', perPage: 10, cursor })!;
+  const page = (cursor: string | undefined) =>
+    pageOfOps({ ops: registry, agents }, { orgId: 'acme', agentId: 'rare', perPage: 10, cursor })!;
   const first = page(undefined); // to look into a team counts as five steps, of which a page has 100,000
   const second = page(first.next);
   expect([first.items, second.items].map((items) => items.map(({ opId }) => opId))).toEqual([['t:0'], ['t:29999']]);
@@ -294,7 +407,14 @@ test('a place whose operation has gone meanwhile is found again in pages of boun
   const agents = new AgentRegistry();
   const agent = owner('crawler', 'acme', agents);
   for (let n = 0; n < 150_000; n += 1) registry.ingest(id(`t:${n}`), agent, 0);
-  const { next } = registry.walk('org', agent.org, undefined, 1, { steps: 1_000_000 }, { from: 120_001, slot: 119_999, number: 120_000 });
+  const { next } = registry.walk(
+    'org',
+    agent.org,
+    undefined,
+    1,
+    { steps: 1_000_000 },
+    { from: 120_001, slot: 119_999, number: 120_000 },
+  );
   registry.advance(next!.slot as never, 'terminate', 0);
   registry.sweep(0, 0, 1, () => {});
   const budget = { steps: 100_000 };
@@ -310,7 +430,8 @@ test('a cursor from before a restart, when there were many more operations, is n
   const agent = owner('crawler', 'acme', agents);
   for (const name of ['t:1', 't:2', 't:3']) registry.ingest(id(name), agent, 0);
   const page = (cursor: string) => {
-    const { items, next } = pageOfOps({ ops: registry, agents }, { orgId: 'acme', perPage: 10, cursor }) ?? expect.unreachable();
+    const { items, next } =
+      pageOfOps({ ops: registry, agents }, { orgId: 'acme', perPage: 10, cursor }) ?? expect.unreachable();
     return [items.map(({ opId }) => opId), next];
   };
   expect(page('1.0.900001.900000.900001')).toEqual([[], undefined]);

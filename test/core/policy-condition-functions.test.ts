@@ -1,12 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { compileCondition, ConditionVariables, type ConditionOutcome } from '../../src/core/policy-condition.ts';
+import { type ConditionOutcome, ConditionVariables, compileCondition } from '../../src/core/policy-condition.ts';
 import { processorMsOf } from '../support/processor-time.ts';
 
 function evaluate(source: string, attributes = {}): ConditionOutcome {
   const compiled = compileCondition(source);
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
   const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
-  return compiled.value.evaluate(new ConditionVariables().fill({ agent, action: 'tool.call', resource: '', attributes, caller: undefined, estimatedCostMicroUsd: 0 }));
+  return compiled.value.evaluate(
+    new ConditionVariables().fill({
+      agent,
+      action: 'tool.call',
+      resource: '',
+      attributes,
+      caller: undefined,
+      estimatedCostMicroUsd: 0,
+    }),
+  );
 }
 
 test.each([
@@ -27,13 +36,34 @@ const DOUBLE = 'double() requires a number in decimal digits';
 const BOOL = 'bool() requires a string such as "true" or "false"';
 
 describe.each([
-  ['int', INT, ['', ' 5', '5 ', '-', '0x10', '0X10', '0b11', '0o17', '5.0', '1e3', '9223372036854775808', '-9223372036854775809', '٥']],
+  [
+    'int',
+    INT,
+    [
+      '',
+      ' 5',
+      '5 ',
+      '-',
+      '0x10',
+      '0X10',
+      '0b11',
+      '0o17',
+      '5.0',
+      '1e3',
+      '9223372036854775808',
+      '-9223372036854775809',
+      '٥',
+    ],
+  ],
   ['uint', UINT, ['', '-1', '+1', '0X10', '18446744073709551616']],
   ['double', DOUBLE, ['', ' 5', '0x10', '0b1', '.', 'e5', '1e', '1e400', '1_000', 'infinite']],
 ])('%s() of a text that is no such number', (name, error, texts) => {
   test.each(texts)('%j fails where an agent sends it, and is refused where an author writes it', (text) => {
     expect(evaluate(`${name}(attributes.text) < ${name}("10")`, { text })).toEqual({ error });
-    expect(compileCondition(`${name}("${text}") < ${name}("10")`)).toEqual({ ok: false, fault: [{ offset: name.length + 1, problem: error }] });
+    expect(compileCondition(`${name}("${text}") < ${name}("10")`)).toEqual({
+      ok: false,
+      fault: [{ offset: name.length + 1, problem: error }],
+    });
   });
 });
 
@@ -49,8 +79,14 @@ test.each([
 
 test.each([
   ['bool(attributes.token)', BOOL],
-  ['timestamp("2026-01-01T00:00:00Z").getHours(attributes.token) < 8', 'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00'],
-  ['timestamp(attributes.token) < timestamp(0)', 'timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970'],
+  [
+    'timestamp("2026-01-01T00:00:00Z").getHours(attributes.token) < 8',
+    'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00',
+  ],
+  [
+    'timestamp(attributes.token) < timestamp(0)',
+    'timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970',
+  ],
   ['int(attributes.token) < 10', INT],
   ['{"small": 1, "large": 2}[attributes.token] < 2', 'No such key'],
   ['attributes.sizes[attributes.token] < 2', 'No such key'],
@@ -69,16 +105,24 @@ test.each([
 });
 
 test('of a long text, too, only the letters of ASCII change', () => {
-  expect(evaluate('attributes.text.lowerAscii() == attributes.lower && attributes.text.upperAscii() == attributes.upper', { text: '@aZ[`Àé😀K{'.repeat(5_000), lower: '@az[`Àé😀k{'.repeat(5_000), upper: '@AZ[`Àé😀K{'.repeat(5_000) })).toBe(true);
+  expect(
+    evaluate('attributes.text.lowerAscii() == attributes.lower && attributes.text.upperAscii() == attributes.upper', {
+      text: '@aZ[`Àé😀K{'.repeat(5_000),
+      lower: '@az[`Àé😀k{'.repeat(5_000),
+      upper: '@AZ[`Àé😀K{'.repeat(5_000),
+    }),
+  ).toBe(true);
 });
 
 test('a long text that is no number is refused in a moment', () => {
-  expect(processorMsOf(() => {
-    for (const text of ['1'.repeat(1_000_000), `${'1'.repeat(500_000)}x`, `${'A1'.repeat(250_000)}`]) {
-      expect(evaluate('int(attributes.text) < 10', { text })).toEqual({ error: INT });
-      expect(evaluate('double(attributes.text) < 10.0', { text })).toEqual({ error: DOUBLE });
-    }
-  })).toBeLessThan(1_000);
+  expect(
+    processorMsOf(() => {
+      for (const text of ['1'.repeat(1_000_000), `${'1'.repeat(500_000)}x`, `${'A1'.repeat(250_000)}`]) {
+        expect(evaluate('int(attributes.text) < 10', { text })).toEqual({ error: INT });
+        expect(evaluate('double(attributes.text) < 10.0', { text })).toEqual({ error: DOUBLE });
+      }
+    }),
+  ).toBeLessThan(1_000);
 });
 
 test.each([

@@ -1,17 +1,30 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { compileCondition, ConditionVariables, type ConditionOutcome } from '../../src/core/policy-condition.ts';
+import { type ConditionOutcome, ConditionVariables, compileCondition } from '../../src/core/policy-condition.ts';
 
 function evaluate(source: string, attributes = {}): ConditionOutcome {
   const compiled = compileCondition(source);
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
   const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
-  return compiled.value.evaluate(new ConditionVariables().fill({ agent, action: 'tool.call', resource: '', attributes, caller: undefined, estimatedCostMicroUsd: 0 }));
+  return compiled.value.evaluate(
+    new ConditionVariables().fill({
+      agent,
+      action: 'tool.call',
+      resource: '',
+      attributes,
+      caller: undefined,
+      estimatedCostMicroUsd: 0,
+    }),
+  );
 }
 
 const RULE = 'timestamp() requires an RFC 3339 time such as 2026-01-31T12:00:00Z, or seconds since 1970';
 
-describe.each([['UTC', 0], ['Europe/Berlin', -120], ['America/New_York', 240]])('on a machine whose clock shows the time of %s', (zone, offset) => {
+describe.each([
+  ['UTC', 0],
+  ['Europe/Berlin', -120],
+  ['America/New_York', 240],
+])('on a machine whose clock shows the time of %s', (zone, offset) => {
   const before = process.env.TZ;
   afterEach(() => {
     if (before === undefined) delete process.env.TZ;
@@ -38,35 +51,80 @@ describe.each([['UTC', 0], ['Europe/Berlin', -120], ['America/New_York', 240]])(
     expect(evaluate(source, { times: ['2026-07-01T00:30:00Z', '2026-07-01T23:30:00Z'] })).toBe(true);
   });
 
-  test.each(['2026-02-30T00:00:00Z', '2027-02-29T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01T00:00:00.000', 'January 1, 2026 00:00:00', 'Jan 1 2026 00:00:00 GMT+0', '0000-12-31T23:59:59Z', '2026-01-01', ''])(
-    'the text %j is no time: sent by an agent it fails the condition, written by an author it is refused',
-    (text) => {
-      process.env.TZ = zone;
-      expect(evaluate('timestamp(attributes.at) < timestamp("2030-01-01T00:00:00Z")', { at: text })).toEqual({ error: RULE });
-      expect(compileCondition(`timestamp("${text}") < timestamp("2030-01-01T00:00:00Z")`)).toEqual({ ok: false, fault: [{ offset: 10, problem: RULE }] });
-    },
-  );
+  test.each([
+    '2026-02-30T00:00:00Z',
+    '2027-02-29T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01T00:00:00.000',
+    'January 1, 2026 00:00:00',
+    'Jan 1 2026 00:00:00 GMT+0',
+    '0000-12-31T23:59:59Z',
+    '2026-01-01',
+    '',
+  ])('the text %j is no time: sent by an agent it fails the condition, written by an author it is refused', (text) => {
+    process.env.TZ = zone;
+    expect(evaluate('timestamp(attributes.at) < timestamp("2030-01-01T00:00:00Z")', { at: text })).toEqual({
+      error: RULE,
+    });
+    expect(compileCondition(`timestamp("${text}") < timestamp("2030-01-01T00:00:00Z")`)).toEqual({
+      ok: false,
+      fault: [{ offset: 10, problem: RULE }],
+    });
+  });
 });
 
 test.each([
-  ['timestamp(attributes.at).getHours(attributes.zone) < 8', { at: '2026-01-01T00:00:00Z', zone: 'Nowhere' }, 'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00'],
+  [
+    'timestamp(attributes.at).getHours(attributes.zone) < 8',
+    { at: '2026-01-01T00:00:00Z', zone: 'Nowhere' },
+    'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00',
+  ],
   ['timestamp(attributes.at).getHours("UTC") < 8', { at: 5 }, "found no matching overload for 'timestamp(double)'"],
-  ['attributes.at.getHours("UTC") < 8', { at: '2026-01-01T00:00:00Z' }, "found no matching overload for 'string.getHours(string)'"],
+  [
+    'attributes.at.getHours("UTC") < 8',
+    { at: '2026-01-01T00:00:00Z' },
+    "found no matching overload for 'string.getHours(string)'",
+  ],
   ['timestamp(253402300800) > timestamp(0)', {}, RULE],
 ])('%s fails with what was written, and not with what it became', (source, attributes, error) => {
   expect(evaluate(source, attributes)).toEqual({ error });
 });
 
-test.each(['Nowhere', '+24:00', '+2:00', '+02:60', ''])('a condition that names the time zone %j is refused', (zone) => {
-  expect(compileCondition(`timestamp(attributes.at).getHours("${zone}") < 8`)).toEqual({ ok: false, fault: [{ offset: 34, problem: `a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00` }] });
-});
+test.each(['Nowhere', '+24:00', '+2:00', '+02:60', ''])(
+  'a condition that names the time zone %j is refused',
+  (zone) => {
+    expect(compileCondition(`timestamp(attributes.at).getHours("${zone}") < 8`)).toEqual({
+      ok: false,
+      fault: [
+        { offset: 34, problem: `a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00` },
+      ],
+    });
+  },
+);
 
 test('in UTC, what a condition is told of a time is the same with and without the zone', () => {
-  const parts = ['getDate', 'getDayOfMonth', 'getDayOfWeek', 'getDayOfYear', 'getFullYear', 'getHours', 'getMinutes', 'getMonth', 'getSeconds'];
-  const same = parts.map((part) => `timestamp(attributes.at).${part}() == timestamp(attributes.at).${part}("UTC")`).join(' && ');
+  const parts = [
+    'getDate',
+    'getDayOfMonth',
+    'getDayOfWeek',
+    'getDayOfYear',
+    'getFullYear',
+    'getHours',
+    'getMinutes',
+    'getMonth',
+    'getSeconds',
+  ];
+  const same = parts
+    .map((part) => `timestamp(attributes.at).${part}() == timestamp(attributes.at).${part}("UTC")`)
+    .join(' && ');
   const compiled = compileCondition(same);
   expect(compiled.ok).toBe(true);
-  fc.assert(fc.property(fc.date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }), (at) => {
-    expect(evaluate(same, { at: at.toISOString() })).toBe(true);
-  }));
+  fc.assert(
+    fc.property(
+      fc.date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }),
+      (at) => {
+        expect(evaluate(same, { at: at.toISOString() })).toBe(true);
+      },
+    ),
+  );
 });

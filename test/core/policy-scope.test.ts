@@ -14,9 +14,34 @@ test.each([
 });
 
 test.each([
-  '', 'Global', 'global:', 'org', 'orgs', 'org:', 'org:-', 'org:ac me', 'org:acme/search', 'org:acme/search/crawler', 'user:acme',
-  'teams', 'team:acme', 'team:acme/', 'team:/search', 'team:-/search', 'team:acme/sea rch', 'team:acme/..', 'team:acme/search/crawler', 'user:acme/search',
-  'agent:acme', 'agent:acme/search', 'agent:acme/search/', 'agent:/search/crawler', 'agent:acme//crawler', 'agent:acme/search/craw\u0007ler', 'agent:acme/search/crawler/1', 'user:acme/search/crawler',
+  '',
+  'Global',
+  'global:',
+  'org',
+  'orgs',
+  'org:',
+  'org:-',
+  'org:ac me',
+  'org:acme/search',
+  'org:acme/search/crawler',
+  'user:acme',
+  'teams',
+  'team:acme',
+  'team:acme/',
+  'team:/search',
+  'team:-/search',
+  'team:acme/sea rch',
+  'team:acme/..',
+  'team:acme/search/crawler',
+  'user:acme/search',
+  'agent:acme',
+  'agent:acme/search',
+  'agent:acme/search/',
+  'agent:/search/crawler',
+  'agent:acme//crawler',
+  'agent:acme/search/craw\u0007ler',
+  'agent:acme/search/crawler/1',
+  'user:acme/search/crawler',
 ])('%j is no scope: no policy reaches further than its author wrote', (text) => {
   expect(parsePolicyScope(text)).toBeUndefined();
 });

@@ -19,9 +19,11 @@ test.each([
 test('times in any order are written as Date writes them, whatever was written before', () => {
   const near = fc.integer({ min: 1_795_451_400_000, max: 1_795_451_600_000 });
   const far = fc.integer({ min: -8_640_000_000_000_000, max: 8_640_000_000_000_000 });
-  fc.assert(fc.property(fc.array(fc.oneof(near, near, far)), (times) => {
-    expect(times.map(rfc3339)).toEqual(times.map((ms) => new Date(ms).toISOString()));
-  }));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(near, near, far)), (times) => {
+      expect(times.map(rfc3339)).toEqual(times.map((ms) => new Date(ms).toISOString()));
+    }),
+  );
 });
 
 test('what is no time is refused, and the next time is right', () => {

@@ -5,7 +5,7 @@ import type { Governor } from '../../src/core/governor.ts';
 import { agentKeyOf } from '../../src/core/ids.ts';
 import { OP_STATES } from '../../src/core/op-state.ts';
 import type { Undo } from '../../src/core/rollback.ts';
-import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
+import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
 
 /** Applies the commands as one batch and answers with what undoes it. */
 const applyAll = (governor: Governor, commands: readonly Command[], nowMs: number): Undo[] =>
@@ -15,7 +15,13 @@ const stateOf = (governor: Governor, op: string) => {
   return slot === undefined ? undefined : governor.ops.stateOf(slot);
 };
 const registerOp = (op: string): Command => ({ type: 'register-op', principal: ADMIN, opId: opId(op), agent: CRAWLER });
-const complete = (op: string): Command => ({ type: 'complete-op', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, opId: opId(op) });
+const complete = (op: string): Command => ({
+  type: 'complete-op',
+  agent: CRAWLER,
+  credential: digestOf(CRAWLER),
+  principal: undefined,
+  opId: opId(op),
+});
 
 describe('what could not be recorded has not happened', () => {
   test.each<[string, readonly Command[], readonly Command[], string | undefined]>([
@@ -24,7 +30,12 @@ describe('what could not be recorded has not happened', () => {
     ['a termination', [], [controlOf('t:s', 'terminate')], 'running'],
     ['a termination of what is paused', [controlOf('t:s', 'pause')], [controlOf('t:s', 'terminate')], 'paused'],
     ['a completion', [], [complete('t:s')], 'running'],
-    ['several moves of one batch', [], [controlOf('t:s', 'pause'), controlOf('t:s', 'resume'), controlOf('t:s', 'terminate')], 'running'],
+    [
+      'several moves of one batch',
+      [],
+      [controlOf('t:s', 'pause'), controlOf('t:s', 'resume'), controlOf('t:s', 'terminate')],
+      'running',
+    ],
     ['a registration', [], [registerOp('t:new')], undefined],
     ['a registration and an end', [], [registerOp('t:new'), controlOf('t:new', 'terminate')], undefined],
   ])('%s', (_what, before, batch, expected) => {
@@ -37,14 +48,20 @@ describe('what could not be recorded has not happened', () => {
     governor.rollBack(undos, [], 0, 2_500);
     expect(stateOf(governor, op)).toBe(expected);
     // Asked again, it is done as if for the first time.
-    expect(batch.map((command) => governor.apply(command as never, 3_000)).map(({ reply, undo }) => [reply.ok, undo !== undefined])).toEqual(batch.map(() => [true, true]));
+    expect(
+      batch
+        .map((command) => governor.apply(command as never, 3_000))
+        .map(({ reply, undo }) => [reply.ok, undo !== undefined]),
+    ).toEqual(batch.map(() => [true, true]));
   });
 
   test('who reads events is told, with a time that is not older than what was told before', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
-    expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } }]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([
+      { kind: 'op-changed', op: { opId: 't:s', state: 'running', updatedAtMs: 2_500 } },
+    ]);
   });
 
   test('what came after it is rolled back first, and then it is as before all of them', () => {
@@ -52,17 +69,30 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 1_000_000 }), 1_000);
     const batches: Command[][] = [
       [controlOf('t:s', 'pause')],
-      [controlOf('t:s', 'resume'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 3_000_000 }), controlOf('t:s', 'pause')],
+      [
+        controlOf('t:s', 'resume'),
+        checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 3_000_000 }),
+        controlOf('t:s', 'pause'),
+      ],
       [registerOp('t:new')],
       [checkOf(CRAWLER, 't:new', { estimatedCostMicroUsd: 2_000_000 }), controlOf('t:s', 'terminate')],
     ];
     const undos = batches.map((batch) => applyAll(governor, batch, 2_000));
-    expect([stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations]).toEqual(['terminated', 'running', { count: 1, microUsd: 2_000_000 }]);
+    expect([stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations]).toEqual([
+      'terminated',
+      'running',
+      { count: 1, microUsd: 2_000_000 },
+    ]);
     const shown = undos.toReversed().map((each) => {
       governor.rollBack(each, [opId('t:s'), opId('t:new')], 2, 2_500);
       return [stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations.microUsd];
     });
-    expect(shown).toEqual([['paused', 'pending', 3_000_000], ['paused', undefined, 3_000_000], ['paused', undefined, 1_000_000], ['running', undefined, 1_000_000]]);
+    expect(shown).toEqual([
+      ['paused', 'pending', 3_000_000],
+      ['paused', undefined, 3_000_000],
+      ['paused', undefined, 1_000_000],
+      ['running', undefined, 1_000_000],
+    ]);
   });
 
   test('what was registered and is gone by now takes no other operation with it', () => {
@@ -89,7 +119,11 @@ describe('what could not be recorded has not happened', () => {
   test('an agent that is known only by such an operation is known no longer', () => {
     const governor = openGovernor();
     const ghost = { ...CRAWLER, agentId: 'ghost' };
-    const undos = applyAll(governor, [{ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: ghost }], 2_000);
+    const undos = applyAll(
+      governor,
+      [{ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: ghost }],
+      2_000,
+    );
     expect(governor.agents.get(agentKeyOf(ghost))).toBeDefined();
     expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
     expect(governor.agents.get(agentKeyOf(ghost))).toBeUndefined();
@@ -101,24 +135,55 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:ended'), 2_000);
     applyAll(governor, [controlOf('t:ended', 'terminate')], 2_100);
     expect(governor.rollBack([], [opId('t:s'), opId('t:ended')], 0, 2_500)).toEqual([
-      { kind: 'op-changed', op: { opId: 't:s', state: 'terminated', registeredAtMs: 2_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
+      {
+        kind: 'op-changed',
+        op: {
+          opId: 't:s',
+          state: 'terminated',
+          registeredAtMs: 2_000,
+          updatedAtMs: 2_500,
+          agent: CRAWLER,
+          acknowledgedAtMs: undefined,
+        },
+      },
     ]);
   });
 
-  test.each([['an Allow', 'web_search'], ['a Deny', 'forbidden']])('%s of an operation that waited to be checked: it waits as before, and holds no money', (_what, resource) => {
+  test.each([
+    ['an Allow', 'web_search'],
+    ['a Deny', 'forbidden'],
+  ])('%s of an operation that waited to be checked: it waits as before, and holds no money', (_what, resource) => {
     const governor = openGovernor();
     applyAll(governor, [registerOp('t:waiting')], 1_000);
-    const undos = applyAll(governor, [checkOf(CRAWLER, 't:waiting', { resource, estimatedCostMicroUsd: 5_000_000 })], 2_000);
+    const undos = applyAll(
+      governor,
+      [checkOf(CRAWLER, 't:waiting', { resource, estimatedCostMicroUsd: 5_000_000 })],
+      2_000,
+    );
     expect(stateOf(governor, 't:waiting')).toBe(resource === 'forbidden' ? 'terminated' : 'running');
     expect(governor.rollBack(undos, [opId('t:waiting')], 1, 2_500)).toEqual([
-      { kind: 'op-changed', op: { opId: 't:waiting', state: 'pending', registeredAtMs: 1_000, updatedAtMs: 2_500, agent: CRAWLER, acknowledgedAtMs: undefined } },
+      {
+        kind: 'op-changed',
+        op: {
+          opId: 't:waiting',
+          state: 'pending',
+          registeredAtMs: 1_000,
+          updatedAtMs: 2_500,
+          agent: CRAWLER,
+          acknowledgedAtMs: undefined,
+        },
+      },
     ]);
     expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
   });
 
   test('an operation that is registered and checked in one batch is gone, and so is the money it held', () => {
     const governor = openGovernor();
-    const undos = applyAll(governor, [registerOp('t:s'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 })], 2_000);
+    const undos = applyAll(
+      governor,
+      [registerOp('t:s'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 })],
+      2_000,
+    );
     governor.rollBack(undos, [opId('t:s')], 0, 2_500);
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([undefined, { count: 0, microUsd: 0 }]);
   });
@@ -128,7 +193,10 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { resource: 'forbidden' })], 2_000);
     expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
-    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 1, microUsd: 5_000_000 }]);
+    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([
+      'running',
+      { count: 1, microUsd: 5_000_000 },
+    ]);
   });
 
   test('a second check that holds more gives back what it added, and nobody is told of a change', () => {
@@ -137,14 +205,28 @@ describe('what could not be recorded has not happened', () => {
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
     expect(governor.budgets.reservations.microUsd).toBe(8_000_000);
     expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
-    expect([governor.budgets.reservations.microUsd, governor.ops.list(undefined, 10).ops]).toEqual([5_000_000, [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }]]);
+    expect([governor.budgets.reservations.microUsd, governor.ops.list(undefined, 10).ops]).toEqual([
+      5_000_000,
+      [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }],
+    ]);
   });
 
   test('a second check that is rolled back holds nothing again that was used meanwhile', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
-    governor.apply<'record-usage'>({ type: 'record-usage', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, costMicroUsd: 7_000_000, opId: opId('t:s'), usageId: undefined }, 2_100);
+    governor.apply<'record-usage'>(
+      {
+        type: 'record-usage',
+        agent: CRAWLER,
+        credential: digestOf(CRAWLER),
+        principal: undefined,
+        costMicroUsd: 7_000_000,
+        opId: opId('t:s'),
+        usageId: undefined,
+      },
+      2_100,
+    );
     governor.rollBack(undos, [opId('t:s')], 1, 2_500);
     expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 1_000_000 });
   });
@@ -160,9 +242,21 @@ describe('what could not be recorded has not happened', () => {
   test('what the agent has acknowledged is acknowledged still', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
-    const [signal] = governor.apply<'control-op'>(controlOf('t:s', 'pause'), 1_100).effects.filter(({ kind }) => kind === 'signal');
+    const [signal] = governor
+      .apply<'control-op'>(controlOf('t:s', 'pause'), 1_100)
+      .effects.filter(({ kind }) => kind === 'signal');
     const { sequence } = governor.post(signal as never, 1_200)!;
-    governor.apply<'ack-signal'>({ type: 'ack-signal', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, opId: opId('t:s'), sequence }, 1_300);
+    governor.apply<'ack-signal'>(
+      {
+        type: 'ack-signal',
+        agent: CRAWLER,
+        credential: digestOf(CRAWLER),
+        principal: undefined,
+        opId: opId('t:s'),
+        sequence,
+      },
+      1_300,
+    );
     const undos = applyAll(governor, [controlOf('t:s', 'resume')], 2_000);
     const shown = () => governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:s') }, 3_000).reply;
     expect(shown()).toMatchObject({ value: { acknowledgedAtMs: undefined } });
@@ -191,8 +285,10 @@ test('a signal that waits for its agent waits on when a completion could not be 
   const governor = openGovernor();
   const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
   const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 3_000).reply;
-  const acknowledge = (sequence: number) => governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence }, 3_000).reply.ok;
-  const post = (signal: 'pause' | 'resume', nowMs: number) => governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), number: 1, signal }, nowMs);
+  const acknowledge = (sequence: number) =>
+    governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence }, 3_000).reply.ok;
+  const post = (signal: 'pause' | 'resume', nowMs: number) =>
+    governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), number: 1, signal }, nowMs);
   governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
   applyAll(governor, [controlOf('t:s', 'pause'), controlOf('t:s', 'resume')], 1_100);
   post('pause', 1_200);
@@ -207,20 +303,36 @@ test('a signal that waits for its agent waits on when a completion could not be 
 
 describe('a registration of an agent that could not be recorded', () => {
   const NEW = { ...CRAWLER, agentId: 'new' };
-  const register = (agent: typeof CRAWLER, credential: string): Command => ({ type: 'register-agent', principal: ADMIN, agent, credential: credential as never, parent: undefined });
+  const register = (agent: typeof CRAWLER, credential: string): Command => ({
+    type: 'register-agent',
+    principal: ADMIN,
+    agent,
+    credential: credential as never,
+    parent: undefined,
+  });
 
   test('of a new one leaves none', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(NEW, 'digest')], 2_000);
-    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([{ kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) }]);
-    expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([undefined, undefined]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([
+      { kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) },
+    ]);
+    expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 
   test('with a new token leaves the old one in force', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [register(CRAWLER, 'fresh')], 2_000);
-    expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([{ kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true }]);
-    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([agentKeyOf(CRAWLER), undefined]);
+    expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([
+      { kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true },
+    ]);
+    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([
+      agentKeyOf(CRAWLER),
+      undefined,
+    ]);
   });
 
   test('that ended it leaves it registered', () => {
@@ -233,11 +345,21 @@ describe('a registration of an agent that could not be recorded', () => {
 
   test.each<[string, Command]>([
     ['with a new token', register(CRAWLER, 'fresh')],
-    ['with another parent', { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: NEW }],
+    [
+      'with another parent',
+      { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: NEW },
+    ],
     ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
   ])('%s leaves the parent it had', (_what, unrecorded) => {
     const governor = openGovernor();
-    applyAll(governor, [register(NEW, 'digest'), { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 1_000);
+    applyAll(
+      governor,
+      [
+        register(NEW, 'digest'),
+        { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING },
+      ],
+      1_000,
+    );
     governor.rollBack(applyAll(governor, [unrecorded], 2_000), [], 0, 2_500);
     expect(governor.agents.get(agentKeyOf(CRAWLER))?.parent).toBe(agentKeyOf(SIBLING));
     expect([...governor.agents.childrenOf(agentKeyOf(SIBLING))].map(({ key }) => key)).toEqual([agentKeyOf(CRAWLER)]);
@@ -245,24 +367,49 @@ describe('a registration of an agent that could not be recorded', () => {
 
   test('that changed all but the token leaves everything as it was', () => {
     const governor = openGovernor();
-    const undos = applyAll(governor, [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }], 2_000);
+    const undos = applyAll(
+      governor,
+      [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }],
+      2_000,
+    );
     governor.rollBack(undos, [], 0, 2_500);
-    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.get(agentKeyOf(CRAWLER))?.parent]).toEqual([agentKeyOf(CRAWLER), undefined]);
+    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.get(agentKeyOf(CRAWLER))?.parent]).toEqual(
+      [agentKeyOf(CRAWLER), undefined],
+    );
   });
 
   test.each<[string, Command]>([
-    ['with another parent', { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }],
+    [
+      'with another parent',
+      { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING },
+    ],
     ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
-  ])('%s makes no agent its own ancestor when its parent has come to descend from it meanwhile', (_what, unrecorded) => {
-    const governor = openGovernor();
-    const child = (agent: typeof CRAWLER, parent: typeof CRAWLER): Command => ({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent });
-    const [parent, between] = [{ ...CRAWLER, agentId: 'parent' }, { ...CRAWLER, agentId: 'between' }];
-    applyAll(governor, [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)], 1_000);
-    const undos = applyAll(governor, [unrecorded], 2_000);
-    expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
-    governor.rollBack(undos, [], 0, 2_500);
-    expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([undefined, agentKeyOf(between), agentKeyOf(CRAWLER)]);
-  });
+  ])(
+    '%s makes no agent its own ancestor when its parent has come to descend from it meanwhile',
+    (_what, unrecorded) => {
+      const governor = openGovernor();
+      const child = (agent: typeof CRAWLER, parent: typeof CRAWLER): Command => ({
+        type: 'register-agent',
+        principal: ADMIN,
+        agent,
+        credential: digestOf(agent),
+        parent,
+      });
+      const [parent, between] = [
+        { ...CRAWLER, agentId: 'parent' },
+        { ...CRAWLER, agentId: 'between' },
+      ];
+      applyAll(governor, [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)], 1_000);
+      const undos = applyAll(governor, [unrecorded], 2_000);
+      expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
+      governor.rollBack(undos, [], 0, 2_500);
+      expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([
+        undefined,
+        agentKeyOf(between),
+        agentKeyOf(CRAWLER),
+      ]);
+    },
+  );
 
   test('does not undo a later one', () => {
     const governor = openGovernor();
@@ -283,28 +430,63 @@ describe('a registration of an agent that could not be recorded', () => {
 
 test('after any history of batches, some of them rolled back, counts and sweep are as if those had never been', () => {
   const ops = ['t:0', 't:1', 't:2', 't:3'];
-  const command = fc.tuple(fc.constantFrom(...ops), fc.constantFrom('register', 'pause', 'resume', 'terminate', 'complete') as fc.Arbitrary<'register' | 'pause' | 'resume' | 'terminate' | 'complete'>)
+  const command = fc
+    .tuple(
+      fc.constantFrom(...ops),
+      fc.constantFrom('register', 'pause', 'resume', 'terminate', 'complete') as fc.Arbitrary<
+        'register' | 'pause' | 'resume' | 'terminate' | 'complete'
+      >,
+    )
     .map(([op, verb]): Command => (verb === 'register' ? registerOp(op) : controlOf(op, verb)));
-  const batches = fc.array(fc.record({ commands: fc.array(command, { maxLength: 5, size: 'max' }), isWritten: fc.boolean(), sweeps: fc.boolean(), checks: fc.option(fc.constantFrom(...ops)) }), { maxLength: 30, size: 'max' });
-  fc.assert(fc.property(batches, (history) => {
-    const [governor, model] = [1, 2].map(() => openGovernor({ agents: [CRAWLER, SIBLING], sweepTtlMs: 0 })) as [Governor, Governor];
-    let nowMs = 0;
-    for (const { commands, isWritten, sweeps, checks } of history) {
-      nowMs += 10_000;
-      if (checks !== null) for (const each of [governor, model]) each.apply<'check'>(checkOf(CRAWLER, checks), nowMs);
-      nowMs += 10_000;
-      const undos = applyAll(governor, commands, nowMs);
-      if (isWritten) applyAll(model, commands, nowMs);
-      else governor.rollBack(undos, [], 0, nowMs + 1);
-      expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
-      expect(governor.ops.counts).toEqual(model.ops.counts);
-      nowMs += 1_000;
-      if (!sweeps) continue;
-      for (const each of [governor, model]) each.sweep(nowMs);
-      expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
-      const entry = (each: Governor) => each.agents.get(agentKeyOf(CRAWLER))!;
-      expect([entry(governor).ops, entry(governor).unfinishedOps, governor.ops.size]).toEqual([entry(model).ops, entry(model).unfinishedOps, model.ops.size]);
-    }
-    for (const state of OP_STATES) expect(governor.ops.list(state, 100).ops.map((op) => op.opId).sort()).toEqual(model.ops.list(state, 100).ops.map((op) => op.opId).sort());
-  }), { numRuns: 150 });
+  const batches = fc.array(
+    fc.record({
+      commands: fc.array(command, { maxLength: 5, size: 'max' }),
+      isWritten: fc.boolean(),
+      sweeps: fc.boolean(),
+      checks: fc.option(fc.constantFrom(...ops)),
+    }),
+    { maxLength: 30, size: 'max' },
+  );
+  fc.assert(
+    fc.property(batches, (history) => {
+      const [governor, model] = [1, 2].map(() => openGovernor({ agents: [CRAWLER, SIBLING], sweepTtlMs: 0 })) as [
+        Governor,
+        Governor,
+      ];
+      let nowMs = 0;
+      for (const { commands, isWritten, sweeps, checks } of history) {
+        nowMs += 10_000;
+        if (checks !== null) for (const each of [governor, model]) each.apply<'check'>(checkOf(CRAWLER, checks), nowMs);
+        nowMs += 10_000;
+        const undos = applyAll(governor, commands, nowMs);
+        if (isWritten) applyAll(model, commands, nowMs);
+        else governor.rollBack(undos, [], 0, nowMs + 1);
+        expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
+        expect(governor.ops.counts).toEqual(model.ops.counts);
+        nowMs += 1_000;
+        if (!sweeps) continue;
+        for (const each of [governor, model]) each.sweep(nowMs);
+        expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
+        const entry = (each: Governor) => each.agents.get(agentKeyOf(CRAWLER))!;
+        expect([entry(governor).ops, entry(governor).unfinishedOps, governor.ops.size]).toEqual([
+          entry(model).ops,
+          entry(model).unfinishedOps,
+          model.ops.size,
+        ]);
+      }
+      for (const state of OP_STATES)
+        expect(
+          governor.ops
+            .list(state, 100)
+            .ops.map((op) => op.opId)
+            .sort(),
+        ).toEqual(
+          model.ops
+            .list(state, 100)
+            .ops.map((op) => op.opId)
+            .sort(),
+        );
+    }),
+    { numRuns: 150 },
+  );
 });

@@ -3,25 +3,31 @@ import { expect, test } from 'vitest';
 import { SequencedList } from '../../src/core/sequenced-list.ts';
 
 test('whatever comes and goes, what is there is told in the order of its numbers, from any number on', () => {
-  const steps = fc.array(fc.oneof(fc.record({ add: fc.integer({ min: 1, max: 3 }) }), fc.record({ remove: fc.nat(300) })), { maxLength: 300, size: 'max' });
-  fc.assert(fc.property(steps, fc.nat(300), (history, from) => {
-    const list = new SequencedList<string>();
-    const model = new Map<number, string>();
-    let last = 0;
-    for (const step of history) {
-      if ('add' in step) {
-        last += step.add;
-        list.add(last, `item ${last}`);
-        model.set(last, `item ${last}`);
-      } else {
-        list.remove(step.remove);
-        model.delete(step.remove);
+  const steps = fc.array(
+    fc.oneof(fc.record({ add: fc.integer({ min: 1, max: 3 }) }), fc.record({ remove: fc.nat(300) })),
+    { maxLength: 300, size: 'max' },
+  );
+  fc.assert(
+    fc.property(steps, fc.nat(300), (history, from) => {
+      const list = new SequencedList<string>();
+      const model = new Map<number, string>();
+      let last = 0;
+      for (const step of history) {
+        if ('add' in step) {
+          last += step.add;
+          list.add(last, `item ${last}`);
+          model.set(last, `item ${last}`);
+        } else {
+          list.remove(step.remove);
+          model.delete(step.remove);
+        }
       }
-    }
-    expect(list.size).toBe(model.size);
-    expect([...list.after(0)]).toEqual([...model.values()]);
-    expect([...list.after(from)]).toEqual([...model].flatMap(([number, item]) => (number > from ? [item] : [])));
-  }), { numRuns: 300 });
+      expect(list.size).toBe(model.size);
+      expect([...list.after(0)]).toEqual([...model.values()]);
+      expect([...list.after(from)]).toEqual([...model].flatMap(([number, item]) => (number > from ? [item] : [])));
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('a list that most have left holds the few that stayed, each at its number', () => {

@@ -6,7 +6,8 @@ const CRAWLER = 'acme/search/crawler' as AgentKey;
 const OTHER = 'acme/search/other' as AgentKey;
 const ONE = 't:1' as OpId;
 const TWO = 't:2' as OpId;
-const signals = (boxes: SignalBoxes, agent = CRAWLER): string[] => boxes.pendingOf(agent).map(({ opId, signal }) => `${signal} ${opId}`);
+const signals = (boxes: SignalBoxes, agent = CRAWLER): string[] =>
+  boxes.pendingOf(agent).map(({ opId, signal }) => `${signal} ${opId}`);
 
 test('of an operation only the newest signal is kept, and they come in the order in which they were given', () => {
   const boxes = new SignalBoxes();
@@ -20,7 +21,11 @@ test('of an operation only the newest signal is kept, and they come in the order
 
 test('numbers grow with every signal, within a millisecond, over a clock that stands still, and over a restart', () => {
   const before = new SignalBoxes();
-  const numbers = [before.post(CRAWLER, ONE, 'pause', 1_000), before.post(OTHER, TWO, 'pause', 1_000), before.post(CRAWLER, ONE, 'resume', 900)].map(({ sequence }) => sequence);
+  const numbers = [
+    before.post(CRAWLER, ONE, 'pause', 1_000),
+    before.post(OTHER, TWO, 'pause', 1_000),
+    before.post(CRAWLER, ONE, 'resume', 900),
+  ].map(({ sequence }) => sequence);
   expect(numbers).toEqual([1_000, 1_001, 1_002]);
   expect(new SignalBoxes().post(CRAWLER, ONE, 'pause', 2_000).sequence).toBe(2_000);
 });
@@ -54,7 +59,11 @@ test('an acknowledgement of an older signal leaves the newer one to be delivered
   expect(boxes.acknowledgedAtMs(ONE)).toBeUndefined();
 });
 
-test.each([['of a signal that was never sent', ONE, 99], ['of a lower number that was never sent', ONE, 9], ['of another operation', TWO, 10]] as const)('an acknowledgement %s is refused', (_what, opId, sequence) => {
+test.each([
+  ['of a signal that was never sent', ONE, 99],
+  ['of a lower number that was never sent', ONE, 9],
+  ['of another operation', TWO, 10],
+] as const)('an acknowledgement %s is refused', (_what, opId, sequence) => {
   const boxes = new SignalBoxes();
   boxes.post(CRAWLER, ONE, 'pause', 10);
   expect(boxes.acknowledge(CRAWLER, opId, sequence, 20)).toBe(false);
@@ -66,15 +75,29 @@ test('between two signals of an operation, and after both, a number that was nev
   const boxes = new SignalBoxes();
   boxes.post(CRAWLER, ONE, 'pause', 10);
   boxes.post(CRAWLER, ONE, 'resume', 20);
-  expect([9, 10, 15, 20].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 30))).toEqual([false, true, false, true]);
-  expect([9, 10, 15, 20].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 40))).toEqual([false, true, false, true]);
+  expect([9, 10, 15, 20].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 30))).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
+  expect([9, 10, 15, 20].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 40))).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
   expect(boxes.acknowledgedAtMs(ONE)).toBe(30);
 });
 
 test('the latest signals of an operation that is paused and resumed without end can be acknowledged, and take no more room', () => {
   const boxes = new SignalBoxes();
   for (let sequence = 1; sequence <= 1_000; sequence += 1) boxes.post(CRAWLER, ONE, 'pause', sequence);
-  expect([936, 937, 1_000].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 30))).toEqual([false, true, true]);
+  expect([936, 937, 1_000].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 30))).toEqual([
+    false,
+    true,
+    true,
+  ]);
 });
 
 test('what is known of an operation, or of an agent, is forgotten with it', () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -28,12 +28,16 @@ async function folderWithDatabase(): Promise<string> {
 }
 
 async function start(folder: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> {
-  const gateway = await startTestGateway({ dataDir: folder, env: { SVC_ARGON2_MEMORY_KIB: '1024', SVC_SHUTDOWN_SECS: '1', ...env } });
+  const gateway = await startTestGateway({
+    dataDir: folder,
+    env: { SVC_ARGON2_MEMORY_KIB: '1024', SVC_SHUTDOWN_SECS: '1', ...env },
+  });
   onTestFinished(async () => void (await gateway.stop()));
   return gateway;
 }
 
-const loginTo = (gateway: TestGateway, credentials: object = OWNER) => gateway.call('POST', '/api/v1/auth/login', credentials, null);
+const loginTo = (gateway: TestGateway, credentials: object = OWNER) =>
+  gateway.call('POST', '/api/v1/auth/login', credentials, null);
 
 test('people have accounts on an embedded database, and keep them from one start to the next', async () => {
   const folder = reachableFolder();
@@ -43,7 +47,10 @@ test('people have accounts on an embedded database, and keep them from one start
   await before.stop();
 
   const first = await start(folder, { SVC_DATABASE_URL: 'embedded' });
-  expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({ methods: ['api_key', 'password'], registration: 'first_account' });
+  expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({
+    methods: ['api_key', 'password'],
+    registration: 'first_account',
+  });
   expect((await first.call('POST', '/api/v1/auth/token', {}, made.body.key)).status).toBe(200);
   expect((await first.call('POST', '/api/v1/auth/register', OWNER, null)).body.account.role).toBe('owner');
   await first.stop('SIGKILL'); // its PostgreSQL stays behind
@@ -51,7 +58,10 @@ test('people have accounts on an embedded database, and keep them from one start
   const second = await start(folder, { SVC_DATABASE_URL: 'embedded' });
   const { status, body } = await loginTo(second);
   expect(status).toBe(200);
-  expect((await second.call('GET', '/api/v1/auth/me', undefined, body.access_token)).body.account).toMatchObject({ email: 'owner@example.com', role: 'owner' });
+  expect((await second.call('GET', '/api/v1/auth/me', undefined, body.access_token)).body.account).toMatchObject({
+    email: 'owner@example.com',
+    role: 'owner',
+  });
   expect((await second.call('GET', '/api/v1/accounts', undefined, body.access_token)).body.accounts).toHaveLength(1);
   const logged = await second.call('GET', '/api/v1/logs?event_type=LoginSucceeded', undefined, body.access_token);
   expect(logged.body.entries).toMatchObject([{ event_type: 'LoginSucceeded' }]);
@@ -60,7 +70,10 @@ test('people have accounts on an embedded database, and keep them from one start
 });
 
 test('a disabled account loses its token at once', async () => {
-  const gateway = await start(await folderWithDatabase(), { SVC_DATABASE_URL: 'embedded', SVC_AUTH_OPEN_REGISTRATION: 'yes' });
+  const gateway = await start(await folderWithDatabase(), {
+    SVC_DATABASE_URL: 'embedded',
+    SVC_AUTH_OPEN_REGISTRATION: 'yes',
+  });
   await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
   const owner = (await loginTo(gateway)).body.access_token;
   const tookMs: number[] = [];
@@ -82,13 +95,20 @@ test('a disabled account loses its token at once', async () => {
 test('the link of a reset mail leads to the port that the gateway listens on, where the system chose it', async () => {
   const mails: string[] = [];
   const relay = new SMTPServer({
-    authOptional: true, hideSTARTTLS: true,
-    onData: (stream, _session, callback) => void text(stream).then((mail) => { mails.push(mail.replaceAll('=\r\n', '')); callback(); }, callback),
+    authOptional: true,
+    hideSTARTTLS: true,
+    onData: (stream, _session, callback) =>
+      void text(stream).then((mail) => {
+        mails.push(mail.replaceAll('=\r\n', ''));
+        callback();
+      }, callback),
   });
   await new Promise<void>((resolve) => void relay.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => new Promise<void>((resolve) => void relay.close(resolve)));
   const gateway = await start(await folderWithDatabase(), {
-    SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
+    SVC_DATABASE_URL: 'embedded',
+    SVC_SMTP_HOST: '127.0.0.1',
+    SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
   });
   await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
   await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null);
@@ -106,7 +126,12 @@ test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', as
   const { port } = silent.address() as AddressInfo;
   const gateway = await startTestGateway({
     dataDir: await folderWithDatabase(),
-    env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '1024', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) },
+    env: {
+      SVC_DATABASE_URL: 'embedded',
+      SVC_ARGON2_MEMORY_KIB: '1024',
+      SVC_SMTP_HOST: '127.0.0.1',
+      SVC_SMTP_PORT: String(port),
+    },
   });
   onTestFinished(async () => void (await gateway.stop('SIGKILL')));
   await gateway.call('POST', '/api/v1/auth/register', OWNER, null);

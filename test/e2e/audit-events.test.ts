@@ -21,10 +21,15 @@ const policies = `${ALLOW_ALL}  - { id: never, actions: ["process.exec"], resour
 
 const mails: string[] = [];
 const relay = new SMTPServer({
-  authOptional: true, disabledCommands: ['STARTTLS'], logger: false,
+  authOptional: true,
+  disabledCommands: ['STARTTLS'],
+  logger: false,
   onData: (stream, _session, done) => {
     let raw = '';
-    stream.setEncoding('utf8').on('data', (text: string) => (raw += text)).on('end', () => (mails.push(raw.replaceAll('=\r\n', '').replaceAll('=3D', '=')), done()));
+    stream
+      .setEncoding('utf8')
+      .on('data', (text: string) => (raw += text))
+      .on('end', () => (mails.push(raw.replaceAll('=\r\n', '').replaceAll('=3D', '=')), done()));
   },
 });
 
@@ -35,8 +40,12 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     dataDir: folder,
     env: {
-      SVC_POLICY_PATH: join(folder, 'policies.yaml'), SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '64', SVC_SHUTDOWN_SECS: '1',
-      SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
+      SVC_POLICY_PATH: join(folder, 'policies.yaml'),
+      SVC_DATABASE_URL: 'embedded',
+      SVC_ARGON2_MEMORY_KIB: '64',
+      SVC_SHUTDOWN_SECS: '1',
+      SVC_SMTP_HOST: '127.0.0.1',
+      SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
     },
   });
   await post('/api/v1/agents', { agent: AGENT, credential_token: TOKEN });
@@ -58,18 +67,33 @@ let made = 0;
 const fresh = (): string => `n${(made += 1)}`;
 
 const check = async (more: object = {}): Promise<string> => {
-  const { body } = await post('/svc.governance.v1.PolicyService/CheckAction', { agent: AGENT, credentialToken: TOKEN, traceId: fresh(), spanId: 's', action: 'tool.call', resource: 'web', ...more }, null);
+  const { body } = await post(
+    '/svc.governance.v1.PolicyService/CheckAction',
+    {
+      agent: AGENT,
+      credentialToken: TOKEN,
+      traceId: fresh(),
+      spanId: 's',
+      action: 'tool.call',
+      resource: 'web',
+      ...more,
+    },
+    null,
+  );
   return body.opId;
 };
 const control = async (...triggers: readonly string[]): Promise<void> => {
   const opId = await check();
   for (const trigger of triggers) await post(`/api/v1/ops/${opId}/${trigger}`);
 };
-const login = (email: string, password: string) => gateway.call('POST', '/api/v1/auth/login', { email, password }, null);
-const createKey = async () => (await post('/api/v1/iam/api-keys', { name: 'k', scopes: ['read'], org_id: 'acme' })).body;
+const login = (email: string, password: string) =>
+  gateway.call('POST', '/api/v1/auth/login', { email, password }, null);
+const createKey = async () =>
+  (await post('/api/v1/iam/api-keys', { name: 'k', scopes: ['read'], org_id: 'acme' })).body;
 
 async function invited(): Promise<{ id: string; email: string }> {
-  const { invite_token } = (await post('/api/v1/auth/invite', { email: `${fresh()}@example.com`, role: 'viewer' })).body;
+  const { invite_token } = (await post('/api/v1/auth/invite', { email: `${fresh()}@example.com`, role: 'viewer' }))
+    .body;
   return (await post('/api/v1/auth/invite/accept', { invite_token, password: PASSWORD }, null)).body.account;
 }
 
@@ -89,23 +113,60 @@ async function signOut(): Promise<void> {
   await fetch(`${gateway.url}/api/v1/auth/logout`, { method: 'POST', headers: { cookie } });
 }
 
-type Row = { readonly provoke: () => Promise<unknown>; /** What the newest such entry says. */ readonly entry: object };
+type Row = { readonly provoke: () => Promise<unknown> /** What the newest such entry says. */; readonly entry: object };
 const OF_AGENT = { lineage: AGENT };
 const BY_AGENT = { ...OF_AGENT, actor: 'agent:acme/search/crawler' };
 const BY_KEY = { actor: expect.stringMatching(/^key:/) };
 
 const ROWS: Readonly<Record<AuditEvent, Row>> = {
-  ActionAllowed: { provoke: check, entry: { ...BY_AGENT, decision: 'allow', policy: 'everything', rule_id: 'all', op_id: expect.stringMatching(/:s$/), payload: { action: 'tool.call', resource: 'web' } } },
-  ActionDenied: { provoke: () => check({ action: 'process.exec' }), entry: { ...BY_AGENT, decision: 'deny', rule_id: 'never', reason: expect.stringContaining('never') } },
-  A2ACallIntercepted: { provoke: () => check({ caller: { ...AGENT, agent_id: 'planner' } }), entry: { ...BY_AGENT, decision: 'allow', payload: { caller: { ...AGENT, agent_id: 'planner' } } } },
-  A2AImpersonationAttempted: { provoke: () => check({ agent: { ...AGENT, org_id: 'globex' } }), entry: { ...OF_AGENT, decision: 'deny', reason: expect.stringContaining('registered to a different agent'), payload: { claimed_org_id: 'globex' } } },
-  BudgetLimitExceeded: { provoke: () => check({ estimatedCostUsd: 11 }), entry: { ...BY_AGENT, decision: 'deny', payload: { tier: 'agent', period: 'daily', limit_usd: 10 } } },
-  OpRegistered: { provoke: () => post('/api/v1/ops', { op_id: `${fresh()}:s`, agent: AGENT }), entry: { ...OF_AGENT, ...BY_KEY } },
+  ActionAllowed: {
+    provoke: check,
+    entry: {
+      ...BY_AGENT,
+      decision: 'allow',
+      policy: 'everything',
+      rule_id: 'all',
+      op_id: expect.stringMatching(/:s$/),
+      payload: { action: 'tool.call', resource: 'web' },
+    },
+  },
+  ActionDenied: {
+    provoke: () => check({ action: 'process.exec' }),
+    entry: { ...BY_AGENT, decision: 'deny', rule_id: 'never', reason: expect.stringContaining('never') },
+  },
+  A2ACallIntercepted: {
+    provoke: () => check({ caller: { ...AGENT, agent_id: 'planner' } }),
+    entry: { ...BY_AGENT, decision: 'allow', payload: { caller: { ...AGENT, agent_id: 'planner' } } },
+  },
+  A2AImpersonationAttempted: {
+    provoke: () => check({ agent: { ...AGENT, org_id: 'globex' } }),
+    entry: {
+      ...OF_AGENT,
+      decision: 'deny',
+      reason: expect.stringContaining('registered to a different agent'),
+      payload: { claimed_org_id: 'globex' },
+    },
+  },
+  BudgetLimitExceeded: {
+    provoke: () => check({ estimatedCostUsd: 11 }),
+    entry: { ...BY_AGENT, decision: 'deny', payload: { tier: 'agent', period: 'daily', limit_usd: 10 } },
+  },
+  OpRegistered: {
+    provoke: () => post('/api/v1/ops', { op_id: `${fresh()}:s`, agent: AGENT }),
+    entry: { ...OF_AGENT, ...BY_KEY },
+  },
   OpPaused: { provoke: () => control('pause'), entry: { ...OF_AGENT, ...BY_KEY } },
   OpResumed: { provoke: () => control('pause', 'resume'), entry: { ...OF_AGENT, ...BY_KEY } },
   OpTerminated: { provoke: () => control('terminate'), entry: { ...OF_AGENT, ...BY_KEY } },
   OpCompleted: { provoke: () => control('complete'), entry: { ...OF_AGENT, ...BY_KEY } },
-  AgentRegistered: { provoke: () => post('/api/v1/agents', { agent: { ...AGENT, agent_id: 'late' }, parent: AGENT }), entry: { ...BY_KEY, lineage: { ...AGENT, agent_id: 'late' }, payload: { rotated: false, parent: 'acme/search/crawler' } } },
+  AgentRegistered: {
+    provoke: () => post('/api/v1/agents', { agent: { ...AGENT, agent_id: 'late' }, parent: AGENT }),
+    entry: {
+      ...BY_KEY,
+      lineage: { ...AGENT, agent_id: 'late' },
+      payload: { rotated: false, parent: 'acme/search/crawler' },
+    },
+  },
   AgentDeregistered: {
     provoke: async () => {
       await post('/api/v1/agents', { agent: { ...AGENT, agent_id: 'gone' } });
@@ -113,12 +174,34 @@ const ROWS: Readonly<Record<AuditEvent, Row>> = {
     },
     entry: { ...BY_KEY, lineage: { ...AGENT, agent_id: 'gone' } },
   },
-  ApiKeyCreated: { provoke: createKey, entry: { ...BY_KEY, lineage: { org_id: 'acme', team_id: null, agent_id: null }, payload: { name: 'k', scopes: ['read'] } } },
-  ApiKeyRevoked: { provoke: async () => post(`/iam/api-keys/${(await createKey()).id}/revoke`), entry: { ...BY_KEY, lineage: { org_id: 'acme', team_id: null, agent_id: null } } },
-  TokenIssued: { provoke: async () => post('/api/v1/auth/token', undefined, (await createKey()).key), entry: { ...BY_KEY, lineage: { org_id: 'acme', team_id: null, agent_id: null } } },
-  AccountRegistered: { provoke: async () => undefined, entry: { payload: { email: 'owner@example.com', role: 'owner' } } },
-  LoginSucceeded: { provoke: () => login('owner@example.com', PASSWORD), entry: { actor: expect.stringMatching(/^account:/) } },
-  LoginFailed: { provoke: () => login('nobody@example.com', 'not the password'), entry: { payload: { email: 'nobody@example.com' } } },
+  ApiKeyCreated: {
+    provoke: createKey,
+    entry: {
+      ...BY_KEY,
+      lineage: { org_id: 'acme', team_id: null, agent_id: null },
+      payload: { name: 'k', scopes: ['read'] },
+    },
+  },
+  ApiKeyRevoked: {
+    provoke: async () => post(`/iam/api-keys/${(await createKey()).id}/revoke`),
+    entry: { ...BY_KEY, lineage: { org_id: 'acme', team_id: null, agent_id: null } },
+  },
+  TokenIssued: {
+    provoke: async () => post('/api/v1/auth/token', undefined, (await createKey()).key),
+    entry: { ...BY_KEY, lineage: { org_id: 'acme', team_id: null, agent_id: null } },
+  },
+  AccountRegistered: {
+    provoke: async () => undefined,
+    entry: { payload: { email: 'owner@example.com', role: 'owner' } },
+  },
+  LoginSucceeded: {
+    provoke: () => login('owner@example.com', PASSWORD),
+    entry: { actor: expect.stringMatching(/^account:/) },
+  },
+  LoginFailed: {
+    provoke: () => login('nobody@example.com', 'not the password'),
+    entry: { payload: { email: 'nobody@example.com' } },
+  },
   AccountLocked: {
     provoke: async () => {
       const { email } = await invited();
@@ -126,20 +209,35 @@ const ROWS: Readonly<Record<AuditEvent, Row>> = {
     },
     entry: { payload: { email: expect.stringContaining('@example.com') } },
   },
-  InviteCreated: { provoke: () => post('/api/v1/auth/invite', { email: 'guest@example.com', role: 'viewer' }), entry: { ...BY_KEY, payload: { email: 'guest@example.com', role: 'viewer' } } },
+  InviteCreated: {
+    provoke: () => post('/api/v1/auth/invite', { email: 'guest@example.com', role: 'viewer' }),
+    entry: { ...BY_KEY, payload: { email: 'guest@example.com', role: 'viewer' } },
+  },
   InviteAccepted: { provoke: invited, entry: { actor: expect.stringMatching(/^account:/) } },
   InviteRevoked: {
     provoke: async () => {
       await post('/api/v1/auth/invite', { email: 'never@example.com', role: 'viewer', org_id: 'acme' });
       const { invites } = (await gateway.call('GET', '/api/v1/auth/invites')).body;
-      await post(`/api/v1/auth/invites/${invites.find(({ email }: { email: string }) => email === 'never@example.com').id}/revoke`);
+      await post(
+        `/api/v1/auth/invites/${invites.find(({ email }: { email: string }) => email === 'never@example.com').id}/revoke`,
+      );
     },
-    entry: { ...BY_KEY, lineage: { org_id: 'acme', team_id: null, agent_id: null }, payload: { email: 'never@example.com', role: 'viewer' } },
+    entry: {
+      ...BY_KEY,
+      lineage: { org_id: 'acme', team_id: null, agent_id: null },
+      payload: { email: 'never@example.com', role: 'viewer' },
+    },
   },
-  PasswordResetRequested: { provoke: () => post('/api/v1/auth/password/reset', { email: 'owner@example.com' }, null), entry: {} },
+  PasswordResetRequested: {
+    provoke: () => post('/api/v1/auth/password/reset', { email: 'owner@example.com' }, null),
+    entry: {},
+  },
   PasswordResetCompleted: { provoke: resetPassword, entry: { actor: expect.stringMatching(/^account:/) } },
   SessionRevoked: { provoke: signOut, entry: { actor: expect.stringMatching(/^account:/) } },
-  AccountRoleChanged: { provoke: async () => post(`/api/v1/accounts/${(await invited()).id}/role`, { role: 'developer' }), entry: BY_KEY },
+  AccountRoleChanged: {
+    provoke: async () => post(`/api/v1/accounts/${(await invited()).id}/role`, { role: 'developer' }),
+    entry: BY_KEY,
+  },
   AccountDisabled: { provoke: async () => post(`/api/v1/accounts/${(await invited()).id}/disable`), entry: BY_KEY },
   AccountEnabled: {
     provoke: async () => {
@@ -157,7 +255,10 @@ const ROWS: Readonly<Record<AuditEvent, Row>> = {
     },
     entry: BY_KEY,
   },
-  PolicyReloaded: { provoke: () => post('/api/v1/policies/reload'), entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null } } },
+  PolicyReloaded: {
+    provoke: () => post('/api/v1/policies/reload'),
+    entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null } },
+  },
 };
 
 test.each(AUDIT_EVENTS)('%s is on record once it has happened, and found by its name', async (event) => {
@@ -172,11 +273,25 @@ test.each(AUDIT_EVENTS)('%s is on record once it has happened, and found by its 
   });
   expect(entries[0]).toMatchObject({ event_type: event, ...entry });
   expect(Object.keys(entries[0])).toEqual([
-    'id', 'timestamp', 'event_type', 'lineage', 'op_id', 'decision', 'reason', 'policy', 'rule_id', 'actor', 'payload', 'prev_hash', 'hash',
+    'id',
+    'timestamp',
+    'event_type',
+    'lineage',
+    'op_id',
+    'decision',
+    'reason',
+    'policy',
+    'rule_id',
+    'actor',
+    'payload',
+    'prev_hash',
+    'hash',
   ]);
 });
 
 test('no secret that was presented or given out is in the log', async () => {
-  const text = await (await fetch(`${gateway.url}/api/v1/logs/export`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })).text();
+  const text = await (
+    await fetch(`${gateway.url}/api/v1/logs/export`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
+  ).text();
   for (const secret of [PASSWORD, TOKEN, ADMIN_KEY, 'eyJ']) expect(text).not.toContain(secret);
 });

@@ -12,18 +12,36 @@ test('while the audit log is not where it was, nothing is allowed and the log sa
   const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const gateway = await startTestGateway({ dataDir: folder });
-  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  onTestFinished(async () => {
+    await gateway.stop('SIGKILL');
+  });
   await registerLoadAgent(gateway);
   const load = startLoad(gateway, 'moved', 2);
   const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
   for (let round = 1; round <= 2; round += 1) {
     renameSync(audit, aside);
-    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_DENY', reason: 'the audit log cannot be written; until it can, everything that must be recorded is refused' }));
-    expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({ status: 503, code: 'audit_unavailable' });
-    await eventually(() => expect(gateway.output.stderr.match(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/g)).toHaveLength(round));
+    await eventually(() =>
+      expect(load.answered.at(-1)).toMatchObject({
+        decision: 'DECISION_DENY',
+        reason: 'the audit log cannot be written; until it can, everything that must be recorded is refused',
+      }),
+    );
+    expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({
+      status: 503,
+      code: 'audit_unavailable',
+    });
+    await eventually(() =>
+      expect(
+        gateway.output.stderr.match(
+          /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/g,
+        ),
+      ).toHaveLength(round),
+    );
     renameSync(aside, audit);
     await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_ALLOW' }));
-    await eventually(() => expect(gateway.output.stderr.match(/the audit log can be written again/g)).toHaveLength(round));
+    await eventually(() =>
+      expect(gateway.output.stderr.match(/the audit log can be written again/g)).toHaveLength(round),
+    );
   }
   await load.stop();
   expect(await verifyAuditLog(audit)).toMatchObject({ ok: true });
@@ -36,13 +54,17 @@ test('a gateway that nobody asks anything says within seconds that its log is no
   const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const gateway = await startTestGateway({ dataDir: folder });
-  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  onTestFinished(async () => {
+    await gateway.stop('SIGKILL');
+  });
   const ready = async () => (await gateway.call('GET', '/readyz', undefined, null)).status;
   const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
   expect(await ready()).toBe(200);
   renameSync(audit, aside);
   await eventually(async () => expect(await ready()).toBe(503));
-  expect(gateway.output.stderr).toMatch(/"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/);
+  expect(gateway.output.stderr).toMatch(
+    /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/,
+  );
   renameSync(aside, audit);
   await eventually(async () => expect(await ready()).toBe(200));
   expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);

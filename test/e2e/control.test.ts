@@ -8,13 +8,19 @@ let name: string;
 let made = 0;
 const opened: TestAgent[] = [];
 
-beforeAll(async () => { gateway = await startTestGateway({ env: { SVC_IO_THREADS: '2' } }); });
-afterAll(async () => { await gateway.stop(); });
+beforeAll(async () => {
+  gateway = await startTestGateway({ env: { SVC_IO_THREADS: '2' } });
+});
+afterAll(async () => {
+  await gateway.stop();
+});
 beforeEach(async () => {
   name = `agent-${(made += 1)}`;
   agent = await registered(name);
 });
-afterEach(() => { for (const each of opened.splice(0)) each.close(); });
+afterEach(() => {
+  for (const each of opened.splice(0)) each.close();
+});
 
 const identity = (agentId: string) => ({ orgId: 'acme', teamId: 'search', agentId });
 const tokenOf = (agentId: string, generation = 1) => `token-${generation}-of-${agentId}-0123456789-0123456789`;
@@ -26,7 +32,10 @@ function connect(agentId: string, token = tokenOf(agentId), bearer?: string): Te
 }
 
 const register = (agentId: string, generation = 1) =>
-  gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'search', agent_id: agentId }, credential_token: tokenOf(agentId, generation) });
+  gateway.call('POST', '/api/v1/agents', {
+    agent: { org_id: 'acme', team_id: 'search', agent_id: agentId },
+    credential_token: tokenOf(agentId, generation),
+  });
 
 async function registered(agentId: string): Promise<TestAgent> {
   expect((await register(agentId)).status).toBe(201);
@@ -45,7 +54,8 @@ async function control(opId: string, trigger: string) {
   expect(status).toBe(200);
   return body;
 }
-const acknowledgedAt = async (opId: string) => (await gateway.call('GET', `/api/v1/ops/${encodeURIComponent(opId)}`)).body.acknowledged_at;
+const acknowledgedAt = async (opId: string) =>
+  (await gateway.call('GET', `/api/v1/ops/${encodeURIComponent(opId)}`)).body.acknowledged_at;
 
 test('pause, resume and terminate over HTTP reach the owning agent, numbered in their order, and nobody else', async () => {
   const other = await registered(`${name}-other`);
@@ -55,7 +65,11 @@ test('pause, resume and terminate over HTTP reach the owning agent, numbered in 
   for (const trigger of ['pause', 'resume', 'terminate']) await control(opId, trigger);
   await control(quiet, 'pause');
   const signals = await mine.received(3);
-  expect(signals.map((message) => [message.opId, message.signal])).toEqual([[opId, 'pause'], [opId, 'resume'], [opId, 'terminate']]);
+  expect(signals.map((message) => [message.opId, message.signal])).toEqual([
+    [opId, 'pause'],
+    [opId, 'resume'],
+    [opId, 'terminate'],
+  ]);
   const [first, second, third] = signals.map(({ sequence }) => sequence);
   expect(first! < second! && second! < third!).toBe(true);
   expect((await theirs.received(1)).map((message) => [message.opId, message.signal])).toEqual([[quiet, 'pause']]);
@@ -78,7 +92,9 @@ test('what the agent acknowledges is seen on the operation, until the next signa
   expect(await acknowledgedAt(opId)).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   await agent.acknowledge(opId, pause!.sequence); // said twice: no error
   expect(await control(opId, 'resume')).toMatchObject({ state: 'running', acknowledged_at: null });
-  await expect(agent.acknowledge(opId, pause!.sequence + 1_000_000)).rejects.toMatchObject({ details: `signal ${pause!.sequence + 1_000_000} for operation ${opId} not found` });
+  await expect(agent.acknowledge(opId, pause!.sequence + 1_000_000)).rejects.toMatchObject({
+    details: `signal ${pause!.sequence + 1_000_000} for operation ${opId} not found`,
+  });
   expect(await acknowledgedAt(opId)).toBe(null);
 });
 
@@ -88,7 +104,9 @@ test('only the owner can acknowledge', async () => {
   const opId = await running('a');
   await control(opId, 'pause');
   const [pause] = await feed.received(1);
-  await expect(other.acknowledge(opId, pause!.sequence)).rejects.toMatchObject({ details: `operation ${opId} belongs to another agent` });
+  await expect(other.acknowledge(opId, pause!.sequence)).rejects.toMatchObject({
+    details: `operation ${opId} belongs to another agent`,
+  });
   expect(await acknowledgedAt(opId)).toBe(null);
 });
 
@@ -102,7 +120,10 @@ test('an agent that connects late, or again, gets what it has not acknowledged, 
   await first.ended;
   await control(changed, 'resume'); // nobody listens
   const again = await agent.control();
-  expect((await again.received(2)).map((message) => [message.opId, message.signal])).toEqual([[open, 'pause'], [changed, 'resume']]);
+  expect((await again.received(2)).map((message) => [message.opId, message.signal])).toEqual([
+    [open, 'pause'],
+    [changed, 'resume'],
+  ]);
   const rest = await agent.control(again.signals[0]!.sequence);
   expect((await rest.received(1)).map((message) => [message.opId, message.signal])).toEqual([[changed, 'resume']]);
 });
@@ -124,7 +145,10 @@ test('signal numbers go on growing after a restart, so that an agent which resum
   await control(opId, 'pause');
   const [last] = await before.received(1);
   const next = await startTestGateway({ env: { SVC_IO_THREADS: '1' } });
-  await next.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'search', agent_id: name }, credential_token: tokenOf(name) });
+  await next.call('POST', '/api/v1/agents', {
+    agent: { org_id: 'acme', team_id: 'search', agent_id: name },
+    credential_token: tokenOf(name),
+  });
   const there = connectAgent(next.grpc, identity(name), tokenOf(name));
   opened.push(there);
   const { opId: newOp } = await there.check('after-restart');
@@ -150,9 +174,15 @@ test('revoking a key closes within 100 ms the control streams it vouched for, an
   const own = await agent.control();
   const tookMs: number[] = [];
   for (let round = 0; round < 5; round += 1) {
-    const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'sidecar', scopes: ['write'], org_id: 'acme' });
+    const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', {
+      name: 'sidecar',
+      scopes: ['write'],
+      org_id: 'acme',
+    });
     const { body: exchanged } = await gateway.call('POST', '/api/v1/auth/token', {}, body.key);
-    const feeds = await Promise.all([connect(name, '', body.key), connect(name, '', exchanged.token)].map((vouched) => vouched.control()));
+    const feeds = await Promise.all(
+      [connect(name, '', body.key), connect(name, '', exchanged.token)].map((vouched) => vouched.control()),
+    );
     const ended = Promise.all(feeds.map(async (feed) => ({ status: await feed.ended, atMs: performance.now() })));
     expect((await gateway.call('POST', `/api/v1/iam/api-keys/${body.id}/revoke`)).status).toBe(204);
     const revokedAtMs = performance.now();
@@ -167,7 +197,12 @@ test('revoking a key closes within 100 ms the control streams it vouched for, an
 });
 
 test('a key that expires ends the control streams it vouched for', async () => {
-  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'for a moment', scopes: ['write'], org_id: 'acme', expires_at: new Date(Date.now() + 5_000).toISOString() });
+  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', {
+    name: 'for a moment',
+    scopes: ['write'],
+    org_id: 'acme',
+    expires_at: new Date(Date.now() + 5_000).toISOString(),
+  });
   const feed = await connect(name, '', body.key).control();
   const opId = await running('a');
   await control(opId, 'pause');
@@ -176,7 +211,11 @@ test('a key that expires ends the control streams it vouched for', async () => {
 });
 
 test('an agent hears the operators of its own org only', async () => {
-  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'stranger', scopes: ['write'], org_id: 'globex' });
+  const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', {
+    name: 'stranger',
+    scopes: ['write'],
+    org_id: 'globex',
+  });
   expect(await (await connect(name, '', body.key).control()).ended).toBe('PERMISSION_DENIED');
   const opId = await running('a');
   expect((await gateway.call('POST', `/api/v1/ops/${opId}/pause`, undefined, body.key)).status).toBe(404);
@@ -185,14 +224,26 @@ test('an agent hears the operators of its own org only', async () => {
 test('an agent that connects late gets thousands of signals on one stream, acknowledged or not, and those that come after', async () => {
   const many = Array.from({ length: 3_000 }, (_, at) => `${name}-op-${at}`);
   for (let at = 0; at < many.length; at += 1_000) {
-    const requests = many.slice(at, at + 1_000).map((traceId) => ({ agent: identity(name), credentialToken: tokenOf(name), traceId, spanId: 's', action: 'tool.call', resource: 'web_search' }));
-    expect((await gateway.call('POST', '/svc.governance.v1.PolicyService/BatchCheckActions', { requests }, null)).status).toBe(200);
+    const requests = many.slice(at, at + 1_000).map((traceId) => ({
+      agent: identity(name),
+      credentialToken: tokenOf(name),
+      traceId,
+      spanId: 's',
+      action: 'tool.call',
+      resource: 'web_search',
+    }));
+    expect(
+      (await gateway.call('POST', '/svc.governance.v1.PolicyService/BatchCheckActions', { requests }, null)).status,
+    ).toBe(200);
   }
-  for (let at = 0; at < many.length; at += 100) await Promise.all(many.slice(at, at + 100).map((traceId) => control(`${traceId}:s`, 'pause')));
+  for (let at = 0; at < many.length; at += 100)
+    await Promise.all(many.slice(at, at + 100).map((traceId) => control(`${traceId}:s`, 'pause')));
   const feed = await agent.control();
   await feed.received(3_000);
   await control(`${many[0]}:s`, 'resume');
   const told = await feed.received(3_001);
-  expect(new Set(told.slice(0, 3_000).map(({ opId, signal }) => `${signal} ${opId}`))).toEqual(new Set(many.map((traceId) => `pause ${traceId}:s`)));
+  expect(new Set(told.slice(0, 3_000).map(({ opId, signal }) => `${signal} ${opId}`))).toEqual(
+    new Set(many.map((traceId) => `pause ${traceId}:s`)),
+  );
   expect(told.at(-1)).toMatchObject({ opId: `${many[0]}:s`, signal: 'resume' });
 });

@@ -9,8 +9,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY, startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
-import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad, type Answered } from '../support/load.ts';
+import { ADMIN_KEY, type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type Answered, LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support/load.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
 import { layDatabase } from '../support/postgres.ts';
 import { dial, head } from '../support/raw-http.ts';
@@ -19,7 +19,9 @@ const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 
 async function start(options: GatewayOptions = {}): Promise<TestGateway> {
   const gateway = await startTestGateway(options);
-  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  onTestFinished(async () => {
+    await gateway.stop('SIGKILL');
+  });
   return gateway;
 }
 
@@ -32,13 +34,23 @@ function dataFolder(): string {
 /** Every answered decision is in the log where the answer said, and the chain holds. */
 async function expectAllRecorded(gateway: TestGateway, answered: readonly Answered[]): Promise<void> {
   const byId = new Map(auditEntries(gateway.dataDir).map((entry) => [entry.id, entry]));
-  const missing = answered.filter(({ opId, auditId, status, decision }) => status === 200 && (decision === 'DECISION_ALLOW' || auditId > 0) && byId.get(auditId)?.op_id !== opId);
+  const missing = answered.filter(
+    ({ opId, auditId, status, decision }) =>
+      status === 200 && (decision === 'DECISION_ALLOW' || auditId > 0) && byId.get(auditId)?.op_id !== opId,
+  );
   expect(missing).toEqual([]);
   expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true, entries: byId.size });
 }
 
 const check = async (gateway: TestGateway, traceId: string, resource = 'web_search') =>
-  (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId, spanId: 's', action: 'tool.call', resource }, null)).body;
+  (
+    await gateway.call(
+      'POST',
+      '/svc.governance.v1.PolicyService/CheckAction',
+      { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId, spanId: 's', action: 'tool.call', resource },
+      null,
+    )
+  ).body;
 
 describe('the whole process', () => {
   test('after kill -9 under load every answered decision is in the log, what must survive has survived, and it starts again at once', async () => {
@@ -46,8 +58,11 @@ describe('the whole process', () => {
     const env = { SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path };
     const first = await start({ dataDir, env });
     await registerLoadAgent(first);
-    const key = (await first.call('POST', '/api/v1/iam/api-keys', { name: 'survivor', scopes: ['read'] })).body.key as string;
-    expect((await first.call('POST', '/api/v1/usage', { agent: AGENT, cost_usd: 12.5 })).body).toEqual({ status: 'ok' });
+    const key = (await first.call('POST', '/api/v1/iam/api-keys', { name: 'survivor', scopes: ['read'] })).body
+      .key as string;
+    expect((await first.call('POST', '/api/v1/usage', { agent: AGENT, cost_usd: 12.5 })).body).toEqual({
+      status: 'ok',
+    });
     const load = startLoad(first, 'killed');
     await eventually(() => expect(load.answered.length).toBeGreaterThan(300));
     expect(await first.stop('SIGKILL')).toBe('SIGKILL');
@@ -56,30 +71,43 @@ describe('the whole process', () => {
     await expectAllRecorded(first, load.answered);
 
     // On the same ports too, whatever the system still remembers of the connections that were cut.
-    const second = await start({ dataDir, env: { ...env, SVC_HTTP_ADDR: new URL(first.url).host, SVC_GRPC_ADDR: first.grpc } });
+    const second = await start({
+      dataDir,
+      env: { ...env, SVC_HTTP_ADDR: new URL(first.url).host, SVC_GRPC_ADDR: first.grpc },
+    });
     await expectAllRecorded(second, load.answered);
     expect(await check(second, 'after')).toMatchObject({ decision: 'DECISION_ALLOW' }); // its token is known still
     expect((await second.call('GET', '/api/v1/ops', undefined, key)).status).toBe(200);
-    expect((await second.call('GET', '/api/v1/ops')).body.ops.map(({ op_id }: { op_id: string }) => op_id)).toEqual(['after:s']); // spec: lost on restart
+    expect((await second.call('GET', '/api/v1/ops')).body.ops.map(({ op_id }: { op_id: string }) => op_id)).toEqual([
+      'after:s',
+    ]); // spec: lost on restart
     expect((await second.call('GET', '/api/v1/budgets')).body.budgets[0].daily.spent_usd).toBe(12.5);
     await expectAllRecorded(second, load.answered);
   });
 
   test('a copy of the data directory that was made at one moment, while checks go on, starts in another place with all that was answered', async () => {
     const dataDir = dataFolder();
-    const env = { SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path, SVC_DATABASE_URL: 'embedded' };
+    const env = {
+      SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path,
+      SVC_DATABASE_URL: 'embedded',
+    };
     await layDatabase(join(dataDir, 'data'));
     const running = await start({ dataDir, env });
     await registerLoadAgent(running);
     const account = { email: 'owner@example.com', password: 'a long enough passphrase' };
     expect((await running.call('POST', '/api/v1/auth/register', account, null)).status).toBe(201);
-    expect((await running.call('POST', '/api/v1/usage', { agent: AGENT, cost_usd: 12.5 })).body).toEqual({ status: 'ok' });
+    expect((await running.call('POST', '/api/v1/usage', { agent: AGENT, cost_usd: 12.5 })).body).toEqual({
+      status: 'ok',
+    });
     const load = startLoad(running, 'copied');
     await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
     const copy = dataFolder();
     running.process.kill('SIGSTOP');
     const answered = [...load.answered];
-    cpSync(join(dataDir, 'data'), join(copy, 'another place'), { recursive: true, filter: (path) => !path.endsWith('/lock') || path.endsWith('/audit/lock') });
+    cpSync(join(dataDir, 'data'), join(copy, 'another place'), {
+      recursive: true,
+      filter: (path) => !path.endsWith('/lock') || path.endsWith('/audit/lock'),
+    });
     running.process.kill('SIGCONT');
     await load.stop();
 
@@ -133,7 +161,9 @@ describe('the whole process', () => {
     const idle = connect({ host: '127.0.0.1', port: Number(gateway.grpc.split(':')[1]) });
     const session = connectHttp2(`http://${gateway.grpc}`);
     const headers = { ':method': 'POST', 'content-type': 'application/grpc', te: 'trailers' };
-    const calls = ['CheckAction', 'StreamCheckActions'].map((method) => session.request({ ...headers, ':path': `/svc.governance.v1.PolicyService/${method}` }));
+    const calls = ['CheckAction', 'StreamCheckActions'].map((method) =>
+      session.request({ ...headers, ':path': `/svc.governance.v1.PolicyService/${method}` }),
+    );
     for (const socket of [body, idle, session, ...calls]) socket.on('error', () => undefined); // they are cut off: that is the promise
     for (const call of calls) call.write(Buffer.from([0, 0, 0, 1, 0, 1, 2]));
     await sleep(200);
@@ -146,15 +176,19 @@ describe('the whole process', () => {
   test('a second gateway on the same data directory is refused, and names the directory', async () => {
     const dataDir = dataFolder();
     const first = await start({ dataDir });
-    await expect(startTestGateway({ dataDir })).rejects.toThrow(/ended with 1:[^]*the data directory .* is in use by another gateway/);
+    await expect(startTestGateway({ dataDir })).rejects.toThrow(
+      /ended with 1:[^]*the data directory .* is in use by another gateway/,
+    );
     expect((await first.call('GET', '/api/v1/ops')).status).toBe(200);
   });
 
   test('what a killed gateway has half written beside a file is gone after the next start, and a gateway that is refused touches nothing of it', async () => {
     const dataDir = dataFolder();
     const first = await start({ dataDir });
-    const [remains, others] = [['keys/signing.json.0123abcd.partial', 'format.0123abcd.partial'], ['keys/signing.json.partial', 'keys/mine.0123abcd.partial', 'format.0123abcd.partial.old']]
-      .map((names) => names.map((name) => join(first.dataDir, name)));
+    const [remains, others] = [
+      ['keys/signing.json.0123abcd.partial', 'format.0123abcd.partial'],
+      ['keys/signing.json.partial', 'keys/mine.0123abcd.partial', 'format.0123abcd.partial.old'],
+    ].map((names) => names.map((name) => join(first.dataDir, name)));
     for (const path of [...remains!, ...others!]) writeFileSync(path, '{"active":{"privateKeyPem":"half');
     await expect(startTestGateway({ dataDir })).rejects.toThrow(/in use by another gateway/);
     expect(remains!.filter((path) => existsSync(path))).toEqual(remains);
@@ -166,22 +200,45 @@ describe('the whole process', () => {
 
   test('a second gateway on the same port is refused, and names the port and its setting', async () => {
     const first = await start();
-    await expect(startTestGateway({ env: { SVC_HTTP_ADDR: new URL(first.url).host } })).rejects.toThrow(/ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_HTTP_ADDR/);
-    await expect(startTestGateway({ env: { SVC_GRPC_ADDR: first.grpc } })).rejects.toThrow(/ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_GRPC_ADDR/);
+    await expect(startTestGateway({ env: { SVC_HTTP_ADDR: new URL(first.url).host } })).rejects.toThrow(
+      /ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_HTTP_ADDR/,
+    );
+    await expect(startTestGateway({ env: { SVC_GRPC_ADDR: first.grpc } })).rejects.toThrow(
+      /ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_GRPC_ADDR/,
+    );
   });
 
   test.each([
-    [{ SVC_POLICY_PATH: '/nowhere/policies.yaml' }, /the policies in SVC_POLICY_PATH are invalid:\s+\/nowhere\/policies\.yaml: does not exist/],
-    [{ SVC_DATABASE_URL: 'postgres://127.0.0.1:1/svc?sslrootcert=/nowhere/ca.pem' }, /cannot use the database in SVC_DATABASE_URL: ENOENT.*\/nowhere\/ca\.pem/],
+    [
+      { SVC_POLICY_PATH: '/nowhere/policies.yaml' },
+      /the policies in SVC_POLICY_PATH are invalid:\s+\/nowhere\/policies\.yaml: does not exist/,
+    ],
+    [
+      { SVC_DATABASE_URL: 'postgres://127.0.0.1:1/svc?sslrootcert=/nowhere/ca.pem' },
+      /cannot use the database in SVC_DATABASE_URL: ENOENT.*\/nowhere\/ca\.pem/,
+    ],
   ])('one that does not start names the setting and what is wrong with it: %j', async (env, words) => {
     await expect(startTestGateway({ env })).rejects.toThrow(words);
   });
 });
 
 describe('a thread', () => {
-  async function breakable(env: Record<string, string> = {}): Promise<{ gateway: TestGateway; breakThread(kind: string): void; pause(kind: string): Promise<void>; mend(kind: string): void; isLeft(kind: string): boolean }> {
+  async function breakable(env: Record<string, string> = {}): Promise<{
+    gateway: TestGateway;
+    breakThread(kind: string): void;
+    pause(kind: string): Promise<void>;
+    mend(kind: string): void;
+    isLeft(kind: string): boolean;
+  }> {
     const folder = dataFolder();
-    const gateway = await start({ dataDir: folder, env: { BREAK_DIR: folder, NODE_OPTIONS: `--import=${new URL('../support/break-thread.mjs', import.meta.url).href}`, ...env } });
+    const gateway = await start({
+      dataDir: folder,
+      env: {
+        BREAK_DIR: folder,
+        NODE_OPTIONS: `--import=${new URL('../support/break-thread.mjs', import.meta.url).href}`,
+        ...env,
+      },
+    });
     await registerLoadAgent(gateway);
     const breakThread = (kind: string): void => writeFileSync(join(folder, kind), '');
     const isLeft = (kind: string): boolean => existsSync(join(folder, kind));
@@ -196,39 +253,64 @@ describe('a thread', () => {
   const entriesInFlight = async (gateway: TestGateway): Promise<number> =>
     Number(/^svc_audit_entries_in_flight (\d+)/m.exec((await gateway.call('GET', '/metrics')).body)?.[1]);
 
-  test.each([['audit', 'the audit thread'], ['io', 'I/O thread \\d']])('%s: it is started again, its callers get an error, and nobody hangs', async (kind, words) => {
+  test.each([
+    ['audit', 'the audit thread'],
+    ['io', 'I/O thread \\d'],
+  ])('%s: it is started again, its callers get an error, and nobody hangs', async (kind, words) => {
     const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: '1' });
     const load = startLoad(gateway, `broken-${kind}`);
     for (let round = 0; round < 2; round += 1) {
       const before = load.answered.length;
       await eventually(() => expect(load.answered.length).toBeGreaterThan(before + 200));
       breakThread(kind);
-      await eventually(() => expect(gateway.output.stderr.match(new RegExp(`${words} died; restarting it`, 'g'))).toHaveLength(round + 1));
+      await eventually(() =>
+        expect(gateway.output.stderr.match(new RegExp(`${words} died; restarting it`, 'g'))).toHaveLength(round + 1),
+      );
     }
     // It works as before.
     await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
     const allowedBefore = load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length;
-    await eventually(() => expect(load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length).toBeGreaterThan(allowedBefore + 200));
+    await eventually(() =>
+      expect(load.answered.filter(({ decision }) => decision === 'DECISION_ALLOW').length).toBeGreaterThan(
+        allowedBefore + 200,
+      ),
+    );
     await load.stop();
     expect(load.failed).not.toContain('TimeoutError');
     const unrecorded = load.answered.filter(({ decision }) => decision !== 'DECISION_ALLOW');
-    expect(unrecorded.filter(({ reason, decision }) => !(decision === 'DECISION_DENY' && reason === 'the audit log cannot be written; until it can, everything that must be recorded is refused') && decision !== 'unavailable')).toEqual([]);
+    expect(
+      unrecorded.filter(
+        ({ reason, decision }) =>
+          !(
+            decision === 'DECISION_DENY' &&
+            reason === 'the audit log cannot be written; until it can, everything that must be recorded is refused'
+          ) && decision !== 'unavailable',
+      ),
+    ).toEqual([]);
     await expectAllRecorded(gateway, load.answered);
     expect(gateway.process.exitCode).toBeNull();
   });
 
   test('its death and its return are said once each, and no counter of the metrics falls', async () => {
     const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: '1' });
-    const counted = async (name: string): Promise<number> => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await gateway.call('GET', '/metrics')).body)?.[1]);
+    const counted = async (name: string): Promise<number> =>
+      Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await gateway.call('GET', '/metrics')).body)?.[1]);
     for (let nth = 0; nth < 20; nth += 1) await check(gateway, `before-${nth}`);
     const REQUESTS = 'svc_requests_total\\{door="connect"\\}';
-    await eventually(async () => expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([21, 20]));
+    await eventually(async () =>
+      expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([21, 20]),
+    );
     breakThread('io');
     await eventually(() => expect(gateway.output.stderr).toMatch(/I\/O thread 0 is running again/));
-    expect(gateway.output.stderr.match(/I\/O thread 0 (died; restarting it|is running again)/g)).toEqual(['I/O thread 0 died; restarting it', 'I/O thread 0 is running again']);
+    expect(gateway.output.stderr.match(/I\/O thread 0 (died; restarting it|is running again)/g)).toEqual([
+      'I/O thread 0 died; restarting it',
+      'I/O thread 0 is running again',
+    ]);
     expect(await counted(REQUESTS)).toBe(21);
     await check(gateway, 'after');
-    await eventually(async () => expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([22, 21]));
+    await eventually(async () =>
+      expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([22, 21]),
+    );
     breakThread('crypto');
     await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY);
     await eventually(async () => {
@@ -249,14 +331,22 @@ describe('a thread', () => {
     // Recorded, but under a number that nobody knows.
     const unnumbered = load.answered.filter(({ decision, auditId }) => decision === 'DECISION_ALLOW' && auditId === 0);
     expect(unnumbered.length).toBeGreaterThan(0);
-    const recorded = new Set(auditEntries(gateway.dataDir).filter(({ event_type }) => event_type === 'ActionAllowed').map(({ op_id }) => op_id));
+    const recorded = new Set(
+      auditEntries(gateway.dataDir)
+        .filter(({ event_type }) => event_type === 'ActionAllowed')
+        .map(({ op_id }) => op_id),
+    );
     expect(unnumbered.filter(({ opId }) => !recorded.has(opId))).toEqual([]);
-    await expectAllRecorded(gateway, load.answered.filter((answer) => !unnumbered.includes(answer)));
+    await expectAllRecorded(
+      gateway,
+      load.answered.filter((answer) => !unnumbered.includes(answer)),
+    );
   });
 
   test('an answer that was for a thread which has died reaches no request of the one in its place', async () => {
     const { gateway, breakThread, pause, mend } = await breakable({ SVC_IO_THREADS: '1' });
-    const decided = (count: number): Promise<void> => eventually(async () => expect(await entriesInFlight(gateway)).toBe(count));
+    const decided = (count: number): Promise<void> =>
+      eventually(async () => expect(await entriesInFlight(gateway)).toBe(count));
     await pause('audit'); // answers are held back from here on
     const allowed = Promise.allSettled(Array.from({ length: 40 }, (_, at) => check(gateway, `before-${at}`)));
     await decided(40);
@@ -291,12 +381,15 @@ describe('a thread', () => {
 
   test('a crypto thread: tokens are issued and verified as before', async () => {
     const { gateway, breakThread, isLeft } = await breakable();
-    const token = async (): Promise<string> => (await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY)).body.token;
+    const token = async (): Promise<string> =>
+      (await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY)).body.token;
     expect((await gateway.call('GET', '/api/v1/ops', undefined, await token())).status).toBe(200);
     breakThread('crypto');
     expect((await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY)).status).toBe(500); // what it was at work on
     expect(isLeft('crypto')).toBe(false);
-    await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, await token())).status).toBe(200));
+    await eventually(async () =>
+      expect((await gateway.call('GET', '/api/v1/ops', undefined, await token())).status).toBe(200),
+    );
     expect(gateway.process.exitCode).toBeNull();
   });
 

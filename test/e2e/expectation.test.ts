@@ -8,39 +8,71 @@ import { dial, head } from '../support/raw-http.ts';
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 
-describe.each([['the native library', {}], ['node:http', { UWS_USE_FALLBACK: '1' }]])('over %s', (_what, env) => {
+describe.each([
+  ['the native library', {}],
+  ['node:http', { UWS_USE_FALLBACK: '1' }],
+])('over %s', (_what, env) => {
   let gateway: TestGateway;
-  beforeAll(async () => { gateway = await startTestGateway({ env }); });
-  afterAll(async () => { await gateway.stop(); });
+  beforeAll(async () => {
+    gateway = await startTestGateway({ env });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+  });
 
   test.each([
-    ['100-continue', CHECK, { agent: AGENT, traceId: 't', spanId: 'a', action: 'tool.call', resource: 'web_search' }, 200, '"decision":"DECISION_ALLOW"'],
-    ['100-Continue', CHECK, { agent: AGENT, traceId: 't', spanId: 'b', action: 'tool.call', resource: 'web_search' }, 200, '"decision":"DECISION_ALLOW"'],
+    [
+      '100-continue',
+      CHECK,
+      { agent: AGENT, traceId: 't', spanId: 'a', action: 'tool.call', resource: 'web_search' },
+      200,
+      '"decision":"DECISION_ALLOW"',
+    ],
+    [
+      '100-Continue',
+      CHECK,
+      { agent: AGENT, traceId: 't', spanId: 'b', action: 'tool.call', resource: 'web_search' },
+      200,
+      '"decision":"DECISION_ALLOW"',
+    ],
     ['100-Continue', CHECK, { agent: AGENT }, 400, '"trace_id: '],
     ['100-Continue', '/api/v1/auth/token', { scopes: ['read'] }, 200, '"scopes":["read"]'],
     ['100-Continue', '/api/v1/auth/token', { scopes: ['everything'] }, 400, '"code":"invalid_argument"'],
     ['100-Continue', '/api/v1/iam/api-keys/unknown/revoke', {}, 404, '"code":"not_found"'],
-  ])('Expect: %s is met at %s, and the answer and the next one are as ever', async (expectation, path, message, status, content) => {
-    const socket = dial(gateway);
-    onTestFinished(() => { socket.destroy(); });
-    let text = '';
-    socket.on('data', (chunk: Buffer) => { text += chunk.toString(); });
-    await once(socket, 'connect');
-    const body = JSON.stringify(message);
-    for (const expected of [expectation, undefined]) {
-      text = '';
-      const framing = { Authorization: `Bearer ${ADMIN_KEY}`, 'Content-Type': 'application/json', 'Content-Length': String(body.length) };
-      socket.write(head(`POST ${path} HTTP/1.1`, expected === undefined ? framing : { ...framing, Expect: expected }));
-      if (expected !== undefined) await eventually(() => expect(text).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
-      text = '';
-      socket.write(body);
-      await eventually(() => expect(text).toContain(content));
-      const [statusLine, ...fields] = text.slice(0, text.indexOf('\r\n\r\n')).split('\r\n');
-      expect(statusLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-      expect(fields.filter((field) => !/^[\w-]+: \S/.test(field))).toEqual([]);
-      expect(text.length - text.indexOf('\r\n\r\n') - 4).toBe(Number(/content-length: (\d+)/i.exec(text)?.[1]));
-    }
-  });
+  ])(
+    'Expect: %s is met at %s, and the answer and the next one are as ever',
+    async (expectation, path, message, status, content) => {
+      const socket = dial(gateway);
+      onTestFinished(() => {
+        socket.destroy();
+      });
+      let text = '';
+      socket.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      await once(socket, 'connect');
+      const body = JSON.stringify(message);
+      for (const expected of [expectation, undefined]) {
+        text = '';
+        const framing = {
+          Authorization: `Bearer ${ADMIN_KEY}`,
+          'Content-Type': 'application/json',
+          'Content-Length': String(body.length),
+        };
+        socket.write(
+          head(`POST ${path} HTTP/1.1`, expected === undefined ? framing : { ...framing, Expect: expected }),
+        );
+        if (expected !== undefined) await eventually(() => expect(text).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
+        text = '';
+        socket.write(body);
+        await eventually(() => expect(text).toContain(content));
+        const [statusLine, ...fields] = text.slice(0, text.indexOf('\r\n\r\n')).split('\r\n');
+        expect(statusLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+        expect(fields.filter((field) => !/^[\w-]+: \S/.test(field))).toEqual([]);
+        expect(text.length - text.indexOf('\r\n\r\n') - 4).toBe(Number(/content-length: (\d+)/i.exec(text)?.[1]));
+      }
+    },
+  );
 
   // Java 17 waits for ever when anything else is the first answer.
   test.each([
@@ -49,17 +81,26 @@ describe.each([['the native library', {}], ['node:http', { UWS_USE_FALLBACK: '1'
     ['DELETE /healthz', '', 405],
     [`POST ${CHECK}`, 'Authorization: Bearer other\r\n', 400],
     [`OPTIONS ${CHECK}`, '', 204],
-  ])('%s, which is answered without its body, asks for it all the same, and the answer is as ever', async (request, more, status) => {
-    const socket = dial(gateway);
-    onTestFinished(() => { socket.destroy(); });
-    let text = '';
-    socket.on('data', (chunk: Buffer) => { text += chunk.toString(); });
-    await once(socket, 'connect');
-    socket.write(`${request} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${ADMIN_KEY}\r\n${more}Expect: 100-Continue\r\n\r\n`);
-    await eventually(() => expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 \d/));
-    expect(text.match(/HTTP\/1\.1 (?!100)\d+/g)).toEqual([`HTTP/1.1 ${status}`]);
-    text = '';
-    socket.write(head('GET /healthz HTTP/1.1', {}));
-    await eventually(() => expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/));
-  });
+  ])(
+    '%s, which is answered without its body, asks for it all the same, and the answer is as ever',
+    async (request, more, status) => {
+      const socket = dial(gateway);
+      onTestFinished(() => {
+        socket.destroy();
+      });
+      let text = '';
+      socket.on('data', (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      await once(socket, 'connect');
+      socket.write(
+        `${request} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${ADMIN_KEY}\r\n${more}Expect: 100-Continue\r\n\r\n`,
+      );
+      await eventually(() => expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 \d/));
+      expect(text.match(/HTTP\/1\.1 (?!100)\d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+      text = '';
+      socket.write(head('GET /healthz HTTP/1.1', {}));
+      await eventually(() => expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/));
+    },
+  );
 });

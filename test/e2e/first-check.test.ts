@@ -18,30 +18,69 @@ beforeAll(async () => {
   gateway = await startTestGateway();
   await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT, credentialToken: TOKEN });
 });
-afterAll(async () => { await gateway.stop(); });
+afterAll(async () => {
+  await gateway.stop();
+});
 
 test('a registered agent is allowed what the starter policy allows, and its operation runs', async () => {
-  const { status, body } = await gateway.call('POST', CHECK, { agent: AGENT, credentialToken: TOKEN, traceId: 't1', spanId: 's1', action: 'tool.call', resource: 'web_search' }, null);
+  const { status, body } = await gateway.call(
+    'POST',
+    CHECK,
+    { agent: AGENT, credentialToken: TOKEN, traceId: 't1', spanId: 's1', action: 'tool.call', resource: 'web_search' },
+    null,
+  );
   expect(status).toBe(200);
   expect(body).toMatchObject({ decision: 'DECISION_ALLOW', opId: 't1:s1', opState: 'OP_STATE_RUNNING' });
-  expect((await gateway.call('GET', '/api/v1/ops/t1:s1')).body).toMatchObject({ op_id: 't1:s1', state: 'running', agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' } });
+  expect((await gateway.call('GET', '/api/v1/ops/t1:s1')).body).toMatchObject({
+    op_id: 't1:s1',
+    state: 'running',
+    agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' },
+  });
 });
 
 test('what no rule allows is denied with a reason, and its operation is over', async () => {
-  const { status, body } = await gateway.call('POST', CHECK, { agent: AGENT, credentialToken: TOKEN, traceId: 't2', spanId: 's1', action: 'tool.call', resource: 'launch_rocket' }, null);
+  const { status, body } = await gateway.call(
+    'POST',
+    CHECK,
+    {
+      agent: AGENT,
+      credentialToken: TOKEN,
+      traceId: 't2',
+      spanId: 's1',
+      action: 'tool.call',
+      resource: 'launch_rocket',
+    },
+    null,
+  );
   expect(status).toBe(200);
-  expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'no policy allows tool.call on launch_rocket for acme/search/crawler', opState: 'OP_STATE_TERMINATED' });
+  expect(body).toMatchObject({
+    decision: 'DECISION_DENY',
+    reason: 'no policy allows tool.call on launch_rocket for acme/search/crawler',
+    opState: 'OP_STATE_TERMINATED',
+  });
 });
 
 test('the first check of the README goes as it is printed, over HTTP and gRPC', (context) => {
-  const printed = /^## The first check[^]*?```sh\n([^]*?)```/m.exec(readFileSync(join(PACKAGE_ROOT, 'README.md'), 'utf8'))?.[1] ?? '';
-  const script = printed.replace(/svc_….*/, ADMIN_KEY).replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('127.0.0.1:50051', gateway.grpc).replaceAll('curl http', 'curl -sS http');
-  const { status, stdout, error } = spawnSync('bash', ['-e', '-c', script], { cwd: PACKAGE_ROOT, encoding: 'utf8', timeout: 60_000 });
+  const printed =
+    /^## The first check[^]*?```sh\n([^]*?)```/m.exec(readFileSync(join(PACKAGE_ROOT, 'README.md'), 'utf8'))?.[1] ?? '';
+  const script = printed
+    .replace(/svc_….*/, ADMIN_KEY)
+    .replaceAll('http://127.0.0.1:8080', gateway.url)
+    .replaceAll('127.0.0.1:50051', gateway.grpc)
+    .replaceAll('curl http', 'curl -sS http');
+  const { status, stdout, error } = spawnSync('bash', ['-e', '-c', script], {
+    cwd: PACKAGE_ROOT,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
   if (error !== undefined || status === 127) return context.skip('there is no bash or no curl here');
   expect(stdout.match(/"(decision|opState)": ?"[A-Z_]+"/g)).toEqual([
-    '"decision":"DECISION_ALLOW"', '"opState":"OP_STATE_RUNNING"',
-    '"decision":"DECISION_DENY"', '"opState":"OP_STATE_TERMINATED"',
-    '"decision": "DECISION_ALLOW"', '"opState": "OP_STATE_RUNNING"',
+    '"decision":"DECISION_ALLOW"',
+    '"opState":"OP_STATE_RUNNING"',
+    '"decision":"DECISION_DENY"',
+    '"opState":"OP_STATE_TERMINATED"',
+    '"decision": "DECISION_ALLOW"',
+    '"opState": "OP_STATE_RUNNING"',
   ]);
   const promised = [...printed.matchAll(/\? (\{"decision".*?)(?: …",)?,?…\}/g)].map(([, beginning]) => beginning!);
   expect(promised).toHaveLength(2);
@@ -58,10 +97,17 @@ test('a gateway that nobody reads along with starts, answers, and stops in order
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const port = await freePort();
   const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
-    env: { PATH: process.env.PATH ?? '', SVC_HTTP_ADDR: `127.0.0.1:${port}`, SVC_GRPC_ADDR: '127.0.0.1:0', SVC_DATA_DIR: join(folder, 'data') },
+    env: {
+      PATH: process.env.PATH ?? '',
+      SVC_HTTP_ADDR: `127.0.0.1:${port}`,
+      SVC_GRPC_ADDR: '127.0.0.1:0',
+      SVC_DATA_DIR: join(folder, 'data'),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const ended = new Promise((resolve) => { child.once('exit', (code, signal) => resolve(code ?? signal)); });
+  const ended = new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve(code ?? signal));
+  });
   endIfOrphaned(child);
   child.stdout.destroy();
   child.stderr.destroy();

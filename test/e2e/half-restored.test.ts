@@ -7,7 +7,11 @@ import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 
-const warningsOf = (stderr: string): readonly string[] => stderr.split('\n').filter((line) => line.includes('"level":"warn"')).map((line) => (JSON.parse(line) as { msg: string }).msg);
+const warningsOf = (stderr: string): readonly string[] =>
+  stderr
+    .split('\n')
+    .filter((line) => line.includes('"level":"warn"'))
+    .map((line) => (JSON.parse(line) as { msg: string }).msg);
 
 function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-half-'));
@@ -27,7 +31,9 @@ const REMEDY = 'if a restore left it out, stop the gateway and restore all parts
 test('what is missing of a data directory that was in use is told at the start, and of a whole or a new one nothing', async () => {
   const whole = scratch();
   const gateway = await startTestGateway({ dataDir: whole });
-  expect((await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT }, ADMIN_KEY)).status).toBe(200);
+  expect(
+    (await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT }, ADMIN_KEY)).status,
+  ).toBe(200);
   await gateway.stop();
   expect(warningsOf(gateway.output.stderr)).toEqual([]);
   const without = (...parts: readonly string[]): string => {
@@ -38,8 +44,12 @@ test('what is missing of a data directory that was in use is told at the start, 
   };
   expect(await warnedOf(without())).toEqual([]);
   const [store, audit, key] = [without('store'), without('audit'), without('keys/signing.json')];
-  expect(await warnedOf(store)).toEqual([`${store}/data/store was missing and starts over, without the previous registrations, spend and API keys: ${REMEDY}`]);
+  expect(await warnedOf(store)).toEqual([
+    `${store}/data/store was missing and starts over, without the previous registrations, spend and API keys: ${REMEDY}`,
+  ]);
   expect(await warnedOf(store)).toEqual([]);
   expect(await warnedOf(audit)).toEqual([`${audit}/data/audit was empty and starts over at entry 1: ${REMEDY}`]);
-  expect(await warnedOf(key)).toEqual([`${key}/data/keys/signing.json was missing and starts over, so all previous tokens are invalid: ${REMEDY}`]);
+  expect(await warnedOf(key)).toEqual([
+    `${key}/data/keys/signing.json was missing and starts over, so all previous tokens are invalid: ${REMEDY}`,
+  ]);
 }, 60_000);

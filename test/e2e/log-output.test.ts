@@ -2,11 +2,13 @@
 import { closeSync, openSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type GatewayOptions, type TestGateway } from '../support/gateway.ts';
+import { type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 async function start(options: GatewayOptions): Promise<TestGateway> {
   const gateway = await startTestGateway(options);
-  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  onTestFinished(async () => {
+    await gateway.stop('SIGKILL');
+  });
   return gateway;
 }
 
@@ -23,7 +25,8 @@ test('a log on a disk without room ends nothing', async () => {
 
 /** A line each, some 200 KB together: more than a pipe holds. */
 const LOUD = Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [`SVC_NOT_A_SETTING_${at}`, '1']));
-const warnings = ({ output }: TestGateway): string[] => [...output.stderr.matchAll(/"name":"SVC_NOT_A_SETTING_(\d+)"/g)].map(([, at = '']) => at);
+const warnings = ({ output }: TestGateway): string[] =>
+  [...output.stderr.matchAll(/"name":"SVC_NOT_A_SETTING_(\d+)"/g)].map(([, at = '']) => at);
 
 test('a log that nobody reads holds up nothing, is whole once it is read, and does not keep the gateway from ending', async () => {
   const gateway = await start({ env: LOUD, meanwhile: (child) => child.stderr?.pause() });
@@ -49,10 +52,19 @@ test('of a log that nobody reads for long, it is said how many lines were lost',
 
 test('the log says who had another key sign tokens, and at its end that it has stopped', async () => {
   const gateway = await start({});
-  const { body: { api_keys: [{ id }] } } = await gateway.call('GET', '/api/v1/iam/api-keys');
-  const { body: { kid } } = await gateway.call('POST', '/api/v1/iam/signing-keys/rotate');
+  const {
+    body: {
+      api_keys: [{ id }],
+    },
+  } = await gateway.call('GET', '/api/v1/iam/api-keys');
+  const {
+    body: { kid },
+  } = await gateway.call('POST', '/api/v1/iam/signing-keys/rotate');
   expect(await gateway.stop()).toBe(0);
-  const lines = gateway.output.stderr.trimEnd().split('\n').map((line) => JSON.parse(line) as { msg: string });
+  const lines = gateway.output.stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { msg: string });
   expect(lines.map(({ msg, ...rest }) => [msg, rest])).toEqual([
     ['rotated the key that signs tokens', { level: 'info', time: expect.any(String), kid, by: `key:${id}` }],
     ['SIGTERM received; finishing requests in flight, then stopping', { level: 'info', time: expect.any(String) }],

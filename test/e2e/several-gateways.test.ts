@@ -14,8 +14,12 @@ const PASSWORD = 'a horse that nobody corrects';
 const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 async function start(url: string): Promise<TestGateway> {
-  const gateway = await startTestGateway({ env: { SVC_DATABASE_URL: url, SVC_JWT_PRIVATE_KEY: SHARED_KEY, SVC_ARGON2_MEMORY_KIB: '1024' } });
-  onTestFinished(async () => { await gateway.stop('SIGKILL'); });
+  const gateway = await startTestGateway({
+    env: { SVC_DATABASE_URL: url, SVC_JWT_PRIVATE_KEY: SHARED_KEY, SVC_ARGON2_MEMORY_KIB: '1024' },
+  });
+  onTestFinished(async () => {
+    await gateway.stop('SIGKILL');
+  });
   return gateway;
 }
 
@@ -23,18 +27,35 @@ test('an account that is disabled, and an API key that is revoked, at one gatewa
   const url = await newDatabase();
   const [here, there] = await Promise.all([start(url), start(url)]);
   const invited = await here.call('POST', '/api/v1/auth/invite', { email: 'dev@example.com', role: 'developer' });
-  const accepted = await there.call('POST', '/api/v1/auth/invite/accept', { invite_token: invited.body.invite_token, password: PASSWORD }, null);
-  const signedIn = await here.call('POST', '/api/v1/auth/login', { email: 'dev@example.com', password: PASSWORD }, null);
+  const accepted = await there.call(
+    'POST',
+    '/api/v1/auth/invite/accept',
+    { invite_token: invited.body.invite_token, password: PASSWORD },
+    null,
+  );
+  const signedIn = await here.call(
+    'POST',
+    '/api/v1/auth/login',
+    { email: 'dev@example.com', password: PASSWORD },
+    null,
+  );
   const { id: keyId, key } = (await here.call('POST', '/api/v1/iam/api-keys', { name: 'ci', scopes: ['read'] })).body;
-  const bearers = [signedIn.body.access_token, key, (await here.call('POST', '/api/v1/auth/token', undefined, key)).body.token];
-  const statuses = (gateway: TestGateway) => Promise.all(bearers.map(async (bearer) => (await gateway.call('GET', '/api/v1/ops', undefined, bearer)).status));
+  const bearers = [
+    signedIn.body.access_token,
+    key,
+    (await here.call('POST', '/api/v1/auth/token', undefined, key)).body.token,
+  ];
+  const statuses = (gateway: TestGateway) =>
+    Promise.all(bearers.map(async (bearer) => (await gateway.call('GET', '/api/v1/ops', undefined, bearer)).status));
   await eventually(async () => expect(await statuses(there)).toEqual([200, 200, 200]));
   const dashboards = await Promise.all(bearers.map((bearer) => openStream(there, '', { bearer })));
 
   expect((await here.call('POST', `/api/v1/accounts/${accepted.body.account.id}/disable`)).status).toBe(200);
   expect((await here.call('POST', `/api/v1/iam/api-keys/${keyId}/revoke`)).status).toBe(204);
   expect(await statuses(here)).toEqual([401, 401, 401]);
-  expect((await Promise.all(dashboards.map(({ closed }) => closed))).map(({ code }) => code)).toEqual([4401, 4401, 4401]);
+  expect((await Promise.all(dashboards.map(({ closed }) => closed))).map(({ code }) => code)).toEqual([
+    4401, 4401, 4401,
+  ]);
   expect(await statuses(there)).toEqual([401, 401, 401]);
 });
 
@@ -46,13 +67,33 @@ test('an API key made at one gateway works at the other at once, with its tokens
   const note = async (asked: Promise<{ status: number }>) => answers.push((await asked).status);
   await note(there.call('GET', '/api/v1/ops', undefined, (await make()).key));
   await note(there.call('POST', '/api/v1/auth/token', undefined, (await make()).key));
-  await note(there.call('GET', '/api/v1/ops', undefined, (await here.call('POST', '/api/v1/auth/token', undefined, (await make()).key)).body.token));
-  const invited = await here.call('POST', '/api/v1/auth/invite', { email: 'dev@example.com', role: 'developer' }, (await make()).key);
-  await note(there.call('POST', '/api/v1/auth/invite/accept', { invite_token: invited.body.invite_token, password: PASSWORD }, null));
+  await note(
+    there.call(
+      'GET',
+      '/api/v1/ops',
+      undefined,
+      (await here.call('POST', '/api/v1/auth/token', undefined, (await make()).key)).body.token,
+    ),
+  );
+  const invited = await here.call(
+    'POST',
+    '/api/v1/auth/invite',
+    { email: 'dev@example.com', role: 'developer' },
+    (await make()).key,
+  );
+  await note(
+    there.call(
+      'POST',
+      '/api/v1/auth/invite/accept',
+      { invite_token: invited.body.invite_token, password: PASSWORD },
+      null,
+    ),
+  );
   expect(answers).toEqual([200, 200, 200, 201]);
 
   const { id, key } = await make();
-  const listed = async () => (await there.call('GET', '/api/v1/iam/api-keys')).body.api_keys.find((each: { id: string }) => each.id === id);
+  const listed = async () =>
+    (await there.call('GET', '/api/v1/iam/api-keys')).body.api_keys.find((each: { id: string }) => each.id === id);
   expect(await listed()).toMatchObject({ revoked_at: null });
   await here.call('POST', `/api/v1/iam/api-keys/${id}/revoke`);
   expect(await listed()).toMatchObject({ revoked_at: expect.any(String) });
@@ -62,7 +103,9 @@ test('an API key made at one gateway works at the other at once, with its tokens
 test('a gateway that cannot find out whose tokens others ended does not start', async () => {
   const { url, proxy } = await throughProxy(await newDatabase());
   proxy.refuseFrom('FROM accounts WHERE tokens_revoked_at');
-  await expect(start(url.href)).rejects.toThrow('svc-gateway cannot start: cannot use the database in SVC_DATABASE_URL');
+  await expect(start(url.href)).rejects.toThrow(
+    'svc-gateway cannot start: cannot use the database in SVC_DATABASE_URL',
+  );
 });
 
 test('a gateway whose role was not given a table that another has made does not start, and says which', async () => {
@@ -71,7 +114,11 @@ test('a gateway whose role was not given a table that another has made does not 
   await owner.connect();
   onTestFinished(() => owner.end());
   await migrate(owner);
-  await owner.query(`CREATE ROLE without_keys LOGIN PASSWORD 'without_keys'; GRANT ALL ON ALL TABLES IN SCHEMA public TO without_keys; REVOKE ALL ON api_keys FROM without_keys`);
+  await owner.query(
+    `CREATE ROLE without_keys LOGIN PASSWORD 'without_keys'; GRANT ALL ON ALL TABLES IN SCHEMA public TO without_keys; REVOKE ALL ON api_keys FROM without_keys`,
+  );
   url.username = url.password = 'without_keys';
-  await expect(start(url.href)).rejects.toThrow('svc-gateway cannot start: cannot use the database in SVC_DATABASE_URL: permission denied for table api_keys');
+  await expect(start(url.href)).rejects.toThrow(
+    'svc-gateway cannot start: cannot use the database in SVC_DATABASE_URL: permission denied for table api_keys',
+  );
 });

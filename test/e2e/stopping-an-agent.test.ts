@@ -24,8 +24,12 @@ test('an agent is stopped for good in the order of the handbook: nothing new beg
   onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
   writeFileSync(join(policies, 'work.yaml'), WORK);
   const gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policies } });
-  onTestFinished(async () => { await gateway.stop(); });
-  const { body: { id: keyId, key } } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'fleet', scopes: ['write'], org_id: 'acme' });
+  onTestFinished(async () => {
+    await gateway.stop();
+  });
+  const {
+    body: { id: keyId, key },
+  } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'fleet', scopes: ['write'], org_id: 'acme' });
   const register = () => gateway.call('POST', '/api/v1/agents', { agent: CRAWLER, credential_token: TOKEN }, key);
   expect((await register()).status).toBe(201);
   const agent = connectAgent(gateway.grpc, { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, TOKEN);

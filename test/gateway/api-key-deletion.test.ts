@@ -19,15 +19,32 @@ const daysAgo = (days: number): number => NOW_MS - days * DAY_MS;
 const newDatabase = withTables();
 
 const KEY: ApiKey = {
-  id: 'k', name: 'ci', digest: 'd' as SecretDigest, hint: 'svc_k…', scopes: ['read'], orgId: 'acme',
-  createdAtMs: daysAgo(500), createdBy: 'key:k0', expiresAtMs: null, revokedAtMs: null, lastUsedAtMs: null,
+  id: 'k',
+  name: 'ci',
+  digest: 'd' as SecretDigest,
+  hint: 'svc_k…',
+  scopes: ['read'],
+  orgId: 'acme',
+  createdAtMs: daysAgo(500),
+  createdBy: 'key:k0',
+  expiresAtMs: null,
+  revokedAtMs: null,
+  lastUsedAtMs: null,
 };
-const keyOf = (id: string, given: Partial<ApiKey>): ApiKey => ({ ...KEY, id, digest: `digest of ${id}` as SecretDigest, ...given });
+const keyOf = (id: string, given: Partial<ApiKey>): ApiKey => ({
+  ...KEY,
+  id,
+  digest: `digest of ${id}` as SecretDigest,
+  ...given,
+});
 
 /** No more at once than may wait for a connection. */
 async function insertOld(store: ApiKeyStore, count: number): Promise<void> {
   for (let from = 0; from < count; from += 250) {
-    for (const inserted of await Promise.all(Array.from({ length: 250 }, (_, n) => store.insert(keyOf(`old-${from + n}`, { revokedAtMs: daysAgo(91) }))))) must(inserted);
+    for (const inserted of await Promise.all(
+      Array.from({ length: 250 }, (_, n) => store.insert(keyOf(`old-${from + n}`, { revokedAtMs: daysAgo(91) }))),
+    ))
+      must(inserted);
   }
 }
 
@@ -38,7 +55,10 @@ async function deleteAll(store: ApiKeyStore, nowMs = NOW_MS, kept?: SecretDigest
   for (let step = 0; step < 10; step += 1) must(await deletion.step());
 }
 
-const idsIn = async (store: ApiKeyStore): Promise<string[]> => must(await store.all()).map(({ id }) => id).toSorted();
+const idsIn = async (store: ApiKeyStore): Promise<string[]> =>
+  must(await store.all())
+    .map(({ id }) => id)
+    .toSorted();
 
 describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
   test('a key is deleted 90 days after it was revoked or has expired; one that is usable, that the gateway made, or that the operator has set, never', async () => {
@@ -58,7 +78,15 @@ describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
     ];
     for (const key of keys) must(await store.insert(key));
     await deleteAll(store, NOW_MS, 'digest of set by the operator' as SecretDigest);
-    expect(await idsIn(store)).toEqual(['environment of before', 'expired lately', 'first', 'revoked lately', 'set by the operator', 'usable', 'usable for a while']);
+    expect(await idsIn(store)).toEqual([
+      'environment of before',
+      'expired lately',
+      'first',
+      'revoked lately',
+      'set by the operator',
+      'usable',
+      'usable for a while',
+    ]);
     // Nothing of them is left behind that could stand in the way of a new one.
     expect(must(await store.insert(keys[0]!))).toBe('inserted');
   });
@@ -91,12 +119,17 @@ test('a key that was made for a program and set by the operator does not come ba
   const keys = await gateway();
   must(await bootstrapApiKeys(keys, 'an-earlier-value-0123456789abcdefgh'));
   const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: 'acme' }));
-  expect(must(await bootstrapApiKeys(await gateway(), key))).toMatchObject({ kind: 'set-from-environment', replaced: 1 });
+  expect(must(await bootstrapApiKeys(await gateway(), key))).toMatchObject({
+    kind: 'set-from-environment',
+    replaced: 1,
+  });
   must(await revokeApiKey(await gateway(), ADMIN, record.id));
   clock.advance(200 * DAY_MS);
   await deleteAll(store, clock.nowMs(), record.digest);
   expect(must(await bootstrapApiKeys(await gateway(), key)).kind).toBe('environment-key-dead');
-  expect(must(await bootstrapApiKeys(await gateway(), 'an-earlier-value-0123456789abcdefgh')).kind).toBe('environment-key-dead');
+  expect(must(await bootstrapApiKeys(await gateway(), 'an-earlier-value-0123456789abcdefgh')).kind).toBe(
+    'environment-key-dead',
+  );
 });
 
 test('gateways that delete at the same time from one database take different keys, and none fails', async () => {
@@ -110,7 +143,12 @@ test('gateways that delete at the same time from one database take different key
 
 test('a gateway whose clock is a year ahead deletes nothing from the database that is not long over by the clock there', async () => {
   const store = openPostgresApiKeys(await newDatabase());
-  for (const key of [keyOf('expired lately', { expiresAtMs: daysAgo(1) }), keyOf('usable for a while', { expiresAtMs: daysAgo(-30) }), keyOf('old', { expiresAtMs: daysAgo(91) })]) must(await store.insert(key));
+  for (const key of [
+    keyOf('expired lately', { expiresAtMs: daysAgo(1) }),
+    keyOf('usable for a while', { expiresAtMs: daysAgo(-30) }),
+    keyOf('old', { expiresAtMs: daysAgo(91) }),
+  ])
+    must(await store.insert(key));
   await deleteAll(store, daysAgo(-365));
   expect(await idsIn(store)).toEqual(['expired lately', 'usable for a while']);
 });

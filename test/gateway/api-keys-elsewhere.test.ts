@@ -5,7 +5,7 @@ import { fail } from '../../src/core/result.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import { ADMIN, START_MS, must, temporaryStore, testAudit, testClock } from './harness.ts';
+import { ADMIN, must, START_MS, temporaryStore, testAudit, testClock } from './harness.ts';
 
 const AWAY = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
 
@@ -21,9 +21,24 @@ async function startBeside() {
     if (seen.isAway) throw new Error('asked in vain, for as long as a statement has');
     return store.lastUses(ids);
   };
-  const open = async (from: ApiKeyStore, pauseBetweenLooks?: () => Promise<unknown>) => must(await ApiKeys.open({ store: from, audit: testAudit(), clock: testClock(), maxOrgKeys: 10_000, pauseBetweenLooks }));
+  const open = async (from: ApiKeyStore, pauseBetweenLooks?: () => Promise<unknown>) =>
+    must(
+      await ApiKeys.open({
+        store: from,
+        audit: testAudit(),
+        clock: testClock(),
+        maxOrgKeys: 10_000,
+        pauseBetweenLooks,
+      }),
+    );
   const other = await open(store);
-  const keys = await open({ ...store, changedWithin, lastUses }, () => new Promise<void>((resolve) => { seen.endPause = resolve; }));
+  const keys = await open(
+    { ...store, changedWithin, lastUses },
+    () =>
+      new Promise<void>((resolve) => {
+        seen.endPause = resolve;
+      }),
+  );
   const make = async () => must(await createApiKey(other, ADMIN, { name: 'n', scopes: ['read'] })).record;
   return { keys, other, make, seen };
 }

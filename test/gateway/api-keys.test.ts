@@ -1,36 +1,69 @@
 import { describe, expect, test } from 'vitest';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { Fault } from '../../src/core/fault.ts';
-import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
+import { fail } from '../../src/core/result.ts';
+import { type CreateApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
+import { bootstrapApiKeys } from '../../src/gateway/api-key-bootstrap.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import type { ApiKeys } from '../../src/gateway/api-keys.ts';
-import { createApiKey, listApiKeys, revokeApiKey, type CreateApiKey } from '../../src/gateway/api-key-admin.ts';
-import { bootstrapApiKeys } from '../../src/gateway/api-key-bootstrap.ts';
 import { digestOf } from '../../src/gateway/secret-token.ts';
-import { ACME_ADMIN, ADMIN, START_MS, WRITER, faultOf, must, startApiKeys as start, temporaryStore } from './harness.ts';
+import {
+  ACME_ADMIN,
+  ADMIN,
+  faultOf,
+  must,
+  START_MS,
+  startApiKeys as start,
+  temporaryStore,
+  WRITER,
+} from './harness.ts';
 
 const ENVIRONMENT_KEY = 'operator-chosen-key-0123456789abcdef';
 const DAY_MS = 86_400_000;
 
-const idsOf = (list: Result<{ readonly items: readonly { readonly id: string }[] }, Fault>): string[] => must(list).items.map(({ id }) => id);
+const idsOf = (list: Result<{ readonly items: readonly { readonly id: string }[] }, Fault>): string[] =>
+  must(list).items.map(({ id }) => id);
 
 describe('creating', () => {
   test('a key authenticates at once and after a restart, and nowhere is it stored', async () => {
     const { keys, reopen, store, audit } = await start();
-    const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['write', 'read', 'read'], orgId: 'acme', expiresAtMs: START_MS + DAY_MS }));
+    const { key, record } = must(
+      await createApiKey(keys, ADMIN, {
+        name: 'ci',
+        scopes: ['write', 'read', 'read'],
+        orgId: 'acme',
+        expiresAtMs: START_MS + DAY_MS,
+      }),
+    );
     expect(record).toMatchObject({
-      name: 'ci', scopes: ['read', 'write'], orgId: 'acme', createdBy: 'account:root', createdAtMs: START_MS, expiresAtMs: START_MS + DAY_MS,
-      revokedAtMs: null, lastUsedAtMs: null,
+      name: 'ci',
+      scopes: ['read', 'write'],
+      orgId: 'acme',
+      createdBy: 'account:root',
+      createdAtMs: START_MS,
+      expiresAtMs: START_MS + DAY_MS,
+      revokedAtMs: null,
+      lastUsedAtMs: null,
     });
     expect(keys.authenticate(digestOf(key))?.id).toBe(record.id);
     expect((await reopen()).authenticate(digestOf(key))?.id).toBe(record.id);
     const secret = key.slice(key.lastIndexOf('_') + 1);
     expect(JSON.stringify([must(await store.all()), audit.drafts])).not.toContain(secret);
-    expect(audit.drafts).toEqual([{
-      eventType: 'ApiKeyCreated', actor: 'account:root', lineage: { orgId: 'acme', teamId: null, agentId: null },
-      payload: { key_id: record.id, name: 'ci', scopes: ['read', 'write'], org_id: undefined, expires_at: '2030-01-02T00:00:00.000Z' },
-    }]);
+    expect(audit.drafts).toEqual([
+      {
+        eventType: 'ApiKeyCreated',
+        actor: 'account:root',
+        lineage: { orgId: 'acme', teamId: null, agentId: null },
+        payload: {
+          key_id: record.id,
+          name: 'ci',
+          scopes: ['read', 'write'],
+          org_id: undefined,
+          expires_at: '2030-01-02T00:00:00.000Z',
+        },
+      },
+    ]);
   });
 
   test('a key or a password that was given as the name by mistake is not in the log', async () => {
@@ -39,7 +72,12 @@ describe('creating', () => {
     const made = must(await createApiKey(keys, ADMIN, { name: other, scopes: ['read'] })).record;
     must(await keys.revoke(made, 'account:root'));
     must(await createApiKey(keys, ADMIN, { name: 'deploy password=hunter2', scopes: ['read'] }));
-    expect(audit.drafts.map(({ payload }) => payload?.name)).toEqual(['ci', '[redacted]', '[redacted]', 'deploy password=[redacted]']);
+    expect(audit.drafts.map(({ payload }) => payload?.name)).toEqual([
+      'ci',
+      '[redacted]',
+      '[redacted]',
+      'deploy password=[redacted]',
+    ]);
   });
 
   test('what may not be created is refused with its reason', async () => {
@@ -57,7 +95,9 @@ describe('creating', () => {
       [ADMIN, { ...good, expiresAtMs: START_MS }, { kind: 'invalid_argument', field: 'expires_at' }],
     ];
     for (const [principal, input, fault] of asked) {
-      expect(faultOf(await createApiKey(keys, principal as typeof ADMIN, input)), JSON.stringify(input)).toMatchObject(fault);
+      expect(faultOf(await createApiKey(keys, principal as typeof ADMIN, input)), JSON.stringify(input)).toMatchObject(
+        fault,
+      );
     }
     expect(keys.size).toBe(0);
   });
@@ -65,7 +105,9 @@ describe('creating', () => {
   test('an admin of one org makes keys of that org only, asked or not', async () => {
     const { keys } = await start();
     expect(must(await createApiKey(keys, ACME_ADMIN, { name: 'n', scopes: ['admin'] })).record.orgId).toBe('acme');
-    expect(must(await createApiKey(keys, ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe('acme');
+    expect(must(await createApiKey(keys, ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe(
+      'acme',
+    );
     expect(must(await createApiKey(keys, ADMIN, { name: 'x'.repeat(100), scopes: ['read'] })).record.orgId).toBeNull();
   });
 
@@ -73,15 +115,29 @@ describe('creating', () => {
     const { keys } = await start();
     const named = (name: string) => createApiKey(keys, ADMIN, { name, scopes: ['read'] });
     expect(must(await named('🔑'.repeat(100))).record.name).toBe('🔑'.repeat(100));
-    expect(faultOf(await named('🔑'.repeat(101)))).toEqual({ kind: 'invalid_argument', field: 'name', problem: 'must be 1 to 100 characters without control characters' });
+    expect(faultOf(await named('🔑'.repeat(101)))).toEqual({
+      kind: 'invalid_argument',
+      field: 'name',
+      problem: 'must be 1 to 100 characters without control characters',
+    });
   });
 
   test('an org has so many usable keys at once and no more, also of those that are asked for together; a key that ends makes room, and others never feel it', async () => {
     const { keys, clock, audit, reopen } = await start(undefined, 3);
-    const make = (orgId: string | null, expiresAtMs: number | null = null) => createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
-    const together = await Promise.all([make('acme'), make('acme', START_MS + 1000), make('acme'), make('acme'), make('acme')]);
+    const make = (orgId: string | null, expiresAtMs: number | null = null) =>
+      createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
+    const together = await Promise.all([
+      make('acme'),
+      make('acme', START_MS + 1000),
+      make('acme'),
+      make('acme'),
+      make('acme'),
+    ]);
     expect(together.map(({ ok: isMade }) => isMade)).toEqual([true, true, true, false, false]);
-    const refusal = { kind: 'conflict', detail: 'org acme has reached its limit of 3 valid API keys; revoke some, or have SVC_MAX_ORG_API_KEYS raised' };
+    const refusal = {
+      kind: 'conflict',
+      detail: 'org acme has reached its limit of 3 valid API keys; revoke some, or have SVC_MAX_ORG_API_KEYS raised',
+    };
     expect(faultOf(await make('acme'))).toEqual(refusal);
     expect(faultOf(await createApiKey(await reopen(), ACME_ADMIN, { name: 'n', scopes: ['read'] }))).toEqual(refusal);
     expect(audit.drafts).toHaveLength(3);
@@ -102,7 +158,8 @@ describe('creating', () => {
 
   test('an org that makes keys and ends them fills the memory of the others no further than a thousand, until the first of them are a month old', async () => {
     const { keys, clock, reopen } = await start(undefined, 3);
-    const make = (of: ApiKeys, orgId: string, expiresAtMs: number | null = null) => createApiKey(of, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
+    const make = (of: ApiKeys, orgId: string, expiresAtMs: number | null = null) =>
+      createApiKey(of, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
     const makeEnded = async (count: number) => {
       for (let made = 0; made < count; made += 3) {
         const together = await Promise.all([1, 2, 3].map(() => make(keys, 'acme', clock.nowMs() + 1)));
@@ -112,7 +169,11 @@ describe('creating', () => {
     };
     await makeEnded(999);
     must(await revokeApiKey(keys, ADMIN, must(await make(keys, 'acme')).record.id));
-    const refusal = { kind: 'conflict', detail: 'org acme has reached its limit of 1000 API keys, including those that ended in the last 30 days; wait, or have SVC_MAX_ORG_API_KEYS raised' };
+    const refusal = {
+      kind: 'conflict',
+      detail:
+        'org acme has reached its limit of 1000 API keys, including those that ended in the last 30 days; wait, or have SVC_MAX_ORG_API_KEYS raised',
+    };
     expect(faultOf(await make(keys, 'acme'))).toEqual(refusal);
     expect(faultOf(await make(await reopen(), 'acme'))).toEqual(refusal);
     must(await make(keys, 'globex'));
@@ -123,12 +184,20 @@ describe('creating', () => {
   test('a key that is still being written counts until it is there, also when another one was written meanwhile', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     let written = Promise.resolve();
-    const { keys } = await start({ ...store, insert: async (record) => {
-      if (record.name === 'slow') await written;
-      return store.insert(record);
-    } }, 2);
+    const { keys } = await start(
+      {
+        ...store,
+        insert: async (record) => {
+          if (record.name === 'slow') await written;
+          return store.insert(record);
+        },
+      },
+      2,
+    );
     let write = () => {};
-    written = new Promise((resolve) => { write = resolve; });
+    written = new Promise((resolve) => {
+      write = resolve;
+    });
     const make = (name: string) => createApiKey(keys, ADMIN, { name, scopes: ['read'], orgId: 'acme' });
     const slow = make('slow');
     must(await make('quick'));
@@ -142,7 +211,9 @@ describe('creating', () => {
     const { keys, audit } = await start();
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     audit.broken = true;
-    expect(faultOf(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }))).toEqual({ kind: 'audit_unavailable' });
+    expect(faultOf(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }))).toEqual({
+      kind: 'audit_unavailable',
+    });
     expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'audit_unavailable' });
     expect(keys.size).toBe(1);
     expect(keys.authenticate(record.digest)?.id).toBe(record.id);
@@ -167,14 +238,22 @@ describe('revoking', () => {
   test('a key that several revoke at the same time is revoked once in the audit log; when it cannot be recorded, all of them are told, and the next one can', async () => {
     const { keys, audit } = await start();
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
-    const together = () => Promise.all([ADMIN, ACME_ADMIN, ADMIN].map((principal) => revokeApiKey(keys, principal, record.id)));
+    const together = () =>
+      Promise.all([ADMIN, ACME_ADMIN, ADMIN].map((principal) => revokeApiKey(keys, principal, record.id)));
     audit.broken = true;
-    expect((await together()).map(faultOf)).toEqual([{ kind: 'audit_unavailable' }, { kind: 'audit_unavailable' }, { kind: 'audit_unavailable' }]);
+    expect((await together()).map(faultOf)).toEqual([
+      { kind: 'audit_unavailable' },
+      { kind: 'audit_unavailable' },
+      { kind: 'audit_unavailable' },
+    ]);
     expect(keys.authenticate(record.digest)?.id).toBe(record.id);
     audit.broken = false;
     (await together()).forEach(must);
     expect(keys.authenticate(record.digest)).toBeUndefined();
-    expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'account:root'], ['ApiKeyRevoked', 'account:root']]);
+    expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([
+      ['ApiKeyCreated', 'account:root'],
+      ['ApiKeyRevoked', 'account:root'],
+    ]);
   });
 
   test('an unknown key and the key of another org are not found, whoever asks without admin scope is refused first', async () => {
@@ -185,7 +264,11 @@ describe('revoking', () => {
     expect(faultOf(await revokeApiKey(keys, ADMIN, 'nope'))).toEqual(notFound);
     expect(faultOf(await revokeApiKey(keys, ACME_ADMIN, globex.id))).toEqual(notFound);
     expect(faultOf(await revokeApiKey(keys, ACME_ADMIN, unbound.id))).toEqual(notFound);
-    expect(faultOf(await revokeApiKey(keys, WRITER, globex.id))).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
+    expect(faultOf(await revokeApiKey(keys, WRITER, globex.id))).toEqual({
+      kind: 'insufficient_scope',
+      needed: 'admin',
+      held: ['write'],
+    });
   });
 
   test('an admin of one org revokes keys of that org, and one of all orgs those of any', async () => {
@@ -199,10 +282,16 @@ describe('revoking', () => {
 
   test('a key that has expired was not revoked; one that is unknown counts as if it were', async () => {
     const { keys, clock } = await start();
-    const make = async () => must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 })).record;
+    const make = async () =>
+      must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 })).record;
     const [live, revoked] = [await make(), await make()];
     must(await revokeApiKey(keys, ADMIN, revoked.id));
-    const told = () => Promise.all([`key:${live.id}`, `key:${revoked.id}`, 'key:unknown', 'account:a1'].map(async (subject) => must(await keys.isRevoked(subject))));
+    const told = () =>
+      Promise.all(
+        [`key:${live.id}`, `key:${revoked.id}`, 'key:unknown', 'account:a1'].map(async (subject) =>
+          must(await keys.isRevoked(subject)),
+        ),
+      );
     expect(await told()).toEqual([false, true, true, true]);
     clock.advance(1000);
     expect(await told()).toEqual([false, true, true, true]);
@@ -248,7 +337,9 @@ describe('revoking', () => {
 
 test('a key stops at the millisecond it expires', async () => {
   const { keys, clock } = await start();
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }));
+  const { record } = must(
+    await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }),
+  );
   clock.advance(999);
   expect(keys.authenticate(record.digest)?.id).toBe(record.id);
   clock.advance(1);
@@ -282,7 +373,7 @@ describe('listing', () => {
     const together = [await make(keys), await make(keys), await make(keys)];
     must(await keys.refresh());
     const walked: string[] = [];
-    for (let cursor: string | undefined; ;) {
+    for (let cursor: string | undefined; ; ) {
       const page = must(await listApiKeys(keys, ADMIN, { perPage: 1, cursor }));
       walked.push(...page.items.map(({ id }) => id));
       if (page.next === undefined) break;
@@ -299,11 +390,17 @@ describe('listing', () => {
     expect(idsOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
     expect(idsOf(await listApiKeys(keys, ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
     expect(must(await listApiKeys(keys, ADMIN, { perPage: 50 })).items).toHaveLength(3);
-    expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
+    expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({
+      kind: 'org_forbidden',
+      orgId: 'globex',
+    });
     const unknownCursor = faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
     expect(unknownCursor).toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
     expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
-    expect(faultOf(await listApiKeys(keys, WRITER, { perPage: 50 }))).toMatchObject({ kind: 'insufficient_scope', needed: 'admin' });
+    expect(faultOf(await listApiKeys(keys, WRITER, { perPage: 50 }))).toMatchObject({
+      kind: 'insufficient_scope',
+      needed: 'admin',
+    });
   });
 });
 
@@ -312,7 +409,11 @@ describe('the first key', () => {
     const { keys, reopen, audit } = await start();
     const minted = must(await bootstrapApiKeys(keys, undefined));
     if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
-    expect(keys.authenticate(digestOf(minted.key))).toMatchObject({ scopes: ['admin'], orgId: null, createdBy: 'gateway' });
+    expect(keys.authenticate(digestOf(minted.key))).toMatchObject({
+      scopes: ['admin'],
+      orgId: null,
+      createdBy: 'gateway',
+    });
     expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
     expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
   });
@@ -320,11 +421,16 @@ describe('the first key', () => {
   test('two gateways that start at once on one store mint one key', async () => {
     const { keys, reopen } = await start();
     const other = await reopen();
-    const kinds = (await Promise.all([bootstrapApiKeys(keys, undefined), bootstrapApiKeys(other, undefined)])).map((result) => must(result).kind);
+    const kinds = (await Promise.all([bootstrapApiKeys(keys, undefined), bootstrapApiKeys(other, undefined)])).map(
+      (result) => must(result).kind,
+    );
     expect(kinds.sort()).toEqual(['minted', 'unchanged']);
   });
 
-  test.each([['minted', undefined], ['of the environment', ENVIRONMENT_KEY]])('no first key is %s that the audit log cannot hold', async (_what, given) => {
+  test.each([
+    ['minted', undefined],
+    ['of the environment', ENVIRONMENT_KEY],
+  ])('no first key is %s that the audit log cannot hold', async (_what, given) => {
     const { keys, audit } = await start();
     audit.broken = true;
     expect(faultOf(await bootstrapApiKeys(keys, given))).toEqual({ kind: 'audit_unavailable' });
@@ -334,8 +440,15 @@ describe('the first key', () => {
   test('two gateways that start at once with one key of the environment both know it at once, and it is in the store once', async () => {
     const { keys, reopen, store } = await start();
     const other = await reopen();
-    for (const result of await Promise.all([bootstrapApiKeys(keys, ENVIRONMENT_KEY), bootstrapApiKeys(other, ENVIRONMENT_KEY)])) expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
-    expect([keys, other].map((each) => each.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([['admin'], ['admin']]);
+    for (const result of await Promise.all([
+      bootstrapApiKeys(keys, ENVIRONMENT_KEY),
+      bootstrapApiKeys(other, ENVIRONMENT_KEY),
+    ]))
+      expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
+    expect([keys, other].map((each) => each.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([
+      ['admin'],
+      ['admin'],
+    ]);
     expect(must(await store.all())).toHaveLength(1);
   });
 
@@ -350,7 +463,11 @@ describe('the first key', () => {
   test('the key of the environment works as it is, and a restart changes nothing', async () => {
     const { keys, reopen } = await start();
     expect(must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });
-    expect(keys.authenticate(digestOf(ENVIRONMENT_KEY))).toMatchObject({ scopes: ['admin'], orgId: null, hint: 'oper…' });
+    expect(keys.authenticate(digestOf(ENVIRONMENT_KEY))).toMatchObject({
+      scopes: ['admin'],
+      orgId: null,
+      hint: 'oper…',
+    });
     const restarted = await reopen();
     expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
     expect(restarted.size).toBe(1);
@@ -361,7 +478,10 @@ describe('the first key', () => {
     must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     const restarted = await reopen();
-    expect(must(await bootstrapApiKeys(restarted, `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
+    expect(must(await bootstrapApiKeys(restarted, `${ENVIRONMENT_KEY}-2`))).toEqual({
+      kind: 'set-from-environment',
+      replaced: 1,
+    });
     expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
     expect(restarted.authenticate(digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
     expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
@@ -376,7 +496,10 @@ describe('the first key', () => {
     const { keys: failing } = await start({ ...store, revoke: async () => fail(away) });
     expect(faultOf(await bootstrapApiKeys(failing, `${ENVIRONMENT_KEY}-2`))).toEqual(away);
     const { keys: next } = await start(store);
-    expect(must(await bootstrapApiKeys(next, `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'set-from-environment', replaced: 1 });
+    expect(must(await bootstrapApiKeys(next, `${ENVIRONMENT_KEY}-2`))).toEqual({
+      kind: 'set-from-environment',
+      replaced: 1,
+    });
     expect(next.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
   });
 
@@ -397,7 +520,9 @@ describe('keys that are long over', () => {
     const { key, record: first } = must(await createApiKey(keys, ADMIN, { name: 'first', scopes: ['admin'] }));
     must(await revokeApiKey(keys, ADMIN, first.id));
     for (let made = 0; made < 1_500; made += 1) {
-      const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: clock.nowMs() + 1 }));
+      const { record } = must(
+        await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: clock.nowMs() + 1 }),
+      );
       if (made % 2 === 0) must(await revokeApiKey(keys, ADMIN, record.id));
       clock.advance(DAY_MS / 5);
     }
@@ -412,12 +537,21 @@ describe('keys that are long over', () => {
       expect(gateway.authenticate(first.digest)).toBeUndefined();
       expect(await gateway.isRevoked(`key:${first.id}`)).toEqual({ ok: true, value: true });
       expect(await revokeApiKey(gateway, ADMIN, first.id)).toEqual({ ok: true, value: undefined });
-      expect(faultOf(await revokeApiKey(gateway, ACME_ADMIN, first.id))).toEqual({ kind: 'not_found', what: 'API key' });
-      expect(faultOf(await revokeApiKey(gateway, ADMIN, 'x'.repeat(10_000)))).toEqual({ kind: 'not_found', what: 'API key' });
+      expect(faultOf(await revokeApiKey(gateway, ACME_ADMIN, first.id))).toEqual({
+        kind: 'not_found',
+        what: 'API key',
+      });
+      expect(faultOf(await revokeApiKey(gateway, ADMIN, 'x'.repeat(10_000)))).toEqual({
+        kind: 'not_found',
+        what: 'API key',
+      });
     }
     expect(restarted.size).toBe(151);
     audit.drafts.length = 0;
-    expect(must(await bootstrapApiKeys(restarted, key))).toEqual({ kind: 'environment-key-dead', record: { ...first, revokedAtMs: START_MS } });
+    expect(must(await bootstrapApiKeys(restarted, key))).toEqual({
+      kind: 'environment-key-dead',
+      record: { ...first, revokedAtMs: START_MS },
+    });
     expect(must(await bootstrapApiKeys(restarted, undefined))).toEqual({ kind: 'unchanged' });
     expect(audit.drafts).toEqual([]);
   });

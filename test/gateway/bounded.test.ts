@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { fail, ok, type Result } from '../../src/core/result.ts';
 import type { Fault } from '../../src/core/fault.ts';
+import { fail, ok, type Result } from '../../src/core/result.ts';
 import { bounded } from '../../src/gateway/bounded.ts';
 import { eventually } from '../support/eventually.ts';
 import { testClock } from './harness.ts';
@@ -12,11 +12,22 @@ function open({ atOnce = 2, waiting = 3, waitMs = 10_000, callerOf = (_name: str
   const clock = testClock();
   const started: string[] = [];
   const end = new Map<string, (how: Result<string, Fault> | Error) => void>();
-  const run = bounded({ atOnce, waiting, waitMs, what: 'sign-in' }, clock, callerOf, (name: string) => new Promise<Result<string, Fault>>((resolve, reject) => {
-    started.push(name);
-    end.set(name, (how) => (how instanceof Error ? reject(how) : resolve(how)));
-  }));
-  return { clock, started, run, end: (name: string, how: Result<string, Fault> | Error = ok(`${name} done`)) => end.get(name)!(how) };
+  const run = bounded(
+    { atOnce, waiting, waitMs, what: 'sign-in' },
+    clock,
+    callerOf,
+    (name: string) =>
+      new Promise<Result<string, Fault>>((resolve, reject) => {
+        started.push(name);
+        end.set(name, (how) => (how instanceof Error ? reject(how) : resolve(how)));
+      }),
+  );
+  return {
+    clock,
+    started,
+    run,
+    end: (name: string, how: Result<string, Fault> | Error = ok(`${name} done`)) => end.get(name)!(how),
+  };
 }
 
 test('as many as may run at once, the others wait and come in their order, and one more is refused at once', async () => {

@@ -11,9 +11,14 @@ function start() {
   const asked: { readonly bearer: string; readonly answer: (authenticated: Authenticated | undefined) => void }[] = [];
   const authenticator = new CachedAuthenticator({
     cache: new VerifiedCache(),
-    ask: (bearer) => new Promise((resolve) => {
-      asked.push({ bearer, answer: (authenticated) => resolve(authenticated === undefined ? fail({ kind: 'unauthenticated', detail: 'no' }) : ok(authenticated)) });
-    }),
+    ask: (bearer) =>
+      new Promise((resolve) => {
+        asked.push({
+          bearer,
+          answer: (authenticated) =>
+            resolve(authenticated === undefined ? fail({ kind: 'unauthenticated', detail: 'no' }) : ok(authenticated)),
+        });
+      }),
     digestOf,
     nowMs: () => 0,
   });

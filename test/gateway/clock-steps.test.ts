@@ -1,16 +1,19 @@
 /** A wall clock that is set forward or back by an hour, while people and programs are counted: nobody is locked out by it, and no limit opens. */
 import { describe, expect, test } from 'vitest';
 import { createClock, createSteadyClock } from '../../src/adapters/clock.ts';
-import { PostgresClock } from '../../src/adapters/store/postgres-clock.ts';
 import type { Postgres } from '../../src/adapters/store/postgres.ts';
-import { afterFailure, lockedForSecs, NO_FAILURES, type Lockout } from '../../src/core/lockout.ts';
+import { PostgresClock } from '../../src/adapters/store/postgres-clock.ts';
+import { afterFailure, type Lockout, lockedForSecs, NO_FAILURES } from '../../src/core/lockout.ts';
 import { ok } from '../../src/core/result.ts';
 import { RateLimiter } from '../../src/gateway/rate-limit.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const STEPS = [['forward', HOUR_MS], ['back', -HOUR_MS]] as const;
+const STEPS = [
+  ['forward', HOUR_MS],
+  ['back', -HOUR_MS],
+] as const;
 
 /** The time of a machine: it passes, and its wall clock is set. */
 function machine() {
@@ -18,13 +21,18 @@ function machine() {
   return {
     wallMs: () => now.wallMs,
     monotonicMs: () => now.monotonicMs,
-    pass: (ms: number) => { now.wallMs += ms; now.monotonicMs += ms; },
-    step: (ms: number) => { now.wallMs += ms; },
+    pass: (ms: number) => {
+      now.wallMs += ms;
+      now.monotonicMs += ms;
+    },
+    step: (ms: number) => {
+      now.wallMs += ms;
+    },
   };
 }
 
 describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way, stepMs) => {
-  test('a caller at its limit has no more than one minute\'s worth at once, and never less than half of what trickles in', () => {
+  test("a caller at its limit has no more than one minute's worth at once, and never less than half of what trickles in", () => {
     const { wallMs, monotonicMs, pass, step } = machine();
     const clock = createClock(wallMs, monotonicMs);
     const limiter = new RateLimiter(60);
@@ -52,7 +60,10 @@ describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way
   test('an account that is locked stays so for a quarter of an hour by the clock of the database, from the first moment on, and no longer', async () => {
     const { wallMs, monotonicMs, pass, step } = machine();
     const database = machine();
-    const postgres = { attempt: async (work: (on: unknown) => Promise<unknown>) => ok(await work({ query: async () => ({ rows: [{ now: new Date(database.wallMs()) }], rowCount: 1 }) })) };
+    const postgres = {
+      attempt: async (work: (on: unknown) => Promise<unknown>) =>
+        ok(await work({ query: async () => ({ rows: [{ now: new Date(database.wallMs()) }], rowCount: 1 }) })),
+    };
     const clock = new PostgresClock(postgres as unknown as Postgres, createSteadyClock(wallMs, monotonicMs));
     const wait = async (ms: number): Promise<void> => {
       for (let passedMs = 0; passedMs < ms; passedMs += 2 * SECOND_MS) {
@@ -61,7 +72,8 @@ describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way
         await clock.sync();
       }
     };
-    const fail = (lockout: Lockout, times: number): Lockout => Array.from({ length: times }).reduce<Lockout>((last) => afterFailure(last, clock.nowMs()), lockout);
+    const fail = (lockout: Lockout, times: number): Lockout =>
+      Array.from({ length: times }).reduce<Lockout>((last) => afterFailure(last, clock.nowMs()), lockout);
     await clock.sync();
     const locked = fail(NO_FAILURES, 5);
     expect(lockedForSecs(locked, clock.nowMs())).toBe(900);
@@ -78,20 +90,26 @@ describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way
   });
 });
 
-test.each(STEPS)('when the clock of the database is set %s by an hour, who is not locked signs in as before, and five failures lock as before', async (_way, stepMs) => {
-  const { wallMs, monotonicMs, pass } = machine();
-  const database = machine();
-  const postgres = { attempt: async (work: (on: unknown) => Promise<unknown>) => ok(await work({ query: async () => ({ rows: [{ now: new Date(database.wallMs()) }], rowCount: 1 }) })) };
-  const clock = new PostgresClock(postgres as unknown as Postgres, createSteadyClock(wallMs, monotonicMs));
-  await clock.sync();
-  database.step(stepMs);
-  for (let round = 0; round < 3; round += 1) {
-    expect(lockedForSecs({ failures: 4, lockedUntilMs: null }, clock.nowMs())).toBeUndefined();
-    let lockout: Lockout = NO_FAILURES;
-    for (let count = 0; count < 5; count += 1) lockout = afterFailure(lockout, clock.nowMs());
-    expect(lockedForSecs(lockout, clock.nowMs())).toBe(900);
-    pass(2 * SECOND_MS);
-    database.pass(2 * SECOND_MS);
+test.each(STEPS)(
+  'when the clock of the database is set %s by an hour, who is not locked signs in as before, and five failures lock as before',
+  async (_way, stepMs) => {
+    const { wallMs, monotonicMs, pass } = machine();
+    const database = machine();
+    const postgres = {
+      attempt: async (work: (on: unknown) => Promise<unknown>) =>
+        ok(await work({ query: async () => ({ rows: [{ now: new Date(database.wallMs()) }], rowCount: 1 }) })),
+    };
+    const clock = new PostgresClock(postgres as unknown as Postgres, createSteadyClock(wallMs, monotonicMs));
     await clock.sync();
-  }
-});
+    database.step(stepMs);
+    for (let round = 0; round < 3; round += 1) {
+      expect(lockedForSecs({ failures: 4, lockedUntilMs: null }, clock.nowMs())).toBeUndefined();
+      let lockout: Lockout = NO_FAILURES;
+      for (let count = 0; count < 5; count += 1) lockout = afterFailure(lockout, clock.nowMs());
+      expect(lockedForSecs(lockout, clock.nowMs())).toBe(900);
+      pass(2 * SECOND_MS);
+      database.pass(2 * SECOND_MS);
+      await clock.sync();
+    }
+  },
+);

@@ -1,6 +1,6 @@
 /** What a refused sign-in costs after the parameters of hashing have been changed, while accounts still have hashes of the old ones. */
 import { expect, test } from 'vitest';
-import { GOOD_PASSWORD, openScene, valueOf, type Scene } from '../support/accounts.ts';
+import { GOOD_PASSWORD, openScene, type Scene, valueOf } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
 
 const newDatabase = withTables();
@@ -10,8 +10,10 @@ const NEW_KIB = 64;
 const register = async (scene: Scene, ...emails: readonly string[]): Promise<void> => {
   for (const email of emails) valueOf(await scene.register({ email, password: GOOD_PASSWORD, address: null }));
 };
-const signIn = (scene: Scene, email: string, password = 'wrong password') => scene.login({ email, password, rememberMe: false, address: null });
-const addresses = (count: number, name: string) => Array.from({ length: count }, (_, nth) => `${name}${nth}@example.com`);
+const signIn = (scene: Scene, email: string, password = 'wrong password') =>
+  scene.login({ email, password, rememberMe: false, address: null });
+const addresses = (count: number, name: string) =>
+  Array.from({ length: count }, (_, nth) => `${name}${nth}@example.com`);
 
 /** A gateway whose parameters are the new ones, and the memory that each hash takes that it compares a password with, in KiB. */
 async function openChanged(url: string): Promise<{ readonly scene: Scene; readonly compared: number[] }> {
@@ -29,7 +31,10 @@ async function openChanged(url: string): Promise<{ readonly scene: Scene; readon
   });
   return { scene, compared };
 }
-const costsOf = async ({ scene, compared }: Awaited<ReturnType<typeof openChanged>>, emails: readonly string[]): Promise<readonly number[]> => {
+const costsOf = async (
+  { scene, compared }: Awaited<ReturnType<typeof openChanged>>,
+  emails: readonly string[],
+): Promise<readonly number[]> => {
   compared.length = 0;
   for (const email of emails) await signIn(scene, email);
   return compared.slice();
@@ -57,7 +62,10 @@ test('addresses without an account cost as much as one with a hash of the old pa
 test('the password of one account is not the password of the addresses that cost as much as it does', async () => {
   const scene = await openScene(await newDatabase(), { openRegistration: true });
   await register(scene, 'owner@example.com');
-  expect(await signIn(scene, 'nobody@example.com', GOOD_PASSWORD)).toMatchObject({ ok: false, fault: { kind: 'unauthenticated' } });
+  expect(await signIn(scene, 'nobody@example.com', GOOD_PASSWORD)).toMatchObject({
+    ok: false,
+    fault: { kind: 'unauthenticated' },
+  });
 });
 
 test('the time of a failure does not tell whether the address has an account, also where the parameters have been changed since', async () => {

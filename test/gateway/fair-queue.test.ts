@@ -8,10 +8,11 @@ function open(places: number, atOnce = 1) {
   const ends: (() => void)[] = [];
   return {
     begun,
-    ask: (orgId: string | null, name: string): Promise<string> | undefined => queue.run(orgId, () => {
-      begun.push(name);
-      return new Promise((resolve) => ends.push(() => resolve(name)));
-    }),
+    ask: (orgId: string | null, name: string): Promise<string> | undefined =>
+      queue.run(orgId, () => {
+        begun.push(name);
+        return new Promise((resolve) => ends.push(() => resolve(name)));
+      }),
     endOne: async () => {
       const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
       await turn();
@@ -64,7 +65,8 @@ test('an org has half of the places, and has them again one by one as its work i
   for (let ended = 0; ended < 3; ended += 1) await endOne();
   expect(find('acme', 'acme', 'acme')).toEqual([true, true, false]);
   for (let ended = 0; ended < 3; ended += 1) await endOne();
-  for (let round = 0; round < 4; round += 1) await expect(queue.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
+  for (let round = 0; round < 4; round += 1)
+    await expect(queue.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
   expect(find('acme', 'acme', 'acme', 'acme')).toEqual([true, true, true, false]);
 });
 

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
-import { openEmbeddedStore } from '../../src/adapters/store/lmdb.ts';
 import type { EmbeddedStore } from '../../src/adapters/store/lmdb.ts';
+import { openEmbeddedStore } from '../../src/adapters/store/lmdb.ts';
+import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { AuditDraft } from '../../src/core/audit.ts';
 import type { Fault } from '../../src/core/fault.ts';
-import { fail, ok } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
+import { fail, ok } from '../../src/core/result.ts';
 import type { Principal } from '../../src/core/scope.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import { ApiKeys } from '../../src/gateway/api-keys.ts';
@@ -21,7 +21,12 @@ export type TestClock = Clock & { advance(ms: number): void };
 
 export function testClock(startMs = START_MS): TestClock {
   let nowMs = startMs;
-  return { nowMs: () => nowMs, advance: (ms) => { nowMs += ms; } };
+  return {
+    nowMs: () => nowMs,
+    advance: (ms) => {
+      nowMs += ms;
+    },
+  };
 }
 
 export type TestAudit = AuditLog & { readonly drafts: AuditDraft[]; broken: boolean };

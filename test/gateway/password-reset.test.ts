@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
-import { eventTypes, GOOD_PASSWORD, inviteAccount, openScene, principalOf, registerOwner, signIn, valueOf, type Scene } from '../support/accounts.ts';
+import {
+  eventTypes,
+  GOOD_PASSWORD,
+  inviteAccount,
+  openScene,
+  principalOf,
+  registerOwner,
+  type Scene,
+  signIn,
+  valueOf,
+} from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
 
 const newDatabase = withTables();
@@ -21,7 +31,13 @@ test('the mailed token sets the password once, ends all sessions, and lifts the 
   const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
   for (let i = 0; i < 5; i++) await signIn(scene, 'owner@example.com', 'wrong');
   const resetToken = (await requestReset(scene, ' Owner@EXAMPLE.com'))!;
-  expect(scene.mails).toEqual([{ to: 'owner@example.com', subject: 'Reset your password', text: expect.stringContaining(`https://gateway.test/#/reset-password/${resetToken}\n`) }]);
+  expect(scene.mails).toEqual([
+    {
+      to: 'owner@example.com',
+      subject: 'Reset your password',
+      text: expect.stringContaining(`https://gateway.test/#/reset-password/${resetToken}\n`),
+    },
+  ]);
 
   expect(valueOf(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD }))).toBeUndefined();
   expect(scene.revoked).toEqual([`account:${owner.id} 1`]);
@@ -29,7 +45,12 @@ test('the mailed token sets the password once, ends all sessions, and lifts the 
   expect(await signIn(scene, 'owner@example.com', GOOD_PASSWORD)).toMatchObject({ fault: { kind: 'unauthenticated' } });
   expect((await signIn(scene, 'owner@example.com', NEW_PASSWORD)).ok).toBe(true);
   expect(await scene.confirmPasswordReset({ resetToken, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
-  expect(eventTypes(scene).slice(-4)).toEqual(['PasswordResetRequested', 'PasswordResetCompleted', 'LoginFailed', 'LoginSucceeded']);
+  expect(eventTypes(scene).slice(-4)).toEqual([
+    'PasswordResetRequested',
+    'PasswordResetCompleted',
+    'LoginFailed',
+    'LoginSucceeded',
+  ]);
   expect(JSON.stringify(scene.audit)).not.toContain(resetToken);
 });
 
@@ -38,7 +59,9 @@ test('of ten uses of one token at once one wins, and the other tokens of the acc
   await registerOwner(scene);
   const resetToken = (await requestReset(scene, 'owner@example.com'))!;
   const other = (await requestReset(scene, 'owner@example.com'))!;
-  const answers = await Promise.all(Array.from({ length: 10 }, () => scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })));
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })),
+  );
   expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
   expect(answers.filter((answer) => !answer.ok)).toEqual(Array.from({ length: 9 }, () => INVALID));
   expect(await scene.confirmPasswordReset({ resetToken: other, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
@@ -49,7 +72,9 @@ test('a token ends after an hour, and a weak password does not use it up', async
   await registerOwner(scene);
   const resetToken = (await requestReset(scene, 'owner@example.com'))!;
   scene.advance(HOUR_MS - 1);
-  expect(await scene.confirmPasswordReset({ resetToken, newPassword: 'short' })).toMatchObject({ fault: { kind: 'weak_password' } });
+  expect(await scene.confirmPasswordReset({ resetToken, newPassword: 'short' })).toMatchObject({
+    fault: { kind: 'weak_password' },
+  });
   scene.advance(1);
   expect(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(INVALID);
 });
@@ -60,7 +85,8 @@ test('an unknown address, a disabled account and what is no address are answered
   const owner = await registerOwner(scene);
   const gone = await inviteAccount(scene, 'gone@example.com', 'viewer');
   valueOf(await scene.setDisabled({ principal: principalOf(owner), accountId: gone.id, disabled: true }));
-  for (const email of ['nobody@example.com', 'gone@example.com', 'owner@example.com\r\nBcc: x@y.z', '']) expect(await requestReset(scene, email)).toBeUndefined();
+  for (const email of ['nobody@example.com', 'gone@example.com', 'owner@example.com\r\nBcc: x@y.z', ''])
+    expect(await requestReset(scene, email)).toBeUndefined();
   expect([scene.mails, warnings]).toEqual([[], []]);
 });
 
@@ -71,7 +97,9 @@ test('no reset is mailed and no password set that the audit log cannot hold, and
   const resetToken = (await requestReset(scene, 'owner@example.com'))!;
   const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
   expect(await requestReset(unlogged, 'owner@example.com')).toBeUndefined();
-  expect(await unlogged.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(fail({ kind: 'audit_unavailable' }));
+  expect(await unlogged.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(
+    fail({ kind: 'audit_unavailable' }),
+  );
   expect([unlogged.revoked, unlogged.events]).toEqual([[], []]);
   expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
   expect((await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).ok).toBe(true);
@@ -96,7 +124,9 @@ test('nobody is flooded: a sixth open request sends nothing', async () => {
 test('requests beyond what may wait are dropped and still answered', async () => {
   const warnings: string[] = [];
   const scene = await openScene(await newDatabase(), { log: { warn: (message) => void warnings.push(message) } });
-  const answers = await Promise.all(Array.from({ length: 1100 }, (_, i) => scene.requestPasswordReset({ email: `nobody${i}@example.com` })));
+  const answers = await Promise.all(
+    Array.from({ length: 1100 }, (_, i) => scene.requestPasswordReset({ email: `nobody${i}@example.com` })),
+  );
   expect(answers.every((answer) => answer.ok)).toBe(true);
   expect(new Set(warnings)).toEqual(new Set(['too many password resets are waiting; one was dropped']));
   await scene.accounts.idle();
@@ -104,7 +134,9 @@ test('requests beyond what may wait are dropped and still answered', async () =>
 
 test('however many are asked for while the database is away, the log says so once', async () => {
   const lines: (readonly [string, object | undefined])[] = [];
-  const scene = await openScene(await newDatabase(), { log: { warn: (message, fields) => void lines.push([message, fields]) } });
+  const scene = await openScene(await newDatabase(), {
+    log: { warn: (message, fields) => void lines.push([message, fields]) },
+  });
   await scene.postgres.close();
   for (let i = 0; i < 1100; i++) await scene.requestPasswordReset({ email: `nobody${i}@example.com` });
   await scene.accounts.idle();

@@ -1,9 +1,9 @@
 /** Policies that are replaced while the gateway runs. */
 import { expect, test } from 'vitest';
-import { parsePolicyDocument } from '../../src/core/policy-document.ts';
 import { compilePolicies, type PolicySet } from '../../src/core/policy.ts';
+import { parsePolicyDocument } from '../../src/core/policy-document.ts';
 import { ok } from '../../src/core/result.ts';
-import { PolicyKeeper, type LoadPolicies } from '../../src/gateway/policies.ts';
+import { type LoadPolicies, PolicyKeeper } from '../../src/gateway/policies.ts';
 import { eventually } from '../support/eventually.ts';
 import { ACME_ADMIN, ADMIN, faultOf, must, testAudit, testClock } from './harness.ts';
 
@@ -11,18 +11,28 @@ const FIRST_PAGE = { perPage: 10, cursor: undefined };
 
 function policiesOf(scopes: readonly string[]): PolicySet {
   const rules = [{ id: 'all', actions: ['*'], resources: ['*'], effect: 'allow', reason: 'allowed for the test' }];
-  const compiled = compilePolicies(scopes.map((scope) => parsePolicyDocument({ name: scope, scope, rules }, 'test.yaml').document!));
+  const compiled = compilePolicies(
+    scopes.map((scope) => parsePolicyDocument({ name: scope, scope, rules }, 'test.yaml').document!),
+  );
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
   return compiled.value;
 }
 
-function scene(before: readonly string[], after: readonly string[], load: LoadPolicies = async () => ok({ policies: policiesOf(after), warnings: [] })) {
+function scene(
+  before: readonly string[],
+  after: readonly string[],
+  load: LoadPolicies = async () => ok({ policies: policiesOf(after), warnings: [] }),
+) {
   const audit = testAudit();
   const installed: string[][] = [];
   const namesOf = (policies: PolicySet): string[] => policies.summary().documents.map(({ name }) => name);
   const keeper = new PolicyKeeper({
-    policies: policiesOf(before), load, install: (policies) => void installed.push(namesOf(policies)),
-    audit, clock: testClock(), log: { info: () => undefined, error: () => undefined },
+    policies: policiesOf(before),
+    load,
+    install: (policies) => void installed.push(namesOf(policies)),
+    audit,
+    clock: testClock(),
+    log: { info: () => undefined, error: () => undefined },
     // The next step waits until all that has been asked meanwhile is done.
     inSlices: async (steps) => {
       let step = steps.next();
@@ -41,12 +51,21 @@ test('policies that the audit log cannot hold do not come into force; a later re
   expect([installed, shown(), keeper.reloads]).toEqual([[], ['org:acme'], { done: 0, failed: 1 }]);
   audit.broken = false;
   expect(must(await keeper.reloadFor(ADMIN))).toMatchObject({ documents: 2, changed: true });
-  expect([installed, shown(), keeper.reloads]).toEqual([[['org:acme', 'org:globex']], ['org:acme', 'org:globex'], { done: 1, failed: 1 }]);
-  expect(audit.drafts).toMatchObject([{ eventType: 'PolicyReloaded', actor: 'account:root', payload: { documents: 2, changed: true } }]);
+  expect([installed, shown(), keeper.reloads]).toEqual([
+    [['org:acme', 'org:globex']],
+    ['org:acme', 'org:globex'],
+    { done: 1, failed: 1 },
+  ]);
+  expect(audit.drafts).toMatchObject([
+    { eventType: 'PolicyReloaded', actor: 'account:root', payload: { documents: 2, changed: true } },
+  ]);
 });
 
 test('a reload whose files could not even be read counts as failed, and the next one goes on', async () => {
-  const loads = [() => Promise.reject(new Error('the thread died')), async () => ok({ policies: policiesOf(['global']), warnings: [] })];
+  const loads = [
+    () => Promise.reject(new Error('the thread died')),
+    async () => ok({ policies: policiesOf(['global']), warnings: [] }),
+  ];
   const { installed, keeper } = scene(['global'], [], () => loads.shift()!());
   await expect(keeper.reload('gateway')).rejects.toThrow('the thread died');
   expect(keeper.reloads).toEqual({ done: 0, failed: 1 });
@@ -56,9 +75,17 @@ test('a reload whose files could not even be read counts as failed, and the next
 
 test('reloads are done one after the other, and one more than may wait is refused at once', async () => {
   const ends: (() => void)[] = [];
-  const { keeper, installed } = scene(['global'], [], () => new Promise((resolve) => ends.push(() => resolve(ok({ policies: policiesOf(['global']), warnings: [] })))));
+  const { keeper, installed } = scene(
+    ['global'],
+    [],
+    () => new Promise((resolve) => ends.push(() => resolve(ok({ policies: policiesOf(['global']), warnings: [] })))),
+  );
   const reloads = Array.from({ length: 64 }, () => keeper.reloadFor(ADMIN));
-  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'overloaded', what: 'policy reloading', retryAfterSecs: 1 });
+  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({
+    kind: 'overloaded',
+    what: 'policy reloading',
+    retryAfterSecs: 1,
+  });
   for (let done = 1; done <= 64; done += 1) {
     await eventually(() => expect(ends).toHaveLength(1)); // the next one begins only now
     ends.pop()!();
@@ -74,7 +101,12 @@ test('reloads are done one after the other, and one more than may wait is refuse
 test('an admin of one org replaces no policies, and is shown those of its org and of all', async () => {
   const { audit, installed, keeper, shown } = scene(['global', 'org:acme', 'org:globex', 'team:globex/search'], []);
   expect(faultOf(await keeper.reloadFor(ACME_ADMIN))).toMatchObject({ kind: 'org_forbidden' });
-  expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([[], [], ['global', 'org:acme'], ['global', 'org:acme', 'org:globex', 'team:globex/search']]);
+  expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([
+    [],
+    [],
+    ['global', 'org:acme'],
+    ['global', 'org:acme', 'org:globex', 'team:globex/search'],
+  ]);
 });
 
 test('an explanation lets others come in between its rules, and tells of one set even where they put another in force', async () => {
@@ -82,10 +114,23 @@ test('an explanation lets others come in between its rules, and tells of one set
   const { keeper, shown } = scene([...scopes, 'org:acme'], ['org:globex']);
   const { version } = must(keeper.list(ADMIN, FIRST_PAGE));
   const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
-  const explaining = keeper.explain(ADMIN, { agent, action: 'tool.call', resource: '', attributes: undefined, caller: undefined, estimatedCostMicroUsd: 0 });
+  const explaining = keeper.explain(ADMIN, {
+    agent,
+    action: 'tool.call',
+    resource: '',
+    attributes: undefined,
+    caller: undefined,
+    estimatedCostMicroUsd: 0,
+  });
   let isExplained = false;
-  void explaining.then(() => { isExplained = true; });
+  void explaining.then(() => {
+    isExplained = true;
+  });
   must(await keeper.reloadFor(ADMIN));
   expect([shown(), isExplained]).toEqual([['org:globex'], false]);
-  expect(must(await explaining)).toMatchObject({ version, decision: { kind: 'allow', policy: 'org:acme' }, documents: [{ name: 'org:acme', rules: [{ id: 'all', decided: true }] }] });
+  expect(must(await explaining)).toMatchObject({
+    version,
+    decision: { kind: 'allow', policy: 'org:acme' },
+    documents: [{ name: 'org:acme', rules: [{ id: 'all', decided: true }] }],
+  });
 });

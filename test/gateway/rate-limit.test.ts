@@ -5,7 +5,7 @@ import { RateLimiter } from '../../src/gateway/rate-limit.ts';
 const takes = (limiter: RateLimiter, caller: string, count: number, nowMs: number): number =>
   Array.from({ length: count }, () => limiter.take(caller, nowMs).ok).filter(Boolean).length;
 
-test('a minute\'s worth may come at once, then as many as trickle in', () => {
+test("a minute's worth may come at once, then as many as trickle in", () => {
   const limiter = new RateLimiter(60);
   expect(takes(limiter, 'a', 100, 0)).toBe(60);
   expect(limiter.take('a', 500)).toEqual({ ok: false, fault: { kind: 'rate_limited', retryAfterSecs: 1, limit: 60 } });
@@ -27,7 +27,7 @@ test('0 limits nothing', () => {
   expect(takes(new RateLimiter(0), 'a', 10_000, 0)).toBe(10_000);
 });
 
-test('one caller\'s limit is never felt by another', () => {
+test("one caller's limit is never felt by another", () => {
   const limiter = new RateLimiter(5);
   takes(limiter, 'greedy', 1_000, 0);
   expect(takes(limiter, 'modest', 5, 0)).toBe(5);
@@ -40,17 +40,24 @@ test('refused requests cost nothing: a caller that never stops gets its share al
   expect(granted).toBe(179); // 60 at once, and one for each of the following 119 seconds that is whole
 });
 
-test('in no minute are more granted than two minutes\' worth, whatever the times', () => {
-  fc.assert(fc.property(fc.integer({ min: 1, max: 20 }), fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 200, size: 'max' }), (perMinute, gaps) => {
-    const limiter = new RateLimiter(perMinute);
-    const granted: number[] = [];
-    let nowMs = 0;
-    for (const gap of gaps) {
-      nowMs += gap;
-      if (limiter.take('a', nowMs).ok) granted.push(nowMs);
-    }
-    for (const from of granted) expect(granted.filter((at) => at >= from && at < from + 60_000).length).toBeLessThanOrEqual(2 * perMinute);
-  }));
+test("in no minute are more granted than two minutes' worth, whatever the times", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 20 }),
+      fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 200, size: 'max' }),
+      (perMinute, gaps) => {
+        const limiter = new RateLimiter(perMinute);
+        const granted: number[] = [];
+        let nowMs = 0;
+        for (const gap of gaps) {
+          nowMs += gap;
+          if (limiter.take('a', nowMs).ok) granted.push(nowMs);
+        }
+        for (const from of granted)
+          expect(granted.filter((at) => at >= from && at < from + 60_000).length).toBeLessThanOrEqual(2 * perMinute);
+      },
+    ),
+  );
 });
 
 test('a crowd of callers is remembered within bounds, the busy ones longest', () => {

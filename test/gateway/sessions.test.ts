@@ -1,6 +1,19 @@
 import { expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
-import { ADMIN_KEY, eventTypes, GOOD_PASSWORD, inviteAccount, openScene, openSceneWith, principalOf, registerOwner, signIn, START_MS, valueOf, type Scene } from '../support/accounts.ts';
+import {
+  ADMIN_KEY,
+  eventTypes,
+  GOOD_PASSWORD,
+  inviteAccount,
+  openScene,
+  openSceneWith,
+  principalOf,
+  registerOwner,
+  type Scene,
+  START_MS,
+  signIn,
+  valueOf,
+} from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
 import { throughProxy } from '../support/proxy.ts';
 
@@ -27,15 +40,21 @@ test('a refresh gives a new token and a new cookie each time', async () => {
   expect(eventTypes(scene).slice(2)).toEqual(['TokenIssued', 'TokenIssued']);
 });
 
-test.each([[false, 12 * HOUR_MS], [true, 30 * DAY_MS]])('an unused session ends after its lifetime, a used one goes on (remember me: %s)', async (rememberMe, lifetimeMs) => {
-  const { scene, refreshToken } = await signedIn(rememberMe);
-  scene.advance(lifetimeMs - 1);
-  const next = valueOf(await scene.refresh({ refreshToken }));
-  scene.advance(lifetimeMs - 1);
-  const last = valueOf(await scene.refresh({ refreshToken: next.refreshToken }));
-  scene.advance(lifetimeMs);
-  expect(await scene.refresh({ refreshToken: last.refreshToken })).toEqual(ENDED);
-});
+test.each([
+  [false, 12 * HOUR_MS],
+  [true, 30 * DAY_MS],
+])(
+  'an unused session ends after its lifetime, a used one goes on (remember me: %s)',
+  async (rememberMe, lifetimeMs) => {
+    const { scene, refreshToken } = await signedIn(rememberMe);
+    scene.advance(lifetimeMs - 1);
+    const next = valueOf(await scene.refresh({ refreshToken }));
+    scene.advance(lifetimeMs - 1);
+    const last = valueOf(await scene.refresh({ refreshToken: next.refreshToken }));
+    scene.advance(lifetimeMs);
+    expect(await scene.refresh({ refreshToken: last.refreshToken })).toEqual(ENDED);
+  },
+);
 
 test('an exchanged cookie that comes again ends the session, for whoever holds its successor too', async () => {
   const { scene, refreshToken } = await signedIn();
@@ -78,7 +97,11 @@ test('of two refreshes at once the slower one ends the session, for the faster o
   await registerOwner(scene);
   const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
   let faster = '';
-  const slower = await openSceneWith(url, scene, async () => void (faster = valueOf(await scene.refresh({ refreshToken })).refreshToken));
+  const slower = await openSceneWith(
+    url,
+    scene,
+    async () => void (faster = valueOf(await scene.refresh({ refreshToken })).refreshToken),
+  );
   expect(await slower.refresh({ refreshToken })).toEqual(ENDED);
   expect(slower.audit).toEqual([expect.objectContaining({ eventType: 'SessionRevoked', actor: 'anonymous' })]);
   expect(await scene.refresh({ refreshToken: faster })).toEqual(ENDED);
@@ -91,14 +114,18 @@ test('a logout ends the session; so does one with an old cookie; one without is 
   expect(await scene.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
   expect((await scene.logout({ refreshToken })).ok).toBe(true);
   // The second looks like one: it may be of a session so old that it was deleted.
-  for (const unknown of ['nonsense', 'x'.repeat(43)]) expect((await scene.logout({ refreshToken: unknown })).ok).toBe(true);
+  for (const unknown of ['nonsense', 'x'.repeat(43)])
+    expect((await scene.logout({ refreshToken: unknown })).ok).toBe(true);
   expect((await scene.logout({ refreshToken: undefined })).ok).toBe(true);
-  expect(scene.audit.filter((draft) => draft.eventType === 'SessionRevoked').map((draft) => draft.reason)).toEqual(['logout']);
+  expect(scene.audit.filter((draft) => draft.eventType === 'SessionRevoked').map((draft) => draft.reason)).toEqual([
+    'logout',
+  ]);
 });
 
 test('what was never handed out is refused', async () => {
   const { scene } = await signedIn();
-  for (const refreshToken of ['', 'x', 'A'.repeat(43), 'A'.repeat(1_000_000)]) expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
+  for (const refreshToken of ['', 'x', 'A'.repeat(43), 'A'.repeat(1_000_000)])
+    expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
 });
 
 test('a refresh or a logout that cannot be answered leaves the cookie good', async () => {
@@ -120,7 +147,9 @@ test('a refresh or a logout that cannot be answered leaves the cookie good', asy
 test('a database that takes a refresh or an invite and is cut off before it says so ends no session and loses no invite', async () => {
   const { url, proxy } = await throughProxy(await newDatabase());
   const scene = await openScene(url.href);
-  const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'developer', orgId: undefined }));
+  const { inviteToken } = valueOf(
+    await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'developer', orgId: undefined }),
+  );
   proxy.cutAt('COMMIT\0', 'answered');
   expect(valueOf(await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).email).toBe('dev@example.com');
   const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
@@ -137,11 +166,17 @@ test('an account that is changed while its cookie is exchanged gets no token of 
   const principal = principalOf(await registerOwner(scene));
   const { id: accountId } = await inviteAccount(scene, 'dev@example.com', 'developer');
   const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
-  const demoted = await openSceneWith(url, scene, async () => valueOf(await scene.changeRole({ principal, accountId, role: 'viewer' })));
-  expect(await demoted.refresh({ refreshToken })).toEqual(fail({ kind: 'conflict', detail: 'the account was just changed; try again' }));
+  const demoted = await openSceneWith(url, scene, async () =>
+    valueOf(await scene.changeRole({ principal, accountId, role: 'viewer' })),
+  );
+  expect(await demoted.refresh({ refreshToken })).toEqual(
+    fail({ kind: 'conflict', detail: 'the account was just changed; try again' }),
+  );
   const next = valueOf(await scene.refresh({ refreshToken }));
   expect(next.access.scopes).toEqual(['read']);
-  const disabled = await openSceneWith(url, scene, async () => valueOf(await scene.setDisabled({ principal, accountId, disabled: true })));
+  const disabled = await openSceneWith(url, scene, async () =>
+    valueOf(await scene.setDisabled({ principal, accountId, disabled: true })),
+  );
   expect(await disabled.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
 });
 
@@ -156,8 +191,13 @@ test('while the database is away nobody is told that the session has ended', asy
 
 test('the database holds no secret that would sign anybody in', async () => {
   const { scene, refreshToken } = await signedIn();
-  const { rows } = valueOf(await scene.postgres.attempt((on) =>
-    on.query(`SELECT r.digest, s.*, a.* FROM refresh_tokens r JOIN sessions s ON s.id = r.session_id JOIN accounts a ON a.id = s.account_id`)));
+  const { rows } = valueOf(
+    await scene.postgres.attempt((on) =>
+      on.query(
+        `SELECT r.digest, s.*, a.* FROM refresh_tokens r JOIN sessions s ON s.id = r.session_id JOIN accounts a ON a.id = s.account_id`,
+      ),
+    ),
+  );
   expect(rows).toHaveLength(1);
   expect(JSON.stringify(rows)).not.toContain(refreshToken);
   expect(JSON.stringify(rows)).not.toContain(GOOD_PASSWORD);
@@ -169,7 +209,8 @@ test('pruning forgets what is over and keeps what lives', async () => {
   const remembered = valueOf(await signIn(scene, 'owner@example.com', GOOD_PASSWORD, true));
   scene.advance(3 * DAY_MS);
   valueOf(await scene.accounts.prune());
-  const count = async (table: string) => valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
+  const count = async (table: string) =>
+    valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
   expect([await count('sessions'), await count('refresh_tokens'), await count('sign_in_failures')]).toEqual([1, 1, 0]);
   expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
   expect((await scene.refresh({ refreshToken: remembered.refreshToken })).ok).toBe(true);
@@ -177,7 +218,9 @@ test('pruning forgets what is over and keeps what lives', async () => {
 
 test('a clock that is ahead for a while, and then set right, has pruned nothing that is still good', async () => {
   const { scene, refreshToken } = await signedIn();
-  const { inviteToken } = valueOf(await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }));
+  const { inviteToken } = valueOf(
+    await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }),
+  );
   for (let time = 0; time < 5; time += 1) await signIn(scene, 'nobody@example.com', 'wrong');
   const pruneAhead = async (ms: number) => {
     scene.advance(ms);
@@ -195,21 +238,33 @@ test('pruning comes to its end after a long rest too, with another gateway at it
   const url = await newDatabase();
   const [scene, other] = [await openScene(url), await openScene(url)];
   const owner = await registerOwner(scene);
-  valueOf(await scene.postgres.attempt((on) => on.query(
-    `WITH s AS (INSERT INTO sessions (id, account_id, remember_me, created_at) SELECT 's' || n, $1, false, now() FROM generate_series(1, 2500) n RETURNING id)
+  valueOf(
+    await scene.postgres.attempt((on) =>
+      on.query(
+        `WITH s AS (INSERT INTO sessions (id, account_id, remember_me, created_at) SELECT 's' || n, $1, false, now() FROM generate_series(1, 2500) n RETURNING id)
      INSERT INTO refresh_tokens (digest, session_id, expires_at) SELECT id || '-' || n, id, $2::timestamptz FROM s, generate_series(1, 2) n`,
-    [owner.id, new Date(START_MS)],
-  )));
+        [owner.id, new Date(START_MS)],
+      ),
+    ),
+  );
   scene.advance(2 * DAY_MS);
   other.advance(2 * DAY_MS);
   const lock = `SELECT 1 FROM refresh_tokens WHERE digest = 's1-1' FOR UPDATE`; // somebody comes back with a cookie of long ago
-  valueOf(await scene.postgres.transact(async (on) => {
-    await on.query(lock);
-    return scene.accounts.prune();
-  }));
-  const done = await Promise.all([scene.accounts.prune(), other.accounts.prune(), signIn(scene, 'owner@example.com'), scene.accounts.prune()]);
+  valueOf(
+    await scene.postgres.transact(async (on) => {
+      await on.query(lock);
+      return scene.accounts.prune();
+    }),
+  );
+  const done = await Promise.all([
+    scene.accounts.prune(),
+    other.accounts.prune(),
+    signIn(scene, 'owner@example.com'),
+    scene.accounts.prune(),
+  ]);
   expect(done.map((result) => result.ok)).toEqual([true, true, true, true]);
   valueOf(await scene.accounts.prune()); // what one had left to the other
-  const count = async (table: string) => valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
+  const count = async (table: string) =>
+    valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
   expect([await count('sessions'), await count('refresh_tokens')]).toEqual([1, 1]);
 });

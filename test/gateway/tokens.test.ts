@@ -3,18 +3,18 @@ import { describe, expect, test } from 'vitest';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import type { AccountId } from '../../src/core/account.ts';
 import type { Fault } from '../../src/core/fault.ts';
-import { fail } from '../../src/core/result.ts';
 import type { Result } from '../../src/core/result.ts';
-import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import { createApiKey, revokeApiKey, type CreateApiKey } from '../../src/gateway/api-key-admin.ts';
+import { fail } from '../../src/core/result.ts';
+import { type CreateApiKey, createApiKey, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
 import { bootstrapApiKeys } from '../../src/gateway/api-key-bootstrap.ts';
+import { ApiKeys } from '../../src/gateway/api-keys.ts';
 import { createAuthenticator } from '../../src/gateway/authenticate.ts';
 import { RevocationList } from '../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
-import { ADMIN, START_MS, faultOf, must, temporaryStore } from './harness.ts';
 import { CryptoLane } from '../../src/threads/crypto-lane.ts';
 import { createTokens } from '../../src/threads/tokens.ts';
 import { FRAME, openTestCredentials, testCryptoPool } from '../support/credentials.ts';
+import { ADMIN, faultOf, must, START_MS, temporaryStore } from './harness.ts';
 
 const START_SECS = START_MS / 1000;
 const DAY_SECS = 86_400;
@@ -24,7 +24,8 @@ const pool = testCryptoPool();
 
 async function start() {
   const parts = await openTestCredentials(pool);
-  const mint = async (input: Partial<CreateApiKey> = {}) => must(await createApiKey(parts.apiKeys, ADMIN, { name: 'n', scopes: ['admin'], ...input }));
+  const mint = async (input: Partial<CreateApiKey> = {}) =>
+    must(await createApiKey(parts.apiKeys, ADMIN, { name: 'n', scopes: ['admin'], ...input }));
   const restart = async () => {
     const reopened = await parts.reopen();
     return { ...reopened, ...reopened.authenticator };
@@ -33,7 +34,8 @@ async function start() {
 }
 
 const kindOf = (result: Result<unknown, Fault>): string => (result.ok ? 'ok' : result.fault.kind);
-const part = (token: string, at: 0 | 1): Record<string, unknown> => JSON.parse(Buffer.from(token.split('.')[at] ?? '', 'base64url').toString());
+const part = (token: string, at: 0 | 1): Record<string, unknown> =>
+  JSON.parse(Buffer.from(token.split('.')[at] ?? '', 'base64url').toString());
 
 describe('exchanging an API key', () => {
   test('gives a token of 24 hours with the claims of the contract and the rights of the key', async () => {
@@ -43,14 +45,25 @@ describe('exchanging an API key', () => {
     expect([expiresAtSecs, scopes]).toEqual([START_SECS + DAY_SECS, ['read', 'write']]);
     expect(part(token, 0)).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: signingKeys.signer().kid });
     expect(part(token, 1)).toEqual({
-      iss: 'svc-gateway', aud: 'svc-gateway', sub: `key:${record.id}`, iat: START_SECS, exp: START_SECS + DAY_SECS,
-      jti: expect.stringMatching(/^[\w-]{22}$/), scope: 'read write', org_id: 'acme',
+      iss: 'svc-gateway',
+      aud: 'svc-gateway',
+      sub: `key:${record.id}`,
+      iat: START_SECS,
+      exp: START_SECS + DAY_SECS,
+      jti: expect.stringMatching(/^[\w-]{22}$/),
+      scope: 'read write',
+      org_id: 'acme',
     });
     expect(must(await authenticate(token))).toEqual({
       principal: { subject: `key:${record.id}`, scopes: ['read', 'write'], orgId: 'acme' },
       expiresAtMs: START_MS + DAY_SECS * 1000,
     });
-    expect(audit.drafts.at(-1)).toMatchObject({ eventType: 'TokenIssued', actor: `key:${record.id}`, lineage: { orgId: 'acme' }, payload: { token_id: part(token, 1)['jti'], scopes: ['read', 'write'], expires_at: '2030-01-02T00:00:00.000Z' } });
+    expect(audit.drafts.at(-1)).toMatchObject({
+      eventType: 'TokenIssued',
+      actor: `key:${record.id}`,
+      lineage: { orgId: 'acme' },
+      payload: { token_id: part(token, 1)['jti'], scopes: ['read', 'write'], expires_at: '2030-01-02T00:00:00.000Z' },
+    });
     expect(JSON.stringify(audit.drafts)).not.toContain(token.split('.')[2]);
   });
 
@@ -65,7 +78,11 @@ describe('exchanging an API key', () => {
   test('names the scope that the key lacks', async () => {
     const { mint, issuer } = await start();
     const { key } = await mint({ scopes: ['write'] });
-    expect(faultOf(await issuer.exchange(key, ['read', 'admin']))).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
+    expect(faultOf(await issuer.exchange(key, ['read', 'admin']))).toEqual({
+      kind: 'insufficient_scope',
+      needed: 'admin',
+      held: ['write'],
+    });
     expect(faultOf(await issuer.exchange(key, []))).toMatchObject({ kind: 'invalid_argument', field: 'scopes' });
   });
 
@@ -77,10 +94,24 @@ describe('exchanging an API key', () => {
     const expired = await mint({ expiresAtMs: START_MS + 1 });
     const { token } = must(await issuer.exchange(live.key));
     clock.advance(1);
-    const outcomes = Object.entries({ live: live.key, revoked: revoked.key, expired: expired.key, token, absent: '', wrong: `${live.key}x` });
-    const kinds = await Promise.all(outcomes.map(async ([name, bearer]) => `${name}: ${kindOf(await issuer.exchange(bearer))}`));
+    const outcomes = Object.entries({
+      live: live.key,
+      revoked: revoked.key,
+      expired: expired.key,
+      token,
+      absent: '',
+      wrong: `${live.key}x`,
+    });
+    const kinds = await Promise.all(
+      outcomes.map(async ([name, bearer]) => `${name}: ${kindOf(await issuer.exchange(bearer))}`),
+    );
     expect(kinds).toEqual([
-      'live: ok', 'revoked: unauthenticated', 'expired: unauthenticated', 'token: unauthenticated', 'absent: unauthenticated', 'wrong: unauthenticated',
+      'live: ok',
+      'revoked: unauthenticated',
+      'expired: unauthenticated',
+      'token: unauthenticated',
+      'absent: unauthenticated',
+      'wrong: unauthenticated',
     ]);
   });
 
@@ -106,7 +137,12 @@ describe('exchanging an API key', () => {
 test('where nobody can sign, no token is given out', async () => {
   const { mint, apiKeys, clock, audit } = await start();
   const overloaded = fail({ kind: 'overloaded', what: 'signing', retryAfterSecs: 1 } as const);
-  const issuer = createTokenIssuer({ apiKeys, clock, audit, tokens: { sign: async () => overloaded, verify: async () => overloaded } });
+  const issuer = createTokenIssuer({
+    apiKeys,
+    clock,
+    audit,
+    tokens: { sign: async () => overloaded, verify: async () => overloaded },
+  });
   expect(await issuer.exchange((await mint()).key)).toEqual(overloaded);
   expect(await issuer.mintForAccount(OWNER)).toEqual(overloaded);
 });
@@ -114,11 +150,21 @@ test('where nobody can sign, no token is given out', async () => {
 describe('an account token', () => {
   test('lives 15 minutes and carries role, scopes and org', async () => {
     const { issuer, authenticate, clock } = await start();
-    const roles = { owner: ['read', 'write', 'admin'], admin: ['read', 'write', 'admin'], developer: ['read', 'write'], viewer: ['read'] } as const;
+    const roles = {
+      owner: ['read', 'write', 'admin'],
+      admin: ['read', 'write', 'admin'],
+      developer: ['read', 'write'],
+      viewer: ['read'],
+    } as const;
     for (const [role, scopes] of Object.entries(roles) as [keyof typeof roles, readonly string[]][]) {
       const minted = must(await issuer.mintForAccount({ ...OWNER, role, orgId: 'acme' }));
       expect([minted.expiresAtSecs, minted.scopes]).toEqual([START_SECS + 900, scopes]);
-      expect(must(await authenticate(minted.token)).principal).toEqual({ subject: 'account:a1', role, scopes, orgId: 'acme' });
+      expect(must(await authenticate(minted.token)).principal).toEqual({
+        subject: 'account:a1',
+        role,
+        scopes,
+        orgId: 'acme',
+      });
     }
     const { token } = must(await issuer.mintForAccount(OWNER));
     clock.advance(899_999);
@@ -137,12 +183,16 @@ describe('an account token', () => {
     revocations.revoke('account:a1', 4); // said again
     revocations.revoke('account:a1', 2); // late news of an earlier one
     const after = must(await issuer.mintForAccount({ ...OWNER, tokenEpoch: 4 }));
-    const outcomes = async (ask: typeof authenticate) => Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
+    const outcomes = async (ask: typeof authenticate) =>
+      Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
     expect(await outcomes(authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
     expect(heard).toEqual(['account:a1']);
     await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
     revocations.revoke('account:a2', 1);
-    expect([await outcomes(authenticate), heard]).toEqual([['unauthenticated', 'unauthenticated', 'ok'], ['account:a1', 'account:a2']]);
+    expect([await outcomes(authenticate), heard]).toEqual([
+      ['unauthenticated', 'unauthenticated', 'ok'],
+      ['account:a1', 'account:a2'],
+    ]);
   });
 
   test('a revocation is forgotten when the last token it could touch has ended', async () => {
@@ -162,12 +212,21 @@ describe('an account token', () => {
     const { clock } = await start();
     const told: string[] = [];
     const full = () => Promise.reject(new Error('the disk is full'));
-    const revocations = new RevocationList({ store: { all: () => [], put: full, remove: full }, clock, onError: (message, error) => told.push(`${message}: ${String(error)}`) });
+    const revocations = new RevocationList({
+      store: { all: () => [], put: full, remove: full },
+      clock,
+      onError: (message, error) => told.push(`${message}: ${String(error)}`),
+    });
     revocations.revoke('account:a1', 4);
     expect([3, 4].map((epoch) => revocations.isRevoked('account:a1', epoch))).toEqual([true, false]);
     clock.advance(905_000);
     revocations.prune();
-    await expect.poll(() => told).toEqual(['writing a revocation to disk: Error: the disk is full', 'removing an expired revocation: Error: the disk is full']);
+    await expect
+      .poll(() => told)
+      .toEqual([
+        'writing a revocation to disk: Error: the disk is full',
+        'removing an expired revocation: Error: the disk is full',
+      ]);
   });
 
   test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
@@ -189,7 +248,8 @@ describe('authenticating', () => {
     const { mint, authenticate } = await start();
     const { key, record } = await mint({ scopes: ['write'], orgId: 'acme' });
     expect(must(await authenticate(key))).toEqual({
-      principal: { subject: `key:${record.id}`, scopes: ['write'], orgId: 'acme' }, expiresAtMs: Infinity,
+      principal: { subject: `key:${record.id}`, scopes: ['write'], orgId: 'acme' },
+      expiresAtMs: Infinity,
     });
     const expiring = await mint({ expiresAtMs: START_MS + 1000 });
     expect(must(await authenticate(expiring.key)).expiresAtMs).toBe(START_MS + 1000);
@@ -209,39 +269,74 @@ describe('authenticating', () => {
     const heard: string[] = [];
     onRevoked((subject) => heard.push(subject));
     must(await revokeApiKey(apiKeys, ADMIN, record.id));
-    expect([kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toEqual(['unauthenticated', 'unauthenticated']);
+    expect([kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toEqual([
+      'unauthenticated',
+      'unauthenticated',
+    ]);
     expect(heard).toEqual([`key:${record.id}`]);
   });
 
-  test.each(['key', 'account'] as const)('a token of an %s that is revoked while its signature is looked at is refused', async (kind) => {
-    const { mint, issuer, apiKeys, tokens, revocations } = await start();
-    const { key, record } = await mint();
-    const { token } = must(await (kind === 'key' ? issuer.exchange(key) : issuer.mintForAccount(OWNER)));
-    const verify = async (bearer: string) => {
-      const verified = await tokens.verify(bearer);
-      if (kind === 'key') must(await revokeApiKey(apiKeys, ADMIN, record.id));
-      else revocations.revoke('account:a1', 4);
-      return verified;
-    };
-    const { authenticate } = createAuthenticator({ apiKeys, revocations, tokens: { verify } });
-    expect(faultOf(await authenticate(token))).toEqual({ kind: 'unauthenticated', detail: 'the token was revoked; sign in again' });
-  });
+  test.each(['key', 'account'] as const)(
+    'a token of an %s that is revoked while its signature is looked at is refused',
+    async (kind) => {
+      const { mint, issuer, apiKeys, tokens, revocations } = await start();
+      const { key, record } = await mint();
+      const { token } = must(await (kind === 'key' ? issuer.exchange(key) : issuer.mintForAccount(OWNER)));
+      const verify = async (bearer: string) => {
+        const verified = await tokens.verify(bearer);
+        if (kind === 'key') must(await revokeApiKey(apiKeys, ADMIN, record.id));
+        else revocations.revoke('account:a1', 4);
+        return verified;
+      };
+      const { authenticate } = createAuthenticator({ apiKeys, revocations, tokens: { verify } });
+      expect(faultOf(await authenticate(token))).toEqual({
+        kind: 'unauthenticated',
+        detail: 'the token was revoked; sign in again',
+      });
+    },
+  );
 
   test('a token for a key that this gateway does not know is refused', async () => {
     const { tokens, authenticate } = await start();
     const common = { iat: START_SECS, exp: START_SECS + 60, jti: 'j', scope: 'admin' };
-    const unknown = [{ sub: 'key:unknown' }, { sub: 'key:' }, { sub: 'account:a1' }, { sub: 'agent:x' }, { sub: 'agent:x', epoch: 1 }, { sub: '' }, { sub: '', epoch: 1 }];
-    for (const claims of unknown) expect(kindOf(await authenticate(must(await tokens.sign({ ...common, ...claims })))), JSON.stringify(claims)).toBe('unauthenticated');
+    const unknown = [
+      { sub: 'key:unknown' },
+      { sub: 'key:' },
+      { sub: 'account:a1' },
+      { sub: 'agent:x' },
+      { sub: 'agent:x', epoch: 1 },
+      { sub: '' },
+      { sub: '', epoch: 1 },
+    ];
+    for (const claims of unknown)
+      expect(
+        kindOf(await authenticate(must(await tokens.sign({ ...common, ...claims })))),
+        JSON.stringify(claims),
+      ).toBe('unauthenticated');
   });
 
   test('a mistyped key is told apart from an unknown one', async () => {
     const { mint, authenticate } = await start();
     const { key } = await mint();
     const { key: ofAnother } = await (await start()).mint();
-    expect(faultOf(await authenticate(ofAnother))).toEqual({ kind: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' });
-    expect(faultOf(await authenticate(key.slice(0, -1)))).toEqual({ kind: 'unauthenticated', detail: 'the API key is incomplete or mistyped' });
-    for (const bearer of ['', 'garbage', 'a.b', 'x'.repeat(4096)]) expect(faultOf(await authenticate(bearer))).toEqual({ kind: 'unauthenticated', detail: 'the credential is unknown, revoked or expired' });
-    for (const length of [4097, 100_000]) expect(faultOf(await authenticate('x'.repeat(length)))).toEqual({ kind: 'unauthenticated', detail: 'the credential is too long to be valid' });
+    expect(faultOf(await authenticate(ofAnother))).toEqual({
+      kind: 'unauthenticated',
+      detail: 'the credential is unknown, revoked or expired',
+    });
+    expect(faultOf(await authenticate(key.slice(0, -1)))).toEqual({
+      kind: 'unauthenticated',
+      detail: 'the API key is incomplete or mistyped',
+    });
+    for (const bearer of ['', 'garbage', 'a.b', 'x'.repeat(4096)])
+      expect(faultOf(await authenticate(bearer))).toEqual({
+        kind: 'unauthenticated',
+        detail: 'the credential is unknown, revoked or expired',
+      });
+    for (const length of [4097, 100_000])
+      expect(faultOf(await authenticate('x'.repeat(length)))).toEqual({
+        kind: 'unauthenticated',
+        detail: 'the credential is too long to be valid',
+      });
   });
 
   test('while the store cannot be asked, a key that another gateway may have made is not taken for a wrong one, and neither is its token', async () => {
@@ -250,18 +345,35 @@ describe('authenticating', () => {
     const { key } = await mint();
     const { token } = must(await elsewhere.exchange(key));
     const store = { ...createLmdbApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
-    const deps = { ...parts, apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseBetweenLooks: async () => {} })) };
+    const deps = {
+      ...parts,
+      apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseBetweenLooks: async () => {} })),
+    };
     const { authenticate } = createAuthenticator(deps);
-    expect([await authenticate(key), await authenticate(token), await createTokenIssuer(deps).exchange(key)].map(faultOf)).toEqual([away, away, away]);
+    expect(
+      [await authenticate(key), await authenticate(token), await createTokenIssuer(deps).exchange(key)].map(faultOf),
+    ).toEqual([away, away, away]);
     expect(kindOf(await authenticate('x'.repeat(40)))).toBe('unauthenticated');
   });
 
   test('a full queue is not mistaken for a bad credential', async () => {
     const { apiKeys, revocations, clock, signingKeys: keys, issuer, mint } = await start();
     const { token } = must(await issuer.exchange((await mint()).key));
-    const lane = new CryptoLane({ what: 'token verification', threads: 0, maxQueue: 0, maxBatch: 1, timeoutMs: 1, whenLate: 'replace-thread', onError: () => {} });
+    const lane = new CryptoLane({
+      what: 'token verification',
+      threads: 0,
+      maxQueue: 0,
+      maxBatch: 1,
+      timeoutMs: 1,
+      whenLate: 'replace-thread',
+      onError: () => {},
+    });
     const tokens = createTokens({ lane, keys, clock, frame: FRAME });
-    expect(faultOf(await createAuthenticator({ apiKeys, revocations, tokens }).authenticate(token))).toEqual({ kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 });
+    expect(faultOf(await createAuthenticator({ apiKeys, revocations, tokens }).authenticate(token))).toEqual({
+      kind: 'overloaded',
+      what: 'token verification',
+      retryAfterSecs: 1,
+    });
   });
 });
 
@@ -274,7 +386,8 @@ describe('forged tokens', () => {
     const claims = part(token, 1);
     const header = { alg: 'EdDSA', typ: 'at+jwt', kid };
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const input = (changedHeader: object, changedClaims: object) => `${encode({ ...header, ...changedHeader })}.${encode({ ...claims, ...changedClaims })}`;
+    const input = (changedHeader: object, changedClaims: object) =>
+      `${encode({ ...header, ...changedHeader })}.${encode({ ...claims, ...changedClaims })}`;
     /** Signed with the gateway's own key, as an attacker cannot: what is left to refuse is what the token says. */
     const signed = (changedHeader: object, changedClaims: object = {}) => {
       const text = input(changedHeader, changedClaims);
@@ -292,23 +405,69 @@ describe('forged tokens', () => {
   test('nothing but EdDSA, this type, this issuer, this audience and this time is accepted', async () => {
     const { authenticate, signed } = await forge();
     const changes: [object, object?][] = [
-      [{ alg: 'none' }], [{ alg: 'HS256' }], [{ alg: 'ES256' }], [{ alg: 'eddsa' }], [{ alg: 'Ed25519' }], [{ alg: ['EdDSA'] }], [{ alg: null }],
-      [{ typ: 'JWT' }], [{ typ: undefined }], [{ typ: ['at+jwt'] }], [{ crit: ['b64'], b64: false }],
-      [{}, { iss: 'other' }], [{}, { iss: undefined }], [{}, { iss: ['svc-gateway'] }], [{}, { aud: 'other' }], [{}, { aud: undefined }], [{}, { aud: [] }],
-      [{}, { exp: START_SECS }], [{}, { exp: START_SECS - 1 }], [{}, { exp: undefined }], [{}, { exp: '9999999999' }], [{}, { exp: null }],
-      [{}, { nbf: START_SECS + 6 }], [{}, { nbf: 'soon' }], [{}, { iat: START_SECS + 6 }], [{}, { iat: undefined }],
-      [{}, { sub: undefined }], [{}, { sub: 7 }], [{}, { jti: undefined }], [{}, { scope: undefined }], [{}, { scope: 'root' }], [{}, { scope: '' }],
-      [{}, { scope: ['admin'] }], [{}, { org_id: '' }], [{}, { org_id: 7 }], [{}, { org_id: null }], [{}, { role: 'god' }],
-      [{}, { scope: 'read root' }], [{}, { sub: 'account:a1', epoch: '9' }], [{}, { sub: 'account:a1', epoch: null }],
+      [{ alg: 'none' }],
+      [{ alg: 'HS256' }],
+      [{ alg: 'ES256' }],
+      [{ alg: 'eddsa' }],
+      [{ alg: 'Ed25519' }],
+      [{ alg: ['EdDSA'] }],
+      [{ alg: null }],
+      [{ typ: 'JWT' }],
+      [{ typ: undefined }],
+      [{ typ: ['at+jwt'] }],
+      [{ crit: ['b64'], b64: false }],
+      [{}, { iss: 'other' }],
+      [{}, { iss: undefined }],
+      [{}, { iss: ['svc-gateway'] }],
+      [{}, { aud: 'other' }],
+      [{}, { aud: undefined }],
+      [{}, { aud: [] }],
+      [{}, { exp: START_SECS }],
+      [{}, { exp: START_SECS - 1 }],
+      [{}, { exp: undefined }],
+      [{}, { exp: '9999999999' }],
+      [{}, { exp: null }],
+      [{}, { nbf: START_SECS + 6 }],
+      [{}, { nbf: 'soon' }],
+      [{}, { iat: START_SECS + 6 }],
+      [{}, { iat: undefined }],
+      [{}, { sub: undefined }],
+      [{}, { sub: 7 }],
+      [{}, { jti: undefined }],
+      [{}, { scope: undefined }],
+      [{}, { scope: 'root' }],
+      [{}, { scope: '' }],
+      [{}, { scope: ['admin'] }],
+      [{}, { org_id: '' }],
+      [{}, { org_id: 7 }],
+      [{}, { org_id: null }],
+      [{}, { role: 'god' }],
+      [{}, { scope: 'read root' }],
+      [{}, { sub: 'account:a1', epoch: '9' }],
+      [{}, { sub: 'account:a1', epoch: null }],
     ];
     for (const [header, claims] of changes) {
-      expect(kindOf(await authenticate(signed(header, claims))), JSON.stringify([header, claims])).toBe('unauthenticated');
+      expect(kindOf(await authenticate(signed(header, claims))), JSON.stringify([header, claims])).toBe(
+        'unauthenticated',
+      );
     }
   });
 
   test('a key id selects among the known keys and reaches nothing else', async () => {
     const { authenticate, signed } = await forge();
-    for (const kid of [undefined, null, '', 'unknown', '../../keys/signing.json', '/dev/null', '__proto__', 'constructor', ['x'], { a: 1 }, 'x'.repeat(3000)]) {
+    for (const kid of [
+      undefined,
+      null,
+      '',
+      'unknown',
+      '../../keys/signing.json',
+      '/dev/null',
+      '__proto__',
+      'constructor',
+      ['x'],
+      { a: 1 },
+      'x'.repeat(3000),
+    ]) {
       expect(kindOf(await authenticate(signed({ kid }))), JSON.stringify(kid)).toBe('unauthenticated');
     }
   });
@@ -318,12 +477,27 @@ describe('forged tokens', () => {
     const text = input({}, {});
     const foreign = sign(null, Buffer.from(text), generateKeyPairSync('ed25519').privateKey).toString('base64url');
     const hmacInput = input({ alg: 'HS256' }, { scope: 'admin' });
-    const hmacs = [publicKeyPem, publicKeyPem.trim(), kid].map((secret) => `${hmacInput}.${createHmac('sha256', secret).update(hmacInput).digest('base64url')}`);
+    const hmacs = [publicKeyPem, publicKeyPem.trim(), kid].map(
+      (secret) => `${hmacInput}.${createHmac('sha256', secret).update(hmacInput).digest('base64url')}`,
+    );
     const [head = '', body = '', tail = ''] = token.split('.');
-    const elevated = Buffer.from(JSON.stringify({ ...part(token, 1), sub: 'account:a1', epoch: 99 })).toString('base64url');
+    const elevated = Buffer.from(JSON.stringify({ ...part(token, 1), sub: 'account:a1', epoch: 99 })).toString(
+      'base64url',
+    );
     const forged = [
-      `${input({ alg: 'none' }, {})}.`, `${text}.`, `${text}.${foreign}`, ...hmacs, `${head}.${elevated}.${tail}`,
-      `${head}.${body}`, `${head}.${body}.${tail}.${tail}`, `${head}.${body}.${tail.slice(0, -2)}`, `${token}=`, ` ${token}`, `${token}\n`, '..', 'a.b.c',
+      `${input({ alg: 'none' }, {})}.`,
+      `${text}.`,
+      `${text}.${foreign}`,
+      ...hmacs,
+      `${head}.${elevated}.${tail}`,
+      `${head}.${body}`,
+      `${head}.${body}.${tail}.${tail}`,
+      `${head}.${body}.${tail.slice(0, -2)}`,
+      `${token}=`,
+      ` ${token}`,
+      `${token}\n`,
+      '..',
+      'a.b.c',
     ];
     for (const bearer of forged) expect(kindOf(await authenticate(bearer)), bearer).toBe('unauthenticated');
     expect(kindOf(await authenticate(token))).toBe('ok');
@@ -332,9 +506,15 @@ describe('forged tokens', () => {
   test('a jwk, a jku or an x5c in the header is not looked at', async () => {
     const { authenticate, input, kid } = await forge();
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-    for (const header of [{ kid, jwk: publicKey.export({ format: 'jwk' }) }, { kid, jku: 'https://attacker.example/jwks.json' }, { kid, x5c: ['MIIB'] }]) {
+    for (const header of [
+      { kid, jwk: publicKey.export({ format: 'jwk' }) },
+      { kid, jku: 'https://attacker.example/jwks.json' },
+      { kid, x5c: ['MIIB'] },
+    ]) {
       const text = input(header, {});
-      expect(kindOf(await authenticate(`${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`))).toBe('unauthenticated');
+      expect(
+        kindOf(await authenticate(`${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`)),
+      ).toBe('unauthenticated');
     }
   });
 });
@@ -347,7 +527,12 @@ test('tokens of the key before verify for a day after a rotation and no longer',
   const after = must(await issuer.exchange(key));
   expect(part(after.token, 0)['kid']).not.toBe(part(before.token, 0)['kid']);
   expect([kindOf(await authenticate(before.token)), kindOf(await authenticate(after.token))]).toEqual(['ok', 'ok']);
-  expect(signingKeys.jwks().keys.map(({ kid }) => kid).sort()).toEqual([part(before.token, 0)['kid'], part(after.token, 0)['kid']].sort());
+  expect(
+    signingKeys
+      .jwks()
+      .keys.map(({ kid }) => kid)
+      .sort(),
+  ).toEqual([part(before.token, 0)['kid'], part(after.token, 0)['kid']].sort());
   clock.advance(DAY_SECS * 1000 + 5000);
   expect(signingKeys.jwks().keys.map(({ kid }) => kid)).toEqual([part(after.token, 0)['kid']]);
 });

@@ -4,11 +4,14 @@ import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts
 import { fail } from '../../src/core/result.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
 import type { ApiKeys } from '../../src/gateway/api-keys.ts';
-import { ADMIN, START_MS, faultOf, must, startApiKeys as start, temporaryStore } from './harness.ts';
+import { ADMIN, faultOf, must, START_MS, startApiKeys as start, temporaryStore } from './harness.ts';
 
 test('a key is dead here even when the store cannot be told', async () => {
   const store = createLmdbApiKeyStore(temporaryStore());
-  const { keys } = await start({ ...store, revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) });
+  const { keys } = await start({
+    ...store,
+    revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
+  });
   const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
   expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
   expect(keys.authenticate(record.digest)).toBeUndefined();
@@ -23,7 +26,11 @@ test.each([
 ] as const)('a revocation that the store could not take is not forgotten: %s writes it', async (_, next) => {
   const store = createLmdbApiKeyStore(temporaryStore());
   let isAway = true;
-  const { keys, reopen } = await start({ ...store, revoke: async (...args) => (isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args)) });
+  const { keys, reopen } = await start({
+    ...store,
+    revoke: async (...args) =>
+      isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args),
+  });
   const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
   expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
   expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
@@ -35,9 +42,14 @@ test.each([
 test('revocations that the store could not take are all written by the next flush, not one of them at each', async () => {
   const store = createLmdbApiKeyStore(temporaryStore());
   let isAway = true;
-  const { keys, reopen } = await start({ ...store, revoke: async (...args) => (isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args)) });
+  const { keys, reopen } = await start({
+    ...store,
+    revoke: async (...args) =>
+      isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args),
+  });
   const made = [];
-  for (const name of ['a', 'b', 'c']) made.push(must(await createApiKey(keys, ADMIN, { name, scopes: ['read'] })).record);
+  for (const name of ['a', 'b', 'c'])
+    made.push(must(await createApiKey(keys, ADMIN, { name, scopes: ['read'] })).record);
   for (const { id } of made) await revokeApiKey(keys, ADMIN, id);
   isAway = false;
   must(await keys.flush());
@@ -47,7 +59,10 @@ test('revocations that the store could not take are all written by the next flus
 
 test('a revocation that the store still cannot take is told at each flush, and the uses of other keys are written all the same', async () => {
   const store = createLmdbApiKeyStore(temporaryStore());
-  const { keys } = await start({ ...store, revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) });
+  const { keys } = await start({
+    ...store,
+    revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
+  });
   const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
   await revokeApiKey(keys, ADMIN, record.id);
   expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
@@ -60,7 +75,10 @@ test('a revocation that the store still cannot take is told at each flush, and t
 test('a store that refuses to write a revocation keeps no revocation of another gateway from being felt', async () => {
   const store = createLmdbApiKeyStore(temporaryStore());
   const { keys: other } = await start(store);
-  const { keys } = await start({ ...store, revoke: () => Promise.reject(new Error('permission denied for table api_keys')) });
+  const { keys } = await start({
+    ...store,
+    revoke: () => Promise.reject(new Error('permission denied for table api_keys')),
+  });
   const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
   const { record: own } = must(await createApiKey(keys, ADMIN, { name: 'o', scopes: ['read'] }));
   await expect(revokeApiKey(keys, ADMIN, own.id)).rejects.toThrow('permission denied');
@@ -91,11 +109,14 @@ test('a key that is used again while its last use is being written has the later
   const { store } = await start();
   const written: (number | undefined)[] = [];
   let meanwhile = () => {};
-  const { keys, clock } = await start({ ...store, touch: async (uses) => {
-    written.push(...uses.map(({ lastUsedAtMs }) => lastUsedAtMs));
-    meanwhile();
-    return store.touch(uses);
-  } });
+  const { keys, clock } = await start({
+    ...store,
+    touch: async (uses) => {
+      written.push(...uses.map(({ lastUsedAtMs }) => lastUsedAtMs));
+      meanwhile();
+      return store.touch(uses);
+    },
+  });
   const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
   keys.authenticate(record.digest);
   meanwhile = () => {

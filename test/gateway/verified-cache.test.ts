@@ -5,14 +5,21 @@ import type { Authenticated } from '../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../src/gateway/verified-cache.ts';
 
 const digest = (text: string) => text as SecretDigest;
-const of = (subject: string, expiresAtMs = Infinity): Authenticated => ({ principal: { subject, scopes: ['read'], orgId: null }, expiresAtMs });
+const of = (subject: string, expiresAtMs = Infinity): Authenticated => ({
+  principal: { subject, scopes: ['read'], orgId: null },
+  expiresAtMs,
+});
 
 test('an entry lives until its age or the expiry of the credential, whichever is first', () => {
   const cache = new VerifiedCache({ maxEntries: 10, maxAgeMs: 1000 });
   cache.put(digest('long'), of('key:1'), 0, cache.epoch);
   cache.put(digest('short'), of('key:2', 500), 0, cache.epoch);
   cache.put(digest('past'), of('key:3', 0), 0, cache.epoch);
-  expect(['long', 'short', 'past'].map((name) => cache.get(digest(name), 499)?.principal.subject)).toEqual(['key:1', 'key:2', undefined]);
+  expect(['long', 'short', 'past'].map((name) => cache.get(digest(name), 499)?.principal.subject)).toEqual([
+    'key:1',
+    'key:2',
+    undefined,
+  ]);
   expect(cache.get(digest('short'), 500)).toBeUndefined();
   expect(cache.get(digest('long'), 999)?.principal.subject).toBe('key:1');
   expect(cache.get(digest('long'), 1000)).toBeUndefined();
@@ -43,7 +50,11 @@ test('a revocation drops every credential of the subject and of no other', () =>
   cache.put(digest('token'), of('key:1'), 0, cache.epoch);
   cache.put(digest('other'), of('key:2'), 0, cache.epoch);
   cache.drop('key:1');
-  expect(['raw', 'token', 'other'].map((name) => cache.get(digest(name), 1) !== undefined)).toEqual([false, false, true]);
+  expect(['raw', 'token', 'other'].map((name) => cache.get(digest(name), 1) !== undefined)).toEqual([
+    false,
+    false,
+    true,
+  ]);
 });
 
 test('a revocation drops what is left of the subject when one of its credentials has gone before', () => {
@@ -65,35 +76,42 @@ test('an answer that was asked for before a revocation is not kept', () => {
 
 test('whatever happens, it keeps its bound, holds nothing past its time, and nothing of a dropped subject', () => {
   const step = fc.oneof(
-    fc.record({ type: fc.constant('put' as const), bearer: fc.nat(8), subject: fc.nat(3), livesMs: fc.integer({ min: -5, max: 40 }) }),
+    fc.record({
+      type: fc.constant('put' as const),
+      bearer: fc.nat(8),
+      subject: fc.nat(3),
+      livesMs: fc.integer({ min: -5, max: 40 }),
+    }),
     fc.record({ type: fc.constant('get' as const), bearer: fc.nat(8) }),
     fc.record({ type: fc.constant('drop' as const), subject: fc.nat(3) }),
     fc.record({ type: fc.constant('wait' as const), ms: fc.nat(10) }),
   );
-  fc.assert(fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
-    const cache = new VerifiedCache({ maxEntries: 4, maxAgeMs: 20 });
-    const putAt = new Map<number, { subject: string; atMs: number; untilMs: number }>();
-    let nowMs = 0;
-    for (const taken of steps) {
-      if (taken.type === 'wait') nowMs += taken.ms;
-      if (taken.type === 'put') {
-        const untilMs = nowMs + taken.livesMs;
-        cache.put(digest(`b${taken.bearer}`), of(`key:${taken.subject}`, untilMs), nowMs, cache.epoch);
-        if (untilMs > nowMs) putAt.set(taken.bearer, { subject: `key:${taken.subject}`, atMs: nowMs, untilMs });
-      }
-      if (taken.type === 'drop') {
-        cache.drop(`key:${taken.subject}`);
-        for (const [bearer, { subject }] of putAt) if (subject === `key:${taken.subject}`) putAt.delete(bearer);
-      }
-      if (taken.type === 'get') {
-        const found = cache.get(digest(`b${taken.bearer}`), nowMs);
-        const model = putAt.get(taken.bearer);
-        if (found !== undefined) {
-          expect(found.principal.subject).toBe(model?.subject);
-          expect(nowMs).toBeLessThan(Math.min(model?.untilMs ?? 0, (model?.atMs ?? 0) + 20));
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
+      const cache = new VerifiedCache({ maxEntries: 4, maxAgeMs: 20 });
+      const putAt = new Map<number, { subject: string; atMs: number; untilMs: number }>();
+      let nowMs = 0;
+      for (const taken of steps) {
+        if (taken.type === 'wait') nowMs += taken.ms;
+        if (taken.type === 'put') {
+          const untilMs = nowMs + taken.livesMs;
+          cache.put(digest(`b${taken.bearer}`), of(`key:${taken.subject}`, untilMs), nowMs, cache.epoch);
+          if (untilMs > nowMs) putAt.set(taken.bearer, { subject: `key:${taken.subject}`, atMs: nowMs, untilMs });
         }
+        if (taken.type === 'drop') {
+          cache.drop(`key:${taken.subject}`);
+          for (const [bearer, { subject }] of putAt) if (subject === `key:${taken.subject}`) putAt.delete(bearer);
+        }
+        if (taken.type === 'get') {
+          const found = cache.get(digest(`b${taken.bearer}`), nowMs);
+          const model = putAt.get(taken.bearer);
+          if (found !== undefined) {
+            expect(found.principal.subject).toBe(model?.subject);
+            expect(nowMs).toBeLessThan(Math.min(model?.untilMs ?? 0, (model?.atMs ?? 0) + 20));
+          }
+        }
+        expect(cache.size).toBeLessThanOrEqual(4);
       }
-      expect(cache.size).toBeLessThanOrEqual(4);
-    }
-  }));
+    }),
+  );
 });

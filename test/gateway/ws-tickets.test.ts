@@ -3,7 +3,10 @@ import { fail, ok } from '../../src/core/result.ts';
 import type { Authenticator } from '../../src/gateway/authenticate.ts';
 import { WsTickets } from '../../src/gateway/ws-tickets.ts';
 
-const USED = { ok: false, fault: { kind: 'unauthenticated', detail: 'the ticket is invalid, expired or already used; request a new one' } };
+const USED = {
+  ok: false,
+  fault: { kind: 'unauthenticated', detail: 'the ticket is invalid, expired or already used; request a new one' },
+};
 
 /** By the first letter of the bearer; others are bound to no org. */
 const ORG_OF: Readonly<Record<string, string>> = { k: 'acme', g: 'globex' };
@@ -18,16 +21,35 @@ function scene() {
       const isDead = dead.has(bearer);
       beforeAnswer?.();
       if (isDead) return fail({ kind: 'unauthenticated', detail: 'revoked' });
-      return ok({ principal: { subject: `key:${bearer}`, scopes: bearer === 'mute' ? [] : ['read'], orgId: ORG_OF[bearer[0]!] ?? null }, expiresAtMs: bearer === 'short' ? 6_000 : Infinity });
+      return ok({
+        principal: {
+          subject: `key:${bearer}`,
+          scopes: bearer === 'mute' ? [] : ['read'],
+          orgId: ORG_OF[bearer[0]!] ?? null,
+        },
+        expiresAtMs: bearer === 'short' ? 6_000 : Infinity,
+      });
     },
-    onRevoked: (listener) => { revoke = listener; },
+    onRevoked: (listener) => {
+      revoke = listener;
+    },
   };
   const tickets = new WsTickets({ authenticator, clock: { nowMs: () => nowMs } });
   return {
     tickets,
-    advance: (ms: number) => { nowMs += ms; },
-    revoke: (bearer: string) => { dead.add(bearer); revoke(`key:${bearer}`); },
-    whileAsking: (step: () => void) => { beforeAnswer = () => { beforeAnswer = undefined; step(); }; },
+    advance: (ms: number) => {
+      nowMs += ms;
+    },
+    revoke: (bearer: string) => {
+      dead.add(bearer);
+      revoke(`key:${bearer}`);
+    },
+    whileAsking: (step: () => void) => {
+      beforeAnswer = () => {
+        beforeAnswer = undefined;
+        step();
+      };
+    },
     issue: async (bearer = 'k1') => {
       const issued = await tickets.issue(bearer);
       if (!issued.ok) throw new Error(issued.fault.kind);
@@ -41,7 +63,10 @@ test('a ticket opens one stream as its owner, for thirty seconds', async () => {
   const issued = await tickets.issue('k1');
   expect(issued).toEqual(ok({ ticket: expect.stringMatching(/^[\w-]{43}$/), expiresInSecs: 30 }));
   const second = await issue();
-  expect(issued.ok && tickets.redeem(issued.value.ticket)).toMatchObject({ ok: true, value: { principal: { subject: 'key:k1', scopes: ['read'], orgId: 'acme' } } });
+  expect(issued.ok && tickets.redeem(issued.value.ticket)).toMatchObject({
+    ok: true,
+    value: { principal: { subject: 'key:k1', scopes: ['read'], orgId: 'acme' } },
+  });
   expect(issued.ok && tickets.redeem(issued.value.ticket)).toEqual(USED);
   advance(29_999);
   expect(tickets.redeem(second).ok).toBe(true);
@@ -94,7 +119,9 @@ test('of one credential the oldest tickets give way, and nobody can use up the t
   expect(tickets.size).toBe(100);
   expect(tickets.redeem(first)).toEqual(USED);
   for (let subject = 0; subject < 9_900; subject += 1) await issue(`s${subject}`);
-  expect(await tickets.issue('late')).toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }));
+  expect(await tickets.issue('late')).toEqual(
+    fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }),
+  );
   advance(30_000); // none of them was used, and none can be any more
   await issue('late');
   expect(tickets.size).toBe(1);
@@ -104,7 +131,9 @@ test('an org has half of the tickets at most, however many keys it makes, and ha
   const { tickets, issue } = scene();
   const first = await issue('k');
   for (let key = 1; key < 5_000; key += 1) await issue(`k${key}`);
-  expect(await tickets.issue('k-late')).toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }));
+  expect(await tickets.issue('k-late')).toEqual(
+    fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }),
+  );
   await issue('g1');
   expect(tickets.redeem(first).ok).toBe(true);
   await issue('k-late');

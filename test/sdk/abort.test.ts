@@ -5,18 +5,33 @@ import { createAgentClient, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
-import { scriptedAgent, scriptedGateway, type Answer, type ScriptedCall, type ScriptedGateway } from '../support/scripted-gateway.ts';
+import {
+  type Answer,
+  type ScriptedCall,
+  type ScriptedGateway,
+  scriptedAgent,
+  scriptedGateway,
+} from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const GONE = new Error('the caller has gone');
 
-const asked = ({ calls }: ScriptedGateway, of: ScriptedCall['method']): readonly string[] => calls.filter(({ method }) => method === of).map(({ opId }) => opId);
+const asked = ({ calls }: ScriptedGateway, of: ScriptedCall['method']): readonly string[] =>
+  calls.filter(({ method }) => method === of).map(({ opId }) => opId);
 
 /** A gateway that answers calls of this method only when told to, with what it is told. */
 async function hesitant(of: ScriptedCall['method']) {
   const waiting: ((answer?: Answer) => void)[] = [];
-  const gateway = await scriptedGateway(({ method }) => (method === of ? new Promise((resolve) => waiting.push(resolve)) : undefined));
-  return { gateway, waiting, answerAll: (answer?: Answer) => { for (const resolve of waiting.splice(0)) resolve(answer); } };
+  const gateway = await scriptedGateway(({ method }) =>
+    method === of ? new Promise((resolve) => waiting.push(resolve)) : undefined,
+  );
+  return {
+    gateway,
+    waiting,
+    answerAll: (answer?: Answer) => {
+      for (const resolve of waiting.splice(0)) resolve(answer);
+    },
+  };
 }
 
 /** A call that waits until the signal is aborted, which rejects with the very reason and leaves no listener behind. */
@@ -42,9 +57,21 @@ test('a signal that is aborted already lets nothing begin', async () => {
 test('whoever waits for a gateway that is not there can give up', async () => {
   const controller = new AbortController();
   const { signal } = controller;
-  const agent = scriptedAgent({ address: '127.0.0.1:1' }, { apiKey: 'any-key', deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } });
-  const given = scriptedAgent({ address: '127.0.0.1:1' }, { deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } });
-  const calls = [agent, given].flatMap((it) => [it.check(SEARCH, { signal }), it.run(SEARCH, () => {}, { signal }), it.complete('trace:span', { signal }), it.recordUsage({ costUsd: 1 }, { signal }), it.ready({ signal })]);
+  const agent = scriptedAgent(
+    { address: '127.0.0.1:1' },
+    { apiKey: 'any-key', deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } },
+  );
+  const given = scriptedAgent(
+    { address: '127.0.0.1:1' },
+    { deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } },
+  );
+  const calls = [agent, given].flatMap((it) => [
+    it.check(SEARCH, { signal }),
+    it.run(SEARCH, () => {}, { signal }),
+    it.complete('trace:span', { signal }),
+    it.recordUsage({ costUsd: 1 }, { signal }),
+    it.ready({ signal }),
+  ]);
   for (const call of calls) call.catch(() => {});
   await sleep(100);
   await abort(controller, ...calls);
@@ -72,13 +99,22 @@ test('an action that is allowed after its caller has gone is completed; one that
     const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { closeMs: 60_000 } });
     const controller = new AbortController();
     const { signal } = controller;
-    const calls = [agent.check({ ...SEARCH, traceId: 'mine' }, { signal }), agent.run({ ...SEARCH, traceId: 'mine' }, () => {}, { signal }), agent.check({ ...SEARCH, traceId: 'mine', spanId: 'named' }, { signal }), agent.run({ ...SEARCH, traceId: 'mine', spanId: 'named-run' }, () => {}, { signal })];
+    const calls = [
+      agent.check({ ...SEARCH, traceId: 'mine' }, { signal }),
+      agent.run({ ...SEARCH, traceId: 'mine' }, () => {}, { signal }),
+      agent.check({ ...SEARCH, traceId: 'mine', spanId: 'named' }, { signal }),
+      agent.run({ ...SEARCH, traceId: 'mine', spanId: 'named-run' }, () => {}, { signal }),
+    ];
     await eventually(() => expect(waiting).toHaveLength(4));
     await abort(controller, ...calls);
     answerAll();
     // It waits for what is still to be told.
     await agent.close();
-    expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(asked(gateway, 'CheckAction').filter((opId) => !opId.startsWith('mine:named')).toSorted());
+    expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(
+      asked(gateway, 'CheckAction')
+        .filter((opId) => !opId.startsWith('mine:named'))
+        .toSorted(),
+    );
     expect(asked(gateway, 'CompleteOp')).toHaveLength(2);
   }
   const { gateway, waiting, answerAll } = await hesitant('CheckAction');
@@ -104,9 +140,15 @@ test('a check that is given up before its first answer may have been allowed all
 
 test('an action that is allowed after its caller has gone is completed also when signals cannot arrive yet', async () => {
   let [open, allow] = [() => {}, () => {}];
-  const isOpen = new Promise<undefined>((resolve) => { open = () => resolve(undefined); });
-  const isAllowed = new Promise<undefined>((resolve) => { allow = () => resolve(undefined); });
-  const gateway = await scriptedGateway(({ method }) => (method === 'OpControlStream' ? isOpen : method === 'CheckAction' ? isAllowed : undefined));
+  const isOpen = new Promise<undefined>((resolve) => {
+    open = () => resolve(undefined);
+  });
+  const isAllowed = new Promise<undefined>((resolve) => {
+    allow = () => resolve(undefined);
+  });
+  const gateway = await scriptedGateway(({ method }) =>
+    method === 'OpControlStream' ? isOpen : method === 'CheckAction' ? isAllowed : undefined,
+  );
   const agent = scriptedAgent(gateway);
   const controller = new AbortController();
   const call = agent.check({ ...SEARCH, traceId: 'given-up' }, { signal: controller.signal });
@@ -120,7 +162,9 @@ test('an action that is allowed after its caller has gone is completed also when
 });
 
 test('a check that an overloaded gateway turns away is not tried again for a caller who has gone', async () => {
-  const gateway = await scriptedGateway(({ method }) => (method === 'CheckAction' ? { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' } : undefined));
+  const gateway = await scriptedGateway(({ method }) =>
+    method === 'CheckAction' ? { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' } : undefined,
+  );
   const agent = scriptedAgent(gateway, { deadlines: { checkMs: 600_000 } });
   const controller = new AbortController();
   const call = agent.check(SEARCH, { signal: controller.signal });
@@ -139,8 +183,14 @@ test('a body is told by its signal that the caller has gone; the run ends with i
   const bodies: ((op: Op) => Promise<unknown>)[] = [
     workForEver,
     // As fetch and others do, which throw an error of their own.
-    (op) => new Promise((_, reject) => { op.signal.addEventListener('abort', () => reject(new Error('AbortError'))); }),
-    (op) => new Promise<void>((resolve) => { op.signal.addEventListener('abort', () => resolve()); }),
+    (op) =>
+      new Promise((_, reject) => {
+        op.signal.addEventListener('abort', () => reject(new Error('AbortError')));
+      }),
+    (op) =>
+      new Promise<void>((resolve) => {
+        op.signal.addEventListener('abort', () => resolve());
+      }),
     (op) => agent.run(SEARCH, workForEver).finally(() => expect(op.signal.reason).toBe(GONE)),
   ];
   for (const body of bodies) {
@@ -151,7 +201,9 @@ test('a body is told by its signal that the caller has gone; the run ends with i
     await sleep(50);
     await abort(controller, call);
   }
-  await eventually(() => expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(asked(gateway, 'CheckAction').toSorted()));
+  await eventually(() =>
+    expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(asked(gateway, 'CheckAction').toSorted()),
+  );
 });
 
 test('a caller who has gone does not wait at a pause, before the end of the body or after it', async () => {
@@ -161,11 +213,15 @@ test('a caller who has gone does not wait at a pause, before the end of the body
   for (const body of [workForEver, (op: Op) => eventually(() => expect(op.state).toBe('paused'))]) {
     const controller = new AbortController();
     let begun: Op | undefined;
-    const call = agent.run(SEARCH, (op) => {
-      begun = op;
-      gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
-      return body(op);
-    }, { signal: controller.signal });
+    const call = agent.run(
+      SEARCH,
+      (op) => {
+        begun = op;
+        gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
+        return body(op);
+      },
+      { signal: controller.signal },
+    );
     await eventually(() => expect(asked(gateway, 'AckOpControl')).toContain(begun?.opId));
     await abort(controller, call);
     expect(asked(gateway, 'CompleteOp')).not.toContain(begun?.opId);
@@ -178,7 +234,13 @@ test('an error of the body is thrown as it is, however long its end takes to be 
   const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
   const agent = scriptedAgent(gateway);
   const controller = new AbortController();
-  const call = agent.run(SEARCH, () => { throw new RangeError('no such page'); }, { signal: controller.signal });
+  const call = agent.run(
+    SEARCH,
+    () => {
+      throw new RangeError('no such page');
+    },
+    { signal: controller.signal },
+  );
   call.catch(() => {});
   await eventually(() => expect(waiting).toHaveLength(1));
   controller.abort(GONE);
@@ -191,14 +253,19 @@ test('what is over and what was spent is told to the gateway, also when nobody w
   const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
   const controller = new AbortController();
   const { signal } = controller;
-  const calls = [agent.run({ ...SEARCH, traceId: 'the', spanId: 'run' }, () => 'done', { signal }), agent.complete('the:check', { signal })];
+  const calls = [
+    agent.run({ ...SEARCH, traceId: 'the', spanId: 'run' }, () => 'done', { signal }),
+    agent.complete('the:check', { signal }),
+  ];
   await eventually(() => expect(waiting).toHaveLength(2));
   await abort(controller, ...calls);
   await expect(agent.complete('the:late', { signal })).rejects.toBe(GONE);
   await expect(agent.recordUsage({ costUsd: 1, opId: 'the:spent' }, { signal })).rejects.toBe(GONE);
   await eventually(() => expect(waiting).toHaveLength(3));
   let isClosed = false;
-  const closed = agent.close().then(() => { isClosed = true; });
+  const closed = agent.close().then(() => {
+    isClosed = true;
+  });
   await sleep(100);
   expect(isClosed).toBe(false);
   answerAll();
@@ -224,27 +291,51 @@ test('a report that fails after its caller has gone is told to onWarning, and on
   await eventually(() => expect(warnings).toEqual(['could not report operation the:unheard as complete']));
 });
 
-test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', { timeout: 120_000 }, async () => {
+test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', {
+  timeout: 120_000,
+}, async () => {
   const gateway = await startTestGateway();
-  onTestFinished(async () => { await gateway.stop(); });
+  onTestFinished(async () => {
+    await gateway.stop();
+  });
   const leaks: string[] = [];
-  const onWarning = ({ name }: Error): void => { leaks.push(name); };
+  const onWarning = ({ name }: Error): void => {
+    leaks.push(name);
+  };
   process.on('warning', onWarning);
-  onTestFinished(() => { process.off('warning', onWarning); });
-  const agent = createAgentClient({ address: gateway.grpc, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, apiKey: ADMIN_KEY, deadlines: { checkMs: 60_000, callMs: 60_000, outageMs: 60_000, closeMs: 60_000 } });
+  onTestFinished(() => {
+    process.off('warning', onWarning);
+  });
+  const agent = createAgentClient({
+    address: gateway.grpc,
+    agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+    apiKey: ADMIN_KEY,
+    deadlines: { checkMs: 60_000, callMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+  });
   onTestFinished(() => agent.close());
   await agent.ready();
   const controller = new AbortController();
   const { signal } = controller;
   let begun = 0;
-  const runs = Array.from({ length: 50 }, () => agent.run(SEARCH, (op) => {
-    begun += 1;
-    return workForEver(op);
-  }, { signal }));
+  const runs = Array.from({ length: 50 }, () =>
+    agent.run(
+      SEARCH,
+      (op) => {
+        begun += 1;
+        return workForEver(op);
+      },
+      { signal },
+    ),
+  );
   await eventually(() => expect(begun).toBe(50), 60_000);
   // When the first is answered, the others are with the gateway.
   const first = agent.check(SEARCH);
-  const checks = Array.from({ length: 200 }, () => agent.check(SEARCH, { signal }).then(({ opId }) => agent.complete(opId), (error: unknown) => expect(error).toBe(GONE)));
+  const checks = Array.from({ length: 200 }, () =>
+    agent.check(SEARCH, { signal }).then(
+      ({ opId }) => agent.complete(opId),
+      (error: unknown) => expect(error).toBe(GONE),
+    ),
+  );
   const { opId } = await first;
   await abort(controller, ...runs);
   await Promise.all([agent.complete(opId), ...checks]);

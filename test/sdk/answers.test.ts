@@ -3,38 +3,69 @@ import { expect, test } from 'vitest';
 import { attemptOnStream } from '../../src/sdk/attempts.ts';
 import { GatewayError } from '../../src/sdk/index.ts';
 import type { StreamCheckReply } from '../../src/sdk/schema.ts';
-import { scriptedAgent, scriptedGateway, type Answer } from '../support/scripted-gateway.ts';
+import { type Answer, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 
 const agentWith = async (answer: Answer, method: string, checkMs = 5_000) =>
-  scriptedAgent(await scriptedGateway((call) => (call.method === method ? answer : undefined)), { onUnreachable: 'allow', deadlines: { checkMs, callMs: checkMs } });
+  scriptedAgent(await scriptedGateway((call) => (call.method === method ? answer : undefined)), {
+    onUnreachable: 'allow',
+    deadlines: { checkMs, callMs: checkMs },
+  });
 
 test('a check that is refused for good rejects with the code and the word of who refused it, also where that is a proxy', async () => {
   const refusals: readonly Answer[] = [
-    { fails: 'PERMISSION_DENIED', fault: 'insufficient_scope' }, { fails: 'INTERNAL', fault: 'internal' },
-    { fails: 'INVALID_ARGUMENT' }, { fails: 'UNIMPLEMENTED' }, { fails: 'UNAUTHENTICATED' }, { fails: 'PERMISSION_DENIED' },
+    { fails: 'PERMISSION_DENIED', fault: 'insufficient_scope' },
+    { fails: 'INTERNAL', fault: 'internal' },
+    { fails: 'INVALID_ARGUMENT' },
+    { fails: 'UNIMPLEMENTED' },
+    { fails: 'UNAUTHENTICATED' },
+    { fails: 'PERMISSION_DENIED' },
   ];
-  const errors = await Promise.all(refusals.map(async (refusal) => (await agentWith(refusal, 'CheckAction')).check(SEARCH).then(() => undefined, (error: unknown) => error)));
-  expect(errors.map((error) => (error instanceof GatewayError ? [error.code, error.fault, error.message] : error))).toEqual([
-    ['permission_denied', 'insufficient_scope', 'PERMISSION_DENIED'], ['internal', 'internal', 'INTERNAL'],
-    ['invalid_argument', undefined, 'INVALID_ARGUMENT'], ['unimplemented', undefined, 'UNIMPLEMENTED'],
-    ['unauthenticated', undefined, 'UNAUTHENTICATED'], ['permission_denied', undefined, 'PERMISSION_DENIED'],
+  const errors = await Promise.all(
+    refusals.map(async (refusal) =>
+      (await agentWith(refusal, 'CheckAction')).check(SEARCH).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    ),
+  );
+  expect(
+    errors.map((error) => (error instanceof GatewayError ? [error.code, error.fault, error.message] : error)),
+  ).toEqual([
+    ['permission_denied', 'insufficient_scope', 'PERMISSION_DENIED'],
+    ['internal', 'internal', 'INTERNAL'],
+    ['invalid_argument', undefined, 'INVALID_ARGUMENT'],
+    ['unimplemented', undefined, 'UNIMPLEMENTED'],
+    ['unauthenticated', undefined, 'UNAUTHENTICATED'],
+    ['permission_denied', undefined, 'PERMISSION_DENIED'],
   ]);
 });
 
 test('a proxy that has no room is obeyed as a busy gateway is: it says when to come again, and until then the answer is no', async () => {
   const agent = await agentWith({ fails: 'RESOURCE_EXHAUSTED', retryAfterSecs: 60 }, 'CheckAction');
-  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', reason: 'RESOURCE_EXHAUSTED', unreachable: false });
+  expect(await agent.check(SEARCH)).toMatchObject({
+    decision: 'deny',
+    reason: 'RESOURCE_EXHAUSTED',
+    unreachable: false,
+  });
 });
 
 test('a limit of which this client does not know the tier or the period is no spending within the budget', async () => {
   for (const unknown of [{ tier: 'org' }, { period: 'daily' }]) {
     const agent = await agentWith({ status: 'limit_exceeded', ...unknown }, 'RecordUsage');
-    await expect(agent.recordUsage({ costUsd: 1 })).rejects.toMatchObject({ name: 'GatewayError', code: 'internal', message: 'the gateway reported a limit that this client does not know' });
+    await expect(agent.recordUsage({ costUsd: 1 })).rejects.toMatchObject({
+      name: 'GatewayError',
+      code: 'internal',
+      message: 'the gateway reported a limit that this client does not know',
+    });
   }
   const agent = await agentWith({ status: 'limit_exceeded', tier: 'team', period: 'monthly' }, 'RecordUsage');
-  expect(await agent.recordUsage({ costUsd: 1 })).toEqual({ status: 'limit_exceeded', tier: 'team', period: 'monthly' });
+  expect(await agent.recordUsage({ costUsd: 1 })).toEqual({
+    status: 'limit_exceeded',
+    tier: 'team',
+    period: 'monthly',
+  });
 });
 
 test('a completion of which it cannot be asked whether an attempt before has made it rejects with what the gateway said', async () => {
@@ -45,7 +76,10 @@ test('a completion of which it cannot be asked whether an attempt before has mad
     asked += 1;
     return asked === 1 ? { fails: 'UNAVAILABLE' } : { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
   });
-  await expect(scriptedAgent(gateway).complete('trace:span')).rejects.toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition' });
+  await expect(scriptedAgent(gateway).complete('trace:span')).rejects.toMatchObject({
+    code: 'failed_precondition',
+    fault: 'invalid_transition',
+  });
   expect(asked).toBe(2);
 });
 
@@ -57,10 +91,20 @@ test('a gateway that shuts down is none that has refused the check: it is asked 
     asked += 1;
     return asked === 1 ? leaving : undefined;
   });
-  expect(await scriptedAgent(gateway).check(SEARCH)).toMatchObject({ decision: 'allow', opState: 'running', unreachable: false });
+  expect(await scriptedAgent(gateway).check(SEARCH)).toMatchObject({
+    decision: 'allow',
+    opState: 'running',
+    unreachable: false,
+  });
   expect(asked).toBe(2);
   const agent = await agentWith(leaving, 'CheckAction', 200);
   expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', opState: undefined, unreachable: true });
-  const reply = { error: { code: 'shutting_down', message: 'the gateway is shutting down; reconnect', retryAfterSecs: 1 } } as StreamCheckReply;
-  expect(attemptOnStream({ kind: 'answered', reply })).toEqual({ kind: 'lost', because: 'the gateway is shutting down; reconnect', isUnsent: false });
+  const reply = {
+    error: { code: 'shutting_down', message: 'the gateway is shutting down; reconnect', retryAfterSecs: 1 },
+  } as StreamCheckReply;
+  expect(attemptOnStream({ kind: 'answered', reply })).toEqual({
+    kind: 'lost',
+    because: 'the gateway is shutting down; reconnect',
+    isUnsent: false,
+  });
 });

@@ -1,7 +1,15 @@
 import { executionAsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAgentClient, ActionDeniedError, GatewayError, OpTerminatedError, type AgentClient, type AgentClientOptions, type Op } from '../../src/sdk/index.ts';
+import {
+  ActionDeniedError,
+  type AgentClient,
+  type AgentClientOptions,
+  createAgentClient,
+  GatewayError,
+  type Op,
+  OpTerminatedError,
+} from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -17,7 +25,9 @@ let gateway: TestGateway;
 const clients: AgentClient[] = [];
 let lastAgent = 0;
 
-beforeAll(async () => { gateway = await startTestGateway(); });
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
   await gateway.stop();
@@ -40,7 +50,13 @@ function connect(options: Partial<AgentClientOptions> = {}): AgentClient {
 
 const control = (opId: string, what: string) => gateway.call('POST', `/api/v1/ops/${opId}/${what}`);
 const opOf = async (opId: string) => (await gateway.call('GET', `/api/v1/ops/${opId}`)).body;
-const failureOf = (promise: Promise<unknown>): Promise<any> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error);
+const failureOf = (promise: Promise<unknown>): Promise<any> =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error: unknown) => error,
+  );
 
 /** How long it took until the expectation held. */
 async function timeUntil(expectation: () => unknown): Promise<number> {
@@ -62,37 +78,65 @@ function longRun(agent: AgentClient) {
     return 'finished';
   });
   result.catch(() => {});
-  return { seen, result, started: () => eventually(() => { expect(seen.op).toBeDefined(); return seen.op as Op; }) };
+  return {
+    seen,
+    result,
+    started: () =>
+      eventually(() => {
+        expect(seen.op).toBeDefined();
+        return seen.op as Op;
+      }),
+  };
 }
 
 test('an allowed action runs and is complete afterwards', async () => {
   const agent = connect();
   let opId = '';
-  const value = await agent.run({ ...SEARCH, attributes: { size: 3, tags: ['a', null, { deep: true }] } }, async (op) => {
-    opId = op.opId;
-    expect(op.opId).toMatch(/^[0-9a-f]{32}:[0-9a-f]{16}$/);
-    expect(op).toMatchObject({ state: 'running', answer: { decision: 'allow', policy: 'starter', ruleId: 'harmless-tools', unreachable: false } });
-    expect(await opOf(op.opId)).toMatchObject({ state: 'running' });
-    return 42;
-  });
+  const value = await agent.run(
+    { ...SEARCH, attributes: { size: 3, tags: ['a', null, { deep: true }] } },
+    async (op) => {
+      opId = op.opId;
+      expect(op.opId).toMatch(/^[0-9a-f]{32}:[0-9a-f]{16}$/);
+      expect(op).toMatchObject({
+        state: 'running',
+        answer: { decision: 'allow', policy: 'starter', ruleId: 'harmless-tools', unreachable: false },
+      });
+      expect(await opOf(op.opId)).toMatchObject({ state: 'running' });
+      return 42;
+    },
+  );
   expect(value).toBe(42);
   expect(await opOf(opId)).toMatchObject({ state: 'completing' });
 });
 
 test('a denied action does not run and says why', async () => {
   let hasRun = false;
-  const error = await failureOf(connect().run({ action: 'process.exec', resource: 'rm -rf /' }, () => { hasRun = true; }));
+  const error = await failureOf(
+    connect().run({ action: 'process.exec', resource: 'rm -rf /' }, () => {
+      hasRun = true;
+    }),
+  );
   expect(hasRun).toBe(false);
   expect(error).toBeInstanceOf(ActionDeniedError);
-  expect(error).toMatchObject({ name: 'ActionDeniedError', reason: 'agents may not run commands that delete files or take over the machine (rule no-deleting-commands of policy starter)', policy: 'starter', ruleId: 'no-deleting-commands' });
-  expect(error.message).toBe('process.exec on rm -rf / is denied: agents may not run commands that delete files or take over the machine (rule no-deleting-commands of policy starter)');
+  expect(error).toMatchObject({
+    name: 'ActionDeniedError',
+    reason:
+      'agents may not run commands that delete files or take over the machine (rule no-deleting-commands of policy starter)',
+    policy: 'starter',
+    ruleId: 'no-deleting-commands',
+  });
+  expect(error.message).toBe(
+    'process.exec on rm -rf / is denied: agents may not run commands that delete files or take over the machine (rule no-deleting-commands of policy starter)',
+  );
 });
 
 test('a client keeps nothing of an operation that was denied or is over: run again under its name, it is the gateway that answers', async () => {
   const agent = connect();
   const name = { traceId: 'a1'.repeat(16), spanId: 'b2'.repeat(8) };
   for (let time = 0; time < 2; time += 1) {
-    expect(await failureOf(agent.run({ action: 'process.exec', resource: 'rm -rf /', ...name }, () => {}))).toMatchObject({ name: 'ActionDeniedError' });
+    expect(
+      await failureOf(agent.run({ action: 'process.exec', resource: 'rm -rf /', ...name }, () => {})),
+    ).toMatchObject({ name: 'ActionDeniedError' });
   }
   const other = { ...SEARCH, ...name, spanId: 'c3'.repeat(8) };
   expect(await agent.run(other, () => 'done')).toBe('done');
@@ -101,7 +145,12 @@ test('a client keeps nothing of an operation that was denied or is over: run aga
 
 test('what the body throws is thrown, and the operation is complete all the same', async () => {
   let opId = '';
-  const error = await failureOf(connect().run(SEARCH, (op) => { opId = op.opId; throw new RangeError('no such page'); }));
+  const error = await failureOf(
+    connect().run(SEARCH, (op) => {
+      opId = op.opId;
+      throw new RangeError('no such page');
+    }),
+  );
   expect(error).toBeInstanceOf(RangeError);
   expect(await opOf(opId)).toMatchObject({ state: 'completing' });
 });
@@ -114,7 +163,9 @@ test('an operator pauses a running body within a second, sees that it stands sti
     expect((await control(op.opId, 'pause')).status).toBe(200);
     const pausedMs = await timeUntil(() => expect(op.state).toBe('paused'));
     // Acknowledged when the body has come to stand at a checkpoint.
-    const stoodMs = await timeUntil(async () => expect((await opOf(op.opId)).acknowledged_at).toEqual(expect.any(String)));
+    const stoodMs = await timeUntil(async () =>
+      expect((await opOf(op.opId)).acknowledged_at).toEqual(expect.any(String)),
+    );
     const stood = seen.steps;
     await sleep(100);
     expect(seen.steps).toBe(stood);
@@ -181,12 +232,14 @@ test('an operation that is paused when its body returns is complete when it is r
 
 test('an operation within an operation has its trace id, a span id of its own, and is stopped with it', async () => {
   const agent = connect();
-  const result = agent.run(SEARCH, async (outer) => agent.run(SEARCH, async (inner) => {
-    expect(inner.traceId).toBe(outer.traceId);
-    expect(inner.spanId).not.toBe(outer.spanId);
-    await control(outer.opId, 'terminate');
-    return workForEver(inner);
-  }));
+  const result = agent.run(SEARCH, async (outer) =>
+    agent.run(SEARCH, async (inner) => {
+      expect(inner.traceId).toBe(outer.traceId);
+      expect(inner.spanId).not.toBe(outer.spanId);
+      await control(outer.opId, 'terminate');
+      return workForEver(inner);
+    }),
+  );
   expect(await failureOf(result)).toBeInstanceOf(OpTerminatedError);
 });
 
@@ -207,19 +260,37 @@ test('a process that has had many clients is no slower for it: what follows a pr
     await agent.run(SEARCH, () => {});
     await agent.close();
   }
-  const storages = await new Promise<number>((resolve) => setImmediate(() => resolve(Object.getOwnPropertySymbols(executionAsyncResource()).filter(({ description }) => description === 'kResourceStore').length)));
+  const storages = await new Promise<number>((resolve) =>
+    setImmediate(() =>
+      resolve(
+        Object.getOwnPropertySymbols(executionAsyncResource()).filter(
+          ({ description }) => description === 'kResourceStore',
+        ).length,
+      ),
+    ),
+  );
   expect(storages).toBeLessThan(5);
 });
 
 test('checks by the thousand are answered, each with its own answer', async () => {
   const agent = connect();
   await agent.ready();
-  const answers = await Promise.all(Array.from({ length: 10_000 }, (_, index) =>
-    agent.check({ action: 'tool.call', resource: index % 3 === 0 ? 'web_search' : `unknown-${index}`, traceId: `many${lastAgent}`, spanId: String(index) })));
+  const answers = await Promise.all(
+    Array.from({ length: 10_000 }, (_, index) =>
+      agent.check({
+        action: 'tool.call',
+        resource: index % 3 === 0 ? 'web_search' : `unknown-${index}`,
+        traceId: `many${lastAgent}`,
+        spanId: String(index),
+      }),
+    ),
+  );
   for (const [index, answer] of answers.entries()) {
     const expected = index % 3 === 0 ? 'allow' : 'deny';
-    if (answer.decision !== expected || answer.opId !== `many${lastAgent}:${index}`) throw new Error(`check ${index} was answered ${JSON.stringify(answer)}`);
-    if (expected === 'deny' && !answer.reason.includes(`unknown-${index} `)) throw new Error(`check ${index} was given another's reason: ${answer.reason}`);
+    if (answer.decision !== expected || answer.opId !== `many${lastAgent}:${index}`)
+      throw new Error(`check ${index} was answered ${JSON.stringify(answer)}`);
+    if (expected === 'deny' && !answer.reason.includes(`unknown-${index} `))
+      throw new Error(`check ${index} was given another's reason: ${answer.reason}`);
   }
 });
 
@@ -228,23 +299,38 @@ test('spending is recorded, once under one name', async () => {
   const agentId = `crawler-${lastAgent}`;
   expect(await agent.recordUsage({ costUsd: 0.25, usageId: 'invoice-1' })).toEqual({ status: 'ok' });
   expect(await agent.recordUsage({ costUsd: 0.25, usageId: 'invoice-1' })).toEqual({ status: 'ok' });
-  await agent.run(SEARCH, async (op) => { expect(await op.recordUsage(0.01)).toEqual({ status: 'ok' }); });
+  await agent.run(SEARCH, async (op) => {
+    expect(await op.recordUsage(0.01)).toEqual({ status: 'ok' });
+  });
   const { budgets } = (await gateway.call('GET', '/api/v1/budgets?org_id=acme&per_page=1000')).body;
-  expect(budgets.find((budget: { agent_id: string | null }) => budget.agent_id === agentId)).toMatchObject({ tier: 'agent', daily: { spent_usd: 0.26 }, monthly: { spent_usd: 0.26 } });
-  expect(await failureOf(agent.recordUsage({ costUsd: -1 }))).toMatchObject({ name: 'GatewayError', code: 'invalid_argument' });
+  expect(budgets.find((budget: { agent_id: string | null }) => budget.agent_id === agentId)).toMatchObject({
+    tier: 'agent',
+    daily: { spent_usd: 0.26 },
+    monthly: { spent_usd: 0.26 },
+  });
+  expect(await failureOf(agent.recordUsage({ costUsd: -1 }))).toMatchObject({
+    name: 'GatewayError',
+    code: 'invalid_argument',
+  });
 });
 
-test('a malformed check is the caller\'s mistake and named', async () => {
+test("a malformed check is the caller's mistake and named", async () => {
   const error = await failureOf(connect().check({ action: '' }));
   expect(error).toBeInstanceOf(GatewayError);
   expect(error).toMatchObject({ code: 'invalid_argument', fault: 'invalid_argument', message: 'action: is required' });
-  expect(await failureOf(connect().check({ action: 'tool.call', attributes: { size: Infinity } }))).toEqual(new TypeError('attributes.size must be a finite number'));
+  expect(await failureOf(connect().check({ action: 'tool.call', attributes: { size: Infinity } }))).toEqual(
+    new TypeError('attributes.size must be a finite number'),
+  );
 });
 
 test('a wrong API key is refused once and for all, with the reason', async () => {
   const agent = connect({ apiKey: 'no-such-key' });
   const error = await failureOf(agent.ready());
-  expect(error).toMatchObject({ name: 'GatewayError', code: 'unauthenticated', message: expect.stringMatching(/^cannot register the agent: /) });
+  expect(error).toMatchObject({
+    name: 'GatewayError',
+    code: 'unauthenticated',
+    message: expect.stringMatching(/^cannot register the agent: /),
+  });
   expect(agent.state).toBe('refused');
   expect(await failureOf(agent.check(SEARCH))).toMatchObject({ code: 'unauthenticated' });
 });
@@ -252,10 +338,14 @@ test('a wrong API key is refused once and for all, with the reason', async () =>
 test('a wrong token is denied, and signals cannot arrive', async () => {
   const agent = connect({ credentialToken: TOKEN });
   expect(await failureOf(agent.ready())).toMatchObject({ code: 'unauthenticated' });
-  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny', unreachable: false, reason: 'the credential token is not registered; register the agent again to get a new one' });
+  expect(await agent.check(SEARCH)).toMatchObject({
+    decision: 'deny',
+    unreachable: false,
+    reason: 'the credential token is not registered; register the agent again to get a new one',
+  });
 });
 
-test('a token of one\'s own is used as it is', async () => {
+test("a token of one's own is used as it is", async () => {
   const agent = { orgId: 'acme', teamId: 'search', agentId: 'own-token' };
   await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken: TOKEN });
   const client = connect({ agent, credentialToken: TOKEN });
@@ -270,6 +360,7 @@ test('the agent that started this one is recorded with it', async () => {
   const started = connect({ parent: { orgId: 'acme', teamId: 'search', agentId: starterId } });
   await started.ready();
   const { body } = await gateway.call('GET', '/api/v1/agents?per_page=1000');
-  const parentOf = (agentId: string) => body.agents.find((agent: { readonly agent_id: string }) => agent.agent_id === agentId)?.parent;
+  const parentOf = (agentId: string) =>
+    body.agents.find((agent: { readonly agent_id: string }) => agent.agent_id === agentId)?.parent;
   expect([parentOf(starterId), parentOf(`crawler-${lastAgent}`)]).toEqual([null, `acme/search/${starterId}`]);
 });

@@ -3,7 +3,7 @@ import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
-import { createAgentClient, type AgentClientOptions } from '../../src/sdk/index.ts';
+import { type AgentClientOptions, createAgentClient } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -12,20 +12,41 @@ const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const PATIENT = { checkMs: 30_000, callMs: 30_000, outageMs: 30_000 };
 
 let gateway: TestGateway;
-beforeAll(async () => { gateway = await startTestGateway(); });
-afterAll(async () => { await gateway.stop(); });
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(async () => {
+  await gateway.stop();
+});
 
 const connect = (agentId: string, options: Partial<AgentClientOptions> = {}) =>
-  createAgentClient({ address: gateway.grpc, agent: { orgId: 'acme', teamId: 'search', agentId }, apiKey: ADMIN_KEY, onWarning: () => {}, ...options, deadlines: { ...PATIENT, closeMs: 30_000, ...options.deadlines } } as AgentClientOptions);
+  createAgentClient({
+    address: gateway.grpc,
+    agent: { orgId: 'acme', teamId: 'search', agentId },
+    apiKey: ADMIN_KEY,
+    onWarning: () => {},
+    ...options,
+    deadlines: { ...PATIENT, closeMs: 30_000, ...options.deadlines },
+  } as AgentClientOptions);
 
 /** Runs a program that uses the package by its name; answers what it wrote, and how it ended. */
 async function runProgram(program: string) {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: PACKAGE_ROOT, env: { PATH: process.env.PATH ?? '', GRPC: gateway.grpc, KEY: ADMIN_KEY }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: PACKAGE_ROOT,
+    env: { PATH: process.env.PATH ?? '', GRPC: gateway.grpc, KEY: ADMIN_KEY },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
-  child.stdout.on('data', (chunk: Buffer) => { output += chunk.toString(); });
-  child.stderr.on('data', (chunk: Buffer) => { output += chunk.toString(); });
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
   const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
-  const end = await new Promise<number | string | null>((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
+  const end = await new Promise<number | string | null>((resolve) =>
+    child.once('close', (code, signal) => resolve(signal ?? code)),
+  );
   clearTimeout(timer);
   return { end, output };
 }
@@ -45,7 +66,13 @@ test('after close nothing is taken any more, and closing again is no mistake', a
   const agent = connect('closed');
   await agent.close();
   await agent.close();
-  for (const call of [agent.check(SEARCH), agent.run(SEARCH, () => {}), agent.recordUsage({ costUsd: 1 }), agent.complete('a:b'), agent.ready()]) {
+  for (const call of [
+    agent.check(SEARCH),
+    agent.run(SEARCH, () => {}),
+    agent.recordUsage({ costUsd: 1 }),
+    agent.complete('a:b'),
+    agent.ready(),
+  ]) {
     await expect(call).rejects.toMatchObject({ name: 'ClientClosedError', message: 'the agent client is closed' });
   }
 });
@@ -53,9 +80,13 @@ test('after close nothing is taken any more, and closing again is no mistake', a
 test('while the client closes, a body that still runs can go on to its end, and nobody else begins anything', async () => {
   const agent = connect('finishing');
   let begun = (): void => {};
-  const hasBegun = new Promise<void>((resolve) => { begun = resolve; });
+  const hasBegun = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
   let goOn = (): void => {};
-  const mayGoOn = new Promise<void>((resolve) => { goOn = resolve; });
+  const mayGoOn = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
   const run = agent.run(SEARCH, async (op) => {
     begun();
     await mayGoOn;
@@ -65,7 +96,12 @@ test('while the client closes, a body that still runs can go on to its end, and 
   });
   await hasBegun;
   const closed = agent.close();
-  for (const call of [agent.check(SEARCH), agent.run(SEARCH, () => {}), agent.recordUsage({ costUsd: 1 }), agent.complete('a:b')]) {
+  for (const call of [
+    agent.check(SEARCH),
+    agent.run(SEARCH, () => {}),
+    agent.recordUsage({ costUsd: 1 }),
+    agent.complete('a:b'),
+  ]) {
     await expect(call).rejects.toMatchObject({ name: 'ClientClosedError' });
   }
   goOn();
@@ -74,7 +110,12 @@ test('while the client closes, a body that still runs can go on to its end, and 
 });
 
 test('checks that cannot be answered in time are given up at close, not left hanging', async () => {
-  const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' }, apiKey: ADMIN_KEY, deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 } });
+  const agent = createAgentClient({
+    address: '127.0.0.1:1',
+    agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' },
+    apiKey: ADMIN_KEY,
+    deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 },
+  });
   const check = agent.check(SEARCH);
   check.catch(() => {});
   await agent.close();
@@ -83,14 +124,18 @@ test('checks that cannot be answered in time are given up at close, not left han
 
 test('a check that waits for its answer at close rejects with a ClientClosedError, and one whose caller has left rejects nowhere else', async () => {
   const silent = createServer(); // takes every call and answers none
-  const asked = new Promise((resolve) => silent.on('stream', (stream, { ':path': path }) => {
-    stream.on('error', () => {});
-    if (path?.endsWith('/StreamCheckActions') === true) stream.once('data', resolve);
-  }));
+  const asked = new Promise((resolve) =>
+    silent.on('stream', (stream, { ':path': path }) => {
+      stream.on('error', () => {});
+      if (path?.endsWith('/StreamCheckActions') === true) stream.once('data', resolve);
+    }),
+  );
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void silent.close());
   const agent = createAgentClient({
-    address: `127.0.0.1:${(silent.address() as AddressInfo).port}`, agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' }, credentialToken: 'any-token-of-at-least-32-characters',
+    address: `127.0.0.1:${(silent.address() as AddressInfo).port}`,
+    agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' },
+    credentialToken: 'any-token-of-at-least-32-characters',
     deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 },
   });
   const leaving = new AbortController();
@@ -130,32 +175,41 @@ test('what was obeyed right before close is acknowledged', async () => {
   });
   await expect(result).rejects.toMatchObject({ name: 'OpTerminatedError' });
   await agent.close();
-  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'terminated', acknowledged_at: expect.any(String) });
+  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({
+    state: 'terminated',
+    acknowledged_at: expect.any(String),
+  });
 });
 
 test('a process ends by itself once its client is closed', async () => {
-  expect(await runProgram(`
+  expect(
+    await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
     const agent = createAgentClient({ address: process.env.GRPC, agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
     console.log(await agent.run({ action: 'tool.call', resource: 'clock' }, (op) => op.state));
     await Promise.all(Array.from({ length: 100 }, () => agent.check({ action: 'tool.call', resource: 'clock' })));
     await agent.close();
-  `)).toEqual({ end: 0, output: 'running\n' });
+  `),
+  ).toEqual({ end: 0, output: 'running\n' });
 });
 
 test('a process ends by itself once its client is closed, also when there never was a gateway', async () => {
-  expect(await runProgram(`
+  expect(
+    await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
     const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
     console.log((await agent.check({ action: 'tool.call', resource: 'clock' })).unreachable);
     await agent.close();
-  `)).toEqual({ end: 0, output: 'true\n' });
+  `),
+  ).toEqual({ end: 0, output: 'true\n' });
 });
 
 test('a report that fails, and whose caller has forgotten to listen, is not passed over in silence', async () => {
-  expect(await runProgram(`
+  expect(
+    await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
     const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY, deadlines: { outageMs: 0 } });
     agent.complete('trace:span');
-  `)).toEqual({ end: 1, output: expect.stringContaining('GatewayError: cannot reach the gateway') });
+  `),
+  ).toEqual({ end: 1, output: expect.stringContaining('GatewayError: cannot reach the gateway') });
 });

@@ -2,22 +2,32 @@ import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
 import type { AgentClient, Op, OpSignal } from '../../src/sdk/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { scriptedAgent, scriptedGateway, type ScriptedCall, type ScriptedGateway } from '../support/scripted-gateway.ts';
+import {
+  type ScriptedCall,
+  type ScriptedGateway,
+  scriptedAgent,
+  scriptedGateway,
+} from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 
-const acknowledged = ({ calls }: ScriptedGateway): readonly string[] => calls.filter(({ method }) => method === 'AckOpControl').map(({ opId, sequence }) => `${opId} ${sequence}`);
+const acknowledged = ({ calls }: ScriptedGateway): readonly string[] =>
+  calls.filter(({ method }) => method === 'AckOpControl').map(({ opId, sequence }) => `${opId} ${sequence}`);
 const isAck = ({ method }: ScriptedCall): boolean => method === 'AckOpControl';
 
 /** An operation whose body runs until `finish`. */
 async function running(agent: AgentClient) {
   let finish = (): void => {};
-  const isOver = new Promise<void>((resolve) => { finish = resolve; });
+  const isOver = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
   const op = await new Promise<Op>((begun, failed) => {
-    agent.run(SEARCH, async (it) => {
-      begun(it);
-      await isOver;
-    }).catch(failed);
+    agent
+      .run(SEARCH, async (it) => {
+        begun(it);
+        await isOver;
+      })
+      .catch(failed);
   });
   return { op, finish };
 }
@@ -67,7 +77,11 @@ test('a pause is acknowledged when the body stands still, not when it arrives; a
   const agent = scriptedAgent(gateway, { onSignal: ({ signal, sequence }) => void told.push(`${signal} ${sequence}`) });
   await agent.ready();
   const { op, finish } = await running(agent);
-  const fromTheFuture = Buffer.concat([Buffer.from([0x0a, op.opId.length]), Buffer.from(op.opId), Buffer.from([0x10, 9, 0x18, 2])]);
+  const fromTheFuture = Buffer.concat([
+    Buffer.from([0x0a, op.opId.length]),
+    Buffer.from(op.opId),
+    Buffer.from([0x10, 9, 0x18, 2]),
+  ]);
   gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
   gateway.opened[0]?.write(fromTheFuture);
   // Of another operation, and obeyed at once: by then an acknowledgement of those before would have come, too.
@@ -97,7 +111,13 @@ test('onSignal is told of every signal, and acknowledges those of operations tha
   });
   await agent.ready();
   const { op, finish } = await running(agent);
-  const signals: OpSignal[] = [{ opId: 'trace:mine', signal: 'pause', sequence: 1 }, { opId: 'trace:mine', signal: 'resume', sequence: 2 }, { opId: 'trace:mine', signal: 'terminate', sequence: 3 }, { opId: op.opId, signal: 'pause', sequence: 4 }, { opId: 'trace:mine', signal: 'terminate', sequence: 5 }];
+  const signals: OpSignal[] = [
+    { opId: 'trace:mine', signal: 'pause', sequence: 1 },
+    { opId: 'trace:mine', signal: 'resume', sequence: 2 },
+    { opId: 'trace:mine', signal: 'terminate', sequence: 3 },
+    { opId: op.opId, signal: 'pause', sequence: 4 },
+    { opId: 'trace:mine', signal: 'terminate', sequence: 5 },
+  ];
   for (const signal of signals) gateway.opened[0]?.write(signal);
   await eventually(() => expect(acknowledged(gateway)).toEqual(['trace:mine 1', 'trace:mine 5']));
   expect(told).toEqual(signals);
@@ -112,7 +132,8 @@ test('a client that lives for long keeps nothing of the signals that it has ackn
   await agent.ready();
   const promises = (): number => queryObjects(Promise, { format: 'count' });
   const before = promises();
-  for (let sequence = 1; sequence <= 300; sequence += 1) gateway.opened[0]?.write({ opId: 'trace:mine', signal: 'resume', sequence });
+  for (let sequence = 1; sequence <= 300; sequence += 1)
+    gateway.opened[0]?.write({ opId: 'trace:mine', signal: 'resume', sequence });
   await eventually(() => expect(acknowledged(gateway)).toHaveLength(300));
   await eventually(() => expect(promises() - before).toBeLessThan(150));
 });

@@ -13,24 +13,50 @@ function warned(): string[] {
 }
 
 const FAILING: readonly (readonly [string, string, NonNullable<AgentClientOptions['onStateChange']>])[] = [
-  ['throws an error', 'error', (state) => { throw new Error(`error while ${state}`); }],
-  ['throws something else', 'text', (state) => { throw `text while ${state}`; }],
-  ['is asynchronous and rejects', 'rejection', async (state) => { throw new Error(`rejection while ${state}`); }],
+  [
+    'throws an error',
+    'error',
+    (state) => {
+      throw new Error(`error while ${state}`);
+    },
+  ],
+  [
+    'throws something else',
+    'text',
+    (state) => {
+      throw `text while ${state}`;
+    },
+  ],
+  [
+    'is asynchronous and rejects',
+    'rejection',
+    async (state) => {
+      throw new Error(`rejection while ${state}`);
+    },
+  ],
 ];
 
-test.each(FAILING)('a hook that %s is a warning of the process, and the client goes on', async (_how, word, onStateChange) => {
-  const warnings = warned();
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway, { onStateChange });
-  await agent.ready();
-  await eventually(() => expect(warnings).toContain(`${word} while connected`));
-  expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'allow' });
-});
+test.each(FAILING)(
+  'a hook that %s is a warning of the process, and the client goes on',
+  async (_how, word, onStateChange) => {
+    const warnings = warned();
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway, { onStateChange });
+    await agent.ready();
+    await eventually(() => expect(warnings).toContain(`${word} while connected`));
+    expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'allow' });
+  },
+);
 
 test('an error of onSignal is told to onWarning, and the signal is not acknowledged', async () => {
   const warnings: string[] = [];
   const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway, { onSignal: async () => { throw new Error('the log is full'); }, onWarning: ({ message }) => warnings.push(message) });
+  const agent = scriptedAgent(gateway, {
+    onSignal: async () => {
+      throw new Error('the log is full');
+    },
+    onWarning: ({ message }) => warnings.push(message),
+  });
   await agent.ready();
   gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
   await eventually(() => expect(warnings).toEqual(['the log is full']));

@@ -7,12 +7,24 @@ const FOLDER = join(PACKAGE_ROOT, 'src', 'sdk');
 
 test('the SDK stands alone: it imports its own files, Node.js and two libraries, each in one file', () => {
   const imported = readdirSync(FOLDER).flatMap((file) =>
-    [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^(?:import|export)\s[^;]*?\sfrom '([^']+)'/gm)].map(([, target = '']) => ({ file, target })));
+    [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^(?:import|export)\s[^;]*?\sfrom '([^']+)'/gm)].map(
+      ([, target = '']) => ({ file, target }),
+    ),
+  );
   expect(imported.length).toBeGreaterThan(20);
   const foreign = imported.filter(({ target }) => !/^\.\/[a-z-]+\.ts$/.test(target) && !target.startsWith('node:'));
-  expect(foreign.map(({ file, target }) => `${file}: ${target}`).sort()).toEqual(['schema.ts: protobufjs', 'transport.ts: @grpc/grpc-js']);
+  expect(foreign.map(({ file, target }) => `${file}: ${target}`).sort()).toEqual([
+    'schema.ts: protobufjs',
+    'transport.ts: @grpc/grpc-js',
+  ]);
 });
 
 test('the entry exports names only, and no more than what is documented', async () => {
-  expect(Object.keys(await import('../../src/sdk/index.ts')).sort()).toEqual(['ActionDeniedError', 'ClientClosedError', 'GatewayError', 'OpTerminatedError', 'createAgentClient']);
+  expect(Object.keys(await import('../../src/sdk/index.ts')).sort()).toEqual([
+    'ActionDeniedError',
+    'ClientClosedError',
+    'GatewayError',
+    'OpTerminatedError',
+    'createAgentClient',
+  ]);
 });

@@ -3,7 +3,16 @@ import { expect, test } from 'vitest';
 import { RunningOp } from '../../src/sdk/op.ts';
 import type { CheckAnswer, Signal } from '../../src/sdk/types.ts';
 
-const ALLOWED: CheckAnswer = { decision: 'allow', reason: '', policy: undefined, ruleId: undefined, opId: 't:s', opState: 'running', auditId: 1, unreachable: false };
+const ALLOWED: CheckAnswer = {
+  decision: 'allow',
+  reason: '',
+  policy: undefined,
+  ruleId: undefined,
+  opId: 't:s',
+  opState: 'running',
+  auditId: 1,
+  unreachable: false,
+};
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 function begin(parent?: RunningOp): RunningOp {
@@ -13,31 +22,43 @@ function begin(parent?: RunningOp): RunningOp {
 }
 
 type Step = Signal | 'checkpoint';
-const steps = fc.array(fc.constantFrom<Step>('pause', 'resume', 'terminate', 'checkpoint'), { maxLength: 12, size: 'max' });
+const steps = fc.array(fc.constantFrom<Step>('pause', 'resume', 'terminate', 'checkpoint'), {
+  maxLength: 12,
+  size: 'max',
+});
 
 test('whatever the order of signals, no checkpoint is passed while paused or after termination, and every wait ends with the pause', async () => {
-  await fc.assert(fc.asyncProperty(steps, async (order) => {
-    const op = begin();
-    let [isPaused, isTerminated] = [false, false];
-    const waiting: { isPassed: boolean; isThrown: boolean }[] = [];
-    for (const step of order) {
-      if (step === 'checkpoint') {
-        const checkpoint = { isPassed: false, isThrown: false };
-        op.checkpoint().then(() => { checkpoint.isPassed = true; }, () => { checkpoint.isThrown = true; });
-        waiting.push(checkpoint);
-        await turn();
-        expect(checkpoint).toEqual({ isPassed: !isPaused && !isTerminated, isThrown: isTerminated });
-      } else {
-        op.obey(step, () => {});
-        if (step === 'terminate') isTerminated = true;
-        isPaused = !isTerminated && (step === 'pause' || (isPaused && step !== 'resume'));
-        await turn();
+  await fc.assert(
+    fc.asyncProperty(steps, async (order) => {
+      const op = begin();
+      let [isPaused, isTerminated] = [false, false];
+      const waiting: { isPassed: boolean; isThrown: boolean }[] = [];
+      for (const step of order) {
+        if (step === 'checkpoint') {
+          const checkpoint = { isPassed: false, isThrown: false };
+          op.checkpoint().then(
+            () => {
+              checkpoint.isPassed = true;
+            },
+            () => {
+              checkpoint.isThrown = true;
+            },
+          );
+          waiting.push(checkpoint);
+          await turn();
+          expect(checkpoint).toEqual({ isPassed: !isPaused && !isTerminated, isThrown: isTerminated });
+        } else {
+          op.obey(step, () => {});
+          if (step === 'terminate') isTerminated = true;
+          isPaused = !isTerminated && (step === 'pause' || (isPaused && step !== 'resume'));
+          await turn();
+        }
+        expect(op.state).toBe(isTerminated ? 'terminated' : isPaused ? 'paused' : 'running');
+        expect(op.signal.aborted).toBe(isTerminated);
+        if (!isPaused) expect(waiting.every(({ isPassed, isThrown }) => isPassed !== isThrown)).toBe(true);
       }
-      expect(op.state).toBe(isTerminated ? 'terminated' : isPaused ? 'paused' : 'running');
-      expect(op.signal.aborted).toBe(isTerminated);
-      if (!isPaused) expect(waiting.every(({ isPassed, isThrown }) => isPassed !== isThrown)).toBe(true);
-    }
-  }));
+    }),
+  );
 });
 
 test('a pause counts as obeyed when the body stands at a checkpoint, and only the latest signal matters', async () => {
@@ -62,8 +83,12 @@ test('what is within a paused operation waits with it, and makes its pause obeye
   const inner = begin(outer);
   let isObeyed = false;
   let isPassed = false;
-  outer.obey('pause', () => { isObeyed = true; });
-  const checkpoint = inner.checkpoint().then(() => { isPassed = true; });
+  outer.obey('pause', () => {
+    isObeyed = true;
+  });
+  const checkpoint = inner.checkpoint().then(() => {
+    isPassed = true;
+  });
   await turn();
   expect({ isObeyed, isPassed, inner: inner.state }).toEqual({ isObeyed: true, isPassed: false, inner: 'running' });
   outer.obey('resume', () => {});
@@ -77,7 +102,11 @@ test('what is within a terminated operation is aborted with its error, although 
   const checkpoint = inner.checkpoint();
   outer.obey('terminate', () => {});
   await expect(checkpoint).rejects.toBe(outer.signal.reason);
-  expect(outer.signal.reason).toMatchObject({ name: 'OpTerminatedError', opId: 't:s', message: 'operation t:s was terminated by an operator' });
+  expect(outer.signal.reason).toMatchObject({
+    name: 'OpTerminatedError',
+    opId: 't:s',
+    message: 'operation t:s was terminated by an operator',
+  });
   expect(inner.state).toBe('paused');
   // Begun too late, it is not even begun.
   expect(begin(outer).signal.aborted).toBe(true);

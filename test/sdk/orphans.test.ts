@@ -4,10 +4,13 @@ import { Orphans } from '../../src/sdk/orphans.ts';
 import { Underway } from '../../src/sdk/underway.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProxy } from '../support/proxy.ts';
-import { scriptedAgent, scriptedGateway, type ScriptedGateway } from '../support/scripted-gateway.ts';
+import { type ScriptedGateway, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 
 /** Orphans of a gateway that holds these states; `asked` is every call, in order. */
-function orphansOf(states: Map<string, OpState>, options: { isReachable?: () => boolean; onAsked?: (what: string, opId: string) => void } = {}) {
+function orphansOf(
+  states: Map<string, OpState>,
+  options: { isReachable?: () => boolean; onAsked?: (what: string, opId: string) => void } = {},
+) {
   const asked: string[] = [];
   const warnings: string[] = [];
   const ask = (what: string, opId: string): OpState | undefined => {
@@ -34,7 +37,10 @@ function orphansOf(states: Map<string, OpState>, options: { isReachable?: () => 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('an abandoned operation that is paused is asked about once, and completed at the signal that resumes it', async () => {
-  const states = new Map<string, OpState>([['a', 'paused'], ['b', 'running']]);
+  const states = new Map<string, OpState>([
+    ['a', 'paused'],
+    ['b', 'running'],
+  ]);
   const { orphans, asked } = orphansOf(states);
   orphans.add('a');
   orphans.add('b');
@@ -66,7 +72,11 @@ test('an operator who resumes an abandoned operation while its state is asked fo
 
 test('an abandoned operation that was resumed before its state was asked for is completed', async () => {
   const states = new Map<string, OpState>([['a', 'paused']]);
-  const { orphans } = orphansOf(states, { onAsked: (what) => { if (what === 'complete' && states.get('a') === 'paused') states.set('a', 'running'); } });
+  const { orphans } = orphansOf(states, {
+    onAsked: (what) => {
+      if (what === 'complete' && states.get('a') === 'paused') states.set('a', 'running');
+    },
+  });
   orphans.add('a');
   await eventually(() => expect(states.get('a')).toBe('completing'));
 });
@@ -95,7 +105,10 @@ test('an abandoned operation about which the gateway cannot answer for the momen
 });
 
 test('abandoned operations that are terminated, over or forgotten at the gateway are given up', async () => {
-  const states = new Map<string, OpState>([['a', 'terminated'], ['b', 'completing']]);
+  const states = new Map<string, OpState>([
+    ['a', 'terminated'],
+    ['b', 'completing'],
+  ]);
   const { orphans, asked, warnings } = orphansOf(states);
   for (const opId of ['a', 'b', 'c']) orphans.add(opId);
   await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'state b', 'complete c']));
@@ -106,7 +119,9 @@ test('abandoned operations that are terminated, over or forgotten at the gateway
 
 test('abandoned operations are reported at once, then ever more rarely, and soon again when there is hope; closed, they keep no process alive', async () => {
   vi.useFakeTimers();
-  onTestFinished(() => { vi.useRealTimers(); });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const asked: string[] = [];
   let isReachable = true;
   const orphans = new Orphans({
@@ -140,10 +155,17 @@ test('abandoned operations are reported at once, then ever more rarely, and soon
 
 test('many abandoned operations are completed in one go, whatever became of those between them', async () => {
   vi.useFakeTimers();
-  onTestFinished(() => { vi.useRealTimers(); });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const ids = Array.from({ length: 40 }, (_, nth) => `op-${nth}`);
   const fates: readonly (OpState | undefined)[] = ['running', undefined, 'terminated', 'paused'];
-  const states = new Map<string, OpState>(ids.flatMap((id, nth) => { const fate = fates[nth % 4]; return fate === undefined ? [] : [[id, fate]]; }));
+  const states = new Map<string, OpState>(
+    ids.flatMap((id, nth) => {
+      const fate = fates[nth % 4];
+      return fate === undefined ? [] : [[id, fate]];
+    }),
+  );
   const { orphans } = orphansOf(states);
   for (const id of ids) orphans.add(id);
   await vi.advanceTimersByTimeAsync(0);
@@ -172,7 +194,9 @@ test('without a connection nothing is asked; when it is back, also about what wa
 test('an outage does not fill the memory of an agent: beyond ten thousand the oldest is given up, and named', () => {
   const { orphans, warnings } = orphansOf(new Map(), { isReachable: () => false });
   for (let nth = 1; nth <= 10_001; nth += 1) orphans.add(`op-${nth}`);
-  expect(warnings).toEqual(['operation op-1 may stay open at the gateway: too many are waiting until it can be reached']);
+  expect(warnings).toEqual([
+    'operation op-1 may stay open at the gateway: too many are waiting until it can be reached',
+  ]);
   expect(orphans.signalled('op-1')).toBe(false);
   expect(orphans.signalled('op-2')).toBe(true);
 });
@@ -185,7 +209,8 @@ test('checks that never left the agent, as there was no connection, are not repo
   await agent.ready();
   proxy.refuse();
   await eventually(() => expect(agent.state).toBe('reconnecting'));
-  for (let count = 0; count < 50; count += 1) expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'deny', unreachable: true });
+  for (let count = 0; count < 50; count += 1)
+    expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'deny', unreachable: true });
   expect(gateway.calls).toEqual([]);
   proxy.serve();
   await eventually(() => expect(agent.state).toBe('connected'));
@@ -193,11 +218,14 @@ test('checks that never left the agent, as there was no connection, are not repo
   expect(gateway.calls).toMatchObject([{ method: 'CompleteOp', opId: 'another:operation' }]);
 });
 
-const completedAt = ({ calls }: ScriptedGateway): readonly string[] => calls.filter(({ method }) => method === 'CompleteOp').map(({ opId }) => opId);
+const completedAt = ({ calls }: ScriptedGateway): readonly string[] =>
+  calls.filter(({ method }) => method === 'CompleteOp').map(({ opId }) => opId);
 
 test('close waits until an abandoned operation is complete that the gateway could not take before, and no longer than it may', async () => {
   const NAMED = { action: 'tool.call', traceId: 'trace', spanId: 'span' };
-  const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' && completedAt(gateway).length <= 2 ? { fails: 'UNAVAILABLE' } : undefined));
+  const gateway = await scriptedGateway(({ method }) =>
+    method === 'CompleteOp' && completedAt(gateway).length <= 2 ? { fails: 'UNAVAILABLE' } : undefined,
+  );
   const agent = scriptedAgent(gateway, { deadlines: { outageMs: 0, closeMs: 60_000 } });
   await agent.ready();
   await agent.run(NAMED, () => {});
@@ -205,7 +233,9 @@ test('close waits until an abandoned operation is complete that the gateway coul
   await agent.close();
   expect(completedAt(gateway)).toHaveLength(3);
 
-  const broken = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? { fails: 'UNAVAILABLE' } : undefined));
+  const broken = await scriptedGateway(({ method }) =>
+    method === 'CompleteOp' ? { fails: 'UNAVAILABLE' } : undefined,
+  );
   const hasty = scriptedAgent(broken, { deadlines: { outageMs: 0, closeMs: 50 } });
   await hasty.ready();
   await hasty.run(NAMED, () => {});
@@ -214,7 +244,10 @@ test('close waits until an abandoned operation is complete that the gateway coul
 });
 
 test('close does not wait for a gateway that is lost', async () => {
-  const agent = scriptedAgent({ address: '127.0.0.1:1' }, { onUnreachable: 'allow', deadlines: { outageMs: 0, closeMs: 600_000 } });
+  const agent = scriptedAgent(
+    { address: '127.0.0.1:1' },
+    { onUnreachable: 'allow', deadlines: { outageMs: 0, closeMs: 600_000 } },
+  );
   expect(await agent.run({ action: 'tool.call' }, () => 'ungoverned')).toBe('ungoverned');
   await agent.close();
 });
@@ -224,9 +257,15 @@ test('an abandoned operation about which the gateway does not take a report is n
   const warnings: string[] = [];
   const gateway = await scriptedGateway(({ method, opId }) => {
     if (method === 'CheckAction' && isBroken) return { fails: 'UNAVAILABLE' };
-    return method === 'CompleteOp' && opId === 'of:another' ? { fails: 'PERMISSION_DENIED', fault: 'not_owner' } : undefined;
+    return method === 'CompleteOp' && opId === 'of:another'
+      ? { fails: 'PERMISSION_DENIED', fault: 'not_owner' }
+      : undefined;
   });
-  const agent = scriptedAgent(gateway, { onUnreachable: 'allow', onWarning: ({ message }) => warnings.push(message), deadlines: { outageMs: 0 } });
+  const agent = scriptedAgent(gateway, {
+    onUnreachable: 'allow',
+    onWarning: ({ message }) => warnings.push(message),
+    deadlines: { outageMs: 0 },
+  });
   await agent.ready();
   await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'another' }, () => {});
   await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'mine' }, () => {});
@@ -240,9 +279,14 @@ test('a check whose first answer was lost, and for which the gateway is too busy
   for (const onUnreachable of ['deny', 'allow'] as const) {
     const gateway = await scriptedGateway(({ method }) => {
       if (method !== 'CheckAction') return undefined;
-      return gateway.calls.length === 1 ? { fails: 'UNKNOWN' } : { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded', retryAfterSecs: 120 };
+      return gateway.calls.length === 1
+        ? { fails: 'UNKNOWN' }
+        : { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded', retryAfterSecs: 120 };
     });
-    const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 } });
+    const agent = scriptedAgent(gateway, {
+      onUnreachable,
+      deadlines: { checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+    });
     const { decision, unreachable, opId } = await agent.check({ action: 'tool.call' });
     expect({ decision, unreachable }).toEqual({ decision: 'deny', unreachable: false });
     await agent.close();
@@ -252,7 +296,9 @@ test('a check whose first answer was lost, and for which the gateway is too busy
 
 test('a signal to an abandoned operation is acknowledged: nothing is left that would have to obey', async () => {
   let decide = (): void => {};
-  const decided = new Promise<void>((resolve) => { decide = resolve; });
+  const decided = new Promise<void>((resolve) => {
+    decide = resolve;
+  });
   let checks = 0;
   const gateway = await scriptedGateway(async ({ method }) => {
     if (method === 'CompleteOp') return { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
@@ -273,5 +319,9 @@ test('a signal to an abandoned operation is acknowledged: nothing is left that w
   await eventually(() => expect(checks).toBe(2)); // its state: paused
   const opId = gateway.calls.find(({ method }) => method === 'CompleteOp')!.opId;
   gateway.opened[0]!.write({ opId, signal: 'terminate', sequence: 5 });
-  await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toEqual([{ method: 'AckOpControl', opId, sequence: 5, token: 'any-token' }]));
+  await eventually(() =>
+    expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toEqual([
+      { method: 'AckOpControl', opId, sequence: 5, token: 'any-token' },
+    ]),
+  );
 });

@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createAgentClient, type AgentClient, type AgentClientOptions, type ClientState, type Op } from '../../src/sdk/index.ts';
+import {
+  type AgentClient,
+  type AgentClientOptions,
+  type ClientState,
+  createAgentClient,
+  type Op,
+} from '../../src/sdk/index.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
@@ -16,11 +22,15 @@ const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 
 const cleanUp: (() => unknown)[] = [];
-afterEach(async () => { for (const undo of cleanUp.splice(0).reverse()) await undo(); });
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0).reverse()) await undo();
+});
 
 /** For the tests in which it is never away, only not to be reached. */
 let gateway: TestGateway;
-beforeAll(async () => { gateway = await startTestGateway(); });
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
 afterAll(() => gateway?.stop('SIGKILL'));
 
 async function start(options: Parameters<typeof startTestGateway>[0]): Promise<TestGateway> {
@@ -38,23 +48,45 @@ async function startRestartable(): Promise<{ gateway: TestGateway; restart: () =
 }
 
 function connect(address: string, options: Partial<AgentClientOptions> = {}): AgentClient {
-  const client = createAgentClient({ address, agent: AGENT, onWarning: () => {}, ...('credentialToken' in options ? {} : { apiKey: ADMIN_KEY }), ...options } as AgentClientOptions);
+  const client = createAgentClient({
+    address,
+    agent: AGENT,
+    onWarning: () => {},
+    ...('credentialToken' in options ? {} : { apiKey: ADMIN_KEY }),
+    ...options,
+  } as AgentClientOptions);
   cleanUp.push(() => client.close());
   return client;
 }
 
 /** Whom the audit log knows to have been registered, once for each time. */
 const registrationsIn = ({ dataDir }: TestGateway): string[] =>
-  auditEntries(dataDir).filter(({ event_type }) => event_type === 'AgentRegistered').map(({ lineage }) => String(lineage.agent_id)).sort();
+  auditEntries(dataDir)
+    .filter(({ event_type }) => event_type === 'AgentRegistered')
+    .map(({ lineage }) => String(lineage.agent_id))
+    .sort();
 
-const failureOf = (promise: Promise<unknown>): Promise<any> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error);
+const failureOf = (promise: Promise<unknown>): Promise<any> =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error: unknown) => error,
+  );
 const isConnected = (agent: AgentClient) => eventually(() => expect(agent.state).toBe('connected'));
 
 test('a gateway that is killed and comes back finds its agent again: token, checks and signals', async () => {
   const { gateway, restart } = await startRestartable();
   const states: ClientState[] = [];
-  const agent = connect(gateway.grpc, { onStateChange: (state) => states.push(state), deadlines: { outageMs: 200, closeMs: 200 } });
-  const lenient = connect(gateway.grpc, { agent: { ...AGENT, agentId: 'lenient' }, onUnreachable: 'allow', deadlines: { outageMs: 0 } });
+  const agent = connect(gateway.grpc, {
+    onStateChange: (state) => states.push(state),
+    deadlines: { outageMs: 200, closeMs: 200 },
+  });
+  const lenient = connect(gateway.grpc, {
+    agent: { ...AGENT, agentId: 'lenient' },
+    onUnreachable: 'allow',
+    deadlines: { outageMs: 0 },
+  });
   await Promise.all([agent.ready(), lenient.ready()]);
   expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', unreachable: false });
   await gateway.stop('SIGKILL');
@@ -89,7 +121,8 @@ test('checks ride out a restart that is shorter than the outage allowed', async 
   await gateway.stop('SIGKILL');
   const answers = Array.from({ length: 50 }, () => agent.check(SEARCH));
   await restart();
-  for (const answer of await Promise.all(answers)) expect(answer).toMatchObject({ decision: 'allow', unreachable: false });
+  for (const answer of await Promise.all(answers))
+    expect(answer).toMatchObject({ decision: 'allow', unreachable: false });
 });
 
 test('what was spent and what is done rides out a restart for as long as calls may take, however soon checks give up', async () => {
@@ -103,7 +136,11 @@ test('what was spent and what is done rides out a restart for as long as calls m
   const back = await restart();
   expect(await spent).toEqual({ status: 'ok' });
   expect(await done).toMatchObject({ code: 'not_found' });
-  expect((await back.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets.map((row: any) => `${row.tier} ${row.daily.spent_usd}`)).toContain('agent 0.25');
+  expect(
+    (await back.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets.map(
+      (row: any) => `${row.tier} ${row.daily.spent_usd}`,
+    ),
+  ).toContain('agent 0.25');
 });
 
 test('a completion whose answer is lost is a success, its cost counted once; of an operation that was terminated it is none', async () => {
@@ -115,14 +152,25 @@ test('a completion whose answer is lost is a success, its cost counted once; of 
   proxy.cutAt(opId, 'answered');
   await agent.complete(opId, { costUsd: 0.5 });
   expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' });
-  expect((await gateway.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets.map((row: any) => `${row.tier} ${row.daily.spent_usd}`)).toContain('agent 0.5');
+  expect(
+    (await gateway.call('GET', '/api/v1/budgets?org_id=acme')).body.budgets.map(
+      (row: any) => `${row.tier} ${row.daily.spent_usd}`,
+    ),
+  ).toContain('agent 0.5');
   // Completing it once more is the mistake that it was.
-  expect(await failureOf(agent.complete(opId))).toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition' });
+  expect(await failureOf(agent.complete(opId))).toMatchObject({
+    code: 'failed_precondition',
+    fault: 'invalid_transition',
+  });
 
   const stopped = await agent.check(SEARCH);
   expect((await gateway.call('POST', `/api/v1/ops/${stopped.opId}/terminate`)).status).toBe(200);
   proxy.cutAt(stopped.opId, 'answered');
-  expect(await failureOf(agent.complete(stopped.opId))).toMatchObject({ code: 'failed_precondition', fault: 'invalid_transition', message: `cannot complete operation ${stopped.opId}: it is terminated` });
+  expect(await failureOf(agent.complete(stopped.opId))).toMatchObject({
+    code: 'failed_precondition',
+    fault: 'invalid_transition',
+    message: `cannot complete operation ${stopped.opId}: it is terminated`,
+  });
 });
 
 test('checks in flight when the connection is cut are all answered, each with its own answer', async () => {
@@ -130,13 +178,24 @@ test('checks in flight when the connection is cut are all answered, each with it
   cleanUp.push(() => proxy.close());
   const agent = connect(proxy.address, { deadlines: { checkMs: 100_000, outageMs: 100_000 } });
   await agent.ready();
-  const answers = Array.from({ length: 2_000 }, (_, index) => agent.check({ action: 'tool.call', resource: index % 2 === 0 ? 'clock' : `unknown-${index}`, traceId: 'cut', spanId: String(index) }));
+  const answers = Array.from({ length: 2_000 }, (_, index) =>
+    agent.check({
+      action: 'tool.call',
+      resource: index % 2 === 0 ? 'clock' : `unknown-${index}`,
+      traceId: 'cut',
+      spanId: String(index),
+    }),
+  );
   for (let cuts = 0; cuts < 3; cuts += 1) {
     await sleep(15);
     proxy.cut();
   }
   for (const [index, answer] of (await Promise.all(answers)).entries()) {
-    expect(answer).toMatchObject({ decision: index % 2 === 0 ? 'allow' : 'deny', opId: `cut:${index}`, unreachable: false });
+    expect(answer).toMatchObject({
+      decision: index % 2 === 0 ? 'allow' : 'deny',
+      opId: `cut:${index}`,
+      unreachable: false,
+    });
   }
   expect(proxy.accepted()).toBeGreaterThan(1);
 });
@@ -169,11 +228,20 @@ test('a gateway that accepts and says nothing is answered for at the deadline', 
   await agent.check(SEARCH);
   proxy.freeze();
   // Well before the five seconds that a check may take by itself.
-  const answer = await Promise.race([agent.check(SEARCH), new Promise<never>((_, reject) => setTimeout(reject, 4_000, new Error('no answer within four seconds')))]);
-  expect(answer).toMatchObject({ decision: 'deny', unreachable: true, reason: 'cannot reach the gateway: no answer within 300 ms' });
+  const answer = await Promise.race([
+    agent.check(SEARCH),
+    new Promise<never>((_, reject) => setTimeout(reject, 4_000, new Error('no answer within four seconds'))),
+  ]);
+  expect(answer).toMatchObject({
+    decision: 'deny',
+    unreachable: true,
+    reason: 'cannot reach the gateway: no answer within 300 ms',
+  });
   // Allowed too late, nobody acts on it: it does not stay open at the gateway.
   proxy.thaw();
-  await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${answer.opId}`)).body).toMatchObject({ state: 'completing' }));
+  await eventually(async () =>
+    expect((await gateway.call('GET', `/api/v1/ops/${answer.opId}`)).body).toMatchObject({ state: 'completing' }),
+  );
 });
 
 test('an operator who resumes just as the agent comes back lets it go on, and no restart is told of that was none', async () => {
@@ -227,7 +295,10 @@ test('an agent whose token was replaced registers again, once, and says so when 
   await rotate();
   await eventually(() => expect(agent.state).toBe('refused'));
   expect(await failureOf(agent.check(SEARCH))).toMatchObject({
-    name: 'GatewayError', code: 'unauthenticated', message: 'the token of acme/search/crawler was replaced again right after it was renewed; is another process running as the same agent?',
+    name: 'GatewayError',
+    code: 'unauthenticated',
+    message:
+      'the token of acme/search/crawler was replaced again right after it was renewed; is another process running as the same agent?',
   });
 });
 
@@ -268,12 +339,18 @@ test('operations that outlive a restart are known to the new gateway, and operat
   const back = await restart();
 
   const runningId = running.begun.op?.opId ?? '';
-  await eventually(async () => expect((await back.call('GET', `/api/v1/ops/${runningId}`)).body).toMatchObject({ state: 'running' }));
+  await eventually(async () =>
+    expect((await back.call('GET', `/api/v1/ops/${runningId}`)).body).toMatchObject({ state: 'running' }),
+  );
   await back.call('POST', `/api/v1/ops/${runningId}/terminate`);
   expect(await failureOf(running.result)).toMatchObject({ name: 'OpTerminatedError', opId: runningId });
 
   // What an operator has paused does not go on because a gateway has forgotten it.
-  await eventually(() => expect(warnings).toEqual([`operation ${pausedId} was paused when the gateway restarted, and still is; to let it continue, pause and resume it`]));
+  await eventually(() =>
+    expect(warnings).toEqual([
+      `operation ${pausedId} was paused when the gateway restarted, and still is; to let it continue, pause and resume it`,
+    ]),
+  );
   expect((await back.call('GET', `/api/v1/ops/${overId}`)).status).toBe(404);
   expect(paused.begun.op?.state).toBe('paused');
   await back.call('POST', `/api/v1/ops/${pausedId}/pause`);
@@ -298,7 +375,9 @@ test('a body that is over before the gateway is back is told to it then', async 
   expect(value).toBe('the work is done');
   expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'running' });
   proxy.serve();
-  await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' }));
+  await eventually(async () =>
+    expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' }),
+  );
 });
 
 test('a body that is over before the gateway is back, and that an operator pauses meanwhile, is complete when it is resumed', async () => {
@@ -315,13 +394,19 @@ test('a body that is over before the gateway is back, and that an operator pause
   expect(await control('pause')).toBe(200);
   proxy.serve();
   // It stands still: its body is over.
-  await eventually(async () => expect(await opAtGateway()).toMatchObject({ state: 'paused', acknowledged_at: expect.any(String) }));
+  await eventually(async () =>
+    expect(await opAtGateway()).toMatchObject({ state: 'paused', acknowledged_at: expect.any(String) }),
+  );
   expect(await control('resume')).toBe(200);
   await eventually(async () => expect(await opAtGateway()).toMatchObject({ state: 'completing' }));
 });
 
 /** An operation whose body is over, and which is paused at the gateway: the pause came while the body returned. */
-async function endedWhilePaused(agent: AgentClient, gateway: TestGateway, proxy: TestProxy): Promise<{ readonly op: Op; readonly result: Promise<string> }> {
+async function endedWhilePaused(
+  agent: AgentClient,
+  gateway: TestGateway,
+  proxy: TestProxy,
+): Promise<{ readonly op: Op; readonly result: Promise<string> }> {
   let begun: Op | undefined;
   const result = agent.run(SEARCH, async (op) => {
     begun = op;
@@ -334,7 +419,9 @@ async function endedWhilePaused(agent: AgentClient, gateway: TestGateway, proxy:
     return begun!;
   });
   proxy.thaw();
-  await eventually(async () => expect((await gateway.call('GET', `/api/v1/ops/${op.opId}`)).body.acknowledged_at).toEqual(expect.any(String)));
+  await eventually(async () =>
+    expect((await gateway.call('GET', `/api/v1/ops/${op.opId}`)).body.acknowledged_at).toEqual(expect.any(String)),
+  );
   return { op, result };
 }
 
@@ -361,18 +448,25 @@ test('a run that is over but for a pause ends at close', async () => {
 test('an operation that was paused before a restart does not stay open at the gateway when its client is closed', async () => {
   const { gateway, restart } = await startRestartable();
   const warnings: string[] = [];
-  const agent = connect(gateway.grpc, { onWarning: ({ message }) => warnings.push(message), deadlines: { closeMs: 50 } });
+  const agent = connect(gateway.grpc, {
+    onWarning: ({ message }) => warnings.push(message),
+    deadlines: { closeMs: 50 },
+  });
   let begun: Op | undefined;
-  const result = failureOf(agent.run(SEARCH, async (op) => {
-    begun = op;
-    return workForEver(op);
-  }));
+  const result = failureOf(
+    agent.run(SEARCH, async (op) => {
+      begun = op;
+      return workForEver(op);
+    }),
+  );
   await eventually(() => expect(begun?.state).toBe('running'));
   await gateway.call('POST', `/api/v1/ops/${begun?.opId}/pause`);
   await eventually(() => expect(begun?.state).toBe('paused'));
   await gateway.stop('SIGKILL');
   const back = await restart();
-  await eventually(() => expect(warnings).toEqual([expect.stringContaining('was paused when the gateway restarted, and still is')]));
+  await eventually(() =>
+    expect(warnings).toEqual([expect.stringContaining('was paused when the gateway restarted, and still is')]),
+  );
   await agent.close();
   expect(await result).toMatchObject({ name: 'ClientClosedError' });
   expect((await back.call('GET', `/api/v1/ops/${begun?.opId}`)).body).toMatchObject({ state: 'completing' });

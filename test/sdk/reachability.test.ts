@@ -1,8 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Reachability } from '../../src/sdk/reachability.ts';
 
-beforeEach(() => { vi.useFakeTimers(); });
-afterEach(() => { vi.useRealTimers(); });
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test('a gateway counts as lost when it could not be reached for the whole time, counted from the first failure', () => {
   const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
@@ -32,7 +36,12 @@ test('a gateway that was reached again in between is not lost, and may be away f
 
 test('that the gateway is back is told once for each time that it was away', () => {
   let returns = 0;
-  const reach = new Reachability(0, { onLost: () => {}, onBack: () => { returns += 1; } });
+  const reach = new Reachability(0, {
+    onLost: () => {},
+    onBack: () => {
+      returns += 1;
+    },
+  });
   reach.succeeded();
   expect(returns).toBe(0);
   reach.failed();
@@ -45,7 +54,12 @@ test('that the gateway is back is told once for each time that it was away', () 
 
 test('that the gateway is lost is told once for each time that it is', () => {
   let losses = 0;
-  const reach = new Reachability(1_000, { onLost: () => { losses += 1; }, onBack: () => {} });
+  const reach = new Reachability(1_000, {
+    onLost: () => {
+      losses += 1;
+    },
+    onBack: () => {},
+  });
   reach.failed();
   expect(losses).toBe(0);
   vi.advanceTimersByTime(1_000);

@@ -5,11 +5,18 @@ import { ControlChannel, type ControlOptions } from '../../src/sdk/control.ts';
 import { Reachability } from '../../src/sdk/reachability.ts';
 import type { ClientState } from '../../src/sdk/types.ts';
 
-beforeEach(() => { vi.useFakeTimers(); });
-afterEach(() => { vi.useRealTimers(); });
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** The channel of an agent whose connection is always there: a stream opens, or fails, as soon as it is tried. */
-function channelOf({ refusal = (): Error | undefined => undefined, whenConnected = async (): Promise<void> => {} } = {}) {
+function channelOf({
+  refusal = (): Error | undefined => undefined,
+  whenConnected = async (): Promise<void> => {},
+} = {}) {
   const tried: number[] = [];
   const states: ClientState[] = [];
   const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
@@ -26,14 +33,25 @@ function channelOf({ refusal = (): Error | undefined => undefined, whenConnected
     return opened;
   };
   const channel = new ControlChannel({
-    settings: { agent: { orgId: '', teamId: 't', agentId: 'a' }, address: 'gateway:50051', onStateChange: (state: ClientState) => states.push(state), onWarning: () => {} },
+    settings: {
+      agent: { orgId: '', teamId: 't', agentId: 'a' },
+      address: 'gateway:50051',
+      onStateChange: (state: ClientState) => states.push(state),
+      onWarning: () => {},
+    },
     transport: { openControl, whenConnected },
     credential: { get: async () => 'token', renew: () => {} },
     reach,
     orphans: { retry: () => {} },
     onReturn: () => {},
   } as unknown as ControlOptions);
-  return { channel, tried, states, reach, lose: (error = new Error('Connection dropped')) => stream?.emit('error', error) };
+  return {
+    channel,
+    tried,
+    states,
+    reach,
+    lose: (error = new Error('Connection dropped')) => stream?.emit('error', error),
+  };
 }
 
 test('a fleet that has lost its gateway comes back spread over two seconds, not as one wave, and nobody later', async () => {
@@ -44,9 +62,12 @@ test('a fleet that has lost its gateway comes back spread over two seconds, not 
     for (const { lose } of fleet) lose();
     await vi.advanceTimersByTimeAsync(2_000);
     const afterMs = fleet.map(({ tried }) => tried[time]! - lostMs);
-    expect(fleet.filter(({ tried, channel }) => tried.length !== time + 1 || channel.state !== 'connected')).toEqual([]);
+    expect(fleet.filter(({ tried, channel }) => tried.length !== time + 1 || channel.state !== 'connected')).toEqual(
+      [],
+    );
     // Evenly spread, 50 of them come in each tenth of a second.
-    for (let fromMs = 0; fromMs < 2_000; fromMs += 100) expect(afterMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length).toBeLessThan(110);
+    for (let fromMs = 0; fromMs < 2_000; fromMs += 100)
+      expect(afterMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length).toBeLessThan(110);
     await vi.advanceTimersByTimeAsync(10_000);
   }
 });
@@ -88,19 +109,25 @@ test('an agent whose token was replaced hears its operators again as soon as it 
   expect({ times: tried.length, state: channel.state }).toEqual({ times: 2, state: 'connected' });
 });
 
-test.each(['UNIMPLEMENTED', 'PERMISSION_DENIED'] as const)('an agent hears its operators again after a proxy has answered %s for the gateway, as while that is replaced', async (code) => {
-  const answer = Object.assign(new Error('Received HTTP status code'), { code: status[code], details: 'no such route' });
-  let refusal: Error | undefined;
-  const { channel, states, lose } = channelOf({ refusal: () => refusal });
-  await vi.advanceTimersByTimeAsync(10_000);
-  refusal = answer;
-  lose();
-  await vi.advanceTimersByTimeAsync(20_000);
-  expect(channel.state).toBe('reconnecting');
-  refusal = undefined;
-  await vi.advanceTimersByTimeAsync(5_000);
-  expect(states).toEqual(['connected', 'reconnecting', 'connected']);
-});
+test.each(['UNIMPLEMENTED', 'PERMISSION_DENIED'] as const)(
+  'an agent hears its operators again after a proxy has answered %s for the gateway, as while that is replaced',
+  async (code) => {
+    const answer = Object.assign(new Error('Received HTTP status code'), {
+      code: status[code],
+      details: 'no such route',
+    });
+    let refusal: Error | undefined;
+    const { channel, states, lose } = channelOf({ refusal: () => refusal });
+    await vi.advanceTimersByTimeAsync(10_000);
+    refusal = answer;
+    lose();
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(channel.state).toBe('reconnecting');
+    refusal = undefined;
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(states).toEqual(['connected', 'reconnecting', 'connected']);
+  },
+);
 
 test('an agent that the gateway itself refuses, or that never reached one, does not try again', async () => {
   const metadata = new Metadata();
@@ -109,7 +136,9 @@ test('an agent that the gateway itself refuses, or that never reached one, does 
   const known = channelOf();
   await vi.advanceTimersByTimeAsync(10_000);
   known.lose(gatewaySays);
-  const stranger = channelOf({ refusal: () => Object.assign(new Error('no'), { code: status.UNIMPLEMENTED, details: 'no such route' }) });
+  const stranger = channelOf({
+    refusal: () => Object.assign(new Error('no'), { code: status.UNIMPLEMENTED, details: 'no such route' }),
+  });
   await vi.advanceTimersByTimeAsync(60_000);
   expect([known.states, known.tried.length]).toEqual([['connected', 'reconnecting', 'refused'], 1]);
   expect([stranger.states, stranger.tried.length]).toEqual([['refused'], 1]);
@@ -117,7 +146,9 @@ test('an agent that the gateway itself refuses, or that never reached one, does 
 
 test('an agent whose gateway was away for long hears its operators again as soon as there is a connection', async () => {
   let connected = (): void => {};
-  const isConnected = new Promise<void>((resolve) => { connected = resolve; });
+  const isConnected = new Promise<void>((resolve) => {
+    connected = resolve;
+  });
   const { tried, states, reach, lose } = channelOf({ whenConnected: () => isConnected });
   await vi.advanceTimersByTimeAsync(10_000);
   lose();
@@ -126,7 +157,11 @@ test('an agent whose gateway was away for long hears its operators again as soon
   expect({ times: tried.length, isLost: reach.isLost }).toEqual({ times: 1, isLost: true });
   connected();
   await vi.advanceTimersByTimeAsync(0);
-  expect({ times: tried.length, isLost: reach.isLost, states }).toEqual({ times: 2, isLost: false, states: ['connected', 'reconnecting', 'connected'] });
+  expect({ times: tried.length, isLost: reach.isLost, states }).toEqual({
+    times: 2,
+    isLost: false,
+    states: ['connected', 'reconnecting', 'connected'],
+  });
 });
 
 test('an agent that was not connected yet is connecting, however often it fails, and reconnecting only later', async () => {

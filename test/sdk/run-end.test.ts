@@ -5,13 +5,20 @@ import type { Op, UsageAnswer } from '../../src/sdk/index.ts';
 import { RunningOp } from '../../src/sdk/op.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
-import { scriptedAgent, scriptedGateway, type Answer, type ScriptedCall, type ScriptedGateway } from '../support/scripted-gateway.ts';
+import {
+  type Answer,
+  type ScriptedCall,
+  type ScriptedGateway,
+  scriptedAgent,
+  scriptedGateway,
+} from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const NAMED = { ...SEARCH, traceId: 'trace', spanId: 'span' };
 const REFUSED: Answer = { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
 
-const timesOf = ({ calls }: ScriptedGateway, of: ScriptedCall['method']): number => calls.filter(({ method }) => method === of).length;
+const timesOf = ({ calls }: ScriptedGateway, of: ScriptedCall['method']): number =>
+  calls.filter(({ method }) => method === of).length;
 
 /** A gateway at which the operation is in these states, one after the other, whenever its end is reported. */
 async function gatewayWith(...states: readonly ('running' | 'paused' | 'completing')[]) {
@@ -21,7 +28,9 @@ async function gatewayWith(...states: readonly ('running' | 'paused' | 'completi
       at += 1;
       return at < states.length ? REFUSED : undefined;
     }
-    return method === 'CheckAction' && at >= 0 ? { decision: 'deny', opState: states[Math.min(at, states.length - 1)] } : undefined;
+    return method === 'CheckAction' && at >= 0
+      ? { decision: 'deny', opState: states[Math.min(at, states.length - 1)] }
+      : undefined;
   });
 }
 
@@ -31,7 +40,13 @@ test('a run whose operation was paused unseen while its body returned lasts unti
   await agent.ready();
   let begun: Op | undefined;
   let isOver = false;
-  const run = agent.run(NAMED, (op) => { begun = op; }).finally(() => { isOver = true; });
+  const run = agent
+    .run(NAMED, (op) => {
+      begun = op;
+    })
+    .finally(() => {
+      isOver = true;
+    });
   await eventually(() => expect(timesOf(gateway, 'CompleteOp')).toBe(1));
   gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
   await eventually(() => expect(timesOf(gateway, 'AckOpControl')).toBe(1));
@@ -66,7 +81,10 @@ test('an operation that its body has completed itself is over: its end is report
 
 test('the end of an operation that a gateway has forgotten is nothing to warn of; one that it refuses is', async () => {
   const warnings: string[] = [];
-  const answers: Answer[] = [{ fails: 'NOT_FOUND', fault: 'not_found' }, { fails: 'PERMISSION_DENIED', fault: 'not_owner' }];
+  const answers: Answer[] = [
+    { fails: 'NOT_FOUND', fault: 'not_found' },
+    { fails: 'PERMISSION_DENIED', fault: 'not_owner' },
+  ];
   const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
   const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
   await agent.run({ ...NAMED, spanId: 'forgotten' }, () => {});
@@ -80,14 +98,21 @@ test('an operation that ends while a proxy finds no route to the gateway is comp
   const answers: Answer[] = [{ fails: 'UNIMPLEMENTED' }, { fails: 'PERMISSION_DENIED' }];
   const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
   await scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) }).run(NAMED, () => {});
-  await eventually(() => expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 3, warnings: [] }));
+  await eventually(() =>
+    expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 3, warnings: [] }),
+  );
 });
 
 test('an operation whose end a busy gateway does not take for as long as a call may last is complete once it takes it', async () => {
   const warnings: string[] = [];
   let isBusy = true;
-  const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' && isBusy ? { fails: 'UNAVAILABLE', fault: 'audit_unavailable' } : undefined));
-  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message), deadlines: { callMs: 200, checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 } });
+  const gateway = await scriptedGateway(({ method }) =>
+    method === 'CompleteOp' && isBusy ? { fails: 'UNAVAILABLE', fault: 'audit_unavailable' } : undefined,
+  );
+  const agent = scriptedAgent(gateway, {
+    onWarning: ({ message }) => warnings.push(message),
+    deadlines: { callMs: 200, checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+  });
   await agent.run(NAMED, () => {});
   isBusy = false;
   const times = timesOf(gateway, 'CompleteOp');
@@ -97,8 +122,13 @@ test('an operation whose end a busy gateway does not take for as long as a call 
 
 test('a run that was allowed because no answer came in time ends with its body, however long the gateway says nothing', async () => {
   const never = new Promise<undefined>(() => {});
-  const gateway = await scriptedGateway(({ method }) => (method === 'CheckAction' || method === 'CompleteOp' ? never : undefined));
-  const agent = scriptedAgent(gateway, { onUnreachable: 'allow', deadlines: { checkMs: 100, callMs: 600_000, outageMs: 600_000 } });
+  const gateway = await scriptedGateway(({ method }) =>
+    method === 'CheckAction' || method === 'CompleteOp' ? never : undefined,
+  );
+  const agent = scriptedAgent(gateway, {
+    onUnreachable: 'allow',
+    deadlines: { checkMs: 100, callMs: 600_000, outageMs: 600_000 },
+  });
   expect(await agent.run(NAMED, () => 'the work is done')).toBe('the work is done');
 });
 
@@ -121,7 +151,11 @@ test('what comes after an inner operation does not go on where the one around it
   });
   run.catch(() => {});
   // It stands still.
-  await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toMatchObject([{ opId: 'trace:span', sequence: 1 }]));
+  await eventually(() =>
+    expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toMatchObject([
+      { opId: 'trace:span', sequence: 1 },
+    ]),
+  );
   await sleep(50);
   expect(steps).toEqual([]);
   gateway.opened[0]?.write({ opId: 'trace:span', signal: 'resume', sequence: 2 });
@@ -133,10 +167,12 @@ test('an operation that was terminated is not reported complete', async () => {
   const gateway = await scriptedGateway();
   const agent = scriptedAgent(gateway);
   await agent.ready();
-  await expect(agent.run(NAMED, async (op) => {
-    gateway.opened[0]?.write({ opId: op.opId, signal: 'terminate', sequence: 1 });
-    await eventually(() => expect(op.signal.aborted).toBe(true));
-  })).rejects.toMatchObject({ name: 'OpTerminatedError' });
+  await expect(
+    agent.run(NAMED, async (op) => {
+      gateway.opened[0]?.write({ opId: op.opId, signal: 'terminate', sequence: 1 });
+      await eventually(() => expect(op.signal.aborted).toBe(true));
+    }),
+  ).rejects.toMatchObject({ name: 'OpTerminatedError' });
   expect(timesOf(gateway, 'CompleteOp')).toBe(0);
 });
 
@@ -145,12 +181,19 @@ test('whoever catches the end of a stopped body finds what the body threw for it
   const agent = scriptedAgent(gateway);
   await agent.ready();
   const aborted = new Error('AbortError');
-  const body = (op: Op): Promise<void> => new Promise((_, reject) => { op.signal.addEventListener('abort', () => reject(aborted)); });
+  const body = (op: Op): Promise<void> =>
+    new Promise((_, reject) => {
+      op.signal.addEventListener('abort', () => reject(aborted));
+    });
   const terminated = agent.run(NAMED, (op) => {
     gateway.opened[0]?.write({ opId: op.opId, signal: 'terminate', sequence: 1 });
     return body(op);
   });
-  await expect(terminated).rejects.toMatchObject({ name: 'OpTerminatedError', message: 'operation trace:span was terminated by an operator', cause: aborted });
+  await expect(terminated).rejects.toMatchObject({
+    name: 'OpTerminatedError',
+    message: 'operation trace:span was terminated by an operator',
+    cause: aborted,
+  });
   const closed = agent.run(SEARCH, body);
   closed.catch(() => {});
   await eventually(() => expect(timesOf(gateway, 'CheckAction')).toBe(2));
@@ -170,12 +213,20 @@ test('an operation of many steps keeps nothing of those that are over', async ()
 
 test('close waits for the end of an operation that is still to be reported, also when the caller of its run has gone', async () => {
   let answer = (): void => {};
-  const isAnswered = new Promise<undefined>((resolve) => { answer = () => resolve(undefined); });
+  const isAnswered = new Promise<undefined>((resolve) => {
+    answer = () => resolve(undefined);
+  });
   const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? isAnswered : undefined));
   const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
   const controller = new AbortController();
   let begun: Op | undefined;
-  const run = agent.run(NAMED, (op) => { begun = op; }, { signal: controller.signal });
+  const run = agent.run(
+    NAMED,
+    (op) => {
+      begun = op;
+    },
+    { signal: controller.signal },
+  );
   run.catch(() => {});
   await eventually(() => expect(timesOf(gateway, 'CompleteOp')).toBe(1));
   controller.abort(new Error('the caller has gone'));
@@ -188,11 +239,15 @@ test('close waits for the end of an operation that is still to be reported, also
 
 test('what an operation has spent is recorded before its client is closed, also when its body did not wait for that', async () => {
   let answer = (): void => {};
-  const isAnswered = new Promise<undefined>((resolve) => { answer = () => resolve(undefined); });
+  const isAnswered = new Promise<undefined>((resolve) => {
+    answer = () => resolve(undefined);
+  });
   const gateway = await scriptedGateway(({ method }) => (method === 'RecordUsage' ? isAnswered : undefined));
   const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
   let recorded: Promise<UsageAnswer> | undefined;
-  await agent.run(NAMED, (op) => { recorded = op.recordUsage(0.01); });
+  await agent.run(NAMED, (op) => {
+    recorded = op.recordUsage(0.01);
+  });
   const closed = agent.close();
   answer();
   await closed;

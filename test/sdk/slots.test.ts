@@ -5,7 +5,9 @@ test('a slot that is given back goes to the one that has waited longest, and is 
   const slots = new Slots(1);
   expect(slots.tryTake()).toBe(true);
   const order: string[] = [];
-  const waiting = ['first', 'second'].map((name) => slots.take(10_000).then((isTaken) => order.push(`${name} ${isTaken}`)));
+  const waiting = ['first', 'second'].map((name) =>
+    slots.take(10_000).then((isTaken) => order.push(`${name} ${isTaken}`)),
+  );
   slots.give();
   expect(slots.tryTake()).toBe(false);
   slots.give();

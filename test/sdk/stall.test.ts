@@ -5,8 +5,22 @@ import { Checker, type CheckerOptions } from '../../src/sdk/checks.ts';
 import { checkBodyOf } from '../../src/sdk/messages.ts';
 import { Underway } from '../../src/sdk/underway.ts';
 
-const CHECK = checkBodyOf({ action: 'tool.call' }, { orgId: '', teamId: 't', agentId: 'a' }, { traceId: 'trace', spanId: 'span' });
-const ALLOW = { decision: 1, reason: 'fine', policy: 'p', ruleId: 'r', opId: 'trace:span', opState: 2, auditId: 1, correlationId: '1', error: null };
+const CHECK = checkBodyOf(
+  { action: 'tool.call' },
+  { orgId: '', teamId: 't', agentId: 'a' },
+  { traceId: 'trace', spanId: 'span' },
+);
+const ALLOW = {
+  decision: 1,
+  reason: 'fine',
+  policy: 'p',
+  ruleId: 'r',
+  opId: 'trace:span',
+  opState: 2,
+  auditId: 1,
+  correlationId: '1',
+  error: null,
+};
 
 type Event = readonly [name: 'data' | 'error', value: object];
 

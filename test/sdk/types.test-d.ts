@@ -1,6 +1,16 @@
 /** What the compiler must and must not take. Checked by `npm run typecheck`, never run. */
 import { expectTypeOf } from 'vitest';
-import { createAgentClient, type ActionDeniedError, type AgentClient, type AgentClientOptions, type CheckAnswer, type CheckRequest, type Op, type OpState, type UsageAnswer } from '../../src/sdk/index.ts';
+import {
+  type ActionDeniedError,
+  type AgentClient,
+  type AgentClientOptions,
+  type CheckAnswer,
+  type CheckRequest,
+  createAgentClient,
+  type Op,
+  type OpState,
+  type UsageAnswer,
+} from '../../src/sdk/index.ts';
 import type { CheckMessage } from '../../src/sdk/schema.ts';
 import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
 
@@ -25,14 +35,17 @@ declare const client: AgentClient;
 // `run` resolves to what its body does.
 expectTypeOf(client.run({ action: 'tool.call' }, () => 42)).toEqualTypeOf<Promise<number>>();
 expectTypeOf(client.run({ action: 'tool.call' }, async (op) => op.opId)).toEqualTypeOf<Promise<string>>();
-void client.run({ action: 'tool.call', resource: 'web_search', attributes: { size: 3, tags: ['a', null], nested: { deep: true } } }, (op) => {
-  expectTypeOf(op).toEqualTypeOf<Op>();
-  expectTypeOf(op.signal).toEqualTypeOf<AbortSignal>();
-  expectTypeOf(op.state).toEqualTypeOf<OpState>();
-  expectTypeOf(op.checkpoint()).toEqualTypeOf<Promise<void>>();
-  // @ts-expect-error its state is the operators' to change
-  op.state = 'running';
-});
+void client.run(
+  { action: 'tool.call', resource: 'web_search', attributes: { size: 3, tags: ['a', null], nested: { deep: true } } },
+  (op) => {
+    expectTypeOf(op).toEqualTypeOf<Op>();
+    expectTypeOf(op.signal).toEqualTypeOf<AbortSignal>();
+    expectTypeOf(op.state).toEqualTypeOf<OpState>();
+    expectTypeOf(op.checkpoint()).toEqualTypeOf<Promise<void>>();
+    // @ts-expect-error its state is the operators' to change
+    op.state = 'running';
+  },
+);
 // @ts-expect-error a rehearsal is no operation that could be run
 void client.run({ action: 'tool.call', dryRun: true }, () => {});
 // @ts-expect-error an action has a name
@@ -46,7 +59,9 @@ expectTypeOf<ActionDeniedError['ruleId']>().toEqualTypeOf<string | undefined>();
 
 // Whatever the gateway reads of a check, an agent can say; the rest is what the SDK itself adds.
 expectTypeOf<keyof CheckMessage>().toEqualTypeOf<keyof CheckActionRequest>();
-expectTypeOf<keyof CheckRequest>().toEqualTypeOf<Exclude<keyof CheckActionRequest, 'agent' | 'credentialToken' | 'correlationId'>>();
+expectTypeOf<keyof CheckRequest>().toEqualTypeOf<
+  Exclude<keyof CheckActionRequest, 'agent' | 'credentialToken' | 'correlationId'>
+>();
 
 // Every call can be given up.
 declare const signal: AbortSignal | undefined;

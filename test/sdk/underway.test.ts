@@ -1,14 +1,25 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Underway } from '../../src/sdk/underway.ts';
 
-beforeEach(() => { vi.useFakeTimers(); });
-afterEach(() => { vi.useRealTimers(); });
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test('close does not wait where nothing is under way, waits for the last of what is, but no longer than it may, and keeps no process alive after that', async () => {
   const underway = new Underway();
   await underway.idleWithin(600_000);
   const ends: (() => void)[] = [];
-  const work = [1, 2].map(() => underway.during(() => new Promise<void>((resolve) => { ends.push(resolve); })));
+  const work = [1, 2].map(() =>
+    underway.during(
+      () =>
+        new Promise<void>((resolve) => {
+          ends.push(resolve);
+        }),
+    ),
+  );
   const events: string[] = [];
   const impatient = underway.idleWithin(1_000).then(() => events.push('the time is over'));
   const patient = underway.idleWithin(600_000).then(() => events.push('all is done'));
@@ -26,6 +37,10 @@ test('close does not wait where nothing is under way, waits for the last of what
 
 test('what fails is no longer under way, and its error is that of the caller', async () => {
   const underway = new Underway();
-  await expect(underway.during(async () => { throw new RangeError('it failed'); })).rejects.toThrow(new RangeError('it failed'));
+  await expect(
+    underway.during(async () => {
+      throw new RangeError('it failed');
+    }),
+  ).rejects.toThrow(new RangeError('it failed'));
   await underway.idleWithin(600_000);
 });

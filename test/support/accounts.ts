@@ -2,14 +2,14 @@
 import argon2 from 'argon2';
 import { expect, onTestFinished } from 'vitest';
 import { loadCommonPasswords } from '../../src/adapters/common-passwords.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../../src/adapters/store/postgres.ts';
 import { createPostgresAccountStore } from '../../src/adapters/store/postgres-accounts.ts';
-import { Postgres, POSTGRES_DEFAULTS } from '../../src/adapters/store/postgres.ts';
+import type { Account } from '../../src/core/account.ts';
 import type { AuditDraft } from '../../src/core/audit.ts';
 import { ok, type Result } from '../../src/core/result.ts';
-import { SCOPES_OF_ROLE, type Principal, type Role } from '../../src/core/scope.ts';
-import type { Account } from '../../src/core/account.ts';
+import { type Principal, type Role, SCOPES_OF_ROLE } from '../../src/core/scope.ts';
+import { type Accounts, createAccounts } from '../../src/gateway/accounts.ts';
 import type { AccountsContext } from '../../src/gateway/accounts-context.ts';
-import { createAccounts, type Accounts } from '../../src/gateway/accounts.ts';
 import type { AccountEvent, Mail, Passwords } from '../../src/gateway/ports.ts';
 import { eventually } from './eventually.ts';
 import { SILENT } from './postgres.ts';
@@ -68,14 +68,27 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
   await postgres.start();
   const accounts = createAccounts(context);
   await accounts.warmUp();
-  return { ...accounts.useCases, accounts, context, postgres, audit, events, mails, revoked, hashed, revokedKeys, advance: (ms) => void (nowMs += ms) };
+  return {
+    ...accounts.useCases,
+    accounts,
+    context,
+    postgres,
+    audit,
+    events,
+    mails,
+    revoked,
+    hashed,
+    revokedKeys,
+    advance: (ms) => void (nowMs += ms),
+  };
 }
 
 function cheapPasswords(memoryKib: number, hashed: string[]): Passwords {
   const cost = { memoryCost: memoryKib, timeCost: 2, parallelism: 1 };
   return {
     hash: async (password) => (hashed.push(password), ok(await argon2.hash(password, cost))),
-    verify: async (hash, password) => ok({ matches: await argon2.verify(hash, password), rehash: argon2.needsRehash(hash, cost) }),
+    verify: async (hash, password) =>
+      ok({ matches: await argon2.verify(hash, password), rehash: argon2.needsRehash(hash, cost) }),
   };
 }
 
@@ -85,8 +98,12 @@ export function valueOf<T>(result: Result<T, unknown>): T {
   return result.value;
 }
 
-export const principalOf = (account: Account): Principal =>
-  ({ subject: `account:${account.id}`, scopes: SCOPES_OF_ROLE[account.role], orgId: account.orgId, role: account.role });
+export const principalOf = (account: Account): Principal => ({
+  subject: `account:${account.id}`,
+  scopes: SCOPES_OF_ROLE[account.role],
+  orgId: account.orgId,
+  role: account.role,
+});
 
 export const ADMIN_KEY: Principal = { subject: 'key:k1', scopes: ['admin'], orgId: null };
 
@@ -106,18 +123,29 @@ export const signIn = (scene: Scene, email: string, password = GOOD_PASSWORD, re
 
 /** A scene on the same database in which something happens after the account was read and before the answer is settled. */
 export const openSceneWith = (url: string, { context }: Scene, meanwhile: () => Promise<unknown>): Promise<Scene> =>
-  openScene(url, { tokens: { ...context.tokens, mintForAccount: async (account) => (await meanwhile(), context.tokens.mintForAccount(account)) } });
+  openScene(url, {
+    tokens: {
+      ...context.tokens,
+      mintForAccount: async (account) => (await meanwhile(), context.tokens.mintForAccount(account)),
+    },
+  });
 
 /** Does something while a change is under way, which ends only once somebody waits for it, or when that is done without. */
 export async function whileUnderWay<T>({ postgres }: Scene, change: string, act: () => Promise<T>): Promise<T> {
   let acting: Promise<T> | undefined;
   let isDone = false;
-  valueOf(await postgres.transact(async (on) => {
-    await on.query(change);
-    acting = act().finally(() => { isDone = true; });
-    await eventually(async () => expect(isDone || (await on.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount > 0).toBe(true));
-    return ok(undefined);
-  }));
+  valueOf(
+    await postgres.transact(async (on) => {
+      await on.query(change);
+      acting = act().finally(() => {
+        isDone = true;
+      });
+      await eventually(async () =>
+        expect(isDone || (await on.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount > 0).toBe(true),
+      );
+      return ok(undefined);
+    }),
+  );
   return acting!;
 }
 

@@ -1,5 +1,5 @@
 /** An agent for a test: speaks gRPC to a real gateway, by the repository's own codecs. */
-import { Client, credentials, Metadata, status, type ClientReadableStream, type ServiceError } from '@grpc/grpc-js';
+import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { MessageName, Messages, OpControlStreamResponse } from '../../src/wire/proto/messages.ts';
 import { messageShape } from '../../src/wire/proto/schema.ts';
@@ -25,20 +25,40 @@ export function connectAgent(address: string, agent: Identity, credentialToken: 
   const metadata = new Metadata();
   if (bearer !== undefined) metadata.set('authorization', `Bearer ${bearer}`);
 
-  function unary<Q extends MessageName, R extends MessageName>(path: string, q: Q, r: R, fields: Partial<Messages[Q]>): Promise<Messages[R]> {
+  function unary<Q extends MessageName, R extends MessageName>(
+    path: string,
+    q: Q,
+    r: R,
+    fields: Partial<Messages[Q]>,
+  ): Promise<Messages[R]> {
     const request = { ...emptyMessage(messageShape(q)), agent, credentialToken, ...fields } as Messages[Q];
     return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(path, binaryCodec(q).encode, decoderOf(r), request, metadata, (error, value) => (error === null ? resolve(value as Messages[R]) : reject(error)));
+      client.makeUnaryRequest(path, binaryCodec(q).encode, decoderOf(r), request, metadata, (error, value) =>
+        error === null ? resolve(value as Messages[R]) : reject(error),
+      );
     });
   }
 
   return {
-    check: (traceId: string) => unary(`${POLICY_SERVICE}/CheckAction`, 'CheckActionRequest', 'CheckActionResponse', { traceId, spanId: 's', action: 'tool.call', resource: 'web_search' }),
-    acknowledge: (opId: string, sequence: number) => unary(`${AGENT_SERVICE}/AckOpControl`, 'AckOpControlRequest', 'AckOpControlResponse', { opId, sequence }),
+    check: (traceId: string) =>
+      unary(`${POLICY_SERVICE}/CheckAction`, 'CheckActionRequest', 'CheckActionResponse', {
+        traceId,
+        spanId: 's',
+        action: 'tool.call',
+        resource: 'web_search',
+      }),
+    acknowledge: (opId: string, sequence: number) =>
+      unary(`${AGENT_SERVICE}/AckOpControl`, 'AckOpControlRequest', 'AckOpControlResponse', { opId, sequence }),
     /** Resolves once the gateway listens for this agent, or the stream is over. */
     control: async (resumeAfter?: number): Promise<ControlFeed> => {
       const request = { agent, credentialToken, resumeAfter } as Messages['OpControlStreamRequest'];
-      const call: ClientReadableStream<OpControlStreamResponse> = client.makeServerStreamRequest(`${AGENT_SERVICE}/OpControlStream`, binaryCodec('OpControlStreamRequest').encode, decoderOf('OpControlStreamResponse'), request, metadata);
+      const call: ClientReadableStream<OpControlStreamResponse> = client.makeServerStreamRequest(
+        `${AGENT_SERVICE}/OpControlStream`,
+        binaryCodec('OpControlStreamRequest').encode,
+        decoderOf('OpControlStreamResponse'),
+        request,
+        metadata,
+      );
       const signals: OpControlStreamResponse[] = [];
       call.on('data', (signal: OpControlStreamResponse) => signals.push(signal));
       const ended = new Promise<string>((resolve) => {
@@ -49,10 +69,12 @@ export function connectAgent(address: string, agent: Identity, credentialToken: 
       return {
         signals,
         ended,
-        received: (count) => eventually(() => {
-          if (signals.length < count) throw new Error(`${signals.length} of ${count} signals: ${JSON.stringify(signals)}`);
-          return signals;
-        }),
+        received: (count) =>
+          eventually(() => {
+            if (signals.length < count)
+              throw new Error(`${signals.length} of ${count} signals: ${JSON.stringify(signals)}`);
+            return signals;
+          }),
         cancel: () => call.cancel(),
       };
     },

@@ -1,17 +1,18 @@
 /** Every place where API keys may be kept. A new one is a row here, and held to the same promises. */
 import { onTestFinished } from 'vitest';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../../src/adapters/store/postgres.ts';
 import { createPostgresApiKeyStore } from '../../src/adapters/store/postgres-api-keys.ts';
-import { Postgres, POSTGRES_DEFAULTS } from '../../src/adapters/store/postgres.ts';
 import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
 import { temporaryStore } from '../gateway/harness.ts';
 import { SILENT } from './postgres.ts';
 
 /** Each is opened empty, until the test is over. */
-export const apiKeyStores = (newDatabase: () => Promise<string>) => [
-  ['the embedded store', async () => createLmdbApiKeyStore(temporaryStore())],
-  ['PostgreSQL', async () => openPostgresApiKeys(await newDatabase())],
-] as const satisfies readonly (readonly [name: string, open: () => Promise<ApiKeyStore>])[];
+export const apiKeyStores = (newDatabase: () => Promise<string>) =>
+  [
+    ['the embedded store', async () => createLmdbApiKeyStore(temporaryStore())],
+    ['PostgreSQL', async () => openPostgresApiKeys(await newDatabase())],
+  ] as const satisfies readonly (readonly [name: string, open: () => Promise<ApiKeyStore>])[];
 
 export function openPostgresApiKeys(url: string): ApiKeyStore {
   const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, SILENT);

@@ -32,7 +32,11 @@ if (!isMainThread) {
       rmSync(`${order}.paused`, { force: true });
     }
     if (!existsSync(order)) return;
-    try { unlinkSync(order); } catch { return; } // another thread of the kind was first
+    try {
+      unlinkSync(order);
+    } catch {
+      return;
+    } // another thread of the kind was first
     throw new Error('broken by a test');
   }, 5).unref();
 

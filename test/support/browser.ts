@@ -1,15 +1,22 @@
 /** A real browser for a test: the Chromium of the machine. */
 import { existsSync } from 'node:fs';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 
 const USUAL_PLACES = [
-  '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/usr/bin/google-chrome-stable', '/snap/bin/chromium',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome', '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/snap/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ];
 
 /** Undefined when there is none: CHROMIUM_PATH names one in an unusual place. */
-export const BROWSER_PATH: string | undefined = [process.env.CHROMIUM_PATH ?? '', ...USUAL_PLACES].find((path) => path !== '' && existsSync(path));
+export const BROWSER_PATH: string | undefined = [process.env.CHROMIUM_PATH ?? '', ...USUAL_PLACES].find(
+  (path) => path !== '' && existsSync(path),
+);
 
 export const NO_BROWSER = 'there is no Chromium here; install it, or name it with CHROMIUM_PATH';
 
@@ -19,10 +26,22 @@ export const NO_BROWSER = 'there is no Chromium here; install it, or name it wit
  * last list counts.
  */
 const FEATURES_OFF = [
-  'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess',
-  'AimEnabled', 'AvoidCorsURLLoaderRestartOnRedirect', 'AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose',
-  'HttpsFirstBalancedModeAutoEnable', 'HttpsUpgrades', 'LensOverlay', 'MediaRouter', 'NetworkTimeServiceQuerying', 'OptimizationHints',
-  'PaintHolding', 'PreconnectToSearch', 'ThirdPartyStoragePartitioning',
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'SpareRendererForSitePerProcess',
+  'AimEnabled',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
 ];
 
 export async function openBrowser(): Promise<Browser> {
@@ -32,7 +51,14 @@ export async function openBrowser(): Promise<Browser> {
     // It makes a socket in its temp folder, and ends where the path of that is longer than the system takes.
     env: { ...process.env, TMPDIR: '/tmp' },
     args: [
-      '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
       `--disable-features=${FEATURES_OFF.join()}`,
       '--renderer-process-limit=1', // the dashboard asks to be apart from what was shown before, which here is an empty page in a process of its own
     ],
@@ -45,8 +71,13 @@ export async function openPage(browser: Browser, url: string): Promise<Page> {
   const page = await context.newPage();
   const surprises: string[] = [];
   page.on('pageerror', (error) => surprises.push(String(error)));
-  page.on('dialog', (dialog) => { surprises.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
-  page.on('console', (message) => { if (/Content Security Policy/.test(message.text())) surprises.push(message.text()); });
+  page.on('dialog', (dialog) => {
+    surprises.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('console', (message) => {
+    if (/Content Security Policy/.test(message.text())) surprises.push(message.text());
+  });
   onTestFinished(async () => {
     await context.close();
     expect(surprises).toEqual([]);

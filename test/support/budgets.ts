@@ -1,5 +1,5 @@
 /** The money, the noon and the agents of the budget tests. */
-import { parseBudgetConfig, type BudgetConfig } from '../../src/core/budget-config.ts';
+import { type BudgetConfig, parseBudgetConfig } from '../../src/core/budget-config.ts';
 import type { AgentIdentity } from '../../src/core/ids.ts';
 
 /** In micro-dollars. */

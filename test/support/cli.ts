@@ -1,9 +1,10 @@
 /** The built `svc` as a child process, in a home folder of its own, and in a pseudo-terminal where it asks something. */
-import { spawn as spawnInTerminal } from '@lydell/node-pty';
+
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { spawn as spawnInTerminal } from '@lydell/node-pty';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 
 export const SVC = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
@@ -50,18 +51,30 @@ export function createCliHome(): CliHome {
     folder: join(home, '.svc'),
     run: (args, { env, input = '', cwd } = {}) =>
       new Promise((resolve, reject) => {
-        const child = spawn(process.execPath, [SVC, ...args], { env: envOf(env), ...(cwd === undefined ? {} : { cwd }) });
+        const child = spawn(process.execPath, [SVC, ...args], {
+          env: envOf(env),
+          ...(cwd === undefined ? {} : { cwd }),
+        });
         let stdout = '';
         let stderr = '';
-        child.stdout.setEncoding('utf8').on('data', (text: string) => { stdout += text; });
-        child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text; });
+        child.stdout.setEncoding('utf8').on('data', (text: string) => {
+          stdout += text;
+        });
+        child.stderr.setEncoding('utf8').on('data', (text: string) => {
+          stderr += text;
+        });
         child.once('error', reject);
         child.once('close', (status) => resolve({ status, stdout, stderr }));
         child.stdin.on('error', () => {}); // a command that asks nothing may end before it reads
         child.stdin.end(input);
       }),
     inTerminal: (args, { env, columns = 80, rows = 24, script = 'exec "$@"' } = {}) => {
-      const child = spawnInTerminal('bash', ['-c', script, 'bash', process.execPath, SVC, ...args], { name: env?.TERM ?? 'xterm', cols: columns, rows, env: envOf(env) });
+      const child = spawnInTerminal('bash', ['-c', script, 'bash', process.execPath, SVC, ...args], {
+        name: env?.TERM ?? 'xterm',
+        cols: columns,
+        rows,
+        env: envOf(env),
+      });
       let shown = '';
       const waiting = new Set<() => void>();
       child.onData((text) => {
@@ -73,7 +86,10 @@ export function createCliHome(): CliHome {
         shown: () => shown,
         until: (text) =>
           new Promise((resolve, reject) => {
-            const timer = setTimeout(() => { waiting.delete(look); reject(new Error(`never shown: ${text}; but:\n${shown}`)); }, 30_000);
+            const timer = setTimeout(() => {
+              waiting.delete(look);
+              reject(new Error(`never shown: ${text}; but:\n${shown}`));
+            }, 30_000);
             const look = (): void => {
               if (!(typeof text === 'string' ? shown.includes(text) : text.test(shown))) return;
               waiting.delete(look);

@@ -7,7 +7,7 @@ import { ApiKeys } from '../../src/gateway/api-keys.ts';
 import { createAuthenticator } from '../../src/gateway/authenticate.ts';
 import { RevocationList } from '../../src/gateway/revocations.ts';
 import { createTokenIssuer } from '../../src/gateway/tokens.ts';
-import { createCryptoPool, type CryptoPool } from '../../src/threads/crypto-pool.ts';
+import { type CryptoPool, createCryptoPool } from '../../src/threads/crypto-pool.ts';
 import { createTokens } from '../../src/threads/tokens.ts';
 import { must, temporaryFolder, temporaryStore, testAudit, testClock } from '../gateway/harness.ts';
 
@@ -15,7 +15,15 @@ export const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const
 
 /** One for a whole test file, because threads take longer to start than a test. */
 export function testCryptoPool(): CryptoPool {
-  const pool = createCryptoPool({ threads: 1, cost: { memoryKib: 1024, iterations: 1, parallelism: 1 }, uvThreads: 4, maxPasswordQueue: 64, onError: (message, cause) => { throw new Error(`${message}: ${cause}`); } });
+  const pool = createCryptoPool({
+    threads: 1,
+    cost: { memoryKib: 1024, iterations: 1, parallelism: 1 },
+    uvThreads: 4,
+    maxPasswordQueue: 64,
+    onError: (message, cause) => {
+      throw new Error(`${message}: ${cause}`);
+    },
+  });
   afterAll(() => pool.close());
   return pool;
 }
@@ -30,7 +38,13 @@ export async function openTestCredentials(pool: CryptoPool) {
   const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
   const reopen = async () => {
     const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, maxOrgKeys: 1_000 }));
-    const revocations = new RevocationList({ store: createLmdbRevocationStore(store), clock, onError: (message) => { throw new Error(message); } });
+    const revocations = new RevocationList({
+      store: createLmdbRevocationStore(store),
+      clock,
+      onError: (message) => {
+        throw new Error(message);
+      },
+    });
     const issuer = createTokenIssuer({ apiKeys, tokens, audit, clock });
     return { apiKeys, revocations, issuer, authenticator: createAuthenticator({ apiKeys, tokens, revocations }) };
   };

@@ -18,7 +18,9 @@ export type Dashboard = {
 export function useDashboard(): Dashboard {
   let gateway: TestGateway;
   let browser: Browser;
-  beforeAll(async () => { [gateway, browser] = await Promise.all([startTestGateway(), openBrowser()]); });
+  beforeAll(async () => {
+    [gateway, browser] = await Promise.all([startTestGateway(), openBrowser()]);
+  });
   afterAll(async () => {
     await browser?.close();
     await gateway?.stop();
@@ -35,11 +37,23 @@ export function useDashboard(): Dashboard {
       return page;
     },
     async agent(org, team, name) {
-      const { body } = await gateway.call('POST', '/api/v1/agents', { agent: { org_id: org, team_id: team, agent_id: name } });
+      const { body } = await gateway.call('POST', '/api/v1/agents', {
+        agent: { org_id: org, team_id: team, agent_id: name },
+      });
       return async (trace, resource = 'web_search') => {
-        const { status } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-          agent: { orgId: org, teamId: team, agentId: name }, credentialToken: body.credential_token, traceId: trace, spanId: 's', action: 'tool.call', resource,
-        }, null);
+        const { status } = await gateway.call(
+          'POST',
+          '/svc.governance.v1.PolicyService/CheckAction',
+          {
+            agent: { orgId: org, teamId: team, agentId: name },
+            credentialToken: body.credential_token,
+            traceId: trace,
+            spanId: 's',
+            action: 'tool.call',
+            resource,
+          },
+          null,
+        );
         expect(status).toBe(200);
       };
     },
@@ -66,11 +80,19 @@ export const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[dat
 export const stateOf = (row: Locator, state: string): Promise<void> => row.getByText(state, { exact: true }).waitFor();
 
 export const focusOn = (control: Locator): Promise<void> =>
-  eventually(async () => expect(await control.evaluate((element) => element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement)).toBe(true));
+  eventually(async () =>
+    expect(
+      await control.evaluate(
+        (element) =>
+          element === (element as { ownerDocument?: { activeElement: unknown } }).ownerDocument?.activeElement,
+      ),
+    ).toBe(true),
+  );
 
 /** On how many lines its text stands. */
-export const linesOf = (cell: Locator): Promise<number> => cell.evaluate((element) => {
-  const range = (globalThis as any).document.createRange();
-  range.selectNodeContents(element);
-  return new Set([...range.getClientRects()].map(({ bottom }: { bottom: number }) => Math.round(bottom / 8))).size;
-});
+export const linesOf = (cell: Locator): Promise<number> =>
+  cell.evaluate((element) => {
+    const range = (globalThis as any).document.createRange();
+    range.selectNodeContents(element);
+    return new Set([...range.getClientRects()].map(({ bottom }: { bottom: number }) => Math.round(bottom / 8))).size;
+  });

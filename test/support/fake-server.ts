@@ -9,7 +9,9 @@ export type FakeServer = {
   stop(): Promise<void>;
 };
 
-export async function startFakeServer(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<FakeServer> {
+export async function startFakeServer(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<FakeServer> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url} ${request.headers.authorization ?? '-'}`);
@@ -19,7 +21,11 @@ export async function startFakeServer(answer: (request: IncomingMessage, respons
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    stop: () => new Promise((resolve) => { server.closeAllConnections(); server.close(() => resolve()); }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** A proxy as companies have between their machines and the world: it opens tunnels, passes requests on, and may do neither. */
-import { createServer, request as requestHttp, type IncomingMessage } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
-import { pipeline, type Duplex } from 'node:stream';
+import { createServer, type IncomingMessage, request as requestHttp } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { type Duplex, pipeline } from 'node:stream';
 
 export type ForwardProxy = {
   readonly port: number;
@@ -27,18 +27,25 @@ export async function startForwardProxy({ to, credentials }: ForwardProxyOptions
   let status: string | undefined;
   let onSilence: (() => void) | undefined;
   const expected = credentials === undefined ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
-  const refusalOf = ({ headers }: IncomingMessage): string | undefined => status ?? (headers['proxy-authorization'] === expected ? undefined : '407 Proxy Authentication Required');
+  const refusalOf = ({ headers }: IncomingMessage): string | undefined =>
+    status ?? (headers['proxy-authorization'] === expected ? undefined : '407 Proxy Authentication Required');
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
     const refusal = refusalOf(request);
     if (onSilence !== undefined) return onSilence();
-    if (refusal !== undefined) return void response.writeHead(Number(refusal.slice(0, 3)), refusal.slice(4), { 'content-type': 'text/html' }).end('<html>');
+    if (refusal !== undefined)
+      return void response
+        .writeHead(Number(refusal.slice(0, 3)), refusal.slice(4), { 'content-type': 'text/html' })
+        .end('<html>');
     const { pathname, search, host } = new URL(request.url ?? '');
     const { 'proxy-authorization': _own, ...headers } = request.headers;
-    const onward = requestHttp({ port: to, method: request.method, path: pathname + search, headers: { ...headers, host } }, (answer) => {
-      response.writeHead(answer.statusCode ?? 0, answer.headers);
-      pipeline(answer, response, () => undefined);
-    });
+    const onward = requestHttp(
+      { port: to, method: request.method, path: pathname + search, headers: { ...headers, host } },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 0, answer.headers);
+        pipeline(answer, response, () => undefined);
+      },
+    );
     request.pipe(onward.on('error', () => response.destroy()));
   });
   server.on('connect', (request: IncomingMessage, near: Duplex, head: Buffer) => {
@@ -53,19 +60,32 @@ export async function startForwardProxy({ to, credentials }: ForwardProxyOptions
       near.pipe(far).pipe(near);
     });
     sockets.add(far);
-    far.on('error', () => near.destroy()).on('close', () => { sockets.delete(far); near.destroy(); });
+    far
+      .on('error', () => near.destroy())
+      .on('close', () => {
+        sockets.delete(far);
+        near.destroy();
+      });
     near.on('close', () => far.destroy());
   });
-  server.on('connection', (socket) => { sockets.add(socket.on('close', () => sockets.delete(socket))); });
+  server.on('connection', (socket) => {
+    sockets.add(socket.on('close', () => sockets.delete(socket)));
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
     asked,
-    answer: (next) => { status = next; },
-    fallSilent: () => new Promise((resolve) => { onSilence = resolve; }),
-    stop: () => new Promise((resolve) => {
-      server.close(() => resolve());
-      for (const socket of sockets) socket.destroy();
-    }),
+    answer: (next) => {
+      status = next;
+    },
+    fallSilent: () =>
+      new Promise((resolve) => {
+        onSilence = resolve;
+      }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
   };
 }

@@ -27,20 +27,22 @@ class FragileDisk {
 
   /** What of a folder would be left, of which every deletion so far has reached the disk: that may be so at any time. */
   withoutPower(folder: string): Image {
-    const kept = [...this.#names.get(folder) ?? []].filter(([name]) => this.#fs?.existsSync(join(folder, name)));
+    const kept = [...(this.#names.get(folder) ?? [])].filter(([name]) => this.#fs?.existsSync(join(folder, name)));
     return new Map(kept.map(([name, inode]) => [name, this.#contents.get(inode) ?? Buffer.alloc(0)]));
   }
 
   /** In the place of `node:fs`. */
   over(fs: Fs): Fs {
     this.#fs = fs;
-    const flush = (step: 'fdatasyncSync' | 'fsyncSync') => (fd: number): void => {
-      const path = this.#paths.get(fd) ?? '';
-      const isFolder = fs.fstatSync(fd).isDirectory();
-      this.#failIfDue(isFolder ? 'flush of the folder' : 'flush');
-      fs[step](fd);
-      this.#keep(fs, path);
-    };
+    const flush =
+      (step: 'fdatasyncSync' | 'fsyncSync') =>
+      (fd: number): void => {
+        const path = this.#paths.get(fd) ?? '';
+        const isFolder = fs.fstatSync(fd).isDirectory();
+        this.#failIfDue(isFolder ? 'flush of the folder' : 'flush');
+        fs[step](fd);
+        this.#keep(fs, path);
+      };
     return {
       ...fs,
       openSync: (path: string, flags: string, mode?: number) => {
@@ -90,7 +92,8 @@ class FragileDisk {
 
   #keep(fs: Fs, path: string): void {
     const { ino } = fs.statSync(path);
-    if (fs.statSync(path).isDirectory()) this.#names.set(path, new Map(fs.readdirSync(path).map((name) => [name, fs.statSync(join(path, name)).ino])));
+    if (fs.statSync(path).isDirectory())
+      this.#names.set(path, new Map(fs.readdirSync(path).map((name) => [name, fs.statSync(join(path, name)).ino])));
     else this.#contents.set(ino, fs.readFileSync(path));
   }
 

@@ -1,5 +1,5 @@
 /** A real gateway for a test: the built command in a process of its own, on free ports, with a data folder of its own. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,12 @@ export type TestGateway = {
   /** Ends it with a signal and answers its exit status, or the signal it died of. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
   /** Calls the HTTP API with the admin key, or as `bearer` says; null sends no credential. */
-  call(method: string, path: string, body?: unknown, bearer?: string | null): Promise<{ status: number; headers: Headers; body: any }>;
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    bearer?: string | null,
+  ): Promise<{ status: number; headers: Headers; body: any }>;
 };
 
 export type GatewayOptions = {
@@ -36,10 +41,17 @@ export type GatewayOptions = {
 const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 
 /** Resolves when it is ready. Rejects, with what it said, when it ends before that. */
-export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 60_000, stderr, meanwhile }: GatewayOptions = {}): Promise<TestGateway> {
+export async function startTestGateway({
+  env = {},
+  dataDir,
+  startTimeoutMs = 60_000,
+  stderr,
+  meanwhile,
+}: GatewayOptions = {}): Promise<TestGateway> {
   const folder = dataDir ?? mkdtempSync(join(tmpdir(), 'svc-test-'));
   // Loaded where it is needed: most tests have no database.
-  if (env.SVC_DATABASE_URL === 'embedded' && dataDir === undefined) await (await import('./postgres.ts')).layDatabase(join(folder, 'data'));
+  if (env.SVC_DATABASE_URL === 'embedded' && dataDir === undefined)
+    await (await import('./postgres.ts')).layDatabase(join(folder, 'data'));
   const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',
@@ -57,14 +69,26 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 60_
   });
   endIfOrphaned(child);
   const output = { stdout: '', stderr: '' };
-  child.stdout!.on('data', (chunk: Buffer) => { output.stdout += chunk.toString(); });
-  child.stderr?.on('data', (chunk: Buffer) => { output.stderr += chunk.toString(); });
+  child.stdout!.on('data', (chunk: Buffer) => {
+    output.stdout += chunk.toString();
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    output.stderr += chunk.toString();
+  });
   // Not at `exit`: what it said last may still be in the pipe then.
-  const ended = new Promise<number | NodeJS.Signals>((resolve) => child.once('close', (code, signal) => resolve(code ?? signal ?? 0)));
+  const ended = new Promise<number | NodeJS.Signals>((resolve) =>
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 0)),
+  );
   void meanwhile?.(child);
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => { child.kill('SIGKILL'); reject(new Error(`the gateway was not ready in time:\n${output.stdout}\n${output.stderr}`)); }, startTimeoutMs);
-    void ended.then((status) => { clearTimeout(timer); reject(new Error(`the gateway ended with ${status}:\n${output.stdout}\n${output.stderr}`)); });
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`the gateway was not ready in time:\n${output.stdout}\n${output.stderr}`));
+    }, startTimeoutMs);
+    void ended.then((status) => {
+      clearTimeout(timer);
+      reject(new Error(`the gateway ended with ${status}:\n${output.stdout}\n${output.stderr}`));
+    });
     child.stdout!.on('data', () => {
       if (!/^ {2}HTTP core .*\n/m.test(output.stdout)) return;
       clearTimeout(timer);
@@ -91,11 +115,18 @@ export async function startTestGateway({ env = {}, dataDir, startTimeoutMs = 60_
     call: async (method, path, body, bearer = ADMIN_KEY) => {
       const response = await fetch(url + path, {
         method,
-        headers: { ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        headers: {
+          ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, body: /\bjson\b/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text };
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: /\bjson\b/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text,
+      };
     },
   };
 }

@@ -2,7 +2,7 @@
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { CheckCommand, CommandOf } from '../../src/core/commands.ts';
 import { Governor, type GovernorOptions } from '../../src/core/governor.ts';
-import { agentKeyOf, type AgentIdentity, type OpId, type SecretDigest } from '../../src/core/ids.ts';
+import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '../../src/core/ids.ts';
 import { HASH_KEY_LENGTH } from '../../src/core/op-index.ts';
 import type { Principal } from '../../src/core/scope.ts';
 
@@ -21,24 +21,52 @@ export const HASH_KEY = Int32Array.from({ length: HASH_KEY_LENGTH }, (_, at) => 
 export const POLICIES = {
   decide: ({ resource }: { readonly resource: string }) =>
     resource === 'forbidden'
-      ? { kind: 'deny', reason: 'forbidden', policy: 'test', ruleId: 'no' } as const
-      : { kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes' } as const,
+      ? ({ kind: 'deny', reason: 'forbidden', policy: 'test', ruleId: 'no' } as const)
+      : ({ kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes' } as const),
 };
 
 type Given = Partial<Omit<GovernorOptions, 'hashKey'>> & { readonly agents?: readonly AgentIdentity[] };
 
 export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], ...given }: Given = {}): Governor {
-  const governor = new Governor({ policies: POLICIES, budgets: new BudgetTracker(undefined, 0), maxOps: 1_000, maxOrgOps: 1_000, maxAgents: 1_000, maxOrgAgents: 1_000, redact: (attributes) => attributes, sweepTtlMs: 60_000, hashKey: HASH_KEY, ...given });
-  for (const agent of agents) governor.apply<'register-agent'>({ type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent: undefined }, 0);
+  const governor = new Governor({
+    policies: POLICIES,
+    budgets: new BudgetTracker(undefined, 0),
+    maxOps: 1_000,
+    maxOrgOps: 1_000,
+    maxAgents: 1_000,
+    maxOrgAgents: 1_000,
+    redact: (attributes) => attributes,
+    sweepTtlMs: 60_000,
+    hashKey: HASH_KEY,
+    ...given,
+  });
+  for (const agent of agents)
+    governor.apply<'register-agent'>(
+      { type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent: undefined },
+      0,
+    );
   return governor;
 }
 
 export const opId = (text: string): OpId => text as OpId;
 
 export const checkOf = (agent: AgentIdentity, op: string, fields: Partial<CheckCommand> = {}): CheckCommand => ({
-  type: 'check', agent, credential: digestOf(agent), principal: undefined, opId: opId(op), action: 'tool.call', resource: 'web_search', attributes: undefined,
-  estimatedCostMicroUsd: 0, caller: undefined, dryRun: false, ...fields,
+  type: 'check',
+  agent,
+  credential: digestOf(agent),
+  principal: undefined,
+  opId: opId(op),
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes: undefined,
+  estimatedCostMicroUsd: 0,
+  caller: undefined,
+  dryRun: false,
+  ...fields,
 });
 
-export const controlOf = (op: string, trigger: CommandOf<'control-op'>['trigger'], principal: Principal = ADMIN): CommandOf<'control-op'> =>
-  ({ type: 'control-op', principal, opId: opId(op), trigger });
+export const controlOf = (
+  op: string,
+  trigger: CommandOf<'control-op'>['trigger'],
+  principal: Principal = ADMIN,
+): CommandOf<'control-op'> => ({ type: 'control-op', principal, opId: opId(op), trigger });

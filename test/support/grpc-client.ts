@@ -1,10 +1,14 @@
 /** A gRPC client for tests: any unary method of the service, with the messages of the product's own proto. */
-import { Client, credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
+import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
 import { messageShape, methodShapes } from '../../src/wire/proto/schema.ts';
 
-export type GrpcAnswer = { readonly code: string; readonly details: string; readonly message: Record<string, unknown> | undefined };
+export type GrpcAnswer = {
+  readonly code: string;
+  readonly details: string;
+  readonly message: Record<string, unknown> | undefined;
+};
 
 export type GrpcClient = {
   /** Fields that are left out are empty. Never rejects: a refusal is an answer with another code than OK. */
@@ -18,18 +22,34 @@ export function grpcClient(address: string): GrpcClient {
     call: (name, fields, bearer) => {
       const shape = methodShapes.find((candidate) => candidate.name === name);
       if (shape === undefined) throw new Error(`there is no method ${name}`);
-      const request = { ...(emptyMessage(messageShape(shape.request.name as MessageName)) as object), ...fields } as Messages[MessageName];
+      const request = {
+        ...(emptyMessage(messageShape(shape.request.name as MessageName)) as object),
+        ...fields,
+      } as Messages[MessageName];
       const metadata = new Metadata();
       if (bearer !== undefined) metadata.set('authorization', `Bearer ${bearer}`);
       return new Promise((resolve) => {
-        const encode = (message: Messages[MessageName]): Buffer => binaryCodec(shape.request.name as MessageName).encode(message as never) as Buffer;
+        const encode = (message: Messages[MessageName]): Buffer =>
+          binaryCodec(shape.request.name as MessageName).encode(message as never) as Buffer;
         const decode = (bytes: Buffer): object => {
           const message = binaryCodec(shape.response.name as MessageName).decode(bytes);
           if (!message.ok) throw new Error(JSON.stringify(message.fault));
           return message.value;
         };
-        client.makeUnaryRequest(shape.path, encode, decode, request, metadata, { deadline: Date.now() + 30_000 }, (error: ServiceError | null, value?: object) =>
-          resolve(error === null ? { code: 'OK', details: '', message: value as Record<string, unknown> } : { code: status[error.code] ?? '', details: error.details, message: undefined }));
+        client.makeUnaryRequest(
+          shape.path,
+          encode,
+          decode,
+          request,
+          metadata,
+          { deadline: Date.now() + 30_000 },
+          (error: ServiceError | null, value?: object) =>
+            resolve(
+              error === null
+                ? { code: 'OK', details: '', message: value as Record<string, unknown> }
+                : { code: status[error.code] ?? '', details: error.details, message: undefined },
+            ),
+        );
       });
     },
     close: () => client.close(),

@@ -14,7 +14,8 @@ export function h2(type: number, flags: number, stream: number, payload: Buffer 
 }
 
 /** A field of a head as a literal without index; name and value have less than 127 bytes each (RFC 7541, 6.2.2). */
-export const literal = (name: string, value: string): Buffer => Buffer.concat([Buffer.from([0]), text(name), text(value)]);
+export const literal = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0]), text(name), text(value)]);
 
 const text = (value: string): Buffer => Buffer.concat([Buffer.from([Buffer.byteLength(value)]), Buffer.from(value)]);
 

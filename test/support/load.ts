@@ -6,7 +6,13 @@ export const LOAD_AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' 
 export const LOAD_TOKEN = 'crawler-token-0123456789-0123456789-0123';
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 
-export type Answered = { readonly opId: string; readonly status: number; readonly decision: string; readonly reason: string; readonly auditId: number };
+export type Answered = {
+  readonly opId: string;
+  readonly status: number;
+  readonly decision: string;
+  readonly reason: string;
+  readonly auditId: number;
+};
 
 export type Load = {
   readonly answered: Answered[];
@@ -18,7 +24,10 @@ export type Load = {
 };
 
 export const registerLoadAgent = (gateway: TestGateway) =>
-  gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN });
+  gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', {
+    agent: LOAD_AGENT,
+    credentialToken: LOAD_TOKEN,
+  });
 
 export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load {
   const answered: Answered[] = [];
@@ -35,11 +44,24 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load 
         const response = await fetch(gateway.url + CHECK, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, traceId: opId.slice(0, -2), spanId: 's', action: 'tool.call', resource: 'web_search' }),
+          body: JSON.stringify({
+            agent: LOAD_AGENT,
+            credentialToken: LOAD_TOKEN,
+            traceId: opId.slice(0, -2),
+            spanId: 's',
+            action: 'tool.call',
+            resource: 'web_search',
+          }),
           signal: AbortSignal.timeout(30_000),
         });
         const body = (await response.json()) as { decision?: string; reason?: string; auditId?: string; code?: string };
-        answered.push({ opId, status: response.status, decision: body.decision ?? body.code ?? '', reason: body.reason ?? '', auditId: Number(body.auditId ?? 0) });
+        answered.push({
+          opId,
+          status: response.status,
+          decision: body.decision ?? body.code ?? '',
+          reason: body.reason ?? '',
+          auditId: Number(body.auditId ?? 0),
+        });
       } catch (error) {
         failed.push(error instanceof Error ? error.name : String(error));
         await sleep(10);

@@ -6,15 +6,22 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
-import { startEmbeddedPostgres, type EmbeddedOptions, type EmbeddedPostgres } from '../../src/adapters/store/embedded-postgres.ts';
 import type { TroubleLog } from '../../src/adapters/log.ts';
+import {
+  type EmbeddedOptions,
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/adapters/store/embedded-postgres.ts';
 import { onceOrphaned } from './orphans.ts';
 
 export const SILENT: TroubleLog = { info: () => undefined, warn: () => undefined };
 
 /** A PostgreSQL of this process, which does not outlive it. */
 export async function startTestPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const callOff = onceOrphaned('kill -INT "$(head -n 1 "$1")"', join(options.dataDir, 'postgres', 'cluster', 'postmaster.pid'));
+  const callOff = onceOrphaned(
+    'kill -INT "$(head -n 1 "$1")"',
+    join(options.dataDir, 'postgres', 'cluster', 'postmaster.pid'),
+  );
   try {
     const server = await startEmbeddedPostgres(options, SILENT);
     return { ...server, stop: (timeoutMs) => server.stop(timeoutMs).finally(callOff) };
@@ -68,21 +75,39 @@ export function withTables(): () => Promise<string> {
   const newDatabase = withPostgres();
   const emptied: string[] = [];
   return async () => {
-    const url = emptied.pop() ?? await newDatabase();
+    const url = emptied.pop() ?? (await newDatabase());
     // Run last, when the test has closed what it opened; where it has not, the next one gets another.
-    onTestFinished(() => empty(url).then(() => void emptied.push(url), () => undefined));
+    onTestFinished(() =>
+      empty(url).then(
+        () => void emptied.push(url),
+        () => undefined,
+      ),
+    );
     return url;
   };
 }
 
 /** In any order: the role says that references are not looked at. */
 async function empty(url: string): Promise<void> {
-  const tables = await asked(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'svc_migrations'");
-  await asked(url, ["SET lock_timeout = '1s'", 'SET session_replication_role = replica', ...tables.map(({ tablename }) => `DELETE FROM ${tablename}`)].join('; '));
+  const tables = await asked(
+    url,
+    "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'svc_migrations'",
+  );
+  await asked(
+    url,
+    [
+      "SET lock_timeout = '1s'",
+      'SET session_replication_role = replica',
+      ...tables.map(({ tablename }) => `DELETE FROM ${tablename}`),
+    ].join('; '),
+  );
 }
 
 async function asked(url: string, text: string): Promise<readonly Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  return client.query(text).then(({ rows }) => rows ?? []).finally(() => client.end());
+  return client
+    .query(text)
+    .then(({ rows }) => rows ?? [])
+    .finally(() => client.end());
 }

@@ -1,5 +1,5 @@
 /** A TCP proxy that can fail as networks do: cut every connection, pass nothing on, or refuse. */
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 export type TestProxy = {
@@ -50,7 +50,10 @@ export async function startProxy(target: string): Promise<TestProxy> {
     if (isRefusing) return void near.destroy();
     const far = connect(Number(port), host);
     let isAnswered = true;
-    for (const [from, to] of [[near, far], [far, near]] as const) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       sockets.add(from);
       from.on('data', (bytes) => {
         if (from === near && isAnswered) roundTrips += 1;
@@ -74,7 +77,9 @@ export async function startProxy(target: string): Promise<TestProxy> {
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const cut = (): void => { for (const socket of sockets) socket.destroy(); };
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
   const refuse = (): void => {
     isRefusing = true;
     cut();
@@ -90,19 +95,26 @@ export async function startProxy(target: string): Promise<TestProxy> {
       isFrozen = false;
       for (const socket of sockets) socket.resume();
     },
-    delay: (ms) => { delayMs = ms; },
+    delay: (ms) => {
+      delayMs = ms;
+    },
     refuse,
-    refuseFrom: (text) => { last = text; },
-    cutAt: (text, when) => { cutting = { text, when }; },
+    refuseFrom: (text) => {
+      last = text;
+    },
+    cutAt: (text, when) => {
+      cutting = { text, when };
+    },
     serve: () => {
       isRefusing = false;
       last = undefined;
     },
     accepted: () => accepted,
     roundTrips: () => roundTrips,
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve());
-      cut();
-    }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cut();
+      }),
   };
 }

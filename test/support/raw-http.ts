@@ -13,18 +13,26 @@ export type RawAnswer = {
   readonly tookMs: number;
 };
 
-export const dial = (gateway: Pick<TestGateway, 'url'>): Socket => connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port) });
+export const dial = (gateway: Pick<TestGateway, 'url'>): Socket =>
+  connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port) });
 
 /** `answered`: waits for the heads of so many answers. */
 type Part = string | Buffer | { readonly waitMs: number } | { readonly answered: number };
 
 /** Sends the parts, then reads until `answers` answers are there, the last of them whole, the connection is closed, or the time is over. */
-export function sendRaw(gateway: Pick<TestGateway, 'url'>, parts: readonly Part[], { answers = 1, timeoutMs = 30_000 } = {}): Promise<RawAnswer> {
+export function sendRaw(
+  gateway: Pick<TestGateway, 'url'>,
+  parts: readonly Part[],
+  { answers = 1, timeoutMs = 30_000 } = {},
+): Promise<RawAnswer> {
   return new Promise((resolve) => {
     const socket = dial(gateway);
     const startMs = performance.now();
     let text = '';
-    const statuses = (): number[] => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1])).filter((status) => status >= 200 || status === 101);
+    const statuses = (): number[] =>
+      [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)]
+        .map((match) => Number(match[1]))
+        .filter((status) => status >= 200 || status === 101);
     const finish = (isClosed: boolean): void => {
       clearTimeout(timer);
       clearTimeout(settle);
@@ -68,14 +76,20 @@ export const head = (line: string, headers: Readonly<Record<string, string>> = {
   `${[line, 'Host: gateway', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n`;
 
 /** Asks on, up to `atMost` times, each time when the request before was answered, and reads nothing; ends when one is answered no more. */
-export async function askWithoutReading(gateway: Pick<TestGateway, 'url'>, request: string, answered: () => number, atMost: number): Promise<void> {
+export async function askWithoutReading(
+  gateway: Pick<TestGateway, 'url'>,
+  request: string,
+  answered: () => number,
+  atMost: number,
+): Promise<void> {
   const socket = dial(gateway);
   onTestFinished(() => void socket.destroy());
   socket.on('error', () => undefined); // cut
   socket.pause();
-  for (let asked = 0; answered() === asked && asked < atMost;) {
+  for (let asked = 0; answered() === asked && asked < atMost; ) {
     socket.write(request);
     asked += 1;
-    for (const endMs = performance.now() + 300; answered() < asked && performance.now() < endMs;) await new Promise((resolve) => setImmediate(resolve));
+    for (const endMs = performance.now() + 300; answered() < asked && performance.now() < endMs; )
+      await new Promise((resolve) => setImmediate(resolve));
   }
 }

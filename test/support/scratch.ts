@@ -6,7 +6,9 @@ import type { TestProject } from 'vitest/node';
 import { onceOrphaned } from './orphans.ts';
 
 declare module 'vitest' {
-  interface ProvidedContext { scratch: string }
+  interface ProvidedContext {
+    scratch: string;
+  }
 }
 
 export function setup(project: TestProject): () => void {

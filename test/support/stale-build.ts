@@ -7,8 +7,13 @@ const BUILT = 'dist/src/cli/main.js';
 
 /** The newest of the sources that is newer than what was built; undefined where none is. */
 function changedSinceBuild(): string | undefined {
-  const changedMs = (path: string): number => statSync(join(PACKAGE_ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const sources = ['src', 'workers'].flatMap((folder) => readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path))).filter((path) => path.endsWith('.ts'));
+  const changedMs = (path: string): number =>
+    statSync(join(PACKAGE_ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const sources = ['src', 'workers']
+    .flatMap((folder) =>
+      readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+    )
+    .filter((path) => path.endsWith('.ts'));
   const newest = sources.reduce((latest, path) => (changedMs(path) > changedMs(latest) ? path : latest));
   return changedMs(newest) > changedMs(BUILT) ? newest : undefined;
 }
@@ -16,5 +21,8 @@ function changedSinceBuild(): string | undefined {
 /** Only says so: most tests read the sources themselves. */
 export function setup(): void {
   const changed = changedSinceBuild();
-  if (changed !== undefined) console.warn(`\n${changed} is newer than ${BUILT}: tests that start the gateway run what was built before. \`npm run build\` builds it anew.`);
+  if (changed !== undefined)
+    console.warn(
+      `\n${changed} is newer than ${BUILT}: tests that start the gateway run what was built before. \`npm run build\` builds it anew.`,
+    );
 }

@@ -10,10 +10,24 @@ import { Switchboard } from '../../src/threads/switchboard.ts';
 import { eventually } from './eventually.ts';
 import { openGovernor } from './governor.ts';
 
-type Options = { readonly onAuditFailure?: 'deny' | 'allow'; readonly agents?: Partial<AgentStore>; readonly budgets?: Pick<BudgetStore, 'save'>; readonly maxUnrecorded?: number; readonly nowMs?: () => number; readonly checksAMinute?: number };
+type Options = {
+  readonly onAuditFailure?: 'deny' | 'allow';
+  readonly agents?: Partial<AgentStore>;
+  readonly budgets?: Pick<BudgetStore, 'save'>;
+  readonly maxUnrecorded?: number;
+  readonly nowMs?: () => number;
+  readonly checksAMinute?: number;
+};
 
 /** The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test plays their parts. */
-export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, budgets = { save: () => Promise.resolve() }, maxUnrecorded = 100, nowMs = () => 1_000, checksAMinute }: Options = {}) {
+export function openSwitchboard({
+  onAuditFailure = 'deny',
+  agents = {},
+  budgets = { save: () => Promise.resolve() },
+  maxUnrecorded = 100,
+  nowMs = () => 1_000,
+  checksAMinute,
+}: Options = {}) {
   const clock = { nowMs };
   const troubles: object[] = [];
   const defects: unknown[] = [];
@@ -31,7 +45,11 @@ export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, budgets 
   audit.connect(auditPort as never);
   const governor = openGovernor();
   const switchboard = new Switchboard({
-    governor, audit, onAuditFailure, maxUnrecorded, clock,
+    governor,
+    audit,
+    onAuditFailure,
+    maxUnrecorded,
+    clock,
     checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
     agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
     budgets: budgets as BudgetStore,
@@ -43,17 +61,29 @@ export function openSwitchboard({ onAuditFailure = 'deny', agents = {}, budgets 
   onTestFinished(() => switchboard.disconnect(0));
   let lastId = 0;
   return {
-    audit, governor, switchboard, batches, told, sent, troubles, defects, auditPort,
+    audit,
+    governor,
+    switchboard,
+    batches,
+    told,
+    sent,
+    troubles,
+    defects,
+    auditPort,
     ask: (...commands: Command[]): number[] => {
       const ids = commands.map(() => (lastId += 1));
-      switchboard.receive(0, encodeToMain(commands.map((command, index) => ({ type: 'command', id: ids[index]!, command }))));
+      switchboard.receive(
+        0,
+        encodeToMain(commands.map((command, index) => ({ type: 'command', id: ids[index]!, command }))),
+      );
       return ids;
     },
-    replyTo: (id: number) => eventually(() => {
-      const reply = sent.find((message) => message.type === 'command-reply' && message.id === id);
-      if (reply === undefined) throw new Error(`request ${id} has no answer`);
-      return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
-    }),
+    replyTo: (id: number) =>
+      eventually(() => {
+        const reply = sent.find((message) => message.type === 'command-reply' && message.id === id);
+        if (reply === undefined) throw new Error(`request ${id} has no answer`);
+        return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
+      }),
     write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
     release: (batch: number) => void Atomics.store(new Int32Array(audit.counters), RELEASED, batch),
     /** A write failed: of what is on its way, nothing that is not written yet will be. */

@@ -24,7 +24,12 @@ async function openAuditThread() {
   main.port1.on('message', (bytes: Uint8Array) => heard.push(decode(bytes) as AuditToMain));
   io.port1.on('message', (bytes: Uint8Array) => released.push(decodeRelease(bytes).firstId));
   runAuditThread(main.port2, {
-    directory, counters, fsync: 'never', checkpointKeyPath: join(base, 'key.pem'), checkpointEveryMs: 3_600_000, retention: { maxAgeMs: undefined, maxBytes: undefined },
+    directory,
+    counters,
+    fsync: 'never',
+    checkpointKeyPath: join(base, 'key.pem'),
+    checkpointEveryMs: 3_600_000,
+    retention: { maxAgeMs: undefined, maxBytes: undefined },
   });
   const tell = (message: MainToAudit): void => main.port1.postMessage(encodeToAudit(message));
   main.port1.postMessage({ io: 0, port: io.port2 }, [io.port2]);
@@ -35,11 +40,27 @@ async function openAuditThread() {
     rmSync(base, { recursive: true, force: true });
   });
   const append = (batch: number, isAwaited = false, count = 1): void => {
-    const body = encodeDraft({ eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason: `batch ${batch}` }, 1_000);
-    tell({ type: 'append', batch, io: 0, bodies: Array.from({ length: count }, () => body).join('\n'), count, replies: new Uint8Array(1), isAwaited });
+    const body = encodeDraft(
+      { eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason: `batch ${batch}` },
+      1_000,
+    );
+    tell({
+      type: 'append',
+      batch,
+      io: 0,
+      bodies: Array.from({ length: count }, () => body).join('\n'),
+      count,
+      replies: new Uint8Array(1),
+      isAwaited,
+    });
   };
   return {
-    base, directory, heard, released, tell, append,
+    base,
+    directory,
+    heard,
+    released,
+    tell,
+    append,
     /** Moves the log aside after the first batch, and appends more of one entry each until it is told that they cannot be written. */
     failWrites: async () => {
       append(1, true);
@@ -48,8 +69,11 @@ async function openAuditThread() {
       renameSync(directory, aside);
       let batch = 1;
       await eventually(() => {
-        append(batch += 1);
-        expect(heard.at(-1)).toMatchObject({ type: 'not-written', reason: expect.stringContaining('was moved or deleted') });
+        append((batch += 1));
+        expect(heard.at(-1)).toMatchObject({
+          type: 'not-written',
+          reason: expect.stringContaining('was moved or deleted'),
+        });
       });
       return { aside, batch };
     },
@@ -70,7 +94,13 @@ test('behind a write that failed nothing is written, though it could be, until t
   await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
   expect(counted()).toEqual([batch + 3, batch + 3]);
   // Said once, however many batches fail; and neither they nor their answers go anywhere from here.
-  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual(['opened', 'written', 'not-written', 'writable', 'written']);
+  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+    'opened',
+    'written',
+    'not-written',
+    'writable',
+    'written',
+  ]);
   expect(before[0]).toBeLessThan(batch);
   await eventually(() => expect(released.at(-1)).toBe(before[0]! + 1));
   const reasons = auditEntries(base).map(({ reason }) => reason);
@@ -82,10 +112,21 @@ test('behind a write that failed nothing is written, though it could be, until t
 test('a log that somebody else writes is refused with what to do, and is left to them', async () => {
   const { append, base, directory, heard } = await openAuditThread();
   const { port1, port2 } = new MessageChannel();
-  onTestFinished(() => { port1.close(); });
-  expect(() => runAuditThread(port2, {
-    directory, counters: new SharedArrayBuffer(8), fsync: 'never', checkpointKeyPath: join(base, 'key.pem'), checkpointEveryMs: 3_600_000, retention: { maxAgeMs: undefined, maxBytes: undefined },
-  })).toThrow(`the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`);
+  onTestFinished(() => {
+    port1.close();
+  });
+  expect(() =>
+    runAuditThread(port2, {
+      directory,
+      counters: new SharedArrayBuffer(8),
+      fsync: 'never',
+      checkpointKeyPath: join(base, 'key.pem'),
+      checkpointEveryMs: 3_600_000,
+      retention: { maxAgeMs: undefined, maxBytes: undefined },
+    }),
+  ).toThrow(
+    `the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`,
+  );
   append(1, true);
   await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
 });
@@ -97,6 +138,12 @@ test('what does not fit into the write that fails fails with it, and a thread th
   for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
   tell({ type: 'close' });
   await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
-  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual(['opened', 'written', 'not-written', 'not-written', 'closed']);
+  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+    'opened',
+    'written',
+    'not-written',
+    'not-written',
+    'closed',
+  ]);
   expect(await verifyAuditLog(aside)).toMatchObject({ ok: true });
 });

@@ -3,7 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints } from '../../src/adapters/audit/checkpoint.ts';
+import {
+  createCheckpointer,
+  loadCheckpointKey,
+  readAnchor,
+  readCheckpoints,
+} from '../../src/adapters/audit/checkpoint.ts';
 import { listSegments } from '../../src/adapters/audit/segments.ts';
 import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
 import { AuditUpkeep, type Note } from '../../src/threads/audit-upkeep.ts';
@@ -17,7 +22,12 @@ function scene() {
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
   const directory = join(base, 'audit');
   const notes: Parameters<Note>[] = [];
-  return { directory, checkpointKeyPath: join(base, 'keys', 'audit-checkpoint.pem'), notes, note: ((...said) => void notes.push(said)) satisfies Note };
+  return {
+    directory,
+    checkpointKeyPath: join(base, 'keys', 'audit-checkpoint.pem'),
+    notes,
+    note: ((...said) => void notes.push(said)) satisfies Note,
+  };
 }
 
 test('the head of the log is signed from time to time, and once more at the end', async () => {
@@ -57,7 +67,9 @@ test('a log without checkpoints of which the oldest file cannot be read is kept 
   append(writer, [{}]);
   mkdirSync(join(paths.directory, '0000000000000000.ndjson'));
   new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note).stop();
-  expect(notes).toEqual([['warn', 'could not determine the age of the audit log: EISDIR: illegal operation on a directory, read']]);
+  expect(notes).toEqual([
+    ['warn', 'could not determine the age of the audit log: EISDIR: illegal operation on a directory, read'],
+  ]);
   expect(readCheckpoints(paths.directory)).toHaveLength(1);
   writer.close();
 });
@@ -67,7 +79,11 @@ test('segments over the limit are deleted when the gateway starts, and the log s
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
   for (let n = 0; n < 10; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
   const before = listSegments(paths.directory).length;
-  new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note).stop();
+  new AuditUpkeep(
+    writer,
+    { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } },
+    note,
+  ).stop();
   writer.close();
   expect(before).toBe(10);
   expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([8, 9, 10]);
@@ -78,10 +94,16 @@ test('segments over the limit are deleted when the gateway starts, and the log s
 test('a log that grows over the limit is cut as soon as the next segment has begun', async () => {
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
-  const upkeep = new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note);
+  const upkeep = new AuditUpkeep(
+    writer,
+    { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } },
+    note,
+  );
   for (const newest of [10, 20]) {
     for (let n = 0; n < 10; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
-    await eventually(() => expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([newest - 2, newest - 1, newest]));
+    await eventually(() =>
+      expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([newest - 2, newest - 1, newest]),
+    );
   }
   upkeep.stop();
   writer.close();
@@ -91,7 +113,11 @@ test('what a new limit finds far too much goes step by step, so that the start a
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
   for (let n = 0; n < 21; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
-  const upkeep = new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 1 } }, note);
+  const upkeep = new AuditUpkeep(
+    writer,
+    { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 1 } },
+    note,
+  );
   expect(listSegments(paths.directory)).toHaveLength(13);
   append(writer, [{}]);
   await eventually(() => expect(listSegments(paths.directory).map(({ firstId }) => firstId)).toEqual([22]));
@@ -104,16 +130,30 @@ test('what a new limit finds far too much goes step by step, so that the start a
 test('a clock that leaps ahead by years deletes nothing for its age until the gateway has run with it for a day, also where it is started anew', () => {
   const HOUR_MS = 3_600_000;
   const TEN_YEARS_MS = 3_650 * 24 * HOUR_MS;
-  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'], now: NOON_MS });
-  onTestFinished(() => { vi.useRealTimers(); });
+  vi.useFakeTimers({
+    toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'],
+    now: NOON_MS,
+  });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000, nowMs: Date.now });
   const write = () => append(writer, [{ payload: { text: 'x'.repeat(900) }, timestampMs: Date.now() }]);
-  const start = () => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
+  const start = () =>
+    new AuditUpkeep(
+      writer,
+      { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } },
+      note,
+    );
   const kept = () => listSegments(paths.directory).map(({ firstId }) => firstId);
   write();
   write();
-  createCheckpointer({ directory: paths.directory, key: loadCheckpointKey(paths.checkpointKeyPath), nowMs: Date.now }).record(writer.head());
+  createCheckpointer({
+    directory: paths.directory,
+    key: loadCheckpointKey(paths.checkpointKeyPath),
+    nowMs: Date.now,
+  }).record(writer.head());
   const first = start();
   vi.advanceTimersByTime(HOUR_MS);
   expect(notes).toEqual([]);
@@ -121,7 +161,12 @@ test('a clock that leaps ahead by years deletes nothing for its age until the ga
   vi.advanceTimersByTime(HOUR_MS);
   write();
   expect(kept()).toEqual([1, 2, 3]);
-  expect(notes).toEqual([['warn', 'the clock went from 2026-03-01T13:10:00.000Z to 2036-02-27T13:10:00.000Z; no audit segment will be deleted because of its age until the gateway has run for another day']]);
+  expect(notes).toEqual([
+    [
+      'warn',
+      'the clock went from 2026-03-01T13:10:00.000Z to 2036-02-27T13:10:00.000Z; no audit segment will be deleted because of its age until the gateway has run for another day',
+    ],
+  ]);
   first.stop();
 
   const second = start();
@@ -136,14 +181,28 @@ test('a clock that leaps ahead by years deletes nothing for its age until the ga
 
 test('after the gateway was away, segments go for their age once it has run for a day, and at once where it was away for less', () => {
   const HOUR_MS = 3_600_000;
-  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'], now: NOON_MS });
-  onTestFinished(() => { vi.useRealTimers(); });
+  vi.useFakeTimers({
+    toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'],
+    now: NOON_MS,
+  });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const deletedAfter = (awayMs: number): readonly number[] => {
     const { note, notes: _, ...paths } = scene();
     const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
-    for (let nth = 0; nth < 3; nth += 1) append(writer, [{ payload: { text: 'x'.repeat(900) }, timestampMs: NOON_MS - 31 * 24 * HOUR_MS }]);
-    createCheckpointer({ directory: paths.directory, key: loadCheckpointKey(paths.checkpointKeyPath), nowMs: () => Date.now() - awayMs }).record(writer.head());
-    const upkeep = new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } }, note);
+    for (let nth = 0; nth < 3; nth += 1)
+      append(writer, [{ payload: { text: 'x'.repeat(900) }, timestampMs: NOON_MS - 31 * 24 * HOUR_MS }]);
+    createCheckpointer({
+      directory: paths.directory,
+      key: loadCheckpointKey(paths.checkpointKeyPath),
+      nowMs: () => Date.now() - awayMs,
+    }).record(writer.head());
+    const upkeep = new AuditUpkeep(
+      writer,
+      { ...paths, checkpointEveryMs: 20 * HOUR_MS, retention: { maxAgeMs: 30 * 24 * HOUR_MS, maxBytes: undefined } },
+      note,
+    );
     const deleted = () => 3 - listSegments(paths.directory).length;
     const atOnce = deleted();
     vi.advanceTimersByTime(25 * HOUR_MS);
@@ -164,12 +223,21 @@ test('a head is signed once it is on the disk and not before, so that the loss o
   const flush = async () => {
     if (disk === 'full') throw new Error('no space left on device');
     const head = await writer.flush();
-    if (disk === 'slow') await new Promise<void>((resolve) => { finish = resolve; });
+    if (disk === 'slow')
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
     return head;
   };
-  const upkeep = new AuditUpkeep({ segmentPath: undefined, flush, flushNow: () => writer.flushNow() }, { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION }, note);
+  const upkeep = new AuditUpkeep(
+    { segmentPath: undefined, flush, flushNow: () => writer.flushNow() },
+    { ...paths, checkpointEveryMs: 10, retention: NO_RETENTION },
+    note,
+  );
   const signed = () => readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id);
-  await eventually(() => expect(notes).toContainEqual(['warn', 'could not sign the head of the audit log: no space left on device']));
+  await eventually(() =>
+    expect(notes).toContainEqual(['warn', 'could not sign the head of the audit log: no space left on device']),
+  );
   disk = 'slow';
   await eventually(() => expect(finish).toBeDefined());
   append(writer, [{}]);
@@ -191,22 +259,40 @@ test('a key of the checkpoints that is missing, as after half a restore, is made
   rmSync(paths.checkpointKeyPath);
   new AuditUpkeep(writer, options, note).stop();
   writer.close();
-  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away`]]);
+  expect(notes).toEqual([
+    [
+      'warn',
+      `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away`,
+    ],
+  ]);
 });
 
 test('with the key of a log from which retention has deleted, it is said what becomes of its anchor, and until when', async () => {
   const { note, notes, ...paths } = scene();
   const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
-  const grow = (): void => { for (let n = 0; n < 5; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]); };
-  const keep = (): void => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } }, note).stop();
-  const verified = () => verifyAuditLog(paths.directory, { checkpointKey: createPublicKey(readFileSync(paths.checkpointKeyPath)) });
+  const grow = (): void => {
+    for (let n = 0; n < 5; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
+  };
+  const keep = (): void =>
+    new AuditUpkeep(
+      writer,
+      { ...paths, checkpointEveryMs: 60_000, retention: { maxAgeMs: undefined, maxBytes: 4_000 } },
+      note,
+    ).stop();
+  const verified = () =>
+    verifyAuditLog(paths.directory, { checkpointKey: createPublicKey(readFileSync(paths.checkpointKeyPath)) });
   grow();
   keep();
   rmSync(paths.checkpointKeyPath);
   rmSync(join(paths.directory, 'checkpoints.ndjson'));
   notes.length = 0;
   keep();
-  expect(notes).toEqual([['warn', `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away, and verify a copy of the folder, without the key, until retention has deleted another file and signed anchor.json again`]]);
+  expect(notes).toEqual([
+    [
+      'warn',
+      `${paths.checkpointKeyPath} was missing, and a new key was created: what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move checkpoints.ndjson away, and verify a copy of the folder, without the key, until retention has deleted another file and signed anchor.json again`,
+    ],
+  ]);
   expect(await verified()).toMatchObject({ ok: false, firstBroken: { problem: 'forged', segment: 'anchor.json' } });
   expect(await verifyAuditLog(paths.directory)).toMatchObject({ ok: true });
   grow();
@@ -220,7 +306,9 @@ test('a key of the checkpoints that a crash or a full disk cut short is named, w
   const writer = openWriter(paths.directory);
   mkdirSync(dirname(paths.checkpointKeyPath));
   writeFileSync(paths.checkpointKeyPath, '-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
-  expect(() => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note)).toThrow(`${paths.checkpointKeyPath} is damaged; restore it from a backup, or remove it`);
+  expect(() => new AuditUpkeep(writer, { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION }, note)).toThrow(
+    `${paths.checkpointKeyPath} is damaged; restore it from a backup, or remove it`,
+  );
   expect(readFileSync(paths.checkpointKeyPath, 'utf8')).toBe('-----BEGIN PRIVATE KEY-----\nMC4CAQAw');
   writer.close();
 });

@@ -5,7 +5,12 @@ import { eventually } from '../support/eventually.ts';
 function open() {
   const posted: number[][] = [];
   const transferred: ArrayBuffer[][] = [];
-  const port = { postMessage: (bytes: Uint8Array, transfer: ArrayBuffer[]) => { posted.push([...bytes]); transferred.push(transfer); } };
+  const port = {
+    postMessage: (bytes: Uint8Array, transfer: ArrayBuffer[]) => {
+      posted.push([...bytes]);
+      transferred.push(transfer);
+    },
+  };
   const batcher = new Batcher<number>(port as never, (messages) => new Uint8Array(messages));
   return { batcher, posted, transferred };
 }

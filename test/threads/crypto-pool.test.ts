@@ -7,8 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { VARIABLES } from '../../src/config.ts';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
-import { createCryptoPool, passwordThreads } from '../../src/threads/crypto-pool.ts';
 import type { CryptoPool, CryptoPoolOptions } from '../../src/threads/crypto-pool.ts';
+import { createCryptoPool, passwordThreads } from '../../src/threads/crypto-pool.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** As a gateway has it whose operator has set nothing. */
@@ -19,7 +19,15 @@ const DEFAULT_COST = {
 };
 const CHEAP = { memoryKib: 1024, iterations: 1, parallelism: 1 } as const;
 const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
-const CLAIMS = { iss: 'svc-gateway', aud: 'svc-gateway', sub: 'key:1', iat: 1, exp: 2, jti: 'j', scope: 'read' } as const;
+const CLAIMS = {
+  iss: 'svc-gateway',
+  aud: 'svc-gateway',
+  sub: 'key:1',
+  iat: 1,
+  exp: 2,
+  jti: 'j',
+  scope: 'read',
+} as const;
 const PASSWORD = 'correct horse battery';
 
 const cleanups: (() => Promise<void> | void)[] = [];
@@ -30,7 +38,14 @@ afterEach(async () => {
 });
 
 function startPool(options: Partial<CryptoPoolOptions> = {}): CryptoPool {
-  const pool = createCryptoPool({ threads: 1, cost: CHEAP, uvThreads: 4, maxPasswordQueue: 64, onError: (message, cause) => complaints.push(`${message}: ${cause}`), ...options });
+  const pool = createCryptoPool({
+    threads: 1,
+    cost: CHEAP,
+    uvThreads: 4,
+    maxPasswordQueue: 64,
+    onError: (message, cause) => complaints.push(`${message}: ${cause}`),
+    ...options,
+  });
   cleanups.push(() => pool.close());
   return pool;
 }
@@ -59,8 +74,14 @@ describe('passwords', () => {
     if (!first.ok || !second.ok) throw new Error('hashing failed');
     expect(first.value).toMatch(/^\$argon2id\$v=19\$m=1024,p=1,t=1\$|^\$argon2id\$v=19\$m=1024,t=1,p=1\$/);
     expect(first.value).not.toBe(second.value);
-    expect(await passwords.verify(first.value, PASSWORD)).toEqual({ ok: true, value: { matches: true, rehash: false } });
-    expect(await passwords.verify(first.value, 'correct horse batterx')).toEqual({ ok: true, value: { matches: false, rehash: false } });
+    expect(await passwords.verify(first.value, PASSWORD)).toEqual({
+      ok: true,
+      value: { matches: true, rehash: false },
+    });
+    expect(await passwords.verify(first.value, 'correct horse batterx')).toEqual({
+      ok: true,
+      value: { matches: false, rehash: false },
+    });
   });
 
   test('without other parameters it is 19 MiB, two passes, one lane', async () => {
@@ -72,7 +93,10 @@ describe('passwords', () => {
   test('a hash made with other parameters still verifies and asks to be made anew', async () => {
     const old = await startPool().passwords.hash(PASSWORD);
     const { passwords } = startPool({ cost: { ...CHEAP, iterations: 2 } });
-    expect(await passwords.verify(old.ok ? old.value : '', PASSWORD)).toEqual({ ok: true, value: { matches: true, rehash: true } });
+    expect(await passwords.verify(old.ok ? old.value : '', PASSWORD)).toEqual({
+      ok: true,
+      value: { matches: true, rehash: true },
+    });
   });
 
   test('a stored hash that is none fails that one task and says so to the operator', async () => {
@@ -94,7 +118,12 @@ describe('bounds', () => {
   test('one task more than the queue holds is answered at once, and the others are done in their order', async () => {
     const { passwords } = startPool({ maxPasswordQueue: 2 });
     const order: number[] = [];
-    const asked = [1, 2, 3].map((n) => passwords.hash(PASSWORD).then((result) => { order.push(n); return result.ok; }));
+    const asked = [1, 2, 3].map((n) =>
+      passwords.hash(PASSWORD).then((result) => {
+        order.push(n);
+        return result.ok;
+      }),
+    );
     const refused = await passwords.hash(PASSWORD);
     expect(refused).toEqual({ ok: false, fault: { kind: 'overloaded', what: 'password hashing', retryAfterSecs: 1 } });
     expect(order).toEqual([]);
@@ -107,7 +136,9 @@ describe('bounds', () => {
       if (tasks.length > 1) await new Promise((resolve) => setTimeout(resolve, 500));
       return tasks.map(() => ({ ok: true, value: 'done' }));`);
     const pool = startPool({ filename });
-    const asked = Array.from({ length: 21 }, () => pool.tokenLane.run({ type: 'sign-token', kid: 'k', privateKeyPem: '', claims: CLAIMS }));
+    const asked = Array.from({ length: 21 }, () =>
+      pool.tokenLane.run({ type: 'sign-token', kid: 'k', privateKeyPem: '', claims: CLAIMS }),
+    );
     await asked[0];
     await eventually(() => expect(pool.pending().tokens).toBe(20)); // the others went to the thread together
     await Promise.all(asked);
@@ -118,7 +149,8 @@ describe('bounds', () => {
     const pool = startPool({ cost: DEFAULT_COST });
     const { privateKeyPem, publicKeyPem } = keyPair();
     const signed = await pool.tokenLane.run({ type: 'sign-token', kid: 'k', privateKeyPem, claims: CLAIMS });
-    const verify = () => pool.tokenLane.run({ type: 'verify-token', token: signed.ok ? signed.value : '', publicKeyPem, frame: FRAME });
+    const verify = () =>
+      pool.tokenLane.run({ type: 'verify-token', token: signed.ok ? signed.value : '', publicKeyPem, frame: FRAME });
     await verify();
     const storm = Array.from({ length: 50 }, () => pool.passwords.hash(PASSWORD));
     const tookMs: number[] = [];
@@ -150,26 +182,37 @@ describe('failures', () => {
     expect(complaints[0]).toContain('a crypto thread died');
   });
 
-  test.each(['throw new Error("cannot load")', 'process.exit(4)'])('threads that cannot load fail what is asked at once, each time with a word, and the next that can does the work: %s', async (failure) => {
-    const filename = workerThat('if (tasks[0].password === "die" || tasks[0].token === "die") process.exit(3); return tasks.map(() => ({ ok: true, value: "done" }));');
-    writeFileSync(filename, `import { existsSync } from 'node:fs';\nif (existsSync(${JSON.stringify(`${filename}.broken`)})) ${failure};\n${readFileSync(filename, 'utf8')}`);
-    const { passwords, tokenLane } = startPool({ filename, timeoutMs: 60_000 });
-    const verify = (token: string) => tokenLane.run({ type: 'verify-token', token, publicKeyPem: '', frame: FRAME });
-    // Both have loaded: one that still does would meet what only its successor is to meet.
-    expect(await Promise.all([passwords.hash('live'), verify('live')])).toEqual([{ ok: true, value: 'done' }, { ok: true, value: 'done' }]);
-    for (const ask of [passwords.hash, verify]) {
-      complaints.length = 0;
-      expect(await ask('live')).toEqual({ ok: true, value: 'done' });
-      writeFileSync(`${filename}.broken`, '');
-      expect(await ask('die')).toEqual({ ok: false, fault: { kind: 'internal' } });
-      for (let round = 1; round <= 3; round += 1) {
-        expect(await ask('live')).toEqual({ ok: false, fault: { kind: 'internal' } });
-        expect(complaints).toHaveLength(round + 1);
+  test.each(['throw new Error("cannot load")', 'process.exit(4)'])(
+    'threads that cannot load fail what is asked at once, each time with a word, and the next that can does the work: %s',
+    async (failure) => {
+      const filename = workerThat(
+        'if (tasks[0].password === "die" || tasks[0].token === "die") process.exit(3); return tasks.map(() => ({ ok: true, value: "done" }));',
+      );
+      writeFileSync(
+        filename,
+        `import { existsSync } from 'node:fs';\nif (existsSync(${JSON.stringify(`${filename}.broken`)})) ${failure};\n${readFileSync(filename, 'utf8')}`,
+      );
+      const { passwords, tokenLane } = startPool({ filename, timeoutMs: 60_000 });
+      const verify = (token: string) => tokenLane.run({ type: 'verify-token', token, publicKeyPem: '', frame: FRAME });
+      // Both have loaded: one that still does would meet what only its successor is to meet.
+      expect(await Promise.all([passwords.hash('live'), verify('live')])).toEqual([
+        { ok: true, value: 'done' },
+        { ok: true, value: 'done' },
+      ]);
+      for (const ask of [passwords.hash, verify]) {
+        complaints.length = 0;
+        expect(await ask('live')).toEqual({ ok: true, value: 'done' });
+        writeFileSync(`${filename}.broken`, '');
+        expect(await ask('die')).toEqual({ ok: false, fault: { kind: 'internal' } });
+        for (let round = 1; round <= 3; round += 1) {
+          expect(await ask('live')).toEqual({ ok: false, fault: { kind: 'internal' } });
+          expect(complaints).toHaveLength(round + 1);
+        }
+        rmSync(`${filename}.broken`);
+        expect(await ask('live')).toEqual({ ok: true, value: 'done' });
       }
-      rmSync(`${filename}.broken`);
-      expect(await ask('live')).toEqual({ ok: true, value: 'done' });
-    }
-  });
+    },
+  );
 
   test('a thread that hangs over a token is replaced when its task runs out of time', async () => {
     const filename = workerThat(`
@@ -177,7 +220,10 @@ describe('failures', () => {
       return tasks.map(() => ({ ok: true, value: { sub: 'key:1' } }));`);
     const { tokenLane } = startPool({ filename, timeoutMs: 1_500 });
     const verify = (token: string) => tokenLane.run({ type: 'verify-token', token, publicKeyPem: '', frame: FRAME });
-    expect(await verify('hang')).toEqual({ ok: false, fault: { kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 } });
+    expect(await verify('hang')).toEqual({
+      ok: false,
+      fault: { kind: 'overloaded', what: 'token verification', retryAfterSecs: 1 },
+    });
     await eventually(async () => expect(await verify('live')).toEqual({ ok: true, value: { sub: 'key:1' } }));
   });
 
@@ -197,7 +243,10 @@ describe('failures', () => {
       return tasks.map(({ password }) => ({ ok: true, value: 'hash of ' + password }));`);
     const { passwords } = startPool({ filename, timeoutMs: 1_500 });
     const answers = await Promise.all([passwords.hash('slow'), passwords.hash('late')]);
-    expect(answers).toMatchObject([{ ok: false, fault: { kind: 'overloaded' } }, { ok: false, fault: { kind: 'overloaded' } }]);
+    expect(answers).toMatchObject([
+      { ok: false, fault: { kind: 'overloaded' } },
+      { ok: false, fault: { kind: 'overloaded' } },
+    ]);
     expect(await passwords.hash('next')).toEqual({ ok: true, value: 'hash of next' });
     expect(readFileSync(done, 'utf8')).toBe('slow next ');
   });
@@ -209,17 +258,32 @@ describe('failures', () => {
     const names = Array.from({ length: 20_000 }, (_, n) => `name${n}`);
     writeFileSync(join(folder, 'names0.mjs'), `export const ${names.map((name) => `${name} = 0`).join()};`);
     for (let n = 1; n < 8; n += 1) writeFileSync(join(folder, `names${n}.mjs`), `export * from './names${n - 1}.mjs';`);
-    writeFileSync(join(folder, 'worker.mjs'), `import { ${names.join()} } from './names7.mjs';\nexport const run = () => [];`);
+    writeFileSync(
+      join(folder, 'worker.mjs'),
+      `import { ${names.join()} } from './names7.mjs';\nexport const run = () => [];`,
+    );
     // In a process of its own: it is the whole process that would end.
-    const child = spawnSync(process.execPath, ['--input-type=module', '--eval', `
+    const child = spawnSync(
+      process.execPath,
+      [
+        '--input-type=module',
+        '--eval',
+        `
       import { createCryptoPool } from ${JSON.stringify(pathToFileURL(join(PACKAGE_ROOT, 'dist/src/threads/crypto-pool.js')).href)};
       for (let afterMs = 50; afterMs <= 550; afterMs += 50) {
         const pool = createCryptoPool({ threads: 2, cost: ${JSON.stringify(CHEAP)}, uvThreads: 4, maxPasswordQueue: 64, onError: console.error, filename: ${JSON.stringify(join(folder, 'worker.mjs'))} });
         await new Promise((resolve) => setTimeout(resolve, afterMs));
         await pool.close();
       }
-      console.log('all closed');`], { encoding: 'utf8', timeout: 60_000 });
-    expect({ out: child.stdout, errors: child.stderr, signal: child.signal }).toEqual({ out: 'all closed\n', errors: '', signal: null });
+      console.log('all closed');`,
+      ],
+      { encoding: 'utf8', timeout: 60_000 },
+    );
+    expect({ out: child.stdout, errors: child.stderr, signal: child.signal }).toEqual({
+      out: 'all closed\n',
+      errors: '',
+      signal: null,
+    });
   });
 
   test('closing answers what still waits', async () => {

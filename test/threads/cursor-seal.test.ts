@@ -14,7 +14,12 @@ test('a cursor that was changed, made up, or sealed by another gateway does not 
   const seal = new CursorSeal();
   const sealed = seal.seal('ops', '42');
   const changed = `${sealed.slice(0, 40)}${sealed[40] === 'A' ? 'B' : 'A'}${sealed.slice(41)}`;
-  expect(['42', '', changed, new CursorSeal().seal('ops', '42')].map((cursor) => seal.open('ops', cursor))).toEqual([undefined, undefined, undefined, undefined]);
+  expect(['42', '', changed, new CursorSeal().seal('ops', '42')].map((cursor) => seal.open('ops', cursor))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 test('a cursor of one listing does not open in another, where its number would stand for something else', () => {

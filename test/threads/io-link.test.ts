@@ -15,20 +15,33 @@ function open() {
   const link = new IoLink(main.port1, audit.port1, { maxPending: 100, onMessage: () => undefined });
   const received: IoToMain[] = [];
   main.port2.on('message', (bytes: Uint8Array) => received.push(...decodeToMain(bytes)));
-  onTestFinished(() => { for (const port of [main.port1, audit.port1]) port.close(); });
+  onTestFinished(() => {
+    for (const port of [main.port1, audit.port1]) port.close();
+  });
   return {
     link,
     /** Asks and answers how many of them are refused at once. */
     refusedOf: async (count: number, ask: () => Promise<{ readonly reply: unknown }>): Promise<number> => {
       let refused = 0;
-      for (let each = 0; each < count; each += 1) void ask().then(({ reply }) => { if (JSON.stringify(reply).includes('overloaded')) refused += 1; });
+      for (let each = 0; each < count; each += 1)
+        void ask().then(({ reply }) => {
+          if (JSON.stringify(reply).includes('overloaded')) refused += 1;
+        });
       await new Promise((resolve) => setImmediate(resolve));
       return refused;
     },
     /** Checks are allowed, but to the wrong credentials among them. */
     answerAll: async () => {
       await eventually(() => expect(received.length).toBe(link.pending));
-      const replies = received.splice(0).map((message) => ({ type: 'command-reply', id: (message as { id: number }).id, reply: { ok: true, value: answerTo(message) }, auditIndex: -1 }) as never);
+      const replies = received.splice(0).map(
+        (message) =>
+          ({
+            type: 'command-reply',
+            id: (message as { id: number }).id,
+            reply: { ok: true, value: answerTo(message) },
+            auditIndex: -1,
+          }) as never,
+      );
       main.port2.postMessage(encodeToIo(replies));
       await eventually(() => expect(link.pending).toBe(0));
     },
@@ -38,7 +51,13 @@ function open() {
 function answerTo(message: IoToMain) {
   if (message.type !== 'command' || message.command.type !== 'check') return undefined;
   const isIts = message.command.credential === digestOf(message.command.agent);
-  return { decision: isIts ? 'allow' : 'deny', reason: '', policy: undefined, ruleId: undefined, opState: isIts ? 'running' : undefined };
+  return {
+    decision: isIts ? 'allow' : 'deny',
+    reason: '',
+    policy: undefined,
+    ruleId: undefined,
+    opState: isIts ? 'running' : undefined,
+  };
 }
 
 const agentOf = (orgId: string) => ({ orgId, teamId: 'search', agentId: 'crawler' });
@@ -54,7 +73,11 @@ test('an org that asks for ever more gets half of the places, and others find th
   }
   for (const round of ['first', 'second']) {
     expect([round, await refusedOf(1_000, () => link.ask(check('acme')))]).toEqual([round, 950]);
-    expect(await refusedOf(1, () => link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }))).toBe(1);
+    expect(
+      await refusedOf(1, () =>
+        link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }),
+      ),
+    ).toBe(1);
     expect(await refusedOf(30, () => link.ask(check('globex')))).toBe(5);
     await answerAll();
   }
@@ -80,7 +103,9 @@ test('bearers of which nobody knows yet whose they are leave places to known age
   const { link, refusedOf, answerAll } = open();
   void link.ask(check('acme'));
   await answerAll();
-  expect(await refusedOf(1_000, async () => ({ reply: await link.call('authenticate', { bearer: 'anything' }) }))).toBe(950);
+  expect(await refusedOf(1_000, async () => ({ reply: await link.call('authenticate', { bearer: 'anything' }) }))).toBe(
+    950,
+  );
   expect(await refusedOf(1_000, () => link.ask({ ...check('globex'), credential: undefined }))).toBe(975);
   expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
 });
@@ -91,12 +116,14 @@ test('an agent that uses its credential for another org takes places of its own'
     void link.ask(check(orgId));
     await answerAll();
   }
-  expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), credential: digestOf(agentOf('globex')) }))).toBe(950);
+  expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), credential: digestOf(agentOf('globex')) }))).toBe(
+    950,
+  );
   expect(await refusedOf(1, () => link.ask(check('globex')))).toBe(1);
   expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
 });
 
-test('once a credential is refused while places are scarce, the next checks with it are a stranger\'s', async () => {
+test("once a credential is refused while places are scarce, the next checks with it are a stranger's", async () => {
   const { link, refusedOf, answerAll } = open();
   const credential = digestOf(agentOf('acme'));
   void link.ask(check('acme'));
@@ -105,7 +132,11 @@ test('once a credential is refused while places are scarce, the next checks with
   expect(await refusedOf(30, () => link.ask({ ...check('globex'), credential }))).toBe(0);
   await answerAll();
   expect(await refusedOf(1_000, () => link.ask(check('acme')))).toBe(950);
-  expect(await refusedOf(1, () => link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }))).toBe(0);
+  expect(
+    await refusedOf(1, () =>
+      link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }),
+    ),
+  ).toBe(0);
 });
 
 test('when the waiting are refused at the end, so is the rest of a batch that goes on with its next checks', async () => {

@@ -13,27 +13,53 @@ function fileOf(text: string): string {
   return path;
 }
 
-const rules = (count: number): string => Array.from({ length: count }, (_, n) =>
-  `  - { id: r${n}, actions: ["act.${n}"], resources: ["web_*"], when: 'attributes.size < ${n}', effect: allow, reason: "grün ${n}" }\n`).join('');
+const rules = (count: number): string =>
+  Array.from(
+    { length: count },
+    (_, n) =>
+      `  - { id: r${n}, actions: ["act.${n}"], resources: ["web_*"], when: 'attributes.size < ${n}', effect: allow, reason: "grün ${n}" }\n`,
+  ).join('');
 
 test('policies that are read aside decide as those that are read at once, and have the same version', async () => {
-  const path = fileOf(`name: one\nscope: global\nrules:\n${rules(20)}budget: { daily_limit_usd: 5 }\n---\nname: two\nscope: org:acme\nrules:\n  - { id: no, actions: ["act.7"], effect: deny }\n`);
+  const path = fileOf(
+    `name: one\nscope: global\nrules:\n${rules(20)}budget: { daily_limit_usd: 5 }\n---\nname: two\nscope: org:acme\nrules:\n  - { id: no, actions: ["act.7"], effect: deny }\n`,
+  );
   const [aside, atOnce] = [await loadPoliciesAside(path), await loadPolicies(path)];
   if (!aside.ok || !atOnce.ok) throw new Error('refused');
   expect(aside.value.policies.summary()).toEqual(atOnce.value.policies.summary());
   expect(aside.value.policies.budget).toEqual(atOnce.value.policies.budget);
   expect([aside.value.files, aside.value.warnings]).toEqual([[path], []]);
   const decide = (orgId: string, action: string, size: number) =>
-    aside.value.policies.decide({ agent: { orgId, teamId: 't', agentId: 'a' }, action, resource: 'web_search', attributes: { size }, caller: undefined, estimatedCostMicroUsd: 0 });
-  expect(decide('globex', 'act.7', 6)).toEqual({ kind: 'allow', reason: 'grün 7 (rule r7 of policy one)', policy: 'one', ruleId: 'r7' });
+    aside.value.policies.decide({
+      agent: { orgId, teamId: 't', agentId: 'a' },
+      action,
+      resource: 'web_search',
+      attributes: { size },
+      caller: undefined,
+      estimatedCostMicroUsd: 0,
+    });
+  expect(decide('globex', 'act.7', 6)).toEqual({
+    kind: 'allow',
+    reason: 'grün 7 (rule r7 of policy one)',
+    policy: 'one',
+    ruleId: 'r7',
+  });
   expect(decide('globex', 'act.7', 7).kind).toBe('deny');
   expect(decide('acme', 'act.7', 6)).toMatchObject({ kind: 'deny', policy: 'two' });
 });
 
 test('a mistake is named with its file, line and column', async () => {
-  const path = fileOf('name: broken\nscope: global\nrules:\n  - { id: r, effect: allow, when: "agnet.org_id == \'x\'" }\n');
-  expect(await loadPoliciesAside(path)).toMatchObject({ ok: false, fault: [{ file: path, line: 4, path: 'rules[0].when', problem: expect.stringContaining('agnet') }] });
-  expect(await loadPoliciesAside(`${path}.not`)).toMatchObject({ ok: false, fault: [{ file: `${path}.not`, line: undefined, problem: 'does not exist' }] });
+  const path = fileOf(
+    'name: broken\nscope: global\nrules:\n  - { id: r, effect: allow, when: "agnet.org_id == \'x\'" }\n',
+  );
+  expect(await loadPoliciesAside(path)).toMatchObject({
+    ok: false,
+    fault: [{ file: path, line: 4, path: 'rules[0].when', problem: expect.stringContaining('agnet') }],
+  });
+  expect(await loadPoliciesAside(`${path}.not`)).toMatchObject({
+    ok: false,
+    fault: [{ file: `${path}.not`, line: undefined, problem: 'does not exist' }],
+  });
 });
 
 test('while thousands of rules are read, everything else goes on', async () => {
@@ -62,7 +88,8 @@ test('a set that is swapped while it is read is read again: never half of one an
   const names = Array.from({ length: 40 }, (_, index) => `p${index}.yaml`);
   for (const version of ['a', 'b']) {
     mkdirSync(join(folder, `..${version}`));
-    for (const name of names) writeFileSync(join(folder, `..${version}`, name), `name: ${version}-${name}\nscope: global\nrules: []\n`);
+    for (const name of names)
+      writeFileSync(join(folder, `..${version}`, name), `name: ${version}-${name}\nscope: global\nrules: []\n`);
   }
   const swapTo = (version: string) => {
     symlinkSync(`..${version}`, join(folder, '..data_tmp'));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import { BudgetTracker } from '../../src/core/budget.ts';
+import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import { SpendSaver } from '../../src/threads/spend-saver.ts';
 import { CRAWLER } from '../support/governor.ts';
 
@@ -10,13 +10,14 @@ const NOW_MS = Date.parse('2026-11-04T12:00:00Z');
 function openStore() {
   const rows = new Map<string, BudgetRow>();
   const commits: ((isCommitted: boolean) => void)[] = [];
-  const save = (changes: readonly BudgetChange[]) => new Promise<void>((resolve, reject) => {
-    commits.push((isCommitted) => {
-      if (!isCommitted) return reject(new Error('no space left'));
-      for (const { key, row } of changes) row === undefined ? rows.delete(key) : rows.set(key, row);
-      resolve();
+  const save = (changes: readonly BudgetChange[]) =>
+    new Promise<void>((resolve, reject) => {
+      commits.push((isCommitted) => {
+        if (!isCommitted) return reject(new Error('no space left'));
+        for (const { key, row } of changes) row === undefined ? rows.delete(key) : rows.set(key, row);
+        resolve();
+      });
     });
-  });
   return { save, commits, rows };
 }
 
@@ -28,7 +29,10 @@ function openSaver() {
   /** Told as the switchboard tells it: what became of the answer. */
   const recordAndSave = (usageId: string) => {
     record(usageId);
-    return saver.save().then(() => 'saved', () => 'failed');
+    return saver.save().then(
+      () => 'saved',
+      () => 'failed',
+    );
   };
   /** What a gateway finds that starts after a kill. */
   const afterKill = () => {
@@ -68,7 +72,20 @@ test('a kill at any time finds the spend of no usage without its id', async () =
     outcomes.forEach((_, nth) => record(`u${nth}`, restarted)); // all are sent again
     expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(outcomes.length);
   }
-  expect(await Promise.all(outcomes)).toEqual(['saved', 'saved', 'failed', 'failed', 'saved', 'saved', 'failed', 'failed', 'failed', 'failed', 'saved', 'saved']);
+  expect(await Promise.all(outcomes)).toEqual([
+    'saved',
+    'saved',
+    'failed',
+    'failed',
+    'saved',
+    'saved',
+    'failed',
+    'failed',
+    'failed',
+    'failed',
+    'saved',
+    'saved',
+  ]);
 });
 
 test('all that comes while a write is under way waits for one more, and no longer', async () => {
@@ -83,5 +100,9 @@ test('all that comes while a write is under way waits for one more, and no longe
   commits[1]!(true);
   expect(await Promise.all(later)).toEqual(['saved', 'saved', 'saved']);
   expect(commits).toHaveLength(2);
-  expect([...rows.keys()].filter((key) => key.startsWith('usage/')).map((key) => key.split('/').at(-1))).toEqual(['u1', 'u2', 'u3']);
+  expect([...rows.keys()].filter((key) => key.startsWith('usage/')).map((key) => key.split('/').at(-1))).toEqual([
+    'u1',
+    'u2',
+    'u3',
+  ]);
 });

@@ -2,16 +2,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, opId, SIBLING } from '../support/governor.ts';
+import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, opId, SIBLING } from '../support/governor.ts';
 import { openSwitchboard } from '../support/switchboard.ts';
 
 const UNWRITABLE = 'the audit log cannot be written; until it can, everything that must be recorded is refused';
 
-const register = { type: 'register-agent', principal: ADMIN, agent: { ...CRAWLER, agentId: 'new' }, credential: 'digest-of-new' as never, parent: undefined } as const;
+const register = {
+  type: 'register-agent',
+  principal: ADMIN,
+  agent: { ...CRAWLER, agentId: 'new' },
+  credential: 'digest-of-new' as never,
+  parent: undefined,
+} as const;
 
 test('the answers to what must be recorded go to the audit thread, in the order of the commands and with the place of their entry', async () => {
   const { ask, batches, sent } = openSwitchboard();
-  ask(checkOf(CRAWLER, 't:1'), checkOf(SIBLING, 't:2', { resource: 'forbidden' }), { type: 'get-op', principal: ADMIN, opId: opId('t:1') });
+  ask(checkOf(CRAWLER, 't:1'), checkOf(SIBLING, 't:2', { resource: 'forbidden' }), {
+    type: 'get-op',
+    principal: ADMIN,
+    opId: opId('t:1'),
+  });
   expect(batches).toHaveLength(1);
   expect(batches[0]).toMatchObject({ batch: 1, io: 0, count: 2 });
   expect(batches[0]!.bodies.split('\n').map((body) => body.includes('"ActionAllowed"'))).toEqual([true, false]);
@@ -20,7 +30,9 @@ test('the answers to what must be recorded go to the audit thread, in the order 
     { type: 'command-reply', id: 2, auditIndex: 1, reply: { value: { decision: 'deny', opState: 'terminated' } } },
   ]);
   // Reading needs no record, and waits for none.
-  expect(sent).toMatchObject([{ type: 'command-reply', id: 3, auditIndex: -1, reply: { value: { state: 'running' } } }]);
+  expect(sent).toMatchObject([
+    { type: 'command-reply', id: 3, auditIndex: -1, reply: { value: { state: 'running' } } },
+  ]);
 });
 
 test('checks of a batch that could not be written are denied, and the operations they began are over', async () => {
@@ -31,7 +43,13 @@ test('checks of a batch that could not be written are denied, and the operations
   expect(await replyTo(first! + 1)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('terminated');
   // Until it can be written again nothing is even tried.
-  const [refused, read] = ask(checkOf(CRAWLER, 't:2'), { type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor: undefined });
+  const [refused, read] = ask(checkOf(CRAWLER, 't:2'), {
+    type: 'list-ops',
+    principal: ADMIN,
+    orgId: undefined,
+    perPage: 10,
+    cursor: undefined,
+  });
   expect(await replyTo(refused!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
   expect(governor.ops.find(opId('t:2'))).toBeUndefined();
   expect(await replyTo(read!)).toMatchObject({ ok: true });
@@ -46,7 +64,10 @@ test('a check of a running operation that cannot be recorded is denied without a
   refuse();
   const [refused] = ask(checkOf(CRAWLER, 't:1'));
   for (const id of [unwritten!, refused!]) {
-    expect(await replyTo(id)).toEqual({ ok: true, value: { decision: 'deny', reason: UNWRITABLE, policy: undefined, ruleId: undefined, opState: undefined } });
+    expect(await replyTo(id)).toEqual({
+      ok: true,
+      value: { decision: 'deny', reason: UNWRITABLE, policy: undefined, ruleId: undefined, opState: undefined },
+    });
   }
   expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');
 });
@@ -54,7 +75,13 @@ test('a check of a running operation that cannot be recorded is denied without a
 test('a control that could not be recorded is answered 503, has no effect, and its signal reaches no agent', async () => {
   const { ask, write, refuse, replyTo, governor, sent } = openSwitchboard();
   const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
-  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  ask(checkOf(CRAWLER, 't:1'), {
+    type: 'open-control',
+    agent: CRAWLER,
+    credential: digestOf(CRAWLER),
+    principal: undefined,
+    stream: 7,
+  });
   write(1);
   const [paused] = ask(controlOf('t:1', 'pause'));
   refuse();
@@ -66,7 +93,13 @@ test('a control that could not be recorded is answered 503, has no effect, and i
 test('what was on its way behind a failed write fails with it, and the operations are as what is written left them', async () => {
   const { ask, write, refuse, replyTo, governor, sent, audit } = openSwitchboard();
   const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
-  ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 1_000_000 }), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 1_000_000 }), {
+    type: 'open-control',
+    agent: CRAWLER,
+    credential: digestOf(CRAWLER),
+    principal: undefined,
+    stream: 7,
+  });
   write(1);
   const [more] = ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 3_000_000 }));
   const controls = (['pause', 'resume', 'terminate'] as const).map((trigger) => ask(controlOf('t:1', trigger))[0]!);
@@ -84,10 +117,16 @@ test('when the log is writable again, the audit thread is told so ahead of what 
   ask(checkOf(CRAWLER, 't:1'));
   refuse();
   // Nothing is handed over meanwhile, by use cases either.
-  expect(await audit.record({ eventType: 'LoginFailed', lineage: CRAWLER, actor: 'nobody' })).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(await audit.record({ eventType: 'LoginFailed', lineage: CRAWLER, actor: 'nobody' })).toEqual({
+    ok: false,
+    fault: { kind: 'audit_unavailable' },
+  });
   expect(told.map(({ type }) => type)).toEqual(['append']);
   audit.receive({ type: 'writable' });
-  expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }, { isWritable: true, entriesLost: 2 }]);
+  expect(troubles).toEqual([
+    { isWritable: false, reason: 'ENOSPC' },
+    { isWritable: true, entriesLost: 2 },
+  ]);
   const [late] = ask(checkOf(CRAWLER, 't:2'), { type: 'get-op', principal: ADMIN, opId: opId('t:2') });
   expect(told.map(({ type }) => type)).toEqual(['append', 'resume', 'append']);
   write(2);
@@ -109,19 +148,32 @@ test('with allow the audit thread is told to go on at once, so that a failed wri
   expect(told).toHaveLength(5);
   expect(await replyTo(lost!)).toMatchObject({ value: { decision: 'allow' } });
   expect([audit.entriesLost, audit.entriesInFlight, audit.isWritable]).toEqual([2, 0, true]);
-  expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }, { isWritable: true, entriesLost: 2 }]);
+  expect(troubles).toEqual([
+    { isWritable: false, reason: 'ENOSPC' },
+    { isWritable: true, entriesLost: 2 },
+  ]);
 });
 
 test('a signal leaves once its entry is written, and not before', async () => {
   const { ask, write, audit, batches, sent } = openSwitchboard();
-  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  ask(checkOf(CRAWLER, 't:1'), {
+    type: 'open-control',
+    agent: CRAWLER,
+    credential: digestOf(CRAWLER),
+    principal: undefined,
+    stream: 7,
+  });
   ask(controlOf('t:1', 'pause'));
   expect(batches.map(({ isAwaited }) => isAwaited)).toEqual([false, true]);
   await sleep(20);
   expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
   write(2);
   audit.receive({ type: 'written' });
-  await eventually(() => expect(sent.filter(({ type }) => type === 'signal')).toEqual([{ type: 'signal', stream: 7, message: { opId: 't:1', signal: 'pause', sequence: 1_000 } }]));
+  await eventually(() =>
+    expect(sent.filter(({ type }) => type === 'signal')).toEqual([
+      { type: 'signal', stream: 7, message: { opId: 't:1', signal: 'pause', sequence: 1_000 } },
+    ]),
+  );
 });
 
 test('an agent that connects after the operator has an answer finds the signal, though the word of the write has not come', async () => {
@@ -129,13 +181,25 @@ test('an agent that connects after the operator has an answer finds the signal, 
   ask(checkOf(CRAWLER, 't:1'));
   ask(controlOf('t:1', 'pause'));
   write(2);
-  const [opened] = ask({ type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  const [opened] = ask({
+    type: 'open-control',
+    agent: CRAWLER,
+    credential: digestOf(CRAWLER),
+    principal: undefined,
+    stream: 7,
+  });
   expect(await replyTo(opened!)).toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'pause' }] } });
 });
 
 test('with allow a control takes effect and its signal leaves, recorded or not', async () => {
   const { ask, refuse, replyTo, sent } = openSwitchboard({ onAuditFailure: 'allow' });
-  ask(checkOf(CRAWLER, 't:1'), { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 });
+  ask(checkOf(CRAWLER, 't:1'), {
+    type: 'open-control',
+    agent: CRAWLER,
+    credential: digestOf(CRAWLER),
+    principal: undefined,
+    stream: 7,
+  });
   const [paused] = ask(controlOf('t:1', 'pause'));
   refuse();
   expect(await replyTo(paused!)).toMatchObject({ ok: true, value: { state: 'paused' } });
@@ -147,13 +211,24 @@ test('with allow the signals of controls that are not recorded leave in the orde
   ask(checkOf(CRAWLER, 't:1'));
   for (const trigger of ['pause', 'resume'] as const) ask(controlOf('t:1', trigger));
   refuse();
-  expect(governor.apply<'open-control'>({ type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 }, 2_000).reply)
-    .toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'resume' }] } });
+  expect(
+    governor.apply<'open-control'>(
+      { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 },
+      2_000,
+    ).reply,
+  ).toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'resume' }] } });
 });
 
 test('a rotation that could not be recorded leaves the old token in force, here and in the store', async () => {
   const saved: unknown[] = [];
-  const { ask, refuse, replyTo, governor, batches } = openSwitchboard({ agents: { save: (registration) => { saved.push(registration.credential); return Promise.resolve(); } } });
+  const { ask, refuse, replyTo, governor, batches } = openSwitchboard({
+    agents: {
+      save: (registration) => {
+        saved.push(registration.credential);
+        return Promise.resolve();
+      },
+    },
+  });
   const [id] = ask({ ...register, agent: CRAWLER });
   await eventually(() => expect(batches).toHaveLength(1));
   refuse();
@@ -165,7 +240,9 @@ test('a rotation that could not be recorded leaves the old token in force, here 
 test('of two checks at once of an operation that waited, neither of which could be recorded: it waits as before, and holds no money', async () => {
   const { ask, write, refuse, replyTo, governor } = openSwitchboard();
   ask({ type: 'register-op', principal: ADMIN, opId: opId('t:1'), agent: CRAWLER });
-  const checks = [5_000_000, 2_000_000].map((estimatedCostMicroUsd) => ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd }))[0]!);
+  const checks = [5_000_000, 2_000_000].map(
+    (estimatedCostMicroUsd) => ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd }))[0]!,
+  );
   write(1);
   refuse();
   for (const id of checks) expect(await replyTo(id)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
@@ -179,13 +256,23 @@ test('of two rotations at once, neither of which could be recorded, the token of
   const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
   await eventually(() => expect(batches).toHaveLength(2));
   refuse();
-  for (const id of [first, second]) expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
-  expect(['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity)).toEqual([undefined, undefined, CRAWLER]);
+  for (const id of [first, second])
+    expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  expect(
+    ['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity),
+  ).toEqual([undefined, undefined, CRAWLER]);
 });
 
 test('a rotation that still waits for its store when an earlier one could not be recorded fails with it', async () => {
   const saves: [credential: unknown, done: () => void][] = [];
-  const { ask, refuse, replyTo, governor, audit, batches } = openSwitchboard({ agents: { save: ({ credential }) => new Promise((resolve) => { saves.push([credential, resolve]); }) } });
+  const { ask, refuse, replyTo, governor, audit, batches } = openSwitchboard({
+    agents: {
+      save: ({ credential }) =>
+        new Promise((resolve) => {
+          saves.push([credential, resolve]);
+        }),
+    },
+  });
   const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
   const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
   saves[0]![1]();
@@ -193,21 +280,41 @@ test('a rotation that still waits for its store when an earlier one could not be
   refuse();
   audit.receive({ type: 'writable' });
   saves[1]![1]();
-  for (const id of [first, second]) expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  for (const id of [first, second])
+    expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   expect(batches).toHaveLength(1);
-  expect(['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity)).toEqual([undefined, undefined, CRAWLER]);
+  expect(
+    ['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity),
+  ).toEqual([undefined, undefined, CRAWLER]);
   expect(saves.map(([credential]) => credential)).toEqual(['first', 'second', 'first', digestOf(CRAWLER)]);
 });
 
-test.each(['deny', 'allow'] as const)('of two rotations at once that the store does not take, the token of before is in force (%s)', async (onAuditFailure) => {
-  const saves: (() => void)[] = [];
-  const { ask, replyTo, governor, batches } = openSwitchboard({ onAuditFailure, agents: { save: () => new Promise((_, reject) => { saves.push(() => reject(new Error('the disk is gone'))); }) } });
-  const ids = ['first', 'second'].map((credential) => ask({ ...register, agent: CRAWLER, credential: credential as never })[0]!);
-  for (const failNow of saves) failNow();
-  for (const id of ids) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'internal' } });
-  expect(batches).toEqual([]);
-  expect(['first', 'second', digestOf(CRAWLER)].map((credential) => governor.agents.ownerOf(credential as never)?.identity)).toEqual([undefined, undefined, CRAWLER]);
-});
+test.each(['deny', 'allow'] as const)(
+  'of two rotations at once that the store does not take, the token of before is in force (%s)',
+  async (onAuditFailure) => {
+    const saves: (() => void)[] = [];
+    const { ask, replyTo, governor, batches } = openSwitchboard({
+      onAuditFailure,
+      agents: {
+        save: () =>
+          new Promise((_, reject) => {
+            saves.push(() => reject(new Error('the disk is gone')));
+          }),
+      },
+    });
+    const ids = ['first', 'second'].map(
+      (credential) => ask({ ...register, agent: CRAWLER, credential: credential as never })[0]!,
+    );
+    for (const failNow of saves) failNow();
+    for (const id of ids) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'internal' } });
+    expect(batches).toEqual([]);
+    expect(
+      ['first', 'second', digestOf(CRAWLER)].map(
+        (credential) => governor.agents.ownerOf(credential as never)?.identity,
+      ),
+    ).toEqual([undefined, undefined, CRAWLER]);
+  },
+);
 
 test('what an earlier batch has recorded stays, when a later one fails', async () => {
   const { ask, write, refuse, governor, audit } = openSwitchboard();
@@ -220,8 +327,12 @@ test('what an earlier batch has recorded stays, when a later one fails', async (
   expect([audit.entriesLost, audit.entriesInFlight]).toEqual([1, 0]);
 });
 
-test.each([['deny', { ok: false, fault: { kind: 'audit_unavailable' } }], ['allow', { ok: true, value: { rotated: false } }]] as const)(
-  'a registration whose record is lost with the audit thread is answered all the same (%s)', async (onAuditFailure, expected) => {
+test.each([
+  ['deny', { ok: false, fault: { kind: 'audit_unavailable' } }],
+  ['allow', { ok: true, value: { rotated: false } }],
+] as const)(
+  'a registration whose record is lost with the audit thread is answered all the same (%s)',
+  async (onAuditFailure, expected) => {
     const { ask, replyTo, audit, batches } = openSwitchboard({ onAuditFailure });
     const [id] = ask(register);
     await eventually(() => expect(batches).toHaveLength(1));
@@ -249,7 +360,14 @@ test('answers whose entries are written, but which are lost with the audit threa
 
 test('a registration that is still on its way to the store when the audit thread dies is answered too', async () => {
   let saved: () => void = () => {};
-  const { ask, replyTo, audit } = openSwitchboard({ agents: { save: () => new Promise((resolve) => { saved = resolve; }) } });
+  const { ask, replyTo, audit } = openSwitchboard({
+    agents: {
+      save: () =>
+        new Promise((resolve) => {
+          saved = resolve;
+        }),
+    },
+  });
   const [id] = ask(register);
   audit.disconnect();
   saved();
@@ -267,7 +385,9 @@ test('with allow, checks are allowed while there is no audit thread, every one i
 });
 
 test('an agent that could not be stored is answered with an error, and not recorded as registered', async () => {
-  const { ask, replyTo, batches, defects } = openSwitchboard({ agents: { save: () => Promise.reject(new Error('the disk is gone')) } });
+  const { ask, replyTo, batches, defects } = openSwitchboard({
+    agents: { save: () => Promise.reject(new Error('the disk is gone')) },
+  });
   const [id] = ask(register);
   expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'internal' } });
   expect(batches).toEqual([]);
@@ -277,25 +397,53 @@ test('an agent that could not be stored is answered with an error, and not recor
 test('spend that could not be stored refuses no registration that waits for its store', async () => {
   let saved: () => void = () => {};
   const { ask, replyTo, governor, batches } = openSwitchboard({
-    agents: { save: () => new Promise((resolve) => { saved = resolve; }) },
+    agents: {
+      save: () =>
+        new Promise((resolve) => {
+          saved = resolve;
+        }),
+    },
     budgets: { save: () => Promise.reject(new Error('the disk is gone')) },
   });
   const [registration] = ask(register);
-  const [usage] = ask({ type: 'record-usage', principal: ADMIN, agent: CRAWLER, credential: undefined, costMicroUsd: 1, opId: undefined, usageId: undefined });
+  const [usage] = ask({
+    type: 'record-usage',
+    principal: ADMIN,
+    agent: CRAWLER,
+    credential: undefined,
+    costMicroUsd: 1,
+    opId: undefined,
+    usageId: undefined,
+  });
   expect(await replyTo(usage!)).toEqual({ ok: false, fault: { kind: 'internal' } });
   saved();
   await eventually(() => expect(batches).toHaveLength(1));
   const { replies } = batches[0]!;
-  expect(decodeToIo(replies!)).toMatchObject([{ id: registration, reply: { ok: true, value: { agent: { identity: register.agent } } } }]);
+  expect(decodeToIo(replies!)).toMatchObject([
+    { id: registration, reply: { ok: true, value: { agent: { identity: register.agent } } } },
+  ]);
   expect(governor.agents.ownerOf(register.credential)?.identity).toEqual(register.agent);
 });
 
 test('usage that is told again is answered only once what was told first is stored, and not if it was not', async () => {
   const stored: ((error?: Error) => void)[] = [];
   const { ask, replyTo, sent } = openSwitchboard({
-    budgets: { save: (changes) => (changes.length === 0 ? Promise.resolve() : new Promise((resolve, reject) => stored.push((error) => (error === undefined ? resolve() : reject(error))))) },
+    budgets: {
+      save: (changes) =>
+        changes.length === 0
+          ? Promise.resolve()
+          : new Promise((resolve, reject) => stored.push((error) => (error === undefined ? resolve() : reject(error)))),
+    },
   });
-  const usage = { type: 'record-usage', principal: ADMIN, agent: CRAWLER, credential: undefined, costMicroUsd: 1, opId: undefined, usageId: 'u1' } as const;
+  const usage = {
+    type: 'record-usage',
+    principal: ADMIN,
+    agent: CRAWLER,
+    credential: undefined,
+    costMicroUsd: 1,
+    opId: undefined,
+    usageId: 'u1',
+  } as const;
   const [first] = ask(usage);
   const [again] = ask(usage);
   await sleep(20);
@@ -311,7 +459,11 @@ test('usage that is told again is answered only once what was told first is stor
 test('more than may wait for the log is refused at once, until it has caught up', async () => {
   const { ask, replyTo, write, governor } = openSwitchboard({ maxUnrecorded: 3 });
   const ids = ask(...Array.from({ length: 5 }, (_, index) => checkOf(CRAWLER, `t:${index}`)));
-  for (const id of ids.slice(3)) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } });
+  for (const id of ids.slice(3))
+    expect(await replyTo(id)).toEqual({
+      ok: false,
+      fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' },
+    });
   expect(governor.ops.size).toBe(3);
   write(1);
   ask(checkOf(CRAWLER, 't:9'));
@@ -321,7 +473,9 @@ test('more than may wait for the log is refused at once, until it has caught up'
 test('a use case that fails is answered `internal`, and its cause is told to the gateway alone', async () => {
   const { switchboard, sent, defects } = openSwitchboard();
   switchboard.receive(0, encodeToMain([{ type: 'call', id: 7, name: 'listPolicies', input: {} }]));
-  await eventually(() => expect(sent).toEqual([{ type: 'call-reply', id: 7, reply: { ok: false, fault: { kind: 'internal' } } }]));
+  await eventually(() =>
+    expect(sent).toEqual([{ type: 'call-reply', id: 7, reply: { ok: false, fault: { kind: 'internal' } } }]),
+  );
   expect(defects).toEqual([new Error('a defect')]);
 });
 
@@ -346,7 +500,9 @@ test('an agent that is registered anew or removed loses what it has open with it
 test('a revocation has left for every thread before its answer, or any other, leaves for one', async () => {
   const { ask, switchboard, sent } = openSwitchboard();
   const left: string[] = [];
-  switchboard.connect(1, { postMessage: (bytes: Uint8Array) => void left.push(...decodeToIo(bytes).map(({ type }) => type)) } as never);
+  switchboard.connect(1, {
+    postMessage: (bytes: Uint8Array) => void left.push(...decodeToIo(bytes).map(({ type }) => type)),
+  } as never);
   switchboard.broadcast({ type: 'revoked', subject: 'account:a' });
   ask({ type: 'get-op', principal: ADMIN, opId: opId('t:1') });
   expect(sent.map(({ type }) => type)).toEqual(['revoked', 'command-reply']);
@@ -360,7 +516,12 @@ test('where checks are limited, each credential has its own, and one too many is
   const ids = ask(checkOf(CRAWLER, 't:1'), checkOf(CRAWLER, 't:2'), checkOf(CRAWLER, 't:3'), checkOf(SIBLING, 't:4'));
   expect(await replyTo(ids[2]!)).toEqual({ ok: false, fault: { kind: 'rate_limited', retryAfterSecs: 30, limit: 2 } });
   expect(batches.map(({ count }) => count)).toEqual([3]);
-  expect(['t:1', 't:2', 't:3', 't:4'].map((id) => governor.ops.find(opId(id)) !== undefined)).toEqual([true, true, false, true]);
+  expect(['t:1', 't:2', 't:3', 't:4'].map((id) => governor.ops.find(opId(id)) !== undefined)).toEqual([
+    true,
+    true,
+    false,
+    true,
+  ]);
 });
 
 test('checks are counted by the decision that was answered, also where what was decided could not be recorded', async () => {

@@ -5,7 +5,7 @@ import type { CHANGES, Command, CommandType } from '../../src/core/commands.ts';
 import { agentKeyOf } from '../../src/core/ids.ts';
 import { decodeToIo } from '../../src/threads/codec.ts';
 import type { AuditToMain } from '../../src/threads/protocol.ts';
-import { ADMIN, checkOf, controlOf, CRAWLER, digestOf, opId } from '../support/governor.ts';
+import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, opId } from '../support/governor.ts';
 import { openSwitchboard } from '../support/switchboard.ts';
 
 const OPS = ['t:0', 't:1'];
@@ -28,21 +28,28 @@ function record(log: Log, command: Command, reply: Reply): void {
 function recordOp(op: Shown, command: Command, reply: Reply): void {
   const hasBegun = op.state !== 'unknown' && op.state !== 'pending';
   switch (command.type) {
-    case 'register-op': op.state = 'pending'; return;
+    case 'register-op':
+      op.state = 'pending';
+      return;
     case 'control-op':
       op.state = STATE_AFTER[command.trigger];
       op.signal = command.trigger === 'complete' ? undefined : command.trigger;
       if (op.state === 'terminated' || op.state === 'completing') op.heldMicroUsd = 0;
       return;
     case 'check': {
-      const { decision, reason, opState } = reply.value as { readonly decision: string; readonly reason: string; readonly opState: string };
+      const { decision, reason, opState } = reply.value as {
+        readonly decision: string;
+        readonly reason: string;
+        readonly opState: string;
+      };
       if (decision === 'allow') {
         if (!hasBegun) op.state = 'running';
         op.heldMicroUsd = Math.max(op.heldMicroUsd, command.estimatedCostMicroUsd);
       } else if (reason === 'forbidden' && opState === 'terminated' && !hasBegun) op.state = 'terminated';
       return;
     }
-    default: throw new Error(command.type);
+    default:
+      throw new Error(command.type);
   }
 }
 
@@ -50,19 +57,70 @@ function recordOp(op: Shown, command: Command, reply: Reply): void {
 type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];
 type RolledBack = Exclude<ChangingCommand, 'complete-op' | 'record-usage'>;
 const COMMANDS = {
-  check: { weight: 5, arbitrary: fc.tuple(fc.constantFrom(...OPS), fc.constantFrom('web', 'web', 'web', 'forbidden'), fc.integer({ min: 0, max: 3 })).map(([op, resource, cost]): Command => checkOf(CRAWLER, op, { resource, estimatedCostMicroUsd: cost })) },
-  'control-op': { weight: 4, arbitrary: fc.tuple(fc.constantFrom(...OPS), fc.constantFrom('pause', 'pause', 'resume', 'resume', 'terminate', 'complete') as fc.Arbitrary<keyof typeof STATE_AFTER>).map(([op, trigger]): Command => controlOf(op, trigger)) },
-  'register-op': { weight: 1, arbitrary: fc.constantFrom(...OPS).map((op): Command => ({ type: 'register-op', principal: ADMIN, opId: opId(op), agent: CRAWLER })) },
-  'register-agent': { weight: 1, arbitrary: fc.constantFrom(...CREDENTIALS).map((credential): Command => ({ type: 'register-agent', principal: ADMIN, agent: NEW, credential: credential as never, parent: undefined })) },
-  'deregister-agent': { weight: 1, arbitrary: fc.constant<Command>({ type: 'deregister-agent', principal: ADMIN, agent: NEW }) },
+  check: {
+    weight: 5,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...OPS), fc.constantFrom('web', 'web', 'web', 'forbidden'), fc.integer({ min: 0, max: 3 }))
+      .map(([op, resource, cost]): Command => checkOf(CRAWLER, op, { resource, estimatedCostMicroUsd: cost })),
+  },
+  'control-op': {
+    weight: 4,
+    arbitrary: fc
+      .tuple(
+        fc.constantFrom(...OPS),
+        fc.constantFrom('pause', 'pause', 'resume', 'resume', 'terminate', 'complete') as fc.Arbitrary<
+          keyof typeof STATE_AFTER
+        >,
+      )
+      .map(([op, trigger]): Command => controlOf(op, trigger)),
+  },
+  'register-op': {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom(...OPS)
+      .map((op): Command => ({ type: 'register-op', principal: ADMIN, opId: opId(op), agent: CRAWLER })),
+  },
+  'register-agent': {
+    weight: 1,
+    arbitrary: fc.constantFrom(...CREDENTIALS).map(
+      (credential): Command => ({
+        type: 'register-agent',
+        principal: ADMIN,
+        agent: NEW,
+        credential: credential as never,
+        parent: undefined,
+      }),
+    ),
+  },
+  'deregister-agent': {
+    weight: 1,
+    arbitrary: fc.constant<Command>({ type: 'deregister-agent', principal: ADMIN, agent: NEW }),
+  },
 } satisfies Record<RolledBack, { readonly weight: number; readonly arbitrary: fc.Arbitrary<Command> }>;
 const command = fc.oneof(...Object.values(COMMANDS));
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ does: fc.constant('ask' as const), commands: fc.array(command, { minLength: 1, maxLength: 3, size: 'max' }), waitsMs: fc.constantFrom(0, 1) }) },
-  { weight: 4, arbitrary: fc.record({ does: fc.constant('take' as const), most: fc.integer({ min: 1, max: 3 }), canWrite: fc.constantFrom(true, true, true, false) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      does: fc.constant('ask' as const),
+      commands: fc.array(command, { minLength: 1, maxLength: 3, size: 'max' }),
+      waitsMs: fc.constantFrom(0, 1),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      does: fc.constant('take' as const),
+      most: fc.integer({ min: 1, max: 3 }),
+      canWrite: fc.constantFrom(true, true, true, false),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ does: fc.constant('hear' as const) }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('probe' as const) }) },
-  { weight: 2, arbitrary: fc.record({ does: fc.constant('save' as const), isSaved: fc.constantFrom(true, true, false) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ does: fc.constant('save' as const), isSaved: fc.constantFrom(true, true, false) }),
+  },
   { weight: 1, arbitrary: fc.record({ does: fc.constantFrom('die' as const, 'start' as const) }) },
 );
 
@@ -72,10 +130,21 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 function openScene(onAuditFailure: 'deny' | 'allow') {
   let nowMs = 1_000;
   const saves: ((isSaved: boolean) => void)[] = [];
-  const store = (): Promise<void> => new Promise((resolve, reject) => { saves.push((isSaved) => (isSaved ? resolve() : reject(new Error('the store is full')))); });
-  const { ask, audit, auditPort, governor, sent, told, write } = openSwitchboard({ onAuditFailure, nowMs: () => nowMs, agents: { save: store, remove: store } });
+  const store = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      saves.push((isSaved) => (isSaved ? resolve() : reject(new Error('the store is full'))));
+    });
+  const { ask, audit, auditPort, governor, sent, told, write } = openSwitchboard({
+    onAuditFailure,
+    nowMs: () => nowMs,
+    agents: { save: store, remove: store },
+  });
   const asked = new Map<number, Command>();
-  const log: Log = { ops: new Map(OPS.map((op) => [op, { state: 'unknown', heldMicroUsd: 0, signal: undefined }])), credential: undefined, ids: new Set() };
+  const log: Log = {
+    ops: new Map(OPS.map((op) => [op, { state: 'unknown', heldMicroUsd: 0, signal: undefined }])),
+    credential: undefined,
+    ids: new Set(),
+  };
   const unheard: AuditToMain[] = [];
   let taken = 0;
   let writtenEntries = 0;
@@ -101,11 +170,19 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
   };
   const hear = (): void => {
     const message = unheard.shift();
-    if (message?.type === 'written' || message?.type === 'not-written' || message?.type === 'writable') audit.receive(message);
+    if (message?.type === 'written' || message?.type === 'not-written' || message?.type === 'writable')
+      audit.receive(message);
   };
   return {
-    asked, audit, governor, log, saves, sent, hear,
-    lostEntries: () => told.reduce((sum, message) => sum + (message.type === 'append' ? message.count : 0), 0) - writtenEntries,
+    asked,
+    audit,
+    governor,
+    log,
+    saves,
+    sent,
+    hear,
+    lostEntries: () =>
+      told.reduce((sum, message) => sum + (message.type === 'append' ? message.count : 0), 0) - writtenEntries,
     isQuiet: () => saves.length === 0 && taken === told.length && unheard.length === 0 && !isProbing,
     ask: (commands: readonly Command[], waitsMs: number) => {
       nowMs += waitsMs;
@@ -145,11 +222,21 @@ async function play(steps: readonly Step[], onAuditFailure: 'deny' | 'allow') {
   let isRunning = true;
   for (const each of steps) {
     switch (each.does) {
-      case 'ask': scene.ask(each.commands, each.waitsMs); break;
-      case 'take': if (isRunning) scene.take(each.most, each.canWrite); break;
-      case 'hear': scene.hear(); break;
-      case 'probe': scene.probe(); break;
-      case 'save': await scene.save(each.isSaved); break;
+      case 'ask':
+        scene.ask(each.commands, each.waitsMs);
+        break;
+      case 'take':
+        if (isRunning) scene.take(each.most, each.canWrite);
+        break;
+      case 'hear':
+        scene.hear();
+        break;
+      case 'probe':
+        scene.probe();
+        break;
+      case 'save':
+        await scene.save(each.isSaved);
+        break;
       default:
         if (isRunning === (each.does === 'start')) break;
         isRunning = each.does === 'start';
@@ -165,44 +252,68 @@ async function play(steps: readonly Step[], onAuditFailure: 'deny' | 'allow') {
   }
   await turn();
   expect([scene.audit.entriesInFlight, scene.audit.isWritable]).toEqual([0, true]);
-  const answers = new Map(scene.sent.flatMap((message) => (message.type === 'command-reply' ? [[message.id, message.reply as Reply]] : [])));
-  const unrecorded = [...scene.asked].filter(([id]) => !scene.log.ids.has(id)).map(([id, { type }]) => ({ type, answer: answers.get(id) }));
+  const answers = new Map(
+    scene.sent.flatMap((message) => (message.type === 'command-reply' ? [[message.id, message.reply as Reply]] : [])),
+  );
+  const unrecorded = [...scene.asked]
+    .filter(([id]) => !scene.log.ids.has(id))
+    .map(([id, { type }]) => ({ type, answer: answers.get(id) }));
   return { ...scene, unrecorded };
 }
 
 test('once all is settled, operations, held money, signals and agents are what the entries in the log say, whichever writes failed', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
-    const { governor, log, unrecorded } = await play(steps, 'deny');
-    const shown = OPS.map((op) => {
-      const slot = governor.ops.find(opId(op));
-      return slot === undefined ? 'unknown' : governor.ops.stateOf(slot);
-    });
-    // An operation that only a check without a record began is over; nobody may have begun it.
-    OPS.forEach((op, index) => expect(log.ops.get(op)!.state === 'unknown' ? ['unknown', 'terminated'] : [log.ops.get(op)!.state]).toContain(shown[index]));
-    const held = [...log.ops.values()].map(({ heldMicroUsd }) => heldMicroUsd).filter((microUsd) => microUsd > 0);
-    expect(governor.budgets.reservations).toEqual({ count: held.length, microUsd: held.reduce((sum, microUsd) => sum + microUsd, 0) });
-    const box = governor.apply<'open-control'>({ type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 }, 100_000).reply;
-    const pending = OPS.map((op) => (box.ok ? box.value.pending.find((message) => message.opId === op)?.signal : undefined));
-    expect(pending).toEqual(OPS.map((op) => log.ops.get(op)!.signal));
-    expect([governor.agents.get(agentKeyOf(NEW))?.credential, ...CREDENTIALS.filter((credential) => governor.agents.ownerOf(credential as never) !== undefined)])
-      .toEqual(log.credential === undefined ? [undefined] : [log.credential, log.credential]);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
+      const { governor, log, unrecorded } = await play(steps, 'deny');
+      const shown = OPS.map((op) => {
+        const slot = governor.ops.find(opId(op));
+        return slot === undefined ? 'unknown' : governor.ops.stateOf(slot);
+      });
+      // An operation that only a check without a record began is over; nobody may have begun it.
+      OPS.forEach((op, index) =>
+        expect(log.ops.get(op)!.state === 'unknown' ? ['unknown', 'terminated'] : [log.ops.get(op)!.state]).toContain(
+          shown[index],
+        ),
+      );
+      const held = [...log.ops.values()].map(({ heldMicroUsd }) => heldMicroUsd).filter((microUsd) => microUsd > 0);
+      expect(governor.budgets.reservations).toEqual({
+        count: held.length,
+        microUsd: held.reduce((sum, microUsd) => sum + microUsd, 0),
+      });
+      const box = governor.apply<'open-control'>(
+        { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 },
+        100_000,
+      ).reply;
+      const pending = OPS.map((op) =>
+        box.ok ? box.value.pending.find((message) => message.opId === op)?.signal : undefined,
+      );
+      expect(pending).toEqual(OPS.map((op) => log.ops.get(op)!.signal));
+      expect([
+        governor.agents.get(agentKeyOf(NEW))?.credential,
+        ...CREDENTIALS.filter((credential) => governor.agents.ownerOf(credential as never) !== undefined),
+      ]).toEqual(log.credential === undefined ? [undefined] : [log.credential, log.credential]);
 
-    // Whoever asked has an answer, and no check is allowed that is not in the log.
-    for (const { type, answer } of unrecorded) {
-      expect(answer).toBeDefined();
-      if (type === 'check') expect(answer).not.toMatchObject({ value: { decision: 'allow' } });
-    }
-  }), { numRuns: 300 });
+      // Whoever asked has an answer, and no check is allowed that is not in the log.
+      for (const { type, answer } of unrecorded) {
+        expect(answer).toBeDefined();
+        if (type === 'check') expect(answer).not.toMatchObject({ value: { decision: 'allow' } });
+      }
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('with allow, whichever writes failed, whoever asked has the answer that was decided, and the entries that are not in the log are counted', async () => {
   const withoutDeath = step.filter(({ does }) => does !== 'die' && does !== 'start');
-  await fc.assert(fc.asyncProperty(fc.array(withoutDeath, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
-    const { audit, lostEntries, unrecorded } = await play(steps, 'allow');
-    expect(audit.entriesLost).toBe(lostEntries());
-    for (const { answer } of unrecorded) {
-      expect(answer).toBeDefined();
-      expect(answer).not.toMatchObject({ fault: { kind: 'audit_unavailable' } });
-    }
-  }), { numRuns: 100 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(withoutDeath, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
+      const { audit, lostEntries, unrecorded } = await play(steps, 'allow');
+      expect(audit.entriesLost).toBe(lostEntries());
+      for (const { answer } of unrecorded) {
+        expect(answer).toBeDefined();
+        expect(answer).not.toMatchObject({ fault: { kind: 'audit_unavailable' } });
+      }
+    }),
+    { numRuns: 100 },
+  );
 });

@@ -4,7 +4,8 @@ import { BROWSER_PATH, NO_BROWSER, openBrowser, openPage } from '../support/brow
 import { linesOf } from '../support/dashboard.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
-if (BROWSER_PATH === undefined) console.warn(`the tests of accounts and invites at the dashboard are skipped: ${NO_BROWSER}`);
+if (BROWSER_PATH === undefined)
+  console.warn(`the tests of accounts and invites at the dashboard are skipped: ${NO_BROWSER}`);
 
 const PASSWORD = 'a horse that nobody corrects';
 
@@ -12,7 +13,10 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites in the hands o
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startTestGateway({ startTimeoutMs: 60_000, env: { SVC_DATABASE_URL: 'embedded' } }), openBrowser()]);
+    [gateway, browser] = await Promise.all([
+      startTestGateway({ startTimeoutMs: 60_000, env: { SVC_DATABASE_URL: 'embedded' } }),
+      openBrowser(),
+    ]);
     await gateway.call('POST', '/api/v1/auth/register', { email: 'owner@example.com', password: PASSWORD }, null);
   });
   afterAll(async () => {
@@ -21,34 +25,67 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites in the hands o
   });
 
   test('an account that is locked after failed sign-ins is shown as such, and an admin lifts the lock', async () => {
-    const { invite_token } = (await gateway.call('POST', '/api/v1/auth/invite', { email: 'locked-out@example.com', role: 'viewer' })).body;
+    const { invite_token } = (
+      await gateway.call('POST', '/api/v1/auth/invite', { email: 'locked-out@example.com', role: 'viewer' })
+    ).body;
     await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token, password: PASSWORD }, null);
-    for (let attempt = 0; attempt < 5; attempt++) await gateway.call('POST', '/api/v1/auth/login', { email: 'locked-out@example.com', password: 'not this one' }, null);
+    for (let attempt = 0; attempt < 5; attempt++)
+      await gateway.call(
+        'POST',
+        '/api/v1/auth/login',
+        { email: 'locked-out@example.com', password: 'not this one' },
+        null,
+      );
     const page = await openAccounts();
     const row = page.getByRole('row').filter({ hasText: 'locked-out@example.com' });
     await row.getByText('locked until').waitFor();
     await row.getByRole('button', { name: 'Unlock locked-out@example.com' }).click();
     await row.getByText('active').waitFor();
     expect(await row.getByRole('button', { name: 'Unlock locked-out@example.com' }).count()).toBe(0);
-    expect((await gateway.call('POST', '/api/v1/auth/login', { email: 'locked-out@example.com', password: PASSWORD }, null)).status).toBe(200);
+    expect(
+      (await gateway.call('POST', '/api/v1/auth/login', { email: 'locked-out@example.com', password: PASSWORD }, null))
+        .status,
+    ).toBe(200);
   });
 
   test('an invite is shown until it is taken back, and its link is good for nothing then', async () => {
-    const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'mistaken@example.com', role: 'admin' });
+    const { body } = await gateway.call('POST', '/api/v1/auth/invite', {
+      email: 'mistaken@example.com',
+      role: 'admin',
+    });
     const page = await openAccounts();
-    await page.getByRole('table', { name: 'Open invites' }).getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor();
+    await page
+      .getByRole('table', { name: 'Open invites' })
+      .getByRole('cell', { name: 'mistaken@example.com', exact: true })
+      .waitFor();
     await page.getByRole('button', { name: 'Revoke the invite for mistaken@example.com' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('cell', { name: 'mistaken@example.com', exact: true }).waitFor({ state: 'detached' });
-    expect((await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null)).status).toBe(422);
+    expect(
+      (
+        await gateway.call(
+          'POST',
+          '/api/v1/auth/invite/accept',
+          { invite_token: body.invite_token, password: PASSWORD },
+          null,
+        )
+      ).status,
+    ).toBe(422);
   });
 
   test('on a screen of 1024 pixels an open invite is read in lines that are not broken, and can be revoked', async () => {
-    await gateway.call('POST', '/api/v1/auth/invite', { email: 'narrow@northwind.example', role: 'developer', org_id: 'northwind' });
+    await gateway.call('POST', '/api/v1/auth/invite', {
+      email: 'narrow@northwind.example',
+      role: 'developer',
+      org_id: 'northwind',
+    });
     const page = await openAccounts();
     await page.setViewportSize({ width: 1024, height: 800 });
-    const row = page.getByRole('table', { name: 'Open invites' }).getByRole('row', { name: 'narrow@northwind.example' });
-    for (const name of [/^northwind$/, /ago$|^just now$/, /UTC|GMT/]) expect(await linesOf(row.getByRole('cell', { name }))).toBe(1);
+    const row = page
+      .getByRole('table', { name: 'Open invites' })
+      .getByRole('row', { name: 'narrow@northwind.example' });
+    for (const name of [/^northwind$/, /ago$|^just now$/, /UTC|GMT/])
+      expect(await linesOf(row.getByRole('cell', { name }))).toBe(1);
     await row.getByRole('cell', { name: 'you', exact: true }).waitFor();
     const place = await row.getByRole('button', { name: 'Revoke' }).boundingBox();
     expect(place!.x + place!.width).toBeLessThanOrEqual(1024);

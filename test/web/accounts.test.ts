@@ -14,11 +14,18 @@ const PASSWORD = 'a horse that nobody corrects';
 describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   const mails: string[] = [];
   const relay = new SMTPServer({
-    authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'], logger: false,
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    logger: false,
     onData: (stream, _session, done) => {
       let raw = '';
-      stream.on('data', (chunk: Buffer) => { raw += chunk.toString(); });
-      stream.on('end', () => { mails.push(raw.replace(/=\r\n/g, '')); done(); });
+      stream.on('data', (chunk: Buffer) => {
+        raw += chunk.toString();
+      });
+      stream.on('end', () => {
+        mails.push(raw.replace(/=\r\n/g, ''));
+        done();
+      });
     },
   });
   /** What an earlier test has left it at. */
@@ -26,9 +33,15 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
-    const port = await new Promise<number>((resolve) => { const { server } = relay; relay.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)); });
+    const port = await new Promise<number>((resolve) => {
+      const { server } = relay;
+      relay.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+    });
     [gateway, browser] = await Promise.all([
-      startTestGateway({ startTimeoutMs: 60_000, env: { SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) } }),
+      startTestGateway({
+        startTimeoutMs: 60_000,
+        env: { SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) },
+      }),
       openBrowser(),
     ]);
   });
@@ -58,9 +71,15 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     // A name of any length leaves the names of the views whole.
     for (const width of [950, 1100, 1300]) {
       await owner.setViewportSize({ width, height: 700 });
-      expect(await owner.getByRole('navigation').evaluate((nav: { scrollWidth: number; clientWidth: number }) => nav.scrollWidth - nav.clientWidth)).toBe(0);
+      expect(
+        await owner
+          .getByRole('navigation')
+          .evaluate((nav: { scrollWidth: number; clientWidth: number }) => nav.scrollWidth - nav.clientWidth),
+      ).toBe(0);
     }
-    const kept = await owner.evaluate('JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie])');
+    const kept = await owner.evaluate(
+      'JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie])',
+    );
     expect(kept).toBe('[[["svc.account","1"]],[],""]');
 
     await owner.getByRole('link', { name: 'Accounts' }).click();
@@ -68,12 +87,16 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await owner.getByLabel('E-mail').fill('viewer@example.com');
     await owner.getByRole('dialog').getByLabel('Role').selectOption('viewer');
     await owner.getByRole('button', { name: 'Create invite' }).click();
-    const link = await owner.getByRole('dialog', { name: 'Invite link' }).getByRole('status').textContent() ?? '';
+    const link = (await owner.getByRole('dialog', { name: 'Invite link' }).getByRole('status').textContent()) ?? '';
     await owner.getByRole('button', { name: 'Done' }).click();
 
     const colleague = await open(link);
     expect(new URL(colleague.url()).hash).toBe('');
-    expect(await credentialFields(colleague)).toEqual(['username viewer@example.com read-only', 'new-password', 'new-password']);
+    expect(await credentialFields(colleague)).toEqual([
+      'username viewer@example.com read-only',
+      'new-password',
+      'new-password',
+    ]);
     await colleague.getByLabel('New password').fill(PASSWORD);
     await colleague.getByLabel('Confirm password').fill(`${PASSWORD}!`);
     await colleague.getByRole('button', { name: 'Create account' }).click();
@@ -82,11 +105,24 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await colleague.getByRole('button', { name: 'Create account' }).click();
     await colleague.getByText('Your account is ready').waitFor();
     expect(await credentialFields(colleague)).toEqual(['username viewer@example.com', 'current-password']);
-    expect(await colleague.getByLabel('Password').evaluate((input) => input === (input.ownerDocument as { activeElement: unknown }).activeElement)).toBe(true);
+    expect(
+      await colleague
+        .getByLabel('Password')
+        .evaluate((input) => input === (input.ownerDocument as { activeElement: unknown }).activeElement),
+    ).toBe(true);
     await signIn(colleague, 'viewer@example.com', PASSWORD);
-    expect(await colleague.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies']);
+    expect(await colleague.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
+      'Operations',
+      'Agents',
+      'Audit',
+      'Budgets',
+      'Policies',
+    ]);
     await owner.getByRole('button', { name: 'Refresh' }).click();
-    await owner.getByRole('table', { name: 'Accounts' }).getByRole('cell', { name: 'viewer@example.com', exact: true }).waitFor();
+    await owner
+      .getByRole('table', { name: 'Accounts' })
+      .getByRole('cell', { name: 'viewer@example.com', exact: true })
+      .waitFor();
     await owner.getByText('No open invites.').waitFor();
     await owner.getByRole('button', { name: 'Disable viewer@example.com' }).click();
     await owner.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
@@ -159,7 +195,9 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await second.goto(gateway.url);
     await live(second);
     const renewed: string[] = [];
-    first.context().on('response', (response) => { if (response.url().endsWith('/auth/refresh')) renewed.push(String(response.status())); });
+    first.context().on('response', (response) => {
+      if (response.url().endsWith('/auth/refresh')) renewed.push(String(response.status()));
+    });
     for (const page of [first, second]) await openPolicies(page);
     await first.context().clock.fastForward('14:30');
     await Promise.all([first, second].map((page) => page.getByRole('button', { name: 'Refresh' }).click()));
@@ -188,7 +226,9 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     for (const email of ['here@example.com', 'there@example.com']) await viewer(email);
     const page = await open();
     await signInUnderClock(page, 'here@example.com');
-    await page.evaluate(`fetch('/api/v1/auth/login', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '${JSON.stringify({ email: 'there@example.com', password: PASSWORD })}' })`);
+    await page.evaluate(
+      `fetch('/api/v1/auth/login', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '${JSON.stringify({ email: 'there@example.com', password: PASSWORD })}' })`,
+    );
     await openPolicies(page);
     await page.context().clock.fastForward('14:30');
     await page.getByRole('button', { name: 'Refresh' }).click();
@@ -206,7 +246,9 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
       void page.route('**/auth/refresh', async (route) => {
         const response = await route.fetch();
         resolve();
-        await new Promise<void>((go) => { release = go; });
+        await new Promise<void>((go) => {
+          release = go;
+        });
         await route.fulfill({ response });
       });
     });
@@ -227,9 +269,19 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await viewer('stuck@example.com');
     const page = await open();
     await signIn(page, 'stuck@example.com', PASSWORD);
-    await page.route('**/auth/logout', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"the database cannot be reached"}' }));
+    await page.route('**/auth/logout', (route) =>
+      route.fulfill({
+        status: 503,
+        contentType: 'application/problem+json',
+        body: '{"detail":"the database cannot be reached"}',
+      }),
+    );
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByText('You are not fully signed out: this browser keeps its cookie until you sign in and out again. The database cannot be reached').waitFor();
+    await page
+      .getByText(
+        'You are not fully signed out: this browser keeps its cookie until you sign in and out again. The database cannot be reached',
+      )
+      .waitFor();
     await page.getByLabel('Password').waitFor();
   });
 
@@ -239,7 +291,9 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await signIn(page, 'stays@example.com', PASSWORD);
     const byKey = await page.context().newPage();
     await byKey.goto(`${gateway.url}/favicon.svg`);
-    await byKey.evaluate(`sessionStorage.setItem('svc.session', JSON.stringify({ kind: 'key', token: 'x', expiresAtSecs: 9e9, scopes: ['read'], orgId: null, name: 'key:x' }))`);
+    await byKey.evaluate(
+      `sessionStorage.setItem('svc.session', JSON.stringify({ kind: 'key', token: 'x', expiresAtSecs: 9e9, scopes: ['read'], orgId: null, name: 'key:x' }))`,
+    );
     await byKey.goto(gateway.url);
     await byKey.getByText('Your session has ended').waitFor();
     await page.reload();
@@ -263,18 +317,29 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     for (const label of ['New password', 'Confirm password']) await page.getByLabel(label).fill(PASSWORD);
     await page.getByRole('button', { name: 'Create account' }).click();
     await live(page);
-    await page.locator('#notices').getByText('Your account is ready. Sign in with the password you just chose.').waitFor();
+    await page
+      .locator('#notices')
+      .getByText('Your account is ready. Sign in with the password you just chose.')
+      .waitFor();
   });
 
   test('a role is changed only when it is meant', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'risen@example.com', role: 'viewer' });
-    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    await gateway.call(
+      'POST',
+      '/api/v1/auth/invite/accept',
+      { invite_token: body.invite_token, password: PASSWORD },
+      null,
+    );
     const page = await open();
     await signInByKey(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Accounts' }).click();
     const role = page.getByLabel('Role of risen@example.com');
-    const roleNow = async () => (await gateway.call('GET', '/api/v1/accounts?per_page=1000')).body.accounts.find(({ email }: { email: string }) => email === 'risen@example.com').role;
+    const roleNow = async () =>
+      (await gateway.call('GET', '/api/v1/accounts?per_page=1000')).body.accounts.find(
+        ({ email }: { email: string }) => email === 'risen@example.com',
+      ).role;
     await role.selectOption('admin');
     const dialog = page.getByRole('dialog', { name: 'Change this account’s role?' });
     expect(await dialog.textContent()).toContain('From viewer to admin');
@@ -317,11 +382,20 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
   test('what the gateway would refuse is not offered, and why not is said: a key is nobody’s owner, and an owner is bound to no org', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
-    for (const [email, org] of [['free@example.com', {}], ['bound@example.com', { org_id: 'acme' }]] as const) {
+    for (const [email, org] of [
+      ['free@example.com', {}],
+      ['bound@example.com', { org_id: 'acme' }],
+    ] as const) {
       const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer', ...org });
-      await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+      await gateway.call(
+        'POST',
+        '/api/v1/auth/invite/accept',
+        { invite_token: body.invite_token, password: PASSWORD },
+        null,
+      );
     }
-    const rolesFor = (page: Page, email: string) => page.getByLabel(`Role of ${email}`).getByRole('option').allTextContents();
+    const rolesFor = (page: Page, email: string) =>
+      page.getByLabel(`Role of ${email}`).getByRole('option').allTextContents();
     const byKey = await open();
     await signInByKey(byKey, ADMIN_KEY);
     await byKey.getByRole('link', { name: 'Accounts' }).click();
@@ -334,7 +408,12 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
 
     const byOwner = await open();
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'second@example.com', role: 'admin' });
-    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    await gateway.call(
+      'POST',
+      '/api/v1/auth/invite/accept',
+      { invite_token: body.invite_token, password: PASSWORD },
+      null,
+    );
     const second = await open();
     await signIn(second, 'second@example.com', PASSWORD);
     await second.getByRole('link', { name: 'Accounts' }).click();
@@ -348,18 +427,29 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await byOwner.getByLabel('Role of free@example.com').selectOption('owner');
     await byOwner.getByRole('dialog').getByRole('button', { name: 'Change to owner' }).click();
     await byOwner.getByRole('dialog').waitFor({ state: 'detached' });
-    await eventually(async () => expect(await byOwner.getByLabel('Role of free@example.com').inputValue()).toBe('owner'));
+    await eventually(async () =>
+      expect(await byOwner.getByLabel('Role of free@example.com').inputValue()).toBe('owner'),
+    );
   });
 
   test('a lock-out says in minutes how long it lasts, and the dialog of an invite holds a long address on a phone', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     await viewer('locked@example.com');
-    for (let failed = 0; failed < 5; failed += 1) await gateway.call('POST', '/api/v1/auth/login', { email: 'locked@example.com', password: 'not the password of anybody' }, null);
+    for (let failed = 0; failed < 5; failed += 1)
+      await gateway.call(
+        'POST',
+        '/api/v1/auth/login',
+        { email: 'locked@example.com', password: 'not the password of anybody' },
+        null,
+      );
     const page = await open();
     await page.getByLabel('E-mail').fill('locked@example.com');
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('Too many failed attempts; try again in 15 minutes', { exact: true }).waitFor();
+    await page
+      .getByRole('alert')
+      .getByText('Too many failed attempts; try again in 15 minutes', { exact: true })
+      .waitFor();
     await page.setViewportSize({ width: 390, height: 844 });
     await signInByKey(page, ADMIN_KEY);
     await page.goto(`${gateway.url}/#/accounts`);
@@ -368,7 +458,11 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByRole('button', { name: 'Create invite' }).click();
     const dialog = page.getByRole('dialog', { name: 'Invite link' });
     await dialog.waitFor();
-    expect(await dialog.evaluate(({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth - clientWidth)).toBe(0);
+    expect(
+      await dialog.evaluate(
+        ({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth - clientWidth,
+      ),
+    ).toBe(0);
   });
 
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
@@ -376,15 +470,25 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
   /** Its id. */
   async function viewer(email: string): Promise<string> {
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer' });
-    const accepted = await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token: body.invite_token, password: PASSWORD }, null);
+    const accepted = await gateway.call(
+      'POST',
+      '/api/v1/auth/invite/accept',
+      { invite_token: body.invite_token, password: PASSWORD },
+      null,
+    );
     return accepted.body.account.id;
   }
 });
 
 /** What a password manager goes by, field by field. */
 const credentialFields = (page: Page): Promise<readonly string[]> =>
-  page.locator('form input[autocomplete]').evaluateAll((inputs: { autocomplete: string; value: string; readOnly: boolean }[]) =>
-    inputs.map(({ autocomplete, value, readOnly }) => [autocomplete, ...(value === '' ? [] : [value]), ...(readOnly ? ['read-only'] : [])].join(' ')));
+  page
+    .locator('form input[autocomplete]')
+    .evaluateAll((inputs: { autocomplete: string; value: string; readOnly: boolean }[]) =>
+      inputs.map(({ autocomplete, value, readOnly }) =>
+        [autocomplete, ...(value === '' ? [] : [value]), ...(readOnly ? ['read-only'] : [])].join(' '),
+      ),
+    );
 
 const live = (page: Page): Promise<void> => page.getByText('Live', { exact: true }).waitFor();
 

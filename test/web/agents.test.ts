@@ -17,21 +17,35 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await page.getByRole('link', { name: 'Agents' }).click();
     await page.getByRole('row', { name: 'acme / counted / worker' }).getByRole('link', { name: '2' }).click();
     await page.getByText(/^2 of /).waitFor();
-    expect((await page.locator('tr[data-op]').evaluateAll((rows: { dataset: { op: string } }[]) => rows.map(({ dataset }) => dataset.op))).sort()).toEqual(['counted-1:s', 'counted-2:s']);
+    expect(
+      (
+        await page
+          .locator('tr[data-op]')
+          .evaluateAll((rows: { dataset: { op: string } }[]) => rows.map(({ dataset }) => dataset.op))
+      ).sort(),
+    ).toEqual(['counted-1:s', 'counted-2:s']);
     expect(await page.getByLabel('State').locator('option:checked').textContent()).toBe('in flight');
     await page.getByLabel('State').selectOption('');
     await page.getByText(/^4 operations/).waitFor();
   });
 
   test('an agent is found by its id, in whichever org and team it is', async () => {
-    for (const [org, team, name] of [['acme', 'one', 'wanted'], ['globex', 'two', 'wanted'], ['acme', 'one', 'other']] as const) await agent(org, team, name);
+    for (const [org, team, name] of [
+      ['acme', 'one', 'wanted'],
+      ['globex', 'two', 'wanted'],
+      ['acme', 'one', 'other'],
+    ] as const)
+      await agent(org, team, name);
     const page = await signedIn();
     await page.getByRole('link', { name: 'Agents' }).click();
     await page.getByRole('cell', { name: 'acme / one / other', exact: true }).waitFor();
     await page.getByRole('searchbox', { name: 'Agent' }).fill('wanted');
     await page.getByRole('searchbox', { name: 'Agent' }).press('Enter');
     await page.getByRole('cell', { name: 'acme / one / other', exact: true }).waitFor({ state: 'detached' });
-    expect(await page.locator('tbody td.strong').allTextContents()).toEqual(['acme / one / wanted', 'globex / two / wanted']);
+    expect(await page.locator('tbody td.strong').allTextContents()).toEqual([
+      'acme / one / wanted',
+      'globex / two / wanted',
+    ]);
     expect(new URL(page.url()).hash).toBe('#/agents?agent_id=wanted');
   });
 
@@ -39,10 +53,16 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     const check = await agent('acme', 'leaving', 'runner');
     const page = await signedIn();
     await page.getByRole('link', { name: 'Agents' }).click();
-    await page.getByRole('row', { name: 'acme / leaving / runner' }).getByRole('cell', { name: '0', exact: true }).waitFor();
+    await page
+      .getByRole('row', { name: 'acme / leaving / runner' })
+      .getByRole('cell', { name: '0', exact: true })
+      .waitFor();
     for (const trace of ['left-1', 'left-2']) await check(trace); // of which the list that is open tells nothing
     await page.getByRole('button', { name: 'Remove acme / leaving / runner' }).dblclick();
-    await page.getByRole('dialog').getByText('Its 2 operations in flight stay open. Terminate them first: a removed agent cannot be told to stop.').waitFor();
+    await page
+      .getByRole('dialog')
+      .getByText('Its 2 operations in flight stay open. Terminate them first: a removed agent cannot be told to stop.')
+      .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
     await page.getByText('acme / leaving / runner was removed. It left 2 operations open.').waitFor();
     await page.getByRole('link', { name: '2 operations' }).click();

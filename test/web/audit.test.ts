@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
 import { signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
@@ -17,7 +17,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     let newest = 300;
     await page.route('**/api/v1/logs?*', (route) => {
       const before = Number(new URL(route.request().url()).searchParams.get('cursor') ?? newest + 1);
-      return route.fulfill({ json: { entries: Array.from({ length: 100 }, (_, index) => entry(before - 1 - index)), next_cursor: String(before - 100) } });
+      return route.fulfill({
+        json: {
+          entries: Array.from({ length: 100 }, (_, index) => entry(before - 1 - index)),
+          next_cursor: String(before - 100),
+        },
+      });
     });
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.locator('tr[data-id="300"]').waitFor();
@@ -39,7 +44,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     await signIn(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.locator('tr[data-id]').first().waitFor();
-    await page.route('**/api/v1/logs?*', (route) => route.fulfill({ status: 503, json: { detail: 'the log is being restored' } }));
+    await page.route('**/api/v1/logs?*', (route) =>
+      route.fulfill({ status: 503, json: { detail: 'the log is being restored' } }),
+    );
     await page.clock.runFor(2_000);
     const told = page.getByText('Could not load new entries. Retrying… The log is being restored');
     await told.waitFor();
@@ -55,7 +62,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.locator('tr[data-id]').first().waitFor();
     const asked: string[] = [];
-    page.on('request', (request) => { if (/\/api\/v1\/(logs|budgets)\?/.test(request.url())) asked.push(new URL(request.url()).searchParams.get('org_id') ?? ''); });
+    page.on('request', (request) => {
+      if (/\/api\/v1\/(logs|budgets)\?/.test(request.url()))
+        asked.push(new URL(request.url()).searchParams.get('org_id') ?? '');
+    });
     await page.getByLabel('Org').pressSequentially('ac');
     for (let looks = 0; looks < 3; looks += 1) await page.clock.runFor(2_000);
     await eventually(() => expect(asked.length).toBeGreaterThan(0));
@@ -79,7 +89,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     let answer = (): void => {};
     await page.route('**/api/v1/logs?*', async (route) => {
       const isNarrow = new URL(route.request().url()).searchParams.get('decision') === 'deny';
-      if (isNarrow) await new Promise<void>((resolve) => { answer = resolve; });
+      if (isNarrow)
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+        });
       return route.fulfill({ json: { entries: (isNarrow ? [1] : [3, 2, 1]).map(entry), next_cursor: null } });
     });
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
@@ -98,6 +111,23 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
   });
 });
 
-const entry = (id: number) => ({ id, timestamp: '2026-11-22T00:00:00Z', event_type: 'OpPaused', lineage: { org_id: null, team_id: 't', agent_id: 'a' }, op_id: `t:${id}`, decision: null, reason: null, policy: null, rule_id: null, actor: 'key:k', payload: {}, prev_hash: '', hash: '' });
+const entry = (id: number) => ({
+  id,
+  timestamp: '2026-11-22T00:00:00Z',
+  event_type: 'OpPaused',
+  lineage: { org_id: null, team_id: 't', agent_id: 'a' },
+  op_id: `t:${id}`,
+  decision: null,
+  reason: null,
+  policy: null,
+  rule_id: null,
+  actor: 'key:k',
+  payload: {},
+  prev_hash: '',
+  hash: '',
+});
 
-const shownIds = (page: Page): Promise<number[]> => page.locator('tr[data-id]').evaluateAll((rows: { dataset: { id: string } }[]) => rows.map(({ dataset }) => Number(dataset.id)));
+const shownIds = (page: Page): Promise<number[]> =>
+  page
+    .locator('tr[data-id]')
+    .evaluateAll((rows: { dataset: { id: string } }[]) => rows.map(({ dataset }) => Number(dataset.id)));

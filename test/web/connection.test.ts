@@ -8,7 +8,8 @@ import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
-if (BROWSER_PATH === undefined) console.warn(`the tests of notices and the line of the dashboard are skipped: ${NO_BROWSER}`);
+if (BROWSER_PATH === undefined)
+  console.warn(`the tests of notices and the line of the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboard', () => {
   const { agent, openPage, signedIn } = useDashboard();
@@ -18,10 +19,17 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     const page = await signedIn();
     await page.setViewportSize({ width: 1000, height: 600 });
     await page.getByRole('link', { name: 'Agents' }).click();
-    const rowTops = () => page.locator('tbody tr').evaluateAll((rows: { getBoundingClientRect(): { top: number } }[]) => rows.map((row) => row.getBoundingClientRect().top));
+    const rowTops = () =>
+      page
+        .locator('tbody tr')
+        .evaluateAll((rows: { getBoundingClientRect(): { top: number } }[]) =>
+          rows.map((row) => row.getBoundingClientRect().top),
+        );
     await page.getByRole('button', { name: 'Remove acme / crowded / n29' }).waitFor();
     const before = await rowTops();
-    await page.route('**/api/v1/agents?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }));
+    await page.route('**/api/v1/agents?*', (route) =>
+      route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }),
+    );
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('Out of order').waitFor();
     expect(await rowTops()).toEqual(before);
@@ -31,7 +39,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
       const inView = buttons.filter(([, { width, top, bottom }]) => width > 0 && top >= frame.top && bottom <= frame.bottom && bottom <= innerHeight);
       return { inView: inView.length, covered: inView.filter(([button, { left, right, top, bottom }]) => document.elementFromPoint((left + right) / 2, (top + bottom) / 2) !== button).length };
     })()`;
-    const seen = await page.evaluate(covered) as { inView: number; covered: number };
+    const seen = (await page.evaluate(covered)) as { inView: number; covered: number };
     expect(seen.covered).toBe(0);
     expect(seen.inView).toBeGreaterThan(10);
   });
@@ -41,7 +49,11 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     const page = await signedIn();
     await page.context().setOffline(true);
     await page.getByText('Connection lost').waitFor();
-    for (const [view, label] of [['Policies', 'starter'], ['Keys', 'yours'], ['Agents', 'waited-for']] as const) {
+    for (const [view, label] of [
+      ['Policies', 'starter'],
+      ['Keys', 'yours'],
+      ['Agents', 'waited-for'],
+    ] as const) {
       await page.getByRole('link', { name: view, exact: true }).click();
       await page.getByText('The list loads when the connection is back. Press Refresh to try now.').waitFor();
       await page.context().setOffline(false);
@@ -97,7 +109,10 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(await notice.count()).toBe(1);
     await page.mouse.move(0, 0);
     // Nor does it go while the page is behind another: what has taken minutes is not missed.
-    const turn = (isHidden: boolean) => page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`);
+    const turn = (isHidden: boolean) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+      );
     await turn(true);
     await page.clock.fastForward(60_000);
     expect(await notice.count()).toBe(1);
@@ -114,12 +129,24 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
       send = (frame) => socket.send(JSON.stringify(frame));
     });
     await signIn(page, ADMIN_KEY);
-    send({ event_type: 'budget', org_id: 'acme', agent_id: null, payload: { tier: 'team', team_id: 'search', period: 'daily', percent: 80 } });
-    send({ event_type: 'budget', org_id: null, agent_id: null, payload: { tier: 'global', period: 'monthly', percent: 100 } });
-    await eventually(async () => expect(await page.locator('#notices .notice').allTextContents()).toEqual([
-      'The daily budget of acme / search is 80% used×',
-      'The global monthly budget is 100% used×',
-    ]));
+    send({
+      event_type: 'budget',
+      org_id: 'acme',
+      agent_id: null,
+      payload: { tier: 'team', team_id: 'search', period: 'daily', percent: 80 },
+    });
+    send({
+      event_type: 'budget',
+      org_id: null,
+      agent_id: null,
+      payload: { tier: 'global', period: 'monthly', percent: 100 },
+    });
+    await eventually(async () =>
+      expect(await page.locator('#notices .notice').allTextContents()).toEqual([
+        'The daily budget of acme / search is 80% used×',
+        'The global monthly budget is 100% used×',
+      ]),
+    );
   });
 
   test('what happens again and again is told once and counted: it pushes out no other notice, and is not read out anew', async () => {
@@ -137,15 +164,23 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
     await page.getByRole('button', { name: 'Reload files' }).click();
     await page.getByText('Policies reloaded: nothing has changed.').waitFor();
-    const violation = (name: string) => send({ event_type: 'violation', org_id: 'acme', agent_id: name, payload: { team_id: 'search', reason: 'the token is not its own' } });
+    const violation = (name: string) =>
+      send({
+        event_type: 'violation',
+        org_id: 'acme',
+        agent_id: name,
+        payload: { team_id: 'search', reason: 'the token is not its own' },
+      });
     for (let index = 0; index < 50; index += 1) violation('thief');
     violation('other');
     const notices = page.locator('#notices');
-    await eventually(async () => expect(await notices.locator('.notice').allTextContents()).toEqual([
-      'Policies reloaded: nothing has changed.×',
-      'Violation by acme / search / thief: the token is not its own50 times×',
-      'Violation by acme / search / other: the token is not its own×',
-    ]));
+    await eventually(async () =>
+      expect(await notices.locator('.notice').allTextContents()).toEqual([
+        'Policies reloaded: nothing has changed.×',
+        'Violation by acme / search / thief: the token is not its own50 times×',
+        'Violation by acme / search / other: the token is not its own×',
+      ]),
+    );
     expect(await notices.getAttribute('aria-atomic')).toBe('false');
     expect(await notices.getByText('50 times').getAttribute('aria-live')).toBe('off');
     await page.clock.fastForward(60_000);
@@ -231,7 +266,9 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     }`);
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('button', { name: 'Reload files' }).click();
-    await page.getByText('The response was cut off. The change may still have been made: check before you try again.').waitFor();
+    await page
+      .getByText('The response was cut off. The change may still have been made: check before you try again.')
+      .waitFor();
   });
 
   test('an answer that is cut off midway is asked for again, and is no answer', async () => {
@@ -280,7 +317,9 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Connection lost').waitFor();
     await page.getByText('as of when the connection was lost').waitFor();
     const second = await startTestGateway(options);
-    onTestFinished(async () => { await second.stop(); });
+    onTestFinished(async () => {
+      await second.stop();
+    });
     await second.call('POST', '/api/v1/ops', { op_id: 'after:s', agent: owner });
     await page.getByText('Live', { exact: true }).waitFor();
     await rowOf(page, 'after:s').waitFor();
@@ -327,15 +366,22 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     let [isHeld, release] = [false, (): void => {}];
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
       const held: (string | Buffer)[] = [];
-      release = () => { for (const message of held.splice(0)) socket.send(message); };
-      socket.connectToServer().onMessage((message) => { if (isHeld) held.push(message); else socket.send(message); });
+      release = () => {
+        for (const message of held.splice(0)) socket.send(message);
+      };
+      socket.connectToServer().onMessage((message) => {
+        if (isHeld) held.push(message);
+        else socket.send(message);
+      });
     });
     const ask = await agent('acme', 'search', 'watched');
     for (let index = 0; index < 30; index += 1) await ask(`watched-${index}`);
     await signIn(page, ADMIN_KEY);
     await page.setViewportSize({ width: 1000, height: 600 });
     await page.getByLabel('Search').fill('watched-');
-    await page.locator('.ops-scroll').evaluate((list: { scrollTop: number }) => { list.scrollTop = 200; });
+    await page.locator('.ops-scroll').evaluate((list: { scrollTop: number }) => {
+      list.scrollTop = 200;
+    });
     const row = rowOf(page, 'watched-20:s');
     const terminate = row.getByRole('button', { name: 'Terminate' });
     const place = await row.boundingBox();
@@ -357,7 +403,8 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
     const first = await startTestGateway(options);
-    for (let index = 0; index < 130; index += 1) await first.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: `a${index}` } });
+    for (let index = 0; index < 130; index += 1)
+      await first.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: `a${index}` } });
     const page = await signedIn(ADMIN_KEY, first.url);
     await page.getByRole('link', { name: 'Agents' }).click();
     const more = page.getByRole('button', { name: 'Load more' });
@@ -365,7 +412,9 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await first.stop();
     await page.getByText('Connection lost').waitFor();
     const second = await startTestGateway(options);
-    onTestFinished(async () => { await second.stop(); });
+    onTestFinished(async () => {
+      await second.stop();
+    });
     await page.getByText('Live', { exact: true }).waitFor();
     await more.click();
     await eventually(async () => expect(await page.locator('tbody tr').count()).toBe(130));

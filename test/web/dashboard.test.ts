@@ -13,8 +13,17 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   test('an operator signs in with a key, of which the browser keeps nothing', async () => {
     const page = await signedIn();
-    expect(await page.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies', 'Keys']);
-    const kept = await page.evaluate('JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, document.documentElement.outerHTML, location.href])');
+    expect(await page.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
+      'Operations',
+      'Agents',
+      'Audit',
+      'Budgets',
+      'Policies',
+      'Keys',
+    ]);
+    const kept = await page.evaluate(
+      'JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, document.documentElement.outerHTML, location.href])',
+    );
     expect(kept).not.toContain(ADMIN_KEY);
     await page.reload();
     await page.getByText('Live', { exact: true }).waitFor();
@@ -59,7 +68,13 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await (await agent('acme', 'search', 'late'))('late-1');
     const row = rowOf(page, 'late-1:s');
     await stateOf(row, 'running');
-    await page.route('**/api/v1/ops/*/pause', (route) => route.fulfill({ status: 409, contentType: 'application/problem+json', body: JSON.stringify({ detail: 'cannot pause it now', code: 'invalid_transition' }) }));
+    await page.route('**/api/v1/ops/*/pause', (route) =>
+      route.fulfill({
+        status: 409,
+        contentType: 'application/problem+json',
+        body: JSON.stringify({ detail: 'cannot pause it now', code: 'invalid_transition' }),
+      }),
+    );
     await row.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('cannot pause it now').waitFor();
     await stateOf(row, 'running');
@@ -71,7 +86,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await (await agent('acme', '<b>team', '<script>alert(1)<'))(image, '<img src=x onerror=alert(1)>');
     await rowOf(page, `${image}:s`).getByText('acme / <b>team / <script>alert(1)<').waitFor();
     await gateway().call('POST', '/api/v1/iam/api-keys', { name: '<img src=x onerror=alert(1)>', scopes: ['read'] });
-    for (const [view, text] of [['Agents', '<script>alert(1)<'], ['Audit', '<img src=x onerror=alert(1)>'], ['Keys', '<img src=x onerror=alert(1)>']] as const) {
+    for (const [view, text] of [
+      ['Agents', '<script>alert(1)<'],
+      ['Audit', '<img src=x onerror=alert(1)>'],
+      ['Keys', '<img src=x onerror=alert(1)>'],
+    ] as const) {
       await page.getByRole('link', { name: view, exact: true }).click();
       await page.getByText(text).first().waitFor();
       expect(await page.locator('main img, main script, main b').count()).toBe(0);
@@ -79,14 +98,24 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
   });
 
   test('a key of one org sees its own operations and agents only, and one that may only read has no buttons', async () => {
-    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'watcher', scopes: ['read'], org_id: 'globex' });
+    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', {
+      name: 'watcher',
+      scopes: ['read'],
+      org_id: 'globex',
+    });
     const page = await signedIn(body.key);
     await (await agent('acme', 'search', 'elsewhere'))('foreign-1');
     await (await agent('globex', 'support', 'triage'))('own-1');
     await stateOf(rowOf(page, 'own-1:s'), 'running');
     expect(await rowOf(page, 'foreign-1:s').count()).toBe(0);
     expect(await rowOf(page, 'own-1:s').getByRole('button').count()).toBe(0);
-    expect(await page.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Operations', 'Agents', 'Audit', 'Budgets', 'Policies']);
+    expect(await page.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
+      'Operations',
+      'Agents',
+      'Audit',
+      'Budgets',
+      'Policies',
+    ]);
     await page.getByRole('link', { name: 'Agents' }).click();
     await page.getByRole('cell', { name: 'globex / support / triage' }).waitFor();
     expect(await page.getByText('acme').count()).toBe(0);
@@ -94,12 +123,28 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
   });
 
   test('on the narrowest screen the head says of which org and read only whoever is signed in is', async () => {
-    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'watcher', scopes: ['read'], org_id: 'globex' });
+    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', {
+      name: 'watcher',
+      scopes: ['read'],
+      org_id: 'globex',
+    });
     const page = await signedIn(body.key);
     await page.setViewportSize({ width: 320, height: 700 });
     const head = page.getByRole('banner');
-    const places = await Promise.all([head.getByText('Live'), head.getByText('globex'), head.getByText('read-only'), head.getByRole('button', { name: 'Sign out' })].map((said) => said.boundingBox()));
-    expect(places.map((place) => place !== null && place.x >= 0 && place.x + place.width <= 320)).toEqual([true, true, true, true]);
+    const places = await Promise.all(
+      [
+        head.getByText('Live'),
+        head.getByText('globex'),
+        head.getByText('read-only'),
+        head.getByRole('button', { name: 'Sign out' }),
+      ].map((said) => said.boundingBox()),
+    );
+    expect(places.map((place) => place !== null && place.x >= 0 && place.x + place.width <= 320)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     expect(new Set(places.map((place) => Math.floor((place?.y ?? 0) / 40))).size).toBe(1);
   });
 
@@ -109,7 +154,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await (await agent('initech', 'ops', 'seeker'))('find-b');
     await gateway().call('POST', '/api/v1/ops/find-b:s/pause');
     await stateOf(rowOf(page, 'find-b:s'), 'paused');
-    const shown = () => page.locator('tr[data-op^="find-"]').evaluateAll((rows: { dataset: { op: string } }[]) => rows.map((row) => row.dataset.op));
+    const shown = () =>
+      page
+        .locator('tr[data-op^="find-"]')
+        .evaluateAll((rows: { dataset: { op: string } }[]) => rows.map((row) => row.dataset.op));
     await page.getByLabel('Search').fill('find seeker');
     await eventually(async () => expect(await shown()).toEqual(['find-b:s']));
     await page.getByLabel('Search').fill('find-');
@@ -122,11 +170,15 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   test('the orgs that have operations are offered to choose from, as they come', async () => {
     const fresh = await startTestGateway();
-    onTestFinished(async () => { await fresh.stop(); });
-    const start = (org: string) => fresh.call('POST', '/api/v1/ops', { op_id: `${org}:s`, agent: { org_id: org, team_id: 't', agent_id: 'a' } });
+    onTestFinished(async () => {
+      await fresh.stop();
+    });
+    const start = (org: string) =>
+      fresh.call('POST', '/api/v1/ops', { op_id: `${org}:s`, agent: { org_id: org, team_id: 't', agent_id: 'a' } });
     await start('zeta');
     const page = await signedIn(ADMIN_KEY, fresh.url);
-    const offered = () => page.locator('datalist option').evaluateAll((options: { value: string }[]) => options.map(({ value }) => value));
+    const offered = () =>
+      page.locator('datalist option').evaluateAll((options: { value: string }[]) => options.map(({ value }) => value));
     await eventually(async () => expect(await offered()).toEqual(['zeta']));
     expect(await page.getByLabel('Org').getAttribute('list')).toBe(await page.locator('datalist').getAttribute('id'));
     await start('alpha');
@@ -135,10 +187,19 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   test('of thousands of operations only those in view are drawn, and the last can be reached', async () => {
     const crowd = await startTestGateway();
-    onTestFinished(async () => { await crowd.stop(); });
+    onTestFinished(async () => {
+      await crowd.stop();
+    });
     const total = 3_000;
     for (let from = 0; from < total; from += 100) {
-      await Promise.all(Array.from({ length: 100 }, (_, index) => crowd.call('POST', '/api/v1/ops', { op_id: `crowd-${from + index}:s`, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } })));
+      await Promise.all(
+        Array.from({ length: 100 }, (_, index) =>
+          crowd.call('POST', '/api/v1/ops', {
+            op_id: `crowd-${from + index}:s`,
+            agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
+          }),
+        ),
+      );
     }
     const page = await signedIn(ADMIN_KEY, crowd.url);
     await page.getByText('3,000 operations').waitFor();
@@ -156,7 +217,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
       opened += 1;
       const server = socket.connectToServer();
-      server.onMessage((message) => { if (opened > 1) socket.send(message); });
+      server.onMessage((message) => {
+        if (opened > 1) socket.send(message);
+      });
       if (opened === 1) setTimeout(() => socket.send('{"event_type":"lagged","payload":{"dropped":7}}'), 300);
     });
     await (await agent('acme', 'search', 'lagging'))('lagged-1');
@@ -168,11 +231,16 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   test('a finished operation is shown for as long as the gateway keeps it', async () => {
     const patient = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '3000' } });
-    onTestFinished(async () => { await patient.stop(); });
+    onTestFinished(async () => {
+      await patient.stop();
+    });
     const page = await openPage(patient.url);
     await ownTime(page);
     await signIn(page, ADMIN_KEY);
-    await patient.call('POST', '/api/v1/ops', { op_id: 'brief-1:s', agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await patient.call('POST', '/api/v1/ops', {
+      op_id: 'brief-1:s',
+      agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
+    });
     await patient.call('POST', '/api/v1/ops/brief-1:s/terminate');
     await eventually(async () => {
       await page.clock.runFor(200);
@@ -189,7 +257,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     const page = await openPage();
     await ownTime(page);
     await signIn(page, ADMIN_KEY);
-    await gateway().call('POST', '/api/v1/ops', { op_id: 'forgotten-1:s', agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await gateway().call('POST', '/api/v1/ops', {
+      op_id: 'forgotten-1:s',
+      agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
+    });
     await gateway().call('POST', '/api/v1/ops/forgotten-1:s/terminate');
     await eventually(async () => {
       await page.clock.runFor(200);
@@ -212,7 +283,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
         for (const message of held ?? []) socket.send(message);
         held = undefined;
       };
-      socket.connectToServer().onMessage((message) => { if (held === undefined) socket.send(message); else held.push(message); });
+      socket.connectToServer().onMessage((message) => {
+        if (held === undefined) socket.send(message);
+        else held.push(message);
+      });
     });
     await (await agent('acme', 'search', 'slow'))('slow-1');
     await page.getByLabel('API key').fill(ADMIN_KEY);
@@ -227,10 +301,14 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
   test('a pointer that was left where the first row comes does not keep out the others', async () => {
     const page = await openPage();
     const held: (string | Buffer)[] = [];
-    let deliver = (message: string | Buffer): void => { held.push(message); };
+    let deliver = (message: string | Buffer): void => {
+      held.push(message);
+    };
     let release = (_count: number): void => {};
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
-      release = (count) => { for (const message of held.splice(0, count)) socket.send(message); };
+      release = (count) => {
+        for (const message of held.splice(0, count)) socket.send(message);
+      };
       socket.connectToServer().onMessage((message) => deliver(message));
     });
     const ask = await agent('acme', 'search', 'rested-on');
@@ -243,7 +321,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.mouse.move(heading!.x + 40, heading!.y + heading!.height + 22);
     release(1);
     await page.locator('tr[data-op] a:hover').waitFor();
-    deliver = (message) => { held.push(message); release(Infinity); };
+    deliver = (message) => {
+      held.push(message);
+      release(Infinity);
+    };
     release(Infinity);
     for (const opId of ['rest-1:s', 'rest-2:s', 'rest-3:s']) await rowOf(page, opId).waitFor();
     expect(await page.getByRole('button', { name: 'new operation' }).count()).toBe(0);
@@ -261,12 +342,20 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
   test('a list that is long in coming says that it is being read', async () => {
     const page = await signedIn();
     let answer = (): void => {};
-    const asked = new Promise<void>((resolve) => { answer = resolve; });
-    await page.route('**/api/v1/logs?*', async (route) => { await asked; await route.continue(); });
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/api/v1/logs?*', async (route) => {
+      await asked;
+      await route.continue();
+    });
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByRole('main').getByText('Loading…').waitFor();
     answer();
-    await page.getByRole('button', { name: /, entry / }).first().waitFor();
+    await page
+      .getByRole('button', { name: /, entry / })
+      .first()
+      .waitFor();
     expect(await page.getByText('Loading…').count()).toBe(0);
   });
 
@@ -280,7 +369,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(org).toBeLessThan(team!);
     expect(team).toBeLessThan(last!);
     // Nor where it is asked about, which is read out with the question.
-    await gateway().call('POST', '/api/v1/ops', { op_id: 'עקבה:42', agent: { org_id: 'مؤسسة', team_id: 'فريق', agent_id: 'وكيل' } });
+    await gateway().call('POST', '/api/v1/ops', {
+      op_id: 'עקבה:42',
+      agent: { org_id: 'مؤسسة', team_id: 'فريق', agent_id: 'وكيل' },
+    });
     await rowOf(page, 'עקבה:42').getByRole('button', { name: 'Terminate' }).click();
     const asked = page.getByRole('dialog').locator('bdi');
     expect(await asked.allTextContents()).toEqual(['مؤسسة', 'فريق', 'وكيل', 'עקבה', '42']);
@@ -288,7 +380,13 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(org2).toBeLessThan(team2!);
     expect(team2).toBeLessThan(last2!);
     expect(trace).toBeLessThan(span!);
-    expect(await page.getByRole('dialog').evaluate((dialog: any) => dialog.ownerDocument.getElementById(dialog.getAttribute('aria-describedby')).textContent)).toContain('is told to stop immediately. This cannot be undone.עקבה:42');
+    expect(
+      await page
+        .getByRole('dialog')
+        .evaluate(
+          (dialog: any) => dialog.ownerDocument.getElementById(dialog.getAttribute('aria-describedby')).textContent,
+        ),
+    ).toContain('is told to stop immediately. This cannot be undone.עקבה:42');
     await page.getByRole('button', { name: 'Cancel' }).click();
     await rowOf(page, 'עקבה:42').getByRole('link', { name: 'עקבה:42' }).click();
     const [loggedTrace, loggedSpan] = await leftsOf(page.locator('td.what bdi', { hasText: /^(עקבה|42)$/ }));
@@ -302,14 +400,19 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText(shown, { exact: true }).first().waitFor();
     await page.getByRole('row').filter({ hasText: shown }).getByRole('button').first().click();
-    expect(await page.getByRole('dialog').textContent()).toContain('"resource": "web_\\u202efdp\\u2066.\\u200bexe\\u0007"\n');
+    expect(await page.getByRole('dialog').textContent()).toContain(
+      '"resource": "web_\\u202efdp\\u2066.\\u200bexe\\u0007"\n',
+    );
   });
 
   test('names keep their places in budgets too, and a long one is broken only where it must be on a narrow screen', async () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 400, height: 800 });
     const long = 'a-name-that-does-not-fit-on-one-line-of-a-narrow-screen';
-    await gateway().call('POST', '/api/v1/usage', { agent: { org_id: 'ארגון', team_id: 'צוות', agent_id: 'סוכן' }, cost_usd: 1 });
+    await gateway().call('POST', '/api/v1/usage', {
+      agent: { org_id: 'ארגון', team_id: 'צוות', agent_id: 'סוכן' },
+      cost_usd: 1,
+    });
     await agent('narrow', long, long);
     await page.getByRole('link', { name: 'Budgets' }).click();
     const [org, team, last] = await leftsOf(page.locator('tr:has-text("סוכן") bdi'));
@@ -337,7 +440,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Name').fill('short-lived');
     await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
-    const key = await page.getByRole('dialog', { name: 'New API key' }).getByRole('status').textContent() ?? '';
+    const key = (await page.getByRole('dialog', { name: 'New API key' }).getByRole('status').textContent()) ?? '';
     expect(key).toMatch(/^svc_/);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.locator('dialog').waitFor({ state: 'detached' });
@@ -367,10 +470,18 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByRole('button', { name: 'Export CSV' }).click();
     const file = await saved;
     expect(file.suggestedFilename()).toBe('audit.csv');
-    const [head, ...lines] = readFileSync(await file.path(), 'utf8').trimEnd().split(/\r?\n/);
+    const [head, ...lines] = readFileSync(await file.path(), 'utf8')
+      .trimEnd()
+      .split(/\r?\n/);
     expect(head).toContain('event_type');
     expect(lines.map((line) => /exported-\d:s/.exec(line)?.[0])).toEqual(['exported-2:s']);
-    await page.route('**/api/v1/logs/export?*', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"too many searches at once"}' }));
+    await page.route('**/api/v1/logs/export?*', (route) =>
+      route.fulfill({
+        status: 503,
+        contentType: 'application/problem+json',
+        body: '{"detail":"too many searches at once"}',
+      }),
+    );
     await page.getByRole('button', { name: 'Export CSV' }).click();
     await page.getByText('Too many searches at once').waitFor();
     await page.getByRole('button', { name: 'Export CSV', disabled: false }).waitFor();
@@ -379,11 +490,14 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
 const leftsOf = async (elements: Locator): Promise<readonly number[]> => {
   await elements.first().waitFor();
-  return elements.evaluateAll((found: { getBoundingClientRect(): { left: number } }[]) => found.map((element) => element.getBoundingClientRect().left));
+  return elements.evaluateAll((found: { getBoundingClientRect(): { left: number } }[]) =>
+    found.map((element) => element.getBoundingClientRect().left),
+  );
 };
 
 /** How far the row of this operation is from the lower edge of its list when that is scrolled to its end, in pixels. */
-const fromTheEnd = (page: Page, opId: string): Promise<number> => page.evaluate(`(() => {
+const fromTheEnd = (page: Page, opId: string): Promise<number> =>
+  page.evaluate(`(() => {
   const list = document.querySelector('.ops-scroll');
   list.scrollTop = list.scrollHeight;
   const row = document.querySelector('tr[data-op="${opId}"]');

@@ -14,7 +14,15 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await stateOf(rowOf(page, 'typed-1:s'), 'running');
     await page.getByLabel('Search').focus();
     await page.keyboard.type('typed-1');
-    for (const [role, name] of [['combobox', 'Org'], ['combobox', 'State'], ['button', 'acme / search / typed 1'], ['region', 'Operations'], ['link', 'typed-1:s'], ['link', 'acme / search / typed'], ['button', 'Pause typed-1:s']] as const) {
+    for (const [role, name] of [
+      ['combobox', 'Org'],
+      ['combobox', 'State'],
+      ['button', 'acme / search / typed 1'],
+      ['region', 'Operations'],
+      ['link', 'typed-1:s'],
+      ['link', 'acme / search / typed'],
+      ['button', 'Pause typed-1:s'],
+    ] as const) {
       await page.keyboard.press('Tab');
       await focusOn(page.getByRole(role, { name }));
     }
@@ -79,7 +87,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     const asked = new Promise<void>((resolve) => {
       void page.route('**/api/v1/agents', async (route) => {
         resolve();
-        await new Promise<void>((go) => { answer = go; });
+        await new Promise<void>((go) => {
+          answer = go;
+        });
         await route.continue();
       });
     });

@@ -10,10 +10,18 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
   test('until when a key works is there to read, not only for a pointer that rests on its state', async () => {
     const page = await signedIn();
     const endsAt = new Date(Date.now() + 3_600_000).toISOString();
-    for (const [name, expiry] of [['ends', { expires_at: endsAt }], ['stays', {}]] as const) await gateway().call('POST', '/api/v1/iam/api-keys', { name: `key-${name}`, scopes: ['read'], ...expiry });
+    for (const [name, expiry] of [
+      ['ends', { expires_at: endsAt }],
+      ['stays', {}],
+    ] as const)
+      await gateway().call('POST', '/api/v1/iam/api-keys', { name: `key-${name}`, scopes: ['read'], ...expiry });
     await page.getByRole('link', { name: 'Keys' }).click();
-    const said = await page.evaluate(`import('/format.js').then(({ shortTime }) => shortTime('${endsAt}'))`) as string;
-    expect(await page.getByRole('row', { name: 'key-ends' }).getByRole('cell').nth(6).innerText()).toMatch(new RegExp(`^active\\s+until ${said.replace('+', '\\+')}$`));
+    const said = (await page.evaluate(
+      `import('/format.js').then(({ shortTime }) => shortTime('${endsAt}'))`,
+    )) as string;
+    expect(await page.getByRole('row', { name: 'key-ends' }).getByRole('cell').nth(6).innerText()).toMatch(
+      new RegExp(`^active\\s+until ${said.replace('+', '\\+')}$`),
+    );
     expect(await page.getByRole('row', { name: 'key-stays' }).getByRole('cell').nth(6).innerText()).toBe('active');
   });
 
@@ -29,9 +37,16 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
   test('a key that works until next year is not said to end in this one', async () => {
     const page = await signedIn();
     const nextYear = new Date().getFullYear() + 1;
-    await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'key-long', scopes: ['read'], expires_at: `${nextYear}-12-24T18:00:00Z` });
+    await gateway().call('POST', '/api/v1/iam/api-keys', {
+      name: 'key-long',
+      scopes: ['read'],
+      expires_at: `${nextYear}-12-24T18:00:00Z`,
+    });
     await page.getByRole('link', { name: 'Keys' }).click();
-    await page.getByRole('row', { name: 'key-long' }).getByText(new RegExp(`^until Dec 24, ${nextYear}, `)).waitFor();
+    await page
+      .getByRole('row', { name: 'key-long' })
+      .getByText(new RegExp(`^until Dec 24, ${nextYear}, `))
+      .waitFor();
   });
 
   test('a time is typed from the day to the hour without a stop: the year takes no more than four digits', async () => {
@@ -54,7 +69,10 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
 
   test('the actor of an audit entry is found among the keys, also when it is the one in SVC_BOOTSTRAP_API_KEY', async () => {
     const page = await signedIn();
-    const { body: created } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'key-actor', scopes: ['read'] });
+    const { body: created } = await gateway().call('POST', '/api/v1/iam/api-keys', {
+      name: 'key-actor',
+      scopes: ['read'],
+    });
     await gateway().call('POST', '/api/v1/auth/token', {}, created.key as string);
     const { body } = await gateway().call('GET', '/api/v1/logs?event_type=TokenIssued&per_page=2');
     const [minted, bootstrap] = (body.entries as { actor: string }[]).map(({ actor }) => actor.replace('key:', ''));
@@ -69,7 +87,8 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await page.getByRole('link', { name: 'Keys' }).click();
     await page.getByRole('button', { name: 'Revoke red' }).click();
     const yes = page.getByRole('dialog').getByRole('button', { name: 'Revoke' });
-    const colour = () => yes.evaluate((element: object) => (globalThis as any).getComputedStyle(element).backgroundColor as string);
+    const colour = () =>
+      yes.evaluate((element: object) => (globalThis as any).getComputedStyle(element).backgroundColor as string);
     const atRest = await colour();
     await yes.hover();
     expect(await colour()).toBe(atRest);
@@ -86,7 +105,10 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await focusOn(page.getByRole('main'));
     await page.goForward();
-    await page.getByRole('button', { name: /^Revoke / }).first().click();
+    await page
+      .getByRole('button', { name: /^Revoke / })
+      .first()
+      .click();
     await page.goBack();
     await page.getByRole('heading', { name: 'Policies' }).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });

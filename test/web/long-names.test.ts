@@ -11,29 +11,49 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
   test('of the agents with the most operations a long name does not crowd out the others', async () => {
     const page = await signedIn();
     const long = `escalation-${'x'.repeat(100)}`;
-    for (const [index, names] of [['short', 'brief', long], [long, 'short', 'brief']].entries()) {
+    for (const [index, names] of [
+      ['short', 'brief', long],
+      [long, 'short', 'brief'],
+    ].entries()) {
       for (const [nth, name] of names.entries()) {
-        for (let op = 0; op < 4 - nth; op += 1) await gateway().call('POST', '/api/v1/ops', { op_id: `crowd-${index}-${nth}-${op}:s`, agent: { org_id: 'acme', team_id: `crowd-${index}`, agent_id: name } });
+        for (let op = 0; op < 4 - nth; op += 1)
+          await gateway().call('POST', '/api/v1/ops', {
+            op_id: `crowd-${index}-${nth}-${op}:s`,
+            agent: { org_id: 'acme', team_id: `crowd-${index}`, agent_id: name },
+          });
       }
       await page.getByLabel('Search').fill(`acme/crowd-${index}`);
       const shown = page.getByRole('group', { name: 'Busiest agents' }).getByRole('button');
-      await eventually(async () => expect(await shown.allTextContents()).toEqual(names.map((name, nth) => `acme / crowd-${index} / ${name}${4 - nth}`)));
+      await eventually(async () =>
+        expect(await shown.allTextContents()).toEqual(
+          names.map((name, nth) => `acme / crowd-${index} / ${name}${4 - nth}`),
+        ),
+      );
       for (const width of [1440, 1280]) {
         await page.setViewportSize({ width, height: 800 });
-        const widths = await shown.locator('> span:first-child').evaluateAll((spans: { offsetWidth: number }[]) => spans.map(({ offsetWidth }) => offsetWidth));
+        const widths = await shown
+          .locator('> span:first-child')
+          .evaluateAll((spans: { offsetWidth: number }[]) => spans.map(({ offsetWidth }) => offsetWidth));
         for (const each of widths) expect(each).toBeGreaterThan(90); // enough to tell whose it is
       }
     }
   });
 
   test('a long name hides neither the org that one is bound to nor that one may only read, also at 200 %', async () => {
-    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'a key whose name says in detail what it is for and who has asked for it, in June', scopes: ['read'], org_id: 'acme' });
+    const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', {
+      name: 'a key whose name says in detail what it is for and who has asked for it, in June',
+      scopes: ['read'],
+      org_id: 'acme',
+    });
     const page = await signedIn(body.key);
     const banner = page.getByRole('banner');
     for (const width of [1280, 1090, 900, 640]) {
       await page.setViewportSize({ width, height: 700 });
       for (const said of ['acme', 'read-only']) {
-        const { right, isWhole } = await banner.getByText(said, { exact: true }).evaluate((tag: any) => ({ right: tag.getBoundingClientRect().right as number, isWhole: tag.offsetWidth > 0 && tag.scrollWidth <= tag.clientWidth }));
+        const { right, isWhole } = await banner.getByText(said, { exact: true }).evaluate((tag: any) => ({
+          right: tag.getBoundingClientRect().right as number,
+          isWhole: tag.offsetWidth > 0 && tag.scrollWidth <= tag.clientWidth,
+        }));
         expect(isWhole).toBe(true);
         expect(right).toBeLessThan((await banner.getByRole('button', { name: 'Sign out' }).boundingBox())!.x);
       }
@@ -44,14 +64,26 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     const page = await signedIn();
     const names = ['crawler-101', 'crawler-102', 'crawler-103'];
     for (const [nth, name] of names.entries()) {
-      for (let op = 0; op < 4 - nth; op += 1) await gateway().call('POST', '/api/v1/ops', { op_id: `alike-${nth}-${op}:s`, agent: { org_id: 'acme', team_id: 'research-and-development', agent_id: name } });
+      for (let op = 0; op < 4 - nth; op += 1)
+        await gateway().call('POST', '/api/v1/ops', {
+          op_id: `alike-${nth}-${op}:s`,
+          agent: { org_id: 'acme', team_id: 'research-and-development', agent_id: name },
+        });
     }
     await page.getByLabel('Search').fill('acme/research-and-development');
     const shown = page.getByRole('group', { name: 'Busiest agents' }).getByRole('button');
-    await eventually(async () => expect(await shown.allTextContents()).toEqual(names.map((name, nth) => `acme / research-and-development / ${name}${4 - nth}`)));
+    await eventually(async () =>
+      expect(await shown.allTextContents()).toEqual(
+        names.map((name, nth) => `acme / research-and-development / ${name}${4 - nth}`),
+      ),
+    );
     for (const width of [1440, 1280]) {
       await page.setViewportSize({ width, height: 800 });
-      const cut = await shown.locator('.name > bdi').evaluateAll((ends: { offsetWidth: number; scrollWidth: number }[]) => ends.map(({ offsetWidth, scrollWidth }) => scrollWidth > offsetWidth));
+      const cut = await shown
+        .locator('.name > bdi')
+        .evaluateAll((ends: { offsetWidth: number; scrollWidth: number }[]) =>
+          ends.map(({ offsetWidth, scrollWidth }) => scrollWidth > offsetWidth),
+        );
       expect(cut).toEqual([false, false, false]);
     }
   });
@@ -59,8 +91,14 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
   test('a long name breaks no short one in the columns beside it', async () => {
     const long = `long-${'x'.repeat(90)}`;
     await gateway().call('POST', '/api/v1/iam/api-keys', { name: long, scopes: ['read'], org_id: 'globex' });
-    await gateway().call('POST', '/api/v1/usage', { agent: { org_id: 'globex', team_id: 'support', agent_id: long }, cost_usd: 1 });
-    await gateway().call('POST', '/api/v1/ops', { op_id: '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7', agent: { org_id: 'globex', team_id: 'support', agent_id: long } });
+    await gateway().call('POST', '/api/v1/usage', {
+      agent: { org_id: 'globex', team_id: 'support', agent_id: long },
+      cost_usd: 1,
+    });
+    await gateway().call('POST', '/api/v1/ops', {
+      op_id: '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7',
+      agent: { org_id: 'globex', team_id: 'support', agent_id: long },
+    });
     const page = await signedIn();
     for (const width of [1440, 1024]) {
       await page.setViewportSize({ width, height: 800 });
@@ -77,26 +115,45 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
   });
 
   test('of a long name of an agent in the list of operations its team gives way, and neither the org nor the agent', async () => {
-    await gateway().call('POST', '/api/v1/ops', { op_id: 'gives-way:s', agent: { org_id: 'globex', team_id: `customer-success-${'automation-'.repeat(9)}`, agent_id: 'renewals' } });
+    await gateway().call('POST', '/api/v1/ops', {
+      op_id: 'gives-way:s',
+      agent: { org_id: 'globex', team_id: `customer-success-${'automation-'.repeat(9)}`, agent_id: 'renewals' },
+    });
     const page = await signedIn();
     const cell = page.locator('tr[data-op="gives-way:s"] td').nth(1);
     for (const width of [1440, 1024, 768, 390]) {
       await page.setViewportSize({ width, height: 800 });
       await cell.waitFor();
-      const isCut = await cell.locator('bdi').evaluateAll((names: { scrollWidth: number; offsetWidth: number }[]) => names.map(({ scrollWidth, offsetWidth }) => scrollWidth > offsetWidth));
+      const isCut = await cell
+        .locator('bdi')
+        .evaluateAll((names: { scrollWidth: number; offsetWidth: number }[]) =>
+          names.map(({ scrollWidth, offsetWidth }) => scrollWidth > offsetWidth),
+        );
       expect(isCut).toEqual([false, true, false]);
-      expect(await cell.evaluate((box: any) => box.querySelector('bdi:last-child').getBoundingClientRect().right <= box.getBoundingClientRect().right)).toBe(true);
+      expect(
+        await cell.evaluate(
+          (box: any) =>
+            box.querySelector('bdi:last-child').getBoundingClientRect().right <= box.getBoundingClientRect().right,
+        ),
+      ).toBe(true);
     }
   });
 
   test('on a tablet that is held upright, whose a row is can be read in one line, and every button of it be pressed', async () => {
     const name = 'quarterly-report';
-    await gateway().call('POST', '/api/v1/iam/api-keys', { name, scopes: ['read', 'write', 'admin'], org_id: 'globex' });
+    await gateway().call('POST', '/api/v1/iam/api-keys', {
+      name,
+      scopes: ['read', 'write', 'admin'],
+      org_id: 'globex',
+    });
     await gateway().call('POST', '/api/v1/agents', { agent: { org_id: 'globex', team_id: 'sales', agent_id: name } });
     const page = await signedIn();
     for (const width of [768, 900, 1024]) {
       await page.setViewportSize({ width, height: 800 });
-      for (const [view, table, button] of [['Keys', 'API keys', `Revoke ${name}`], ['Agents', 'Registered agents', `Remove globex / sales / ${name}`]] as const) {
+      for (const [view, table, button] of [
+        ['Keys', 'API keys', `Revoke ${name}`],
+        ['Agents', 'Registered agents', `Remove globex / sales / ${name}`],
+      ] as const) {
         await page.getByRole('link', { name: view }).click();
         const row = page.getByRole('table', { name: table }).getByRole('row', { name });
         expect(await linesOf(row.getByText(name, { exact: true }))).toBe(1);
@@ -112,7 +169,11 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     const page = await signedIn();
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: 'Keys' }).click();
-    expect(await linesOf(page.getByRole('table', { name: 'API keys' }).getByRole('row', { name }).getByText(name, { exact: true }))).toBe(1);
+    expect(
+      await linesOf(
+        page.getByRole('table', { name: 'API keys' }).getByRole('row', { name }).getByText(name, { exact: true }),
+      ),
+    ).toBe(1);
   });
 
   test('on the narrowest screen all that a key may do can be read', async () => {

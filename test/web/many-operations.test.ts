@@ -5,7 +5,8 @@ import { focusOn, rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
-if (BROWSER_PATH === undefined) console.warn(`the tests of many operations at the dashboard are skipped: ${NO_BROWSER}`);
+if (BROWSER_PATH === undefined)
+  console.warn(`the tests of many operations at the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
   const { agent, gateway, signedIn } = useDashboard();
@@ -21,7 +22,9 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByLabel('Search').fill('acme search wild');
     await all.getByRole('button', { name: 'Pause all' }).click();
     const dialog = page.getByRole('dialog');
-    expect(await dialog.textContent()).toContain('Pause 3 operations?Their agents are told immediately.acme / search / wild');
+    expect(await dialog.textContent()).toContain(
+      'Pause 3 operations?Their agents are told immediately.acme / search / wild',
+    );
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(await page.getByText('paused', { exact: true }).count()).toBe(1); // the filter's word, in no row
@@ -36,7 +39,12 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await dialog.getByRole('button', { name: 'Terminate' }).click();
     await eventually(async () => {
       const { ops } = (await gateway().call('GET', '/api/v1/ops')).body as { ops: { op_id: string; state: string }[] };
-      expect(Object.fromEntries(ops.map(({ op_id: id, state }) => [id, state]))).toEqual({ 'wild-1:s': 'terminated', 'wild-2:s': 'terminated', 'wild-3:s': 'terminated', 'calm-1:s': 'running' });
+      expect(Object.fromEntries(ops.map(({ op_id: id, state }) => [id, state]))).toEqual({
+        'wild-1:s': 'terminated',
+        'wild-2:s': 'terminated',
+        'wild-3:s': 'terminated',
+        'calm-1:s': 'running',
+      });
     }, 15_000);
     await page.getByText('3 operations were terminated.').waitFor();
     await page.getByLabel('Search').fill('');
@@ -46,12 +54,22 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
   test('the agent that has the most operations is named, and one press shows those of it and of no other', async () => {
     const page = await signedIn();
     await page.getByLabel('Search').fill('runs-');
-    for (const [name, operations] of [['runs', 2], ['runs-away', 4], ['runs-away-2', 3]] as const) {
+    for (const [name, operations] of [
+      ['runs', 2],
+      ['runs-away', 4],
+      ['runs-away-2', 3],
+    ] as const) {
       const ask = await agent('acme', 'search', name);
       for (let index = 0; index < operations; index += 1) await ask(`runs-${name}-${index}`);
     }
     const names = page.getByRole('group', { name: 'Busiest agents' }).getByRole('button');
-    await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / runs-away4', 'acme / search / runs-away-23', 'acme / search / runs2']));
+    await eventually(async () =>
+      expect(await names.allTextContents()).toEqual([
+        'acme / search / runs-away4',
+        'acme / search / runs-away-23',
+        'acme / search / runs2',
+      ]),
+    );
     await names.first().click();
     await page.getByText(/^4 of /).waitFor();
     expect(await page.getByLabel('Search').inputValue()).toBe('acme / search / runs-away');
@@ -60,7 +78,11 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
 
   test('before all are stopped, those whom it hits the most are named, with how many; only what cannot be undone is red', async () => {
     const page = await signedIn();
-    for (const [name, opCount] of [['few', 1], ['many', 3], ['some', 2]] as const) {
+    for (const [name, opCount] of [
+      ['few', 1],
+      ['many', 3],
+      ['some', 2],
+    ] as const) {
       const ask = await agent('hit', 'on', name);
       for (let index = 0; index < opCount; index += 1) await ask(`hit-${name}-${index}`);
     }
@@ -70,8 +92,16 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     const colours: unknown[] = [];
     for (const verb of ['Pause', 'Terminate']) {
       await page.getByRole('button', { name: `${verb} all` }).click();
-      expect(await dialog.locator('.line').allTextContents()).toEqual(['hit / on / many · 3', 'hit / on / some · 2', 'hit / on / few · 1']);
-      colours.push(await dialog.getByRole('button', { name: verb }).evaluate((button: any) => (globalThis as any).getComputedStyle(button).backgroundColor));
+      expect(await dialog.locator('.line').allTextContents()).toEqual([
+        'hit / on / many · 3',
+        'hit / on / some · 2',
+        'hit / on / few · 1',
+      ]);
+      colours.push(
+        await dialog
+          .getByRole('button', { name: verb })
+          .evaluate((button: any) => (globalThis as any).getComputedStyle(button).backgroundColor),
+      );
       await page.keyboard.press('Escape');
     }
     expect(colours[0]).not.toBe(colours[1]);
@@ -85,13 +115,19 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
       if (name === 'led') await ask('led-3', 'launch_rocket');
     }
     await (await agent('misleads', 'on', 'other'))('misled-1');
-    await gateway().call('POST', '/api/v1/usage', { agent: { org_id: 'leads', team_id: 'on', agent_id: 'led' }, cost_usd: 1 });
+    await gateway().call('POST', '/api/v1/usage', {
+      agent: { org_id: 'leads', team_id: 'on', agent_id: 'led' },
+      cost_usd: 1,
+    });
     const search = page.getByLabel('Search');
     await rowOf(page, 'led-1:s').getByRole('link', { name: 'leads / on / led' }).click();
     await page.getByText(/^3 of /).waitFor();
     expect(await shownAgents(page)).toEqual(['leads / on / led']);
     await page.getByRole('link', { name: 'Budgets' }).click();
-    await page.getByRole('table', { name: 'Budgets' }).getByRole('link', { name: 'leads / on / led', exact: true }).click();
+    await page
+      .getByRole('table', { name: 'Budgets' })
+      .getByRole('link', { name: 'leads / on / led', exact: true })
+      .click();
     await page.getByText(/^3 of /).waitFor();
     expect(await search.inputValue()).toBe('leads / on / led');
     await page.getByRole('link', { name: 'Budgets' }).click();
@@ -99,8 +135,22 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByText(/^5 of /).waitFor();
     expect(await shownAgents(page)).not.toContain('misleads / on / other');
     await page.getByRole('link', { name: 'Policies' }).click();
-    const { body: thief } = await gateway().call('POST', '/api/v1/agents', { agent: { org_id: 'leads', team_id: 'on', agent_id: 'thief' } });
-    await gateway().call('POST', '/svc.governance.v1.PolicyService/CheckAction', { agent: { orgId: 'leads', teamId: 'on', agentId: 'led' }, credentialToken: thief.credential_token, traceId: 'led-4', spanId: 's', action: 'tool.call', resource: 'web_search' }, null);
+    const { body: thief } = await gateway().call('POST', '/api/v1/agents', {
+      agent: { org_id: 'leads', team_id: 'on', agent_id: 'thief' },
+    });
+    await gateway().call(
+      'POST',
+      '/svc.governance.v1.PolicyService/CheckAction',
+      {
+        agent: { orgId: 'leads', teamId: 'on', agentId: 'led' },
+        credentialToken: thief.credential_token,
+        traceId: 'led-4',
+        spanId: 's',
+        action: 'tool.call',
+        resource: 'web_search',
+      },
+      null,
+    );
     await page.getByRole('status').getByRole('link', { name: 'leads / on / thief' }).click();
     await eventually(async () => expect(await search.inputValue()).toBe('leads / on / thief'));
   });
@@ -120,8 +170,16 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
 
   test('agents are found by their name as it is shown, and as the command line takes it; a name with slashes is meant whole', async () => {
     const page = await signedIn();
-    for (const [org, team, name] of [['named', 'seek', 'a1'], ['named', 'seek', 'a10'], ['named', 'reseek', 'a1'], ['', 'named', 'a1']] as const) {
-      await gateway().call('POST', '/api/v1/ops', { op_id: `named-${org}-${team}-${name}/x:s`, agent: { org_id: org, team_id: team, agent_id: name } });
+    for (const [org, team, name] of [
+      ['named', 'seek', 'a1'],
+      ['named', 'seek', 'a10'],
+      ['named', 'reseek', 'a1'],
+      ['', 'named', 'a1'],
+    ] as const) {
+      await gateway().call('POST', '/api/v1/ops', {
+        op_id: `named-${org}-${team}-${name}/x:s`,
+        agent: { org_id: org, team_id: team, agent_id: name },
+      });
     }
     for (const [text, found] of [
       ['named a1', ['named / seek / a1', 'named / seek / a10', 'named / reseek / a1', '– / named / a1']],
@@ -141,21 +199,33 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
 
   test('what was asked for counts as done when the gateway has confirmed it; then it is said, with what came meanwhile, and nobody leaves before unasked', async () => {
     const page = await signedIn();
-    const start = (opId: string) => gateway().call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'acme', team_id: 'doomed', agent_id: 'a' } });
+    const start = (opId: string) =>
+      gateway().call('POST', '/api/v1/ops', {
+        op_id: opId,
+        agent: { org_id: 'acme', team_id: 'doomed', agent_id: 'a' },
+      });
     for (let index = 0; index < 12; index += 1) await start(`doomed-${index}:s`);
     await page.getByLabel('Search').fill('acme/doomed');
     await page.getByLabel('State').selectOption('pending');
     await page.getByText(/^12 (of|operations) /).waitFor();
     let release = (): void => {};
-    const released = new Promise<void>((resolve) => { release = resolve; });
-    await page.route('**/doomed-*/terminate', async (route) => { await released; await route.continue(); });
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/doomed-*/terminate', async (route) => {
+      await released;
+      await route.continue();
+    });
     await page.getByRole('button', { name: 'Terminate all' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click();
     await page.getByText(/^12 (of|operations) .* · 12 not yet confirmed$/).waitFor();
     const isHeldBack = () => page.evaluate('!window.dispatchEvent(new Event("beforeunload", { cancelable: true }))');
     expect(await isHeldBack()).toBe(true);
     // Nor when others that were asked for since are done.
-    await gateway().call('POST', '/api/v1/ops', { op_id: 'quick:s', agent: { org_id: 'acme', team_id: 'quick', agent_id: 'a' } });
+    await gateway().call('POST', '/api/v1/ops', {
+      op_id: 'quick:s',
+      agent: { org_id: 'acme', team_id: 'quick', agent_id: 'a' },
+    });
     await page.getByLabel('Search').fill('acme/quick');
     await rowOf(page, 'quick:s').waitFor();
     await page.getByRole('button', { name: 'Terminate all' }).click();
@@ -199,7 +269,9 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     const all = page.getByRole('group', { name: 'All operations that match the filter' });
     await all.getByRole('button', { name: 'Resume all' }).click();
     const dialog = page.getByRole('dialog');
-    expect(await dialog.textContent()).toContain('Resume 2 operations?Their agents are told immediately.acme / search / held');
+    expect(await dialog.textContent()).toContain(
+      'Resume 2 operations?Their agents are told immediately.acme / search / held',
+    );
     await dialog.getByRole('button', { name: 'Resume', exact: true }).click();
     for (const trace of ['held-1', 'held-2']) await stateOf(rowOf(page, `${trace}:s`), 'running');
     await all.getByRole('button', { name: 'Resume all' }).click();
@@ -223,12 +295,23 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 1024, height: 768 });
     const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
-    await gateway().call('POST', '/api/v1/ops', { op_id: `${trace}:00f067aa0ba902b7`, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await gateway().call('POST', '/api/v1/ops', {
+      op_id: `${trace}:00f067aa0ba902b7`,
+      agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
+    });
     const row = rowOf(page, `${trace}:00f067aa0ba902b7`);
     await row.waitFor();
     const cell = row.locator('td').first();
-    expect(await cell.evaluate(({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth <= clientWidth)).toBe(true);
-    const [whole, half] = await cell.locator('bdi').evaluateAll((halves: { scrollWidth: number; clientWidth: number; offsetWidth: number }[]) => halves.map(({ scrollWidth, offsetWidth }) => offsetWidth >= 60 && scrollWidth > offsetWidth));
+    expect(
+      await cell.evaluate(
+        ({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth <= clientWidth,
+      ),
+    ).toBe(true);
+    const [whole, half] = await cell
+      .locator('bdi')
+      .evaluateAll((halves: { scrollWidth: number; clientWidth: number; offsetWidth: number }[]) =>
+        halves.map(({ scrollWidth, offsetWidth }) => offsetWidth >= 60 && scrollWidth > offsetWidth),
+      );
     expect([whole, half]).toEqual([true, false]);
     expect(await cell.textContent()).toBe(`${trace}:00f067aa0ba902b7`);
   });
@@ -255,7 +338,10 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     const row = rowOf(page, 'quicker-1:s');
     await stateOf(row, 'running');
     let asked = 0;
-    await page.route('**/quicker-1*/terminate', (route) => { asked += 1; return route.continue(); });
+    await page.route('**/quicker-1*/terminate', (route) => {
+      asked += 1;
+      return route.continue();
+    });
     await row.getByRole('button', { name: 'Terminate' }).click();
     await gateway().call('POST', '/api/v1/ops/quicker-1:s/terminate');
     await stateOf(row, 'terminated');
@@ -267,21 +353,42 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
 
   test('the newest operations stand first also where the gateway has run for long, and over a reload', async () => {
     const forgetful = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '1', SVC_OPS_SWEEP_SECS: '1' } });
-    onTestFinished(async () => { await forgetful.stop(); });
-    const start = async (opId: string) => expect((await forgetful.call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } })).status).toBe(201);
+    onTestFinished(async () => {
+      await forgetful.stop();
+    });
+    const start = async (opId: string) =>
+      expect(
+        (
+          await forgetful.call('POST', '/api/v1/ops', {
+            op_id: opId,
+            agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
+          })
+        ).status,
+      ).toBe(201);
     for (const opId of ['gone-1:s', 'old-1:s', 'gone-2:s', 'old-2:s']) await start(opId);
     for (const opId of ['gone-1:s', 'gone-2:s']) await forgetful.call('POST', `/api/v1/ops/${opId}/terminate`);
     await eventually(async () => expect((await forgetful.call('GET', '/api/v1/ops')).body.ops).toHaveLength(2));
     for (const opId of ['new-1:s', 'new-2:s']) await start(opId); // where those were that are gone
     const page = await signedIn(ADMIN_KEY, forgetful.url);
-    const shown = () => page.locator('tr[data-op]').evaluateAll((rows: { dataset: { op: string } }[]) => rows.map(({ dataset }) => dataset.op));
+    const shown = () =>
+      page
+        .locator('tr[data-op]')
+        .evaluateAll((rows: { dataset: { op: string } }[]) => rows.map(({ dataset }) => dataset.op));
     await eventually(async () => expect(await shown()).toEqual(['new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']));
     await start('new-3:s');
-    await eventually(async () => expect(await shown()).toEqual(['new-3:s', 'new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']));
+    await eventually(async () =>
+      expect(await shown()).toEqual(['new-3:s', 'new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']),
+    );
     await page.reload();
-    await eventually(async () => expect(await shown()).toEqual(['new-3:s', 'new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']));
+    await eventually(async () =>
+      expect(await shown()).toEqual(['new-3:s', 'new-2:s', 'new-1:s', 'old-2:s', 'old-1:s']),
+    );
   });
 });
 
 const shownAgents = (page: Page): Promise<readonly string[]> =>
-  page.locator('tr[data-op]').evaluateAll((rows: { cells: { textContent: string }[] }[]) => [...new Set(rows.map(({ cells }) => cells[1]!.textContent))]);
+  page
+    .locator('tr[data-op]')
+    .evaluateAll((rows: { cells: { textContent: string }[] }[]) => [
+      ...new Set(rows.map(({ cells }) => cells[1]!.textContent)),
+    ]);

@@ -4,7 +4,8 @@ import { signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
-if (BROWSER_PATH === undefined) console.warn(`the tests of what other browsers and screens need of the dashboard are skipped: ${NO_BROWSER}`);
+if (BROWSER_PATH === undefined)
+  console.warn(`the tests of what other browsers and screens need of the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens need of the dashboard', () => {
   const { gateway, openPage, signedIn } = useDashboard();
@@ -42,21 +43,33 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
       onTestFinished(() => context.close());
       const page = await context.newPage();
       await page.goto(gateway().url);
-      return page.evaluate(`import('/format.js').then(({ dateTime, shortTime }) => [dateTime('2025-11-23T12:00:00Z'), shortTime(new Date().getFullYear() + '-11-23T12:00:00Z')].map((said) => said.replace('\u202f', ' ')))`);
+      return page.evaluate(
+        `import('/format.js').then(({ dateTime, shortTime }) => [dateTime('2025-11-23T12:00:00Z'), shortTime(new Date().getFullYear() + '-11-23T12:00:00Z')].map((said) => said.replace('\u202f', ' ')))`,
+      );
     };
     expect(await timesIn('de')).toEqual(['23.11.2025, 14:00:00 GMT+2', '23. Nov., 14:00:00 GMT+2']);
-    for (const locale of ['he', 'ar-EG', 'fa']) expect(await timesIn(locale)).toEqual(['Nov 23, 2025, 14:00:00 GMT+2', 'Nov 23, 14:00:00 GMT+2']);
+    for (const locale of ['he', 'ar-EG', 'fa'])
+      expect(await timesIn(locale)).toEqual(['Nov 23, 2025, 14:00:00 GMT+2', 'Nov 23, 14:00:00 GMT+2']);
   });
 
   test('a time that has only just passed is not counted in seconds', async () => {
     const page = await openPage();
-    expect(await page.evaluate(`import('/format.js').then(({ ago }) => [0, 1_500, 90_000].map((ms) => ago(new Date(Date.now() - ms).toISOString())))`)).toEqual(['just now', '1 s ago', '1 min ago']);
+    expect(
+      await page.evaluate(
+        `import('/format.js').then(({ ago }) => [0, 1_500, 90_000].map((ms) => ago(new Date(Date.now() - ms).toISOString())))`,
+      ),
+    ).toEqual(['just now', '1 s ago', '1 min ago']);
   });
 
   test('a phone does not zoom in on a field and stay there, as it does where the text is smaller than 16 pixels', async () => {
     const page = await openPage();
     await page.setViewportSize({ width: 390, height: 844 });
-    const sizes = () => page.locator('input:not([type=checkbox]), select').evaluateAll((controls: object[]) => controls.map((control) => (globalThis as any).getComputedStyle(control).fontSize));
+    const sizes = () =>
+      page
+        .locator('input:not([type=checkbox]), select')
+        .evaluateAll((controls: object[]) =>
+          controls.map((control) => (globalThis as any).getComputedStyle(control).fontSize),
+        );
     await eventually(async () => expect(await sizes()).toEqual(['16px']));
     await signIn(page, ADMIN_KEY);
     await eventually(async () => expect(await sizes()).toEqual(['16px', '16px', '16px']));

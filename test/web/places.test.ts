@@ -14,7 +14,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the places of things on the dashboa
     const row = rowOf(page, 'apart-1:s');
     for (const width of [1440, 1024, 768, 390]) {
       await page.setViewportSize({ width, height: 800 });
-      const [pause, terminate] = await Promise.all(['Pause', 'Terminate'].map((name) => row.getByRole('button', { name }).boundingBox()));
+      const [pause, terminate] = await Promise.all(
+        ['Pause', 'Terminate'].map((name) => row.getByRole('button', { name }).boundingBox()),
+      );
       expect(terminate!.x - (pause!.x + pause!.width)).toBeGreaterThanOrEqual(5);
     }
   });
@@ -23,7 +25,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the places of things on the dashboa
     const page = await signedIn();
     const check = await agent('acme', 'places', 'counted');
     for (const name of ['d', 'c', 'b', 'a']) await check(`counted-above-${name}`);
-    for (const [name, what] of [['b', 'terminate'], ['c', 'complete'], ['d', 'pause']]) await gateway().call('POST', `/api/v1/ops/counted-above-${name}:s/${what}`);
+    for (const [name, what] of [
+      ['b', 'terminate'],
+      ['c', 'complete'],
+      ['d', 'pause'],
+    ])
+      await gateway().call('POST', `/api/v1/ops/counted-above-${name}:s/${what}`);
     await page.route('**/api/v1/ops/*/pause', () => undefined); // is not answered
     await page.getByLabel('Search').fill('counted-above');
     const row = rowOf(page, 'counted-above-a:s');

@@ -1,17 +1,21 @@
-import { describe, expect, test } from 'vitest';
 import type { Page, Route } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
 import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
-if (BROWSER_PATH === undefined) console.warn(`the tests of who is signed in at the dashboard are skipped: ${NO_BROWSER}`);
+if (BROWSER_PATH === undefined)
+  console.warn(`the tests of who is signed in at the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard', () => {
   const { agent, gateway, openPage, signedIn } = useDashboard();
 
   test('what was asked with a key that was revoked does not sign out who has come with another since, and is not told of', async () => {
-    const { body: revoked } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'revoked', scopes: ['read'] });
+    const { body: revoked } = await gateway().call('POST', '/api/v1/iam/api-keys', {
+      name: 'revoked',
+      scopes: ['read'],
+    });
     const page = await signedIn(revoked.key);
     const answer = await holdBack(page, '**/api/v1/policies?*');
     await page.getByRole('link', { name: 'Policies' }).click();
@@ -19,7 +23,9 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await gateway().call('POST', `/api/v1/iam/api-keys/${revoked.id}/revoke`);
     await page.getByText('Your session has ended').waitFor();
     await signIn(page, ADMIN_KEY);
-    const late = page.waitForResponse((response) => response.url().includes('/api/v1/policies?') && response.status() === 401);
+    const late = page.waitForResponse(
+      (response) => response.url().includes('/api/v1/policies?') && response.status() === 401,
+    );
     answer.release();
     await late;
     await page.getByRole('button', { name: 'Refresh' }).click();
@@ -37,7 +43,11 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     const bearers: string[] = [];
     await page.route('**/api/v1/ops/*/pause', (route) => {
       bearers.push(route.request().headers().authorization ?? '');
-      return route.fulfill({ status: 429, contentType: 'application/problem+json', body: '{"detail":"too many requests","retry_after_secs":4}' });
+      return route.fulfill({
+        status: 429,
+        contentType: 'application/problem+json',
+        body: '{"detail":"too many requests","retry_after_secs":4}',
+      });
     });
     await page.getByRole('button', { name: 'Pause all' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
@@ -63,8 +73,16 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
   test('who was signed in with a password comes in with a key while the accounts cannot be reached', async () => {
     const page = await openPage();
     await page.evaluate(`localStorage.setItem('svc.account', '1')`);
-    await page.route('**/api/v1/auth/methods', (route) => route.fulfill({ json: { methods: ['api_key', 'password'], registration: 'closed' } }));
-    await page.route('**/api/v1/auth/refresh', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"detail":"the account store cannot be reached","retry_after_secs":5}' }));
+    await page.route('**/api/v1/auth/methods', (route) =>
+      route.fulfill({ json: { methods: ['api_key', 'password'], registration: 'closed' } }),
+    );
+    await page.route('**/api/v1/auth/refresh', (route) =>
+      route.fulfill({
+        status: 503,
+        contentType: 'application/problem+json',
+        body: '{"detail":"the account store cannot be reached","retry_after_secs":5}',
+      }),
+    );
     await page.reload();
     await page.getByText('The account store cannot be reached').waitFor();
     await page.getByRole('button', { name: 'Use an API key' }).click();
@@ -73,14 +91,18 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
 
   test('a browser that keeps nothing for the page is told so, instead of an empty page', async () => {
     const page = await openPage();
-    await page.addInitScript(`Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); } })`);
+    await page.addInitScript(
+      `Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); } })`,
+    );
     await page.reload();
     await page.getByText('Allow cookies and site data for this address.').waitFor();
   });
 
   test('a view that was left says nothing of what it could not read', async () => {
     const page = await signedIn();
-    const answer = await holdBack(page, '**/api/v1/policies?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }));
+    const answer = await holdBack(page, '**/api/v1/policies?*', (route) =>
+      route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }),
+    );
     await page.getByRole('link', { name: 'Policies' }).click();
     await answer.asked;
     await page.getByRole('link', { name: 'Keys' }).click();
@@ -95,10 +117,18 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
 });
 
 /** Has the first request of its kind wait until it is released. */
-async function holdBack(page: Page, url: string, finish: (route: Route) => Promise<void> = (route) => route.continue()): Promise<{ asked: Promise<void>; release: () => void }> {
+async function holdBack(
+  page: Page,
+  url: string,
+  finish: (route: Route) => Promise<void> = (route) => route.continue(),
+): Promise<{ asked: Promise<void>; release: () => void }> {
   let [tell, release] = [(): void => undefined, (): void => undefined];
-  const asked = new Promise<void>((resolve) => { tell = resolve; });
-  const released = new Promise<void>((resolve) => { release = resolve; });
+  const asked = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   let isFirst = true;
   await page.route(url, async (route) => {
     if (!isFirst) return route.continue();

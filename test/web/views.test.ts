@@ -19,19 +19,33 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('button', { name: 'Remove acme / long / n39' }).waitFor();
     for (const width of [1440, 1024, 390]) {
       await page.setViewportSize({ width, height: 700 });
-      const [nav, heading] = await Promise.all([page.getByRole('navigation'), page.getByRole('heading', { name: 'Agents' })].map((element) => element.boundingBox()));
+      const [nav, heading] = await Promise.all(
+        [page.getByRole('navigation'), page.getByRole('heading', { name: 'Agents' })].map((element) =>
+          element.boundingBox(),
+        ),
+      );
       expect(nav!.y + nav!.height).toBeLessThanOrEqual(heading!.y);
     }
   });
 
   test('whose operation it is can be read on a screen of 1024 pixels, and on a tablet that is held upright', async () => {
     const page = await signedIn();
-    await start('4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7', { org_id: 'initech', team_id: 'billing', agent_id: 'reconciler-214' });
-    const cell = rowOf(page, '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7').getByRole('cell', { name: 'initech / billing / reconciler-214' });
+    await start('4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7', {
+      org_id: 'initech',
+      team_id: 'billing',
+      agent_id: 'reconciler-214',
+    });
+    const cell = rowOf(page, '4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7').getByRole('cell', {
+      name: 'initech / billing / reconciler-214',
+    });
     for (const width of [1024, 999, 768]) {
       await page.setViewportSize({ width, height: 700 });
       await cell.waitFor();
-      expect(await cell.evaluate((element: { scrollWidth: number; clientWidth: number }) => element.scrollWidth - element.clientWidth)).toBe(0);
+      expect(
+        await cell.evaluate(
+          (element: { scrollWidth: number; clientWidth: number }) => element.scrollWidth - element.clientWidth,
+        ),
+      ).toBe(0);
     }
   });
 
@@ -42,13 +56,19 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByLabel('State').selectOption('paused');
     expect(new URL(page.url()).hash).toBe('#/operations?q=crawler+1&org_id=acme+%26+co&state=paused');
     await page.reload();
-    await eventually(async () => expect(await valuesOf(page, ['Search', 'Org', 'State'])).toEqual(['crawler 1', 'acme & co', 'paused']));
-    const other = await openPage(`${gateway().url}/#/audit?event_type=OpPaused&org_id=acme&since=2026-03-01T10%3A00%3A00.000Z`);
+    await eventually(async () =>
+      expect(await valuesOf(page, ['Search', 'Org', 'State'])).toEqual(['crawler 1', 'acme & co', 'paused']),
+    );
+    const other = await openPage(
+      `${gateway().url}/#/audit?event_type=OpPaused&org_id=acme&since=2026-03-01T10%3A00%3A00.000Z`,
+    );
     await signIn(other, ADMIN_KEY);
     expect(await valuesOf(other, ['Event', 'Org'])).toEqual(['OpPaused', 'acme']);
     await other.getByLabel('Team').fill('search');
     await other.getByLabel('Team').blur();
-    expect(new URL(other.url()).hash).toBe('#/audit?event_type=OpPaused&org_id=acme&team_id=search&since=2026-03-01T10%3A00%3A00.000Z');
+    expect(new URL(other.url()).hash).toBe(
+      '#/audit?event_type=OpPaused&org_id=acme&team_id=search&since=2026-03-01T10%3A00%3A00.000Z',
+    );
     await other.getByRole('link', { name: 'Audit', exact: true }).click();
     await eventually(async () => expect(await valuesOf(other, ['Event', 'Org', 'Team'])).toEqual(['', '', '']));
     await other.goto(`${gateway().url}/#/operations?state=no-such-state`);
@@ -100,7 +120,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await running(page, row.getByText('running'));
     await page.clock.fastForward(1_450_000);
     await running(page, row.getByText(/^\d\d min \d\d s$/));
-    const rights = await row.locator('td, button:not([hidden])').evaluateAll((found: { getBoundingClientRect(): { right: number } }[]) => found.map((element) => element.getBoundingClientRect().right));
+    const rights = await row
+      .locator('td, button:not([hidden])')
+      .evaluateAll((found: { getBoundingClientRect(): { right: number } }[]) =>
+        found.map((element) => element.getBoundingClientRect().right),
+      );
     expect(rights.length).toBe(7);
     expect(Math.max(...rights)).toBeLessThanOrEqual(320);
   });
@@ -118,7 +142,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     // The list is scrolled until a button of a row lies where that of the question was.
     const isUnder = ([left, top]: readonly [number, number]) => {
       const list = (globalThis as any).document.querySelector('.ops-scroll');
-      const isHit = () => (globalThis as any).document.elementFromPoint(left, top)?.getAttribute('aria-label')?.startsWith('Terminate twice-') === true;
+      const isHit = () =>
+        (globalThis as any).document
+          .elementFromPoint(left, top)
+          ?.getAttribute('aria-label')
+          ?.startsWith('Terminate twice-') === true;
       while (!isHit() && list.scrollTop < 400) list.scrollTop += 5;
       return isHit();
     };
@@ -147,9 +175,16 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('an entry of the audit log that somebody reads or is about to open is not moved by what follows', async () => {
     const busy = await startTestGateway();
-    onTestFinished(async () => { await busy.stop(); });
+    onTestFinished(async () => {
+      await busy.stop();
+    });
     const write = async (count: number) => {
-      for (let done = 0; done < count; done += 50) await Promise.all(Array.from({ length: 50 }, (_, index) => busy.call('POST', '/api/v1/ops', { op_id: `audit-${performance.now()}-${index}:s`, agent: owner })));
+      for (let done = 0; done < count; done += 50)
+        await Promise.all(
+          Array.from({ length: 50 }, (_, index) =>
+            busy.call('POST', '/api/v1/ops', { op_id: `audit-${performance.now()}-${index}:s`, agent: owner }),
+          ),
+        );
     };
     await write(250);
     const page = await signedIn(ADMIN_KEY, busy.url);
@@ -179,8 +214,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('budgets are kept up to date when there are more than one page holds', async () => {
     const many = await startTestGateway();
-    onTestFinished(async () => { await many.stop(); });
-    const spend = (name: string, usd: number) => many.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 't', agent_id: name }, cost_usd: usd });
+    onTestFinished(async () => {
+      await many.stop();
+    });
+    const spend = (name: string, usd: number) =>
+      many.call('POST', '/api/v1/usage', { agent: { org_id: 'acme', team_id: 't', agent_id: name }, cost_usd: usd });
     await Promise.all(Array.from({ length: 210 }, (_, index) => spend(`n${index}`, 1)));
     const page = await signedIn(ADMIN_KEY, many.url);
     await page.getByRole('link', { name: 'Budgets' }).click();
@@ -190,7 +228,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await everything.getByText('$215.00').first().waitFor();
     // What follows is on its way when the list would be read again.
     const held: (() => void)[] = [];
-    await page.route('**/api/v1/budgets?*cursor=*', (route) => { held.push(() => void route.continue()); });
+    await page.route('**/api/v1/budgets?*cursor=*', (route) => {
+      held.push(() => void route.continue());
+    });
     await page.clock.install();
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('link', { name: 'Budgets' }).click();
@@ -204,7 +244,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.unroute('**/api/v1/budgets?*cursor=*');
     const rows = await page.locator('tbody tr').count();
     const last = page.locator('tbody tr').last();
-    const name = /n\d+/.exec(await last.textContent() ?? '')?.[0] ?? '';
+    const name = /n\d+/.exec((await last.textContent()) ?? '')?.[0] ?? '';
     await last.evaluate((element: { scrollIntoView(): void }) => element.scrollIntoView());
     await spend(name, 7);
     await eventually(async () => {
@@ -217,21 +257,44 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('of more budgets than one page holds, those that are about to end are found, the nearest first', async () => {
     const page = await signedIn();
-    const period = (spent: number, limit: number | null) => ({ spent_usd: spent, limit_usd: limit, period_start: '2026-11-22T00:00:00Z', reset: '2026-11-23T00:00:00Z' });
-    const budget = (name: string, today: number, month: number | null = null, reserved = 0) =>
-      ({ tier: 'agent', org_id: 'acme', team_id: 't', agent_id: name, daily: period(today, 10), monthly: period(month ?? today, month === null ? null : 100), reserved_usd: reserved });
+    const period = (spent: number, limit: number | null) => ({
+      spent_usd: spent,
+      limit_usd: limit,
+      period_start: '2026-11-22T00:00:00Z',
+      reset: '2026-11-23T00:00:00Z',
+    });
+    const budget = (name: string, today: number, month: number | null = null, reserved = 0) => ({
+      tier: 'agent',
+      org_id: 'acme',
+      team_id: 't',
+      agent_id: name,
+      daily: period(today, 10),
+      monthly: period(month ?? today, month === null ? null : 100),
+      reserved_usd: reserved,
+    });
     await page.route('**/api/v1/budgets?*', (route) => {
       const asked = new URL(route.request().url()).searchParams;
-      if (asked.get('org_id') === 'elsewhere') return route.fulfill({ json: { budgets: [budget('fine', 1)], next_cursor: null } });
-      return route.fulfill({ json: asked.get('cursor') === null
-        ? { budgets: [budget('fine', 7.9), budget('near', 8), budget('by-month', 1, 97)], next_cursor: 'second' }
-        : { budgets: [budget('over', 12), budget('reserved', 5, null, 4)], next_cursor: null } });
+      if (asked.get('org_id') === 'elsewhere')
+        return route.fulfill({ json: { budgets: [budget('fine', 1)], next_cursor: null } });
+      return route.fulfill({
+        json:
+          asked.get('cursor') === null
+            ? { budgets: [budget('fine', 7.9), budget('near', 8), budget('by-month', 1, 97)], next_cursor: 'second' }
+            : { budgets: [budget('over', 12), budget('reserved', 5, null, 4)], next_cursor: null },
+      });
     });
     await page.getByRole('link', { name: 'Budgets' }).click();
     const whose = () => page.getByRole('table', { name: 'Budgets' }).locator('tbody td:nth-child(2)').allTextContents();
     await eventually(async () => expect((await whose()).length).toBe(5));
     await page.getByLabel('Show').selectOption('80% used or more');
-    await eventually(async () => expect(await whose()).toEqual(['acme / t / over', 'acme / t / by-month', 'acme / t / reserved', 'acme / t / near']));
+    await eventually(async () =>
+      expect(await whose()).toEqual([
+        'acme / t / over',
+        'acme / t / by-month',
+        'acme / t / reserved',
+        'acme / t / near',
+      ]),
+    );
     expect(new URL(page.url()).hash).toBe('#/budgets?show=near');
     await page.getByLabel('Org').fill('elsewhere');
     await page.getByLabel('Org').press('Enter');
@@ -257,7 +320,8 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('heading', { name: 'Policies' }).waitFor();
     for (const answer of answers) await answer();
     // By the time this has come back, the next page would have been asked for.
-    for (let times = 0; times < 3; times += 1) await page.evaluate('fetch("/healthz").then((response) => response.text())');
+    for (let times = 0; times < 3; times += 1)
+      await page.evaluate('fetch("/healthz").then((response) => response.text())');
     expect(asked).toEqual([null, 'other']);
   });
 
@@ -270,10 +334,15 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.clock.install();
     const held: ((status: number) => void)[] = []; // not known as soon as the page has asked, but a moment later
     await page.route('**/api/v1/agents?*', async (route) => {
-      const status = await new Promise<number>((resolve) => { held.push(resolve); });
-      return status === 200 ? route.continue() : route.fulfill({ status, contentType: 'application/problem+json', body: '{"detail":"out of order"}' });
+      const status = await new Promise<number>((resolve) => {
+        held.push(resolve);
+      });
+      return status === 200
+        ? route.continue()
+        : route.fulfill({ status, contentType: 'application/problem+json', body: '{"detail":"out of order"}' });
     });
-    const opacity = () => page.locator('tbody').evaluate((body) => (globalThis as any).getComputedStyle(body).opacity) as Promise<string>;
+    const opacity = () =>
+      page.locator('tbody').evaluate((body) => (globalThis as any).getComputedStyle(body).opacity) as Promise<string>;
     expect(await opacity()).toBe('1');
     await page.getByLabel('Team').fill('later');
     await page.getByLabel('Team').press('Enter');
@@ -283,7 +352,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByText('these rows may be out of date').waitFor();
     // On a narrow screen, too, it is in sight: not below the last of a hundred rows.
     await page.setViewportSize({ width: 390, height: 844 });
-    const [said, first] = await Promise.all([page.getByText('these rows may be out of date'), page.locator('tbody tr').first()].map((element) => element.boundingBox()));
+    const [said, first] = await Promise.all(
+      [page.getByText('these rows may be out of date'), page.locator('tbody tr').first()].map((element) =>
+        element.boundingBox(),
+      ),
+    );
     expect(said!.y).toBeLessThanOrEqual(first!.y);
     await page.setViewportSize({ width: 1280, height: 720 });
     await page.clock.runFor(20_000);
@@ -302,7 +375,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await signIn(page, ADMIN_KEY);
     await page.getByRole('link', { name: 'Budgets' }).click();
     await page.getByRole('cell', { name: 'All orgs' }).waitFor();
-    await page.route('**/api/v1/budgets?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }));
+    await page.route('**/api/v1/budgets?*', (route) =>
+      route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }),
+    );
     await running(page, page.getByText('Could not refresh: these rows may be out of date.'));
     await page.unroute('**/api/v1/budgets?*');
     await eventually(async () => {
@@ -313,14 +388,29 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('rows that were asked for are not mixed with more of those from before: neither while they are read, nor when they could not be', async () => {
     const page = await signedIn();
-    const agents = (team: string, count: number, from = 0) => Array.from({ length: count }, (_, index) => ({ org_id: 'acme', team_id: team, agent_id: `${team}-${from + index}`, parent: null, registered_at: '2026-11-22T00:00:00Z', last_seen_at: null, active_ops: 0 }));
+    const agents = (team: string, count: number, from = 0) =>
+      Array.from({ length: count }, (_, index) => ({
+        org_id: 'acme',
+        team_id: team,
+        agent_id: `${team}-${from + index}`,
+        parent: null,
+        registered_at: '2026-11-22T00:00:00Z',
+        last_seen_at: null,
+        active_ops: 0,
+      }));
     const held: ((status: number) => void)[] = [];
     await page.route('**/api/v1/agents?*', async (route) => {
       const asked = new URL(route.request().url()).searchParams;
-      if (asked.get('cursor') !== null) return route.fulfill({ json: { agents: agents('more', 1), next_cursor: null } });
-      if (asked.get('team_id') === null) return route.fulfill({ json: { agents: agents('old', 100), next_cursor: 'second' } });
-      const status = await new Promise<number>((resolve) => { held.push(resolve); });
-      return status === 200 ? route.fulfill({ json: { agents: agents('new', 1), next_cursor: null } }) : route.fulfill({ status, contentType: 'application/problem+json', body: '{"detail":"no such team"}' });
+      if (asked.get('cursor') !== null)
+        return route.fulfill({ json: { agents: agents('more', 1), next_cursor: null } });
+      if (asked.get('team_id') === null)
+        return route.fulfill({ json: { agents: agents('old', 100), next_cursor: 'second' } });
+      const status = await new Promise<number>((resolve) => {
+        held.push(resolve);
+      });
+      return status === 200
+        ? route.fulfill({ json: { agents: agents('new', 1), next_cursor: null } })
+        : route.fulfill({ status, contentType: 'application/problem+json', body: '{"detail":"no such team"}' });
     });
     await page.getByRole('link', { name: 'Agents' }).click();
     const more = page.getByRole('button', { name: 'Load more' });
@@ -343,12 +433,35 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     const page = await signedIn();
     await page.emulateMedia({ forcedColors: 'active' });
     await page.route('**/api/v1/budgets?*', (route) => {
-      const period = { spent_usd: 4, limit_usd: 10, period_start: '2026-11-22T00:00:00Z', reset: '2026-11-23T00:00:00Z' };
-      return route.fulfill({ json: { budgets: [{ tier: 'global', org_id: null, team_id: null, agent_id: null, daily: period, monthly: period, reserved_usd: 0 }], next_cursor: null } });
+      const period = {
+        spent_usd: 4,
+        limit_usd: 10,
+        period_start: '2026-11-22T00:00:00Z',
+        reset: '2026-11-23T00:00:00Z',
+      };
+      return route.fulfill({
+        json: {
+          budgets: [
+            {
+              tier: 'global',
+              org_id: null,
+              team_id: null,
+              agent_id: null,
+              daily: period,
+              monthly: period,
+              reserved_usd: 0,
+            },
+          ],
+          next_cursor: null,
+        },
+      });
     });
     await page.getByRole('link', { name: 'Budgets' }).click();
     await page.getByRole('meter').first().waitFor();
-    const colours = (selector: string, property: string) => page.evaluate(`[...document.querySelectorAll('${selector}')].map((element) => getComputedStyle(element)['${property}'])`) as Promise<string[]>;
+    const colours = (selector: string, property: string) =>
+      page.evaluate(
+        `[...document.querySelectorAll('${selector}')].map((element) => getComputedStyle(element)['${property}'])`,
+      ) as Promise<string[]>;
     const [shown] = await colours('nav [aria-current]', 'borderBottomColor');
     expect(await colours('nav a:not([aria-current])', 'borderBottomColor')).not.toContain(shown);
     const [spent] = await colours('.spent', 'backgroundColor');
@@ -358,7 +471,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('whoever looks for a part of a name is told that it must be whole, where nothing is found by it', async () => {
     const page = await signedIn();
-    for (const [view, field, text] of [['Agents', 'Team', 'No agents match. Enter full names.'], ['Audit', 'Operation', 'No entries match the filters. Enter full names and IDs.'], ['Budgets', 'Org', 'No budgets match. Enter the full name of the org.']] as const) {
+    for (const [view, field, text] of [
+      ['Agents', 'Team', 'No agents match. Enter full names.'],
+      ['Audit', 'Operation', 'No entries match the filters. Enter full names and IDs.'],
+      ['Budgets', 'Org', 'No budgets match. Enter the full name of the org.'],
+    ] as const) {
       await page.getByRole('link', { name: view, exact: true }).click();
       await page.getByLabel(field, { exact: true }).fill('a-part-of-a-na');
       await page.getByLabel(field, { exact: true }).press('Enter');
@@ -388,7 +505,9 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByLabel('Search').fill('paper-');
     await page.getByText(/^200 (of|operations) /).waitFor();
     await page.emulateMedia({ media: 'print' });
-    const { height, rows } = await page.evaluate('({ height: document.querySelector("table.ops").offsetHeight, rows: document.querySelectorAll("tr[data-op]").length })') as { height: number; rows: number };
+    const { height, rows } = (await page.evaluate(
+      '({ height: document.querySelector("table.ops").offsetHeight, rows: document.querySelectorAll("tr[data-op]").length })',
+    )) as { height: number; rows: number };
     expect(rows).toBeLessThan(60);
     expect(height).toBeLessThan((rows + 2) * 44);
   });
@@ -397,7 +516,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] });
     const page = await signedIn(body.key);
     await page.getByText('read-only', { exact: true }).waitFor();
-    expect(await page.getByRole('columnheader').allTextContents()).toEqual(['Operation', 'Agent', 'State', 'Time in state']);
+    expect(await page.getByRole('columnheader').allTextContents()).toEqual([
+      'Operation',
+      'Agent',
+      'State',
+      'Time in state',
+    ]);
   });
 
   test('a browser whose clock is an hour ahead shows how long things have lasted by the clock of the gateway', async () => {
@@ -410,29 +534,53 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.reload();
     await signIn(page, ADMIN_KEY);
     await page.getByLabel('Search').fill('hour-');
-    for (const opId of ['hour-1:s', 'hour-2:s']) expect(await rowOf(page, opId).locator('.since').textContent()).toMatch(/^\d+ s$/);
+    for (const opId of ['hour-1:s', 'hour-2:s'])
+      expect(await rowOf(page, opId).locator('.since').textContent()).toMatch(/^\d+ s$/);
     await page.goto(`${gateway().url}/#/agents?org_id=clock`);
-    await page.getByRole('cell', { name: /^(\d+ s ago|just now)$/ }).first().waitFor();
+    await page
+      .getByRole('cell', { name: /^(\d+ s ago|just now)$/ })
+      .first()
+      .waitFor();
   });
 
   test('a time says its zone, and numbers stand under each other', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
-    const zone = await page.evaluate('new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts().find(({ type }) => type === "timeZoneName").value') as string;
-    await page.getByRole('cell', { name: new RegExp(`^[A-Z][a-z]{2} \\d\\d, \\d\\d:\\d\\d:\\d\\d ${zone.replace('+', '\\+')}$`) }).first().waitFor();
-    expect(await page.evaluate('import("/format.js").then(({ shortTime }) => shortTime(new Date(new Date().getFullYear(), 10, 21, 0, 3, 10).toISOString()))')).toMatch(/^Nov 21, 00:03:10 /);
+    const zone = (await page.evaluate(
+      'new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts().find(({ type }) => type === "timeZoneName").value',
+    )) as string;
+    await page
+      .getByRole('cell', {
+        name: new RegExp(`^[A-Z][a-z]{2} \\d\\d, \\d\\d:\\d\\d:\\d\\d ${zone.replace('+', '\\+')}$`),
+      })
+      .first()
+      .waitFor();
+    expect(
+      await page.evaluate(
+        'import("/format.js").then(({ shortTime }) => shortTime(new Date(new Date().getFullYear(), 10, 21, 0, 3, 10).toISOString()))',
+      ),
+    ).toMatch(/^Nov 21, 00:03:10 /);
     await page.getByRole('link', { name: 'Budgets' }).click();
     await page.getByText(`${zone}, monthly budgets`).waitFor();
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('cell', { name: '7', exact: true }).waitFor();
-    expect(await page.evaluate('[...document.querySelectorAll(".number")].map((cell) => [cell.textContent, getComputedStyle(cell).textAlign])')).toEqual([['Rules', 'right'], ['7', 'right']]);
+    expect(
+      await page.evaluate(
+        '[...document.querySelectorAll(".number")].map((cell) => [cell.textContent, getComputedStyle(cell).textAlign])',
+      ),
+    ).toEqual([
+      ['Rules', 'right'],
+      ['7', 'right'],
+    ]);
   });
 });
 
-const valuesOf = (page: Page, labels: readonly string[]): Promise<string[]> => Promise.all(labels.map((label) => page.getByLabel(label, { exact: true }).inputValue()));
+const valuesOf = (page: Page, labels: readonly string[]): Promise<string[]> =>
+  Promise.all(labels.map((label) => page.getByLabel(label, { exact: true }).inputValue()));
 
 /** Lets the clock of the page run until it is there. */
-const running = (page: Page, element: Locator): Promise<void> => eventually(async () => {
-  await page.clock.runFor(100);
-  expect(await element.isVisible()).toBe(true);
-});
+const running = (page: Page, element: Locator): Promise<void> =>
+  eventually(async () => {
+    await page.clock.runFor(100);
+    expect(await element.isVisible()).toBe(true);
+  });

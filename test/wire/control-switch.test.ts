@@ -9,28 +9,49 @@ function threeStreams() {
   const control = new ControlSwitch((stream, agent) => told.push(`${agent} has closed ${stream}`));
   const open = (name: string, agent: string, subject: string | undefined): number => {
     const stream = control.open({
-      agent: agent as AgentKey, subject,
+      agent: agent as AgentKey,
+      subject,
       signal: ({ sequence }) => told.push(`${name} hears ${sequence}`),
-      close: (fault) => { told.push(`${name}: ${explain(fault)}`); control.close(stream); },
+      close: (fault) => {
+        told.push(`${name}: ${explain(fault)}`);
+        control.close(stream);
+      },
     });
     return stream;
   };
-  return { control, told, streams: [open('own', 'acme/search/crawler', undefined), open('vouched', 'acme/search/crawler', 'key:w'), open('other', 'acme/search/lead', undefined)] };
+  return {
+    control,
+    told,
+    streams: [
+      open('own', 'acme/search/crawler', undefined),
+      open('vouched', 'acme/search/crawler', 'key:w'),
+      open('other', 'acme/search/lead', undefined),
+    ],
+  };
 }
 
 test('a signal reaches the stream that it is for and no other, and none that is closed', () => {
   const { control, told, streams } = threeStreams();
-  for (const [nth, stream] of streams.entries()) control.deliver(stream, { opId: 't:s' as never, signal: 'pause', sequence: nth });
+  for (const [nth, stream] of streams.entries())
+    control.deliver(stream, { opId: 't:s' as never, signal: 'pause', sequence: nth });
   control.close(streams[1]!);
   control.close(streams[1]!);
   control.deliver(streams[1]!, { opId: 't:s' as never, signal: 'pause', sequence: 9 });
-  expect(told).toEqual(['own hears 0', 'vouched hears 1', 'other hears 2', `acme/search/crawler has closed ${streams[1]}`]);
+  expect(told).toEqual([
+    'own hears 0',
+    'vouched hears 1',
+    'other hears 2',
+    `acme/search/crawler has closed ${streams[1]}`,
+  ]);
 });
 
 test('an agent whose credential is replaced loses the streams that it opened with it, and those that a bearer opened for it go on', () => {
   const { control, told, streams } = threeStreams();
   control.revokeAgent('acme/search/crawler' as AgentKey);
-  expect(told).toEqual(['own: the credential token of the agent is no longer valid', `acme/search/crawler has closed ${streams[0]}`]);
+  expect(told).toEqual([
+    'own: the credential token of the agent is no longer valid',
+    `acme/search/crawler has closed ${streams[0]}`,
+  ]);
   expect(control.size).toBe(2);
 });
 

@@ -25,7 +25,9 @@ export type FakeGateway = WirePorts & {
   /** Requests of everybody that wait. */
   pending: number;
   /** Overrides the answer to the next commands. */
-  answer: ((command: Command) => Recorded<Replies[CommandType]> | Promise<Recorded<Replies[CommandType]>> | undefined) | undefined;
+  answer:
+    | ((command: Command) => Recorded<Replies[CommandType]> | Promise<Recorded<Replies[CommandType]>> | undefined)
+    | undefined;
 };
 
 export function fakeGateway(): FakeGateway {
@@ -37,9 +39,12 @@ export function fakeGateway(): FakeGateway {
     isOverLimit: false,
     pending: 0,
     link: {
-      get pending() { return gateway.pending; },
+      get pending() {
+        return gateway.pending;
+      },
       ask: (async (command: Command) => {
-        if (command.type === 'recognize-agent') return { reply: ok({ isIts: command.credential === TOKEN_DIGEST }), auditId: undefined };
+        if (command.type === 'recognize-agent')
+          return { reply: ok({ isIts: command.credential === TOKEN_DIGEST }), auditId: undefined };
         gateway.asked.push(command);
         return (await gateway.answer?.(command)) ?? usual(command);
       }) as WirePorts['link']['ask'],
@@ -60,29 +65,54 @@ export function fakeGateway(): FakeGateway {
 
 const WITHIN: UsageAnswer = { status: 'ok' };
 const EXCEEDED: UsageAnswer = { status: 'limit_exceeded', tier: 'team', period: 'daily' };
-const PENDING: readonly SignalMessage[] = [{ opId: 't:1' as OpId, signal: 'pause', sequence: 1 }, { opId: 't:2' as OpId, signal: 'terminate', sequence: 3 }];
+const PENDING: readonly SignalMessage[] = [
+  { opId: 't:1' as OpId, signal: 'pause', sequence: 1 },
+  { opId: 't:2' as OpId, signal: 'terminate', sequence: 3 },
+];
 
 function usual(command: Command): Recorded<Replies[CommandType]> {
   switch (command.type) {
     case 'check': {
       const isAllowed = command.action === 'tool.call';
       const reply = ok({
-        decision: isAllowed ? 'allow' : 'deny', reason: isAllowed ? 'web tools only' : 'no policy allows it', policy: isAllowed ? 'search-team' : undefined,
-        ruleId: isAllowed ? 'web-only' : undefined, opState: isAllowed ? 'running' : 'terminated',
+        decision: isAllowed ? 'allow' : 'deny',
+        reason: isAllowed ? 'web tools only' : 'no policy allows it',
+        policy: isAllowed ? 'search-team' : undefined,
+        ruleId: isAllowed ? 'web-only' : undefined,
+        opState: isAllowed ? 'running' : 'terminated',
       } as const);
       return { reply, auditId: 7 };
     }
-    case 'complete-op': return { reply: ok({ ...record(command.opId), state: 'completing' } as never), auditId: 8 };
-    case 'register-agent': return { reply: ok({ agent: { identity: command.agent, parent: undefined, registeredAtMs: 1, lastSeenMs: undefined, activeOps: 0 }, rotated: false }), auditId: 9 };
-    case 'deregister-agent': return { reply: fail({ kind: 'not_found', what: 'agent acme/search/nobody' }), auditId: undefined };
-    case 'record-usage': return { reply: ok(command.costMicroUsd > 5_000_000 ? EXCEEDED : WITHIN), auditId: undefined };
-    case 'open-control': return { reply: ok({ pending: PENDING }), auditId: undefined };
-    case 'ack-signal': return { reply: ok(undefined), auditId: undefined };
-    default: throw new Error(`not asked by this door: ${command.type}`);
+    case 'complete-op':
+      return { reply: ok({ ...record(command.opId), state: 'completing' } as never), auditId: 8 };
+    case 'register-agent':
+      return {
+        reply: ok({
+          agent: { identity: command.agent, parent: undefined, registeredAtMs: 1, lastSeenMs: undefined, activeOps: 0 },
+          rotated: false,
+        }),
+        auditId: 9,
+      };
+    case 'deregister-agent':
+      return { reply: fail({ kind: 'not_found', what: 'agent acme/search/nobody' }), auditId: undefined };
+    case 'record-usage':
+      return { reply: ok(command.costMicroUsd > 5_000_000 ? EXCEEDED : WITHIN), auditId: undefined };
+    case 'open-control':
+      return { reply: ok({ pending: PENDING }), auditId: undefined };
+    case 'ack-signal':
+      return { reply: ok(undefined), auditId: undefined };
+    default:
+      throw new Error(`not asked by this door: ${command.type}`);
   }
 }
 
-const record = (opId: OpId) => ({ opId, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, registeredAtMs: 1, updatedAtMs: 2, acknowledgedAtMs: undefined });
+const record = (opId: OpId) => ({
+  opId,
+  agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+  registeredAtMs: 1,
+  updatedAtMs: 2,
+  acknowledgedAtMs: undefined,
+});
 
 /** Polls until the condition holds; fails after half a minute. */
 export async function until(condition: () => boolean): Promise<void> {

@@ -3,33 +3,63 @@ import { describe, expect, test } from 'vitest';
 import { explain, type Fault } from '../../src/core/fault.ts';
 import type { Result } from '../../src/core/result.ts';
 import type { Principal } from '../../src/core/scope.ts';
-import { acknowledgementOf, checkCommandOf, completionOf, controlOf, identityOf, registrationOf, usageOf } from '../../src/wire/requests.ts';
+import {
+  acknowledgementOf,
+  checkCommandOf,
+  completionOf,
+  controlOf,
+  identityOf,
+  registrationOf,
+  usageOf,
+} from '../../src/wire/requests.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const WRITER: Principal = { subject: 'key:w', scopes: ['write'], orgId: null };
 const TOKEN = 't'.repeat(32);
 
-const NAME_RULE = 'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
+const NAME_RULE =
+  'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
 const COST_RULE = 'must be a number from 0 to 1000000';
 
 const own = { agent: AGENT, credentialToken: TOKEN };
 const CALLS = {
-  check: (over: object = {}) => checkCommandOf({ ...own, traceId: 't', spanId: 's', action: 'tool.call', resource: '', attributes: undefined, estimatedCostUsd: 0, caller: undefined, dryRun: false, correlationId: '', ...over }, undefined),
+  check: (over: object = {}) =>
+    checkCommandOf(
+      {
+        ...own,
+        traceId: 't',
+        spanId: 's',
+        action: 'tool.call',
+        resource: '',
+        attributes: undefined,
+        estimatedCostUsd: 0,
+        caller: undefined,
+        dryRun: false,
+        correlationId: '',
+        ...over,
+      },
+      undefined,
+    ),
   register: (over: object = {}) => registrationOf({ ...own, parent: undefined, ...over }, WRITER),
   deregister: (over: object = {}) => identityOf({ ...own, ...over }.agent),
   complete: (over: object = {}) => completionOf({ ...own, opId: 't:s', costUsd: undefined, ...over }, undefined),
-  usage: (over: object = {}) => usageOf({ ...own, costUsd: 1, opId: undefined, usageId: undefined, ...over }, undefined),
+  usage: (over: object = {}) =>
+    usageOf({ ...own, costUsd: 1, opId: undefined, usageId: undefined, ...over }, undefined),
   control: (over: object = {}) => controlOf({ ...own, resumeAfter: undefined, ...over }, undefined),
   acknowledge: (over: object = {}) => acknowledgementOf({ ...own, opId: 't:s', sequence: 1, ...over }, undefined),
 };
 type Call = keyof typeof CALLS;
 const EVERY = Object.keys(CALLS) as Call[];
 
-const outcome = (result: Result<unknown, Fault>): string => (result.ok ? 'taken' : `${result.fault.kind} ${explain(result.fault)}`);
+const outcome = (result: Result<unknown, Fault>): string =>
+  result.ok ? 'taken' : `${result.fault.kind} ${explain(result.fault)}`;
 
 describe.each(EVERY)('%s', (call) => {
   test('takes an agent of an org and one of none', () => {
-    expect([AGENT, { ...AGENT, orgId: '' }].map((agent) => outcome(CALLS[call]({ agent })))).toEqual(['taken', 'taken']);
+    expect([AGENT, { ...AGENT, orgId: '' }].map((agent) => outcome(CALLS[call]({ agent })))).toEqual([
+      'taken',
+      'taken',
+    ]);
   });
 
   test.each([
@@ -50,30 +80,55 @@ test.each<[Call, object, string]>([
   ['check', { correlationId: 'x'.repeat(257) }, 'correlation_id: must be at most 256 bytes'],
   ['check', { caller: { ...AGENT, orgId: '-' } }, `caller.org_id: ${NAME_RULE} or "-"`],
   ['check', { estimatedCostUsd: Infinity }, `estimated_cost_usd: ${COST_RULE}`],
-  ['register', { credentialToken: 'x'.repeat(31) }, 'credential_token: must be 32 to 1024 visible ASCII characters; omit it to have one generated'],
+  [
+    'register',
+    { credentialToken: 'x'.repeat(31) },
+    'credential_token: must be 32 to 1024 visible ASCII characters; omit it to have one generated',
+  ],
   ['register', { parent: { ...AGENT, orgId: 'globex' } }, 'parent.org_id: must be the org of the agent'],
   ['register', { parent: { ...AGENT, teamId: 'a b' } }, `parent.team_id: ${NAME_RULE}`],
   ['complete', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  ['complete', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  [
+    'complete',
+    { opId: 'x' },
+    'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+  ],
   ['complete', { costUsd: -1 }, `cost_usd: ${COST_RULE}`],
   ['complete', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
   ['complete', { costUsd: 1_000_001 }, `cost_usd: ${COST_RULE}`],
   ['usage', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
   ['usage', { costUsd: undefined }, 'cost_usd: is required'],
   ['usage', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
-  ['usage', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  [
+    'usage',
+    { opId: 'x' },
+    'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+  ],
   ['usage', { usageId: '' }, 'usage_id: must be 1 to 256 bytes'],
   ['usage', { usageId: 'ü'.repeat(129) }, 'usage_id: must be 1 to 256 bytes'],
   ['control', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
   ['acknowledge', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  ['acknowledge', { opId: 'x' }, 'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  [
+    'acknowledge',
+    { opId: 'x' },
+    'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+  ],
   ['acknowledge', { sequence: 0 }, 'sequence: is required'],
 ])('%s with %j is refused by the name of the field', (call, over, problem) => {
   expect(outcome(CALLS[call](over))).toBe(`invalid_argument ${problem}`);
 });
 
 test.each<[Call, object]>([
-  ['check', { credentialToken: 'x'.repeat(1024), action: 'ü'.repeat(128), resource: 'x'.repeat(2048), correlationId: 'x'.repeat(256), estimatedCostUsd: 1_000_000 }],
+  [
+    'check',
+    {
+      credentialToken: 'x'.repeat(1024),
+      action: 'ü'.repeat(128),
+      resource: 'x'.repeat(2048),
+      correlationId: 'x'.repeat(256),
+      estimatedCostUsd: 1_000_000,
+    },
+  ],
   ['register', { credentialToken: 'x'.repeat(32), parent: { ...AGENT, agentId: 'lead' } }],
   ['register', { credentialToken: 'x'.repeat(1024) }],
   ['complete', { credentialToken: 'x'.repeat(1024), costUsd: 1_000_000 }],

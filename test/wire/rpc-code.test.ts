@@ -30,5 +30,7 @@ test.each<[Fault, number, string, number]>([
 });
 
 test('a fault that quotes half a surrogate pair can still be told', () => {
-  expect(grpcError({ kind: 'invalid_argument', field: 'a\ud800', problem: 'is wrong' }).details).toBe('a\ufffd: is wrong');
+  expect(grpcError({ kind: 'invalid_argument', field: 'a\ud800', problem: 'is wrong' }).details).toBe(
+    'a\ufffd: is wrong',
+  );
 });

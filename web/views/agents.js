@@ -1,9 +1,9 @@
 /** Registered agents: who may ask, and the tokens they ask with. */
 import { keepInAddress, whenSet } from '../address.js';
-import { button, field, h, parts, viewHead } from '../dom.js';
-import { ago, agentName, dateTime, count, plural, SLASH } from '../format.js';
 import { Problem, query } from '../api.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
+import { button, field, h, parts, viewHead } from '../dom.js';
+import { agentName, ago, count, dateTime, plural, SLASH } from '../format.js';
 import { attempt, notify } from '../notices.js';
 import { pagedTable } from '../paged-table.js';
 import { call, can, current } from '../session.js';
@@ -21,29 +21,69 @@ export function agentsView(asked) {
   const list = pagedTable({
     perPage: PER_PAGE,
     label: 'Registered agents',
-    columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'In flight', ''], numbers: ['In flight'],
-    empty: () => ([org, team, agentId].every(({ value }) => value.trim() === '') ? `No agents yet.${can('write') ? ' Use Register agent to add one.' : ''}` : 'No agents match. Enter full names.'),
+    columns: ['Agent', 'Parent', 'Registered', 'Last seen', 'In flight', ''],
+    numbers: ['In flight'],
+    empty: () =>
+      [org, team, agentId].every(({ value }) => value.trim() === '')
+        ? `No agents yet.${can('write') ? ' Use Register agent to add one.' : ''}`
+        : 'No agents match. Enter full names.',
     load: async (cursor, perPage) => {
-      const page = await call('GET', `/api/v1/agents${query([['org_id', boundTo === null ? org.value.trim() : ''], ['team_id', team.value.trim()], ['agent_id', agentId.value.trim()], ['per_page', perPage], ['cursor', cursor]])}`);
+      const page = await call(
+        'GET',
+        `/api/v1/agents${query([
+          ['org_id', boundTo === null ? org.value.trim() : ''],
+          ['team_id', team.value.trim()],
+          ['agent_id', agentId.value.trim()],
+          ['per_page', perPage],
+          ['cursor', cursor],
+        ])}`,
+      );
       return { rows: page.agents, next: page.next_cursor };
     },
-    render: (agent) => h('tr', null,
-      h('td', { class: 'strong' }, parts(agentName(agent), SLASH)),
-      h('td', null, agent.parent),
-      h('td', { class: 'nowrap', title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
-      h('td', { class: 'nowrap', title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
-      h('td', { class: 'number' }, agent.active_ops === 0 ? '0' : operationsLink(agent, count(agent.active_ops), undefined, 'active')),
-      h('td', { class: 'row-actions' }, can('write') ? [
-        button('New token', () => rotate(agent), { class: 'small', 'aria-label': `New token for ${agentName(agent)}` }),
-        button('Remove', () => remove(agent), { class: 'small danger', 'aria-label': `Remove ${agentName(agent)}` }),
-      ] : null)),
+    render: (agent) =>
+      h(
+        'tr',
+        null,
+        h('td', { class: 'strong' }, parts(agentName(agent), SLASH)),
+        h('td', null, agent.parent),
+        h('td', { class: 'nowrap', title: dateTime(agent.registered_at) }, ago(agent.registered_at)),
+        h('td', { class: 'nowrap', title: dateTime(agent.last_seen_at) }, ago(agent.last_seen_at)),
+        h(
+          'td',
+          { class: 'number' },
+          agent.active_ops === 0 ? '0' : operationsLink(agent, count(agent.active_ops), undefined, 'active'),
+        ),
+        h(
+          'td',
+          { class: 'row-actions' },
+          can('write')
+            ? [
+                button('New token', () => rotate(agent), {
+                  class: 'small',
+                  'aria-label': `New token for ${agentName(agent)}`,
+                }),
+                button('Remove', () => remove(agent), {
+                  class: 'small danger',
+                  'aria-label': `Remove ${agentName(agent)}`,
+                }),
+              ]
+            : null,
+        ),
+      ),
   });
   const reload = () => attempt(list.reload);
 
   /** @param {any} agent */
   async function issue({ org_id, team_id, agent_id }) {
     const answer = await call('POST', '/api/v1/agents', { agent: { org_id, team_id, agent_id } });
-    showSecret({ title: 'Agent token', text: [parts(agentName(answer.agent), SLASH), ' sends this token with every call. Copy it now: it will not be shown again.'], secret: answer.credential_token });
+    showSecret({
+      title: 'Agent token',
+      text: [
+        parts(agentName(answer.agent), SLASH),
+        ' sends this token with every call. Copy it now: it will not be shown again.',
+      ],
+      secret: answer.credential_token,
+    });
     await reload();
   }
 
@@ -52,12 +92,24 @@ export function agentsView(asked) {
     if (boundTo !== null) inputs.org_id.readOnly = true;
     inputs.org_id.required = false;
     formDialog({
-      title: 'Register an agent', submit: 'Register',
-      fields: [field('Org', inputs.org_id, 'Optional. Other orgs cannot see this agent.'), field('Team', inputs.team_id), field('Agent', inputs.agent_id)],
+      title: 'Register an agent',
+      submit: 'Register',
+      fields: [
+        field('Org', inputs.org_id, 'Optional. Other orgs cannot see this agent.'),
+        field('Team', inputs.team_id),
+        field('Agent', inputs.agent_id),
+      ],
       onSubmit: async () => {
-        const agent = { org_id: inputs.org_id.value.trim(), team_id: inputs.team_id.value.trim(), agent_id: inputs.agent_id.value.trim() };
+        const agent = {
+          org_id: inputs.org_id.value.trim(),
+          team_id: inputs.team_id.value.trim(),
+          agent_id: inputs.agent_id.value.trim(),
+        };
         // Whoever registers an agent again takes the token away with which it works.
-        if (await find(agent) !== undefined) throw new Problem(0, { detail: 'This agent is already registered. To replace its token, use “New token” in the list.' });
+        if ((await find(agent)) !== undefined)
+          throw new Problem(0, {
+            detail: 'This agent is already registered. To replace its token, use “New token” in the list.',
+          });
         await issue(agent);
       },
     });
@@ -67,7 +119,16 @@ export function agentsView(asked) {
   async function find({ org_id, team_id, agent_id }) {
     let cursor = null;
     do {
-      const page = await call('GET', `/api/v1/agents${query([['org_id', org_id], ['team_id', team_id], ['agent_id', agent_id], ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+      const page = await call(
+        'GET',
+        `/api/v1/agents${query([
+          ['org_id', org_id],
+          ['team_id', team_id],
+          ['agent_id', agent_id],
+          ['per_page', PER_PAGE],
+          ['cursor', cursor],
+        ])}`,
+      );
       const found = page.agents.find((/** @type {any} */ known) => known.org_id === org_id);
       if (found !== undefined) return found;
       cursor = page.next_cursor;
@@ -77,32 +138,68 @@ export function agentsView(asked) {
 
   /** @param {any} agent */
   async function rotate(agent) {
-    const isMeant = await confirm({ title: 'Create a new token for this agent?', text: 'Its current token stops working immediately.', subject: parts(agentName(agent), SLASH), confirm: 'Create new token' });
+    const isMeant = await confirm({
+      title: 'Create a new token for this agent?',
+      text: 'Its current token stops working immediately.',
+      subject: parts(agentName(agent), SLASH),
+      confirm: 'Create new token',
+    });
     if (isMeant) await attempt(() => issue(agent));
   }
 
   /** @param {any} agent */
   async function remove(agent) {
     let opCount = 0;
-    const isRead = await attempt(async () => { opCount = (await find(agent))?.active_ops ?? 0; });
+    const isRead = await attempt(async () => {
+      opCount = (await find(agent))?.active_ops ?? 0;
+    });
     // A second click has asked, too; or the view was left meanwhile.
     if (!isRead || !element.isConnected || document.querySelector('dialog[open]') !== null) return;
-    const open = opCount === 0 ? '' : ` Its ${plural(opCount, 'operation')} in flight ${opCount === 1 ? 'stays' : 'stay'} open. Terminate ${opCount === 1 ? 'it' : 'them'} first: a removed agent cannot be told to stop.`;
-    const isMeant = await confirm({ title: 'Remove this agent?', text: `Its token stops working immediately, and all its checks are denied.${open}`, subject: parts(agentName(agent), SLASH), confirm: 'Remove' });
+    const open =
+      opCount === 0
+        ? ''
+        : ` Its ${plural(opCount, 'operation')} in flight ${opCount === 1 ? 'stays' : 'stay'} open. Terminate ${opCount === 1 ? 'it' : 'them'} first: a removed agent cannot be told to stop.`;
+    const isMeant = await confirm({
+      title: 'Remove this agent?',
+      text: `Its token stops working immediately, and all its checks are denied.${open}`,
+      subject: parts(agentName(agent), SLASH),
+      confirm: 'Remove',
+    });
     if (!isMeant) return;
-    const path = [agent.org_id === '' ? '-' : agent.org_id, agent.team_id, agent.agent_id].map(encodeURIComponent).join('/');
-    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`))) notify([parts(agentName(agent), SLASH), ' was removed.', ...(opCount === 0 ? [] : [' It left ', operationsLink(agent, plural(opCount, 'operation')), ' open.'])]);
+    const path = [agent.org_id === '' ? '-' : agent.org_id, agent.team_id, agent.agent_id]
+      .map(encodeURIComponent)
+      .join('/');
+    if (await attempt(() => call('DELETE', `/api/v1/agents/${path}`)))
+      notify([
+        parts(agentName(agent), SLASH),
+        ' was removed.',
+        ...(opCount === 0 ? [] : [' It left ', operationsLink(agent, plural(opCount, 'operation')), ' open.']),
+      ]);
     await attempt(list.refresh);
   }
 
   whenSet([org, team, agentId], reload);
   void reload();
-  const element = h('section', { class: 'view' },
-    viewHead('Agents', button('Refresh', reload), can('write') && button('Register agent', register, { class: 'solid' })),
-    h('div', { class: 'filters' }, boundTo === null ? field('Org', org) : null, field('Team', team), field('Agent', agentId)),
-    list.element);
+  const element = h(
+    'section',
+    { class: 'view' },
+    viewHead(
+      'Agents',
+      button('Refresh', reload),
+      can('write') && button('Register agent', register, { class: 'solid' }),
+    ),
+    h(
+      'div',
+      { class: 'filters' },
+      boundTo === null ? field('Org', org) : null,
+      field('Team', team),
+      field('Agent', agentId),
+    ),
+    list.element,
+  );
   return { element, renew: list.renew };
 }
 
 /** @param {string} value */
-const name = (value) => h('input', { type: 'text', required: true, value, autocomplete: 'off', spellcheck: 'false', maxlength: 256 });
+const name = (value) =>
+  h('input', { type: 'text', required: true, value, autocomplete: 'off', spellcheck: 'false', maxlength: 256 });

@@ -8,14 +8,23 @@ const LABEL = 'Export CSV';
 
 /** @param {() => readonly (readonly [name: string, value: string])[]} chosen what the filters say */
 export function exportButton(chosen) {
-  const control = button(LABEL, async () => {
-    if (control.ariaDisabled === 'true') return;
-    control.ariaDisabled = 'true';
-    setText(control, 'Exporting…');
-    await attempt(async () => saveFile('audit.csv', await call('GET', `/api/v1/logs/export${query([...chosen(), ['format', 'csv']])}`, undefined, true)));
-    control.ariaDisabled = 'false';
-    setText(control, LABEL);
-  }, { title: 'All entries that match the filters' });
+  const control = button(
+    LABEL,
+    async () => {
+      if (control.ariaDisabled === 'true') return;
+      control.ariaDisabled = 'true';
+      setText(control, 'Exporting…');
+      await attempt(async () =>
+        saveFile(
+          'audit.csv',
+          await call('GET', `/api/v1/logs/export${query([...chosen(), ['format', 'csv']])}`, undefined, true),
+        ),
+      );
+      control.ariaDisabled = 'false';
+      setText(control, LABEL);
+    },
+    { title: 'All entries that match the filters' },
+  );
   return control;
 }
 

@@ -19,7 +19,12 @@ export function busiestAgents(choose) {
   });
   const isHeld = holdOf(() => names, names);
   return {
-    element: h('div', { class: 'field busiest' }, h('span', { class: 'label', id: 'busiest' }, 'Busiest agents'), names),
+    element: h(
+      'div',
+      { class: 'field busiest' },
+      h('span', { class: 'label', id: 'busiest' }, 'Busiest agents'),
+      names,
+    ),
     /** @param {readonly Op[]} ops @param {boolean} isWanted the operator has asked for others */
     show(ops, isWanted) {
       if (!isWanted && isHeld()) return;
@@ -28,7 +33,10 @@ export function busiestAgents(choose) {
         const found = busiest[index];
         control.hidden = found === undefined;
         if (found === undefined) return;
-        const { op: { orgId, teamId, agentId }, opCount } = found;
+        const {
+          op: { orgId, teamId, agentId },
+          opCount,
+        } = found;
         const name = agentName({ org_id: orgId, team_id: teamId, agent_id: agentId });
         if (shown.name === name && shown.opCount === opCount) return;
         Object.assign(shown, { name, opCount });
@@ -42,5 +50,10 @@ export function busiestAgents(choose) {
 /** Org and team above the agent, so that they leave it its room. @param {string} name */
 function inTwoLines(name) {
   const end = name.lastIndexOf(SLASH);
-  return h('span', { class: 'name' }, h('span', null, parts(name.slice(0, end), SLASH), SLASH), h('bdi', null, name.slice(end + SLASH.length)));
+  return h(
+    'span',
+    { class: 'name' },
+    h('span', null, parts(name.slice(0, end), SLASH), SLASH),
+    h('bdi', null, name.slice(end + SLASH.length)),
+  );
 }

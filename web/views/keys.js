@@ -15,44 +15,107 @@ export function keysView() {
   const boundTo = current()?.orgId ?? null;
   const list = pagedTable({
     perPage: PER_PAGE,
-    label: 'API keys', columns: ['Name', 'Key', 'Scopes', 'Org', 'Created', 'Last used', 'State', ''], empty: 'No API keys yet. Use Create key to add one.',
+    label: 'API keys',
+    columns: ['Name', 'Key', 'Scopes', 'Org', 'Created', 'Last used', 'State', ''],
+    empty: 'No API keys yet. Use Create key to add one.',
     load: async (cursor, perPage) => {
-      const page = await call('GET', `/api/v1/iam/api-keys${query([['per_page', perPage], ['cursor', cursor]])}`);
+      const page = await call(
+        'GET',
+        `/api/v1/iam/api-keys${query([
+          ['per_page', perPage],
+          ['cursor', cursor],
+        ])}`,
+      );
       return { rows: page.api_keys, next: page.next_cursor };
     },
     // The audit log names a key by its id, which is a part of every key but the one in SVC_BOOTSTRAP_API_KEY.
-    render: (key) => h('tr', { class: stateOf(key) === 'active' ? '' : 'finished' },
-      h('td', { class: 'strong' }, key.name, isOwn(key) ? h('span', { class: 'tag' }, 'yours') : null),
-      h('td', { class: 'mono key' }, key.hint, key.hint.includes(key.id) ? null : h('span', { class: 'reason' }, `key:${key.id}`)),
-      h('td', null, h('span', null, key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope)))),
-      h('td', { class: 'org' }, key.org_id ?? 'all'),
-      h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
-      h('td', { class: 'nowrap', title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
-      h('td', { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` }, h('span', { class: `state ${stateOf(key)}` }, stateOf(key)), key.expires_at === null || key.revoked_at !== null ? null : h('span', { class: 'reason' }, `${stateOf(key) === 'expired' ? 'since' : 'until'} ${shortTime(key.expires_at)}`)),
-      h('td', { class: 'row-actions' }, key.revoked_at === null ? button('Revoke', () => revoke(key), { class: 'small danger', 'aria-label': `Revoke ${key.name}` }) : null)),
+    render: (key) =>
+      h(
+        'tr',
+        { class: stateOf(key) === 'active' ? '' : 'finished' },
+        h('td', { class: 'strong' }, key.name, isOwn(key) ? h('span', { class: 'tag' }, 'yours') : null),
+        h(
+          'td',
+          { class: 'mono key' },
+          key.hint,
+          key.hint.includes(key.id) ? null : h('span', { class: 'reason' }, `key:${key.id}`),
+        ),
+        h(
+          'td',
+          null,
+          h(
+            'span',
+            null,
+            key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope)),
+          ),
+        ),
+        h('td', { class: 'org' }, key.org_id ?? 'all'),
+        h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
+        h('td', { class: 'nowrap', title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
+        h(
+          'td',
+          { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` },
+          h('span', { class: `state ${stateOf(key)}` }, stateOf(key)),
+          key.expires_at === null || key.revoked_at !== null
+            ? null
+            : h(
+                'span',
+                { class: 'reason' },
+                `${stateOf(key) === 'expired' ? 'since' : 'until'} ${shortTime(key.expires_at)}`,
+              ),
+        ),
+        h(
+          'td',
+          { class: 'row-actions' },
+          key.revoked_at === null
+            ? button('Revoke', () => revoke(key), { class: 'small danger', 'aria-label': `Revoke ${key.name}` })
+            : null,
+        ),
+      ),
   });
   const reload = () => attempt(list.reload);
 
   function create() {
     const name = h('input', { type: 'text', required: true, autocomplete: 'off', maxlength: 100 });
-    const org = h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value: boundTo ?? '', readonly: boundTo !== null });
+    const org = h('input', {
+      type: 'text',
+      autocomplete: 'off',
+      spellcheck: 'false',
+      value: boundTo ?? '',
+      readonly: boundTo !== null,
+    });
     const expires = timeInput();
     const scopes = SCOPES.map((scope) => h('input', { type: 'checkbox', value: scope, checked: scope === 'read' }));
     formDialog({
-      title: 'Create an API key', submit: 'Create key',
+      title: 'Create an API key',
+      submit: 'Create key',
       fields: [
         field('Name', name, 'What the key is for. Shown in lists and in the audit log.'),
-        h('fieldset', { class: 'field' }, h('legend', null, 'Scopes'), h('div', { class: 'checks' }, scopes.map((box) => h('label', { class: 'check' }, box, box.value)))),
+        h(
+          'fieldset',
+          { class: 'field' },
+          h('legend', null, 'Scopes'),
+          h(
+            'div',
+            { class: 'checks' },
+            scopes.map((box) => h('label', { class: 'check' }, box, box.value)),
+          ),
+        ),
         field('Org', org, 'The key works for this org only. Leave empty for all orgs.'),
         field('Expires', expires, `Leave empty for no expiry. Time zone: ${ZONE}.`),
       ],
       onSubmit: async () => {
         const created = await call('POST', '/api/v1/iam/api-keys', {
-          name: name.value.trim(), scopes: scopes.filter((box) => box.checked).map((box) => box.value),
+          name: name.value.trim(),
+          scopes: scopes.filter((box) => box.checked).map((box) => box.value),
           ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }),
           ...(expires.value === '' ? {} : { expires_at: new Date(expires.value).toISOString() }),
         });
-        showSecret({ title: 'New API key', text: `Copy “${created.name}” now: it will not be shown again.`, secret: created.key });
+        showSecret({
+          title: 'New API key',
+          text: `Copy “${created.name}” now: it will not be shown again.`,
+          secret: created.key,
+        });
         await reload();
       },
     });
@@ -60,14 +123,30 @@ export function keysView() {
 
   /** @param {any} key */
   async function revoke(key) {
-    const isMeant = await confirm({ title: 'Revoke this key?', text: isOwn(key) ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.' : 'The key and all tokens created from it stop working immediately. This cannot be undone.', subject: `${key.name}  ${key.hint}`, confirm: 'Revoke' });
+    const isMeant = await confirm({
+      title: 'Revoke this key?',
+      text: isOwn(key)
+        ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.'
+        : 'The key and all tokens created from it stop working immediately. This cannot be undone.',
+      subject: `${key.name}  ${key.hint}`,
+      confirm: 'Revoke',
+    });
     if (!isMeant) return;
-    if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`))) notify(`“${key.name}” was revoked.`);
+    if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`)))
+      notify(`“${key.name}” was revoked.`);
     await attempt(list.refresh);
   }
 
   void reload();
-  return { element: h('section', { class: 'view' }, viewHead('API keys', button('Refresh', reload), button('Create key', create, { class: 'solid' })), list.element), renew: list.renew };
+  return {
+    element: h(
+      'section',
+      { class: 'view' },
+      viewHead('API keys', button('Refresh', reload), button('Create key', create, { class: 'solid' })),
+      list.element,
+    ),
+    renew: list.renew,
+  };
 }
 
 /** @param {any} key */

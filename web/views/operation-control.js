@@ -45,9 +45,12 @@ export function operationControl(model, refresh, refreshSoon) {
         setTimeout(() => believe(op, action, record), CONFIRM_WITHIN_MS);
         return undefined;
       } catch (problem) {
-        const waitSecs = problem instanceof Problem && problem.status === 429 ? problem.body.retry_after_secs : undefined;
+        const waitSecs =
+          problem instanceof Problem && problem.status === 429 ? problem.body.retry_after_secs : undefined;
         if (typeof waitSecs === 'number') {
-          await new Promise((resolve) => { setTimeout(resolve, waitSecs * 1000); });
+          await new Promise((resolve) => {
+            setTimeout(resolve, waitSecs * 1000);
+          });
           continue;
         }
         model.takeBack(op.opId, action);
@@ -74,29 +77,51 @@ export function operationControl(model, refresh, refreshSoon) {
     // What has not been asked for when the page is gone never will be. Each call has its own: another that ends first takes away only that.
     const askBeforeLeaving = (/** @type {Event} */ event) => event.preventDefault();
     window.addEventListener('beforeunload', askBeforeLeaving);
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-      for (const op of left) {
-        const problem = await order(op, action);
-        // What has changed meanwhile is as somebody wanted it.
-        if (problem instanceof Problem && (problem.status === 404 || problem.status === 409)) late += 1;
-        else if (problem !== undefined) problems.push(problem);
-      }
-    }));
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        for (const op of left) {
+          const problem = await order(op, action);
+          // What has changed meanwhile is as somebody wanted it.
+          if (problem instanceof Problem && (problem.status === 404 || problem.status === 409)) late += 1;
+          else if (problem !== undefined) problems.push(problem);
+        }
+      }),
+    );
     window.removeEventListener('beforeunload', askBeforeLeaving);
-    if (problems.length > 0) return notify(`${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`, 'error');
+    if (problems.length > 0)
+      return notify(
+        `${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`,
+        'error',
+      );
     const known = new Set(ops.map(({ opId }) => opId));
     const fresh = find().filter((op) => !known.has(op.opId) && mayBe(op, action)).length;
-    notify([
-      `${plural(ops.length - late, 'operation')} ${was(ops.length - late)} ${PAST[action]}.`,
-      ...(late > 0 ? [`${count(late)} ${was(late)} ${TOO_LATE[action]}.`] : []),
-      ...(fresh > 0 ? [`${count(fresh)} more can now be ${PAST[action]}.${action === 'terminate' ? ' To stop an agent from starting more, remove it.' : ''}`] : []),
-    ].join(' '));
+    notify(
+      [
+        `${plural(ops.length - late, 'operation')} ${was(ops.length - late)} ${PAST[action]}.`,
+        ...(late > 0 ? [`${count(late)} ${was(late)} ${TOO_LATE[action]}.`] : []),
+        ...(fresh > 0
+          ? [
+              `${count(fresh)} more can now be ${PAST[action]}.${action === 'terminate' ? ' To stop an agent from starting more, remove it.' : ''}`,
+            ]
+          : []),
+      ].join(' '),
+    );
   }
 
   /** @param {Op} op @param {Action} action @param {any} record the operation as the gateway has answered it */
   function believe({ opId, orgId, agentId, teamId }, action, record) {
     if (model.get(opId)?.asked !== action) return;
-    model.apply({ id: '', event_type: 'ops_change', org_id: orgId, agent_id: agentId, timestamp: record.updated_at, payload: { ...record, team_id: teamId } }, nowMs());
+    model.apply(
+      {
+        id: '',
+        event_type: 'ops_change',
+        org_id: orgId,
+        agent_id: agentId,
+        timestamp: record.updated_at,
+        payload: { ...record, team_id: teamId },
+      },
+      nowMs(),
+    );
     refreshSoon();
   }
 
@@ -105,17 +130,23 @@ export function operationControl(model, refresh, refreshSoon) {
     async one(opId, action) {
       const op = model.get(opId);
       if (op === undefined || !mayBe(op, action)) return;
-      if (action === 'terminate' && !await isTerminationMeant(op)) return;
+      if (action === 'terminate' && !(await isTerminationMeant(op))) return;
       const now = model.get(opId);
       // While a snapshot is read it is not known: then the gateway says what has become of it.
-      if (now !== undefined && !ACTIONS[now.state].includes(action)) return notify([parts(opId, ':'), ` was ${TOO_LATE[action]}.`]);
+      if (now !== undefined && !ACTIONS[now.state].includes(action))
+        return notify([parts(opId, ':'), ` was ${TOO_LATE[action]}.`]);
       await ask(op, action);
     },
     /** Of these, the ones that are in a state for it. @param {() => readonly Op[]} find @param {Action} action */
     async all(find, action) {
       const meant = find().filter((op) => mayBe(op, action));
       if (meant.length === 0) return notify(`None of these operations can be ${PAST[action]}.`);
-      if (await areAllMeant(meant, action)) await askAll(meant.filter((op) => mayBe(op, action)), action, find);
+      if (await areAllMeant(meant, action))
+        await askAll(
+          meant.filter((op) => mayBe(op, action)),
+          action,
+          find,
+        );
     },
   };
 }
@@ -130,12 +161,13 @@ const mayBe = (op, action) => op.asked === undefined && ACTIONS[op.state].includ
 const nameOf = ({ orgId, teamId, agentId }) => agentName({ org_id: orgId, team_id: teamId, agent_id: agentId });
 
 /** @param {Op} op */
-const isTerminationMeant = (op) => confirm({
-  title: 'Terminate this operation?',
-  text: [parts(nameOf(op), SLASH), ' is told to stop immediately. This cannot be undone.'],
-  subject: parts(op.opId, ':'),
-  confirm: 'Terminate',
-});
+const isTerminationMeant = (op) =>
+  confirm({
+    title: 'Terminate this operation?',
+    text: [parts(nameOf(op), SLASH), ' is told to stop immediately. This cannot be undone.'],
+    subject: parts(op.opId, ':'),
+    confirm: 'Terminate',
+  });
 
 /** @param {readonly Op[]} ops @param {Action} action */
 function areAllMeant(ops, action) {
@@ -148,8 +180,14 @@ function areAllMeant(ops, action) {
   const others = agents.length - MAX_AGENTS_NAMED;
   return confirm({
     title: `${verb} ${plural(ops.length, 'operation')}?`,
-    text: action === 'terminate' ? 'Their agents are told to stop immediately. This cannot be undone.' : 'Their agents are told immediately.',
-    subject: [...agents.slice(0, MAX_AGENTS_NAMED).map(([name, opCount]) => [parts(name, SLASH), ` · ${count(opCount)}`]), ...(others > 0 ? [[`and ${plural(others, 'more agent')}`]] : [])].map((line) => h('span', { class: 'line' }, line)),
+    text:
+      action === 'terminate'
+        ? 'Their agents are told to stop immediately. This cannot be undone.'
+        : 'Their agents are told immediately.',
+    subject: [
+      ...agents.slice(0, MAX_AGENTS_NAMED).map(([name, opCount]) => [parts(name, SLASH), ` · ${count(opCount)}`]),
+      ...(others > 0 ? [[`and ${plural(others, 'more agent')}`]] : []),
+    ].map((line) => h('span', { class: 'line' }, line)),
     isHarmless: action !== 'terminate',
     confirm: verb,
   });

@@ -25,16 +25,23 @@ export function createRow(op, act) {
   const state = h('span', { class: 'state' });
   const since = h('td', { class: 'since' });
   /** @param {Action} action */
-  const control = (action) => button(LABEL[action], () => act(op.opId, action), { class: `small${action === 'terminate' ? ' danger' : ''}`, 'aria-label': `${LABEL[action]} ${op.opId}` });
+  const control = (action) =>
+    button(LABEL[action], () => act(op.opId, action), {
+      class: `small${action === 'terminate' ? ' danger' : ''}`,
+      'aria-label': `${LABEL[action]} ${op.opId}`,
+    });
   const actions = { pause: control('pause'), resume: control('resume'), terminate: control('terminate') };
   // Its parts are boxes of their own, between which a screen reader would put spaces.
   const link = h('a', { href: `#/audit${query([['op_id', op.opId]])}`, 'aria-label': op.opId }, parts(op.opId, ':'));
-  const row = h('tr', { 'data-op': op.opId },
+  const row = h(
+    'tr',
+    { 'data-op': op.opId },
     h('td', { class: 'mono clip', title: op.opId }, link),
     h('td', { class: 'clip whose', title: name }, operationsLink(agent, parts(name, SLASH), null)),
     h('td', null, state),
     since,
-    can('write') ? h('td', { class: 'row-actions' }, actions.pause, actions.resume, actions.terminate) : null);
+    can('write') ? h('td', { class: 'row-actions' }, actions.pause, actions.resume, actions.terminate) : null,
+  );
   return { element: row, parts: { state, since, actions, row, link } };
 }
 

@@ -12,5 +12,15 @@ import { agentName, SLASH } from '../format.js';
 export function operationsLink(agent, content, title = 'Show operations', state = '') {
   const name = agentName(agent);
   // With the slash an org is meant, and not whatever has its name in it.
-  return h('a', { href: `#/operations${query([['q', name.includes(SLASH) ? name : `${name}${SLASH}`], ['state', state]])}`, title }, content);
+  return h(
+    'a',
+    {
+      href: `#/operations${query([
+        ['q', name.includes(SLASH) ? name : `${name}${SLASH}`],
+        ['state', state],
+      ])}`,
+      title,
+    },
+    content,
+  );
 }

@@ -39,10 +39,13 @@ export function operationsView({ model, status, onChange }, asked) {
   const control = operationControl(model, () => refresh(), refreshSoon);
   const list = operationTable(model, control.one);
   // Of what the filter leaves, and only where there is one: a stray click must not reach everybody.
-  const forAll = h('div', { class: 'for-all', role: 'group', 'aria-label': 'All operations that match the filter', hidden: true },
+  const forAll = h(
+    'div',
+    { class: 'for-all', role: 'group', 'aria-label': 'All operations that match the filter', hidden: true },
     button('Pause all', () => forEach('pause'), { class: 'small' }),
     button('Resume all', () => forEach('resume'), { class: 'small' }),
-    button('Terminate all', () => forEach('terminate'), { class: 'small danger' }));
+    button('Terminate all', () => forEach('terminate'), { class: 'small danger' }),
+  );
   /** @param {import('../ops-model.js').Action} action */
   function forEach(action) {
     const filter = filters.read();
@@ -65,7 +68,8 @@ export function operationsView({ model, status, onChange }, asked) {
     const inPlace = isHeld || (!isWanted && atMs - movedAtMs < MOVE_EVERY_MS) ? keepPlaces(shown, found, model) : found;
     // What was in flight before does not wait for the first of it, which comes a moment earlier.
     if (inPlace === found && found[0] !== shown[0]) movedAtMs = knowledge.isReading ? -Infinity : atMs;
-    const waiting = isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.opId) === op).length : 0;
+    const waiting =
+      isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.opId) === op).length : 0;
     held.hidden = waiting <= 0;
     setText(held, `Show ${plural(waiting, 'new operation')}`);
     shown = inPlace;
@@ -88,28 +92,56 @@ export function operationsView({ model, status, onChange }, asked) {
     refresh(isWanted);
   };
   const clock = setInterval(() => tidy(), 1_000);
-  const element = h('section', { class: 'view fills' }, h('div', { class: 'view-head' }, h('h1', null, 'Operations'), summary, held, forAll), filters.element, list.element);
+  const element = h(
+    'section',
+    { class: 'view fills' },
+    h('div', { class: 'view-head' }, h('h1', null, 'Operations'), summary, held, forAll),
+    filters.element,
+    list.element,
+  );
   // What has expired while another view was open was never here.
   queueMicrotask(() => tidy(true));
-  return { element, dispose: () => { clearInterval(clock); forget(); } };
+  return {
+    element,
+    dispose: () => {
+      clearInterval(clock);
+      forget();
+    },
+  };
 }
 
 /** The controls that say what is looked for. @param {URLSearchParams} asked @param {() => void} onInput */
 function filterBar(asked, onInput) {
   const boundTo = current()?.orgId ?? null;
   const text = h('input', { type: 'search', placeholder: 'ID or agent', autocomplete: 'off', spellcheck: 'false' });
-  const org = h('input', { type: 'search', list: 'orgs', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
+  const org = h('input', {
+    type: 'search',
+    list: 'orgs',
+    placeholder: 'All orgs',
+    autocomplete: 'off',
+    spellcheck: 'false',
+  });
   const orgs = h('datalist', { id: 'orgs' });
-  const state = select('State', [['', 'All states'], ['active', 'in flight'], ...STATES.map((word) => /** @type {const} */ ([word, word]))]);
+  const state = select('State', [
+    ['', 'All states'],
+    ['active', 'in flight'],
+    ...STATES.map((word) => /** @type {const} */ ([word, word])),
+  ]);
   keepInAddress('#/operations', asked, { q: text, ...(boundTo === null ? { org_id: org } : {}), state });
   for (const control of [text, org, state]) control.addEventListener('input', onInput);
   /** @type {readonly string[]} */
   let offered = [];
   return {
-    element: h('div', { class: 'filters' },
+    element: h(
+      'div',
+      { class: 'filters' },
       field('Search', text),
-      boundTo === null ? field('Org', org) : h('div', { class: 'field' }, h('span', { class: 'label' }, 'Org'), h('span', { class: 'fixed' }, boundTo)),
-      field('State', state), orgs),
+      boundTo === null
+        ? field('Org', org)
+        : h('div', { class: 'field' }, h('span', { class: 'label' }, 'Org'), h('span', { class: 'fixed' }, boundTo)),
+      field('State', state),
+      orgs,
+    ),
     /** @param {string} words */
     searchFor(words) {
       text.value = words;
@@ -119,7 +151,11 @@ function filterBar(asked, onInput) {
     read: () => ({ orgId: boundTo === null ? org.value.trim() : '', state: state.value, words: wordsOf(text.value) }),
     /** Offers these orgs to choose from. @param {readonly string[]} known */
     suggest(known) {
-      if (known.length !== offered.length || known.some((name, at) => name !== offered[at])) replace(orgs, known.map((name) => h('option', { value: name })));
+      if (known.length !== offered.length || known.some((name, at) => name !== offered[at]))
+        replace(
+          orgs,
+          known.map((name) => h('option', { value: name })),
+        );
       offered = known;
     },
   };
@@ -134,8 +170,28 @@ function filterBar(asked, onInput) {
 function operationTable(model, act) {
   const empty = h('p', { class: 'empty' });
   const body = h('tbody');
-  const table = h('table', { class: 'ops', 'aria-label': 'Operations' }, h('thead', null, h('tr', null, COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) => h('th', { scope: 'col' }, column)))), body);
-  const scroller = h('div', { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations' }, table, empty);
+  const table = h(
+    'table',
+    { class: 'ops', 'aria-label': 'Operations' },
+    h(
+      'thead',
+      null,
+      h(
+        'tr',
+        null,
+        COLUMNS.filter((column) => column !== 'Actions' || can('write')).map((column) =>
+          h('th', { scope: 'col' }, column),
+        ),
+      ),
+    ),
+    body,
+  );
+  const scroller = h(
+    'div',
+    { class: 'panel ops-scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations' },
+    table,
+    empty,
+  );
   let isReading = false;
   const rows = new VirtualRows(scroller, body, {
     // As in `style.css`.
@@ -150,7 +206,9 @@ function operationTable(model, act) {
   return {
     element: scroller,
     isHeld: holdOf(() => scroller, body),
-    toTop() { scroller.scrollTop = 0; },
+    toTop() {
+      scroller.scrollTop = 0;
+    },
     /** @param {readonly Op[]} shown @param {Knowledge} knowledge @param {import('../ops-model.js').Filter} filter */
     show(shown, knowledge, filter) {
       isReading = knowledge.isReading;
@@ -183,7 +241,9 @@ function summaryText(model, found, { isLive, isKnown }) {
   if (!isKnown) return model.size === 0 ? '' : `Loading… ${plural(model.size, 'operation')} so far`;
   const { counts, asked } = countsOf(found);
   return [
-    found.length === model.size ? plural(model.size, 'operation') : `${count(found.length)} of ${plural(model.size, 'operation')}`,
+    found.length === model.size
+      ? plural(model.size, 'operation')
+      : `${count(found.length)} of ${plural(model.size, 'operation')}`,
     ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
     ...(asked > 0 ? [`${count(asked)} not yet confirmed`] : []),
     ...(isLive ? [] : ['as of when the connection was lost']),
@@ -205,6 +265,13 @@ function atMostEvery(waitMs, happen) {
   return () => {
     if (isDue) return;
     isDue = true;
-    setTimeout(() => requestAnimationFrame(() => { isDue = false; happen(); }), waitMs);
+    setTimeout(
+      () =>
+        requestAnimationFrame(() => {
+          isDue = false;
+          happen();
+        }),
+      waitMs,
+    );
   };
 }

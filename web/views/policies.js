@@ -13,17 +13,35 @@ export function policiesView() {
   const report = h('div', { class: 'report', role: 'status' });
   const list = pagedTable({
     perPage: PER_PAGE,
-    label: 'Policy documents', columns: ['Name', 'Scope', 'Rules', 'Source'], numbers: ['Rules'], empty: 'No policies are in force, so every check is denied. Add policy files, then reload them.',
+    label: 'Policy documents',
+    columns: ['Name', 'Scope', 'Rules', 'Source'],
+    numbers: ['Rules'],
+    empty: 'No policies are in force, so every check is denied. Add policy files, then reload them.',
     load: async (cursor, perPage) => {
-      const page = await call('GET', `/api/v1/policies${query([['per_page', perPage], ['cursor', cursor]])}`);
-      replace(version, 'Version ', h('span', { class: 'mono' }, page.version), `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`);
+      const page = await call(
+        'GET',
+        `/api/v1/policies${query([
+          ['per_page', perPage],
+          ['cursor', cursor],
+        ])}`,
+      );
+      replace(
+        version,
+        'Version ',
+        h('span', { class: 'mono' }, page.version),
+        `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`,
+      );
       return { rows: page.documents, next: page.next_cursor };
     },
-    render: (document) => h('tr', null,
-      h('td', { class: 'strong' }, document.name),
-      h('td', { class: 'mono' }, document.scope),
-      h('td', { class: 'number' }, count(document.rule_count)),
-      h('td', { class: 'mono what' }, document.source)),
+    render: (document) =>
+      h(
+        'tr',
+        null,
+        h('td', { class: 'strong' }, document.name),
+        h('td', { class: 'mono' }, document.scope),
+        h('td', { class: 'number' }, count(document.rule_count)),
+        h('td', { class: 'mono what' }, document.source),
+      ),
   });
   const refresh = () => attempt(list.reload);
 
@@ -31,10 +49,15 @@ export function policiesView() {
     replace(report);
     try {
       const { changed, documents, warnings } = await call('POST', '/api/v1/policies/reload');
-      notify(changed ? `Policies reloaded: ${plural(documents, 'document')} in force.` : 'Policies reloaded: nothing has changed.');
+      notify(
+        changed
+          ? `Policies reloaded: ${plural(documents, 'document')} in force.`
+          : 'Policies reloaded: nothing has changed.',
+      );
       showLines('info', 'Warnings', warnings);
     } catch (error) {
-      if (error instanceof Problem && Array.isArray(error.body.problems)) showLines('error', 'Not reloaded: the previous policies stay in force', error.body.problems);
+      if (error instanceof Problem && Array.isArray(error.body.problems))
+        showLines('error', 'Not reloaded: the previous policies stay in force', error.body.problems);
       else notify(messageOf(error), 'error');
     }
     await refresh();
@@ -42,11 +65,34 @@ export function policiesView() {
 
   /** @param {string} kind @param {string} title @param {readonly string[]} lines */
   function showLines(kind, title, lines) {
-    if (lines.length > 0) replace(report, h('div', { class: `panel pad ${kind}` }, h('h2', null, title), h('ul', null, lines.map((line) => h('li', { class: 'mono' }, line)))));
+    if (lines.length > 0)
+      replace(
+        report,
+        h(
+          'div',
+          { class: `panel pad ${kind}` },
+          h('h2', null, title),
+          h(
+            'ul',
+            null,
+            lines.map((line) => h('li', { class: 'mono' }, line)),
+          ),
+        ),
+      );
   }
 
   void refresh();
-  const element = h('section', { class: 'view' },
-    viewHead('Policies', button('Refresh', refresh), can('admin') && button('Reload files', reload, { class: 'solid' })), version, report, list.element);
+  const element = h(
+    'section',
+    { class: 'view' },
+    viewHead(
+      'Policies',
+      button('Refresh', refresh),
+      can('admin') && button('Reload files', reload, { class: 'solid' }),
+    ),
+    version,
+    report,
+    list.element,
+  );
   return { element, renew: list.renew };
 }

@@ -19,72 +19,111 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
     const email = emailInput(knownEmail);
     const password = passwordInput('current-password');
     const remember = h('input', { type: 'checkbox' });
-    show('Sign in', message, submitForm({
-      fields: [field('E-mail', email), field('Password', password), h('label', { class: 'check' }, remember, 'Stay signed in for 30 days')],
-      submit: 'Sign in',
-      onSubmit: async () => {
-        await signInWithPassword(email.value.trim(), password.value, remember.checked);
-        onSignedIn();
-      },
-    }), [
-      button('Forgot password?', () => showForgotten(email.value), { class: 'link' }),
-      button('Use an API key', () => showKey(), { class: 'link' }),
-      registration === 'open' ? button('Create an account', () => showRegister('Create an account', undefined), { class: 'link' }) : null,
-    ]);
+    show(
+      'Sign in',
+      message,
+      submitForm({
+        fields: [
+          field('E-mail', email),
+          field('Password', password),
+          h('label', { class: 'check' }, remember, 'Stay signed in for 30 days'),
+        ],
+        submit: 'Sign in',
+        onSubmit: async () => {
+          await signInWithPassword(email.value.trim(), password.value, remember.checked);
+          onSignedIn();
+        },
+      }),
+      [
+        button('Forgot password?', () => showForgotten(email.value), { class: 'link' }),
+        button('Use an API key', () => showKey(), { class: 'link' }),
+        registration === 'open'
+          ? button('Create an account', () => showRegister('Create an account', undefined), { class: 'link' })
+          : null,
+      ],
+    );
   }
 
   /** @param {string | undefined} [message] */
   function showKey(message) {
     const key = h('input', { type: 'password', required: true, autocomplete: 'off', spellcheck: 'false' });
-    show('Sign in', message, submitForm({
-      fields: [field('API key', key, 'You stay signed in for 24 hours. The key itself is not stored.')],
-      submit: 'Sign in',
-      onSubmit: async () => {
-        const text = key.value.trim();
-        if (!/^[\x21-\x7e]+$/.test(text)) throw new Problem(0, { detail: 'This is not an API key: keys contain no spaces or accented letters.' });
-        await signInWithKey(text);
-        key.value = '';
-        onSignedIn();
-      },
-    }), hasAccounts ? [button('Use e-mail and password', () => showPassword(), { class: 'link' })] : []);
+    show(
+      'Sign in',
+      message,
+      submitForm({
+        fields: [field('API key', key, 'You stay signed in for 24 hours. The key itself is not stored.')],
+        submit: 'Sign in',
+        onSubmit: async () => {
+          const text = key.value.trim();
+          if (!/^[\x21-\x7e]+$/.test(text))
+            throw new Problem(0, { detail: 'This is not an API key: keys contain no spaces or accented letters.' });
+          await signInWithKey(text);
+          key.value = '';
+          onSignedIn();
+        },
+      }),
+      hasAccounts ? [button('Use e-mail and password', () => showPassword(), { class: 'link' })] : [],
+    );
   }
 
   /** @param {string} title @param {string | undefined} message */
   function showRegister(title, message) {
     const email = emailInput();
     const password = passwordInput('new-password');
-    show(title, message, submitForm({
-      fields: [field('E-mail', email), field('Password', password, PASSWORD_HINT)],
-      submit: 'Create account',
-      onSubmit: async () => {
-        await request('POST', '/api/v1/auth/register', { body: { email: email.value.trim(), password: password.value } });
-        await signInWithPassword(email.value.trim(), password.value, false);
-        onSignedIn();
-      },
-    }), [button('Use an API key', () => showKey(), { class: 'link' }), registration === 'first_account' ? null : button('Sign in', () => showPassword(), { class: 'link' })]);
+    show(
+      title,
+      message,
+      submitForm({
+        fields: [field('E-mail', email), field('Password', password, PASSWORD_HINT)],
+        submit: 'Create account',
+        onSubmit: async () => {
+          await request('POST', '/api/v1/auth/register', {
+            body: { email: email.value.trim(), password: password.value },
+          });
+          await signInWithPassword(email.value.trim(), password.value, false);
+          onSignedIn();
+        },
+      }),
+      [
+        button('Use an API key', () => showKey(), { class: 'link' }),
+        registration === 'first_account' ? null : button('Sign in', () => showPassword(), { class: 'link' }),
+      ],
+    );
   }
 
   /** @param {string} typed what the form before has of it already */
   function showForgotten(typed) {
     const email = emailInput(typed);
-    show('Reset password', undefined, submitForm({
-      fields: [field('E-mail', email, 'If the account exists, it gets a link that works for one hour.')],
-      submit: 'Send link',
-      onSubmit: async () => {
-        await request('POST', '/api/v1/auth/password/reset', { body: { email: email.value.trim() } });
-        showPassword('If the account exists, an e-mail is on its way.');
-      },
-    }), [button('Back to sign-in', () => showPassword(), { class: 'link' })]);
+    show(
+      'Reset password',
+      undefined,
+      submitForm({
+        fields: [field('E-mail', email, 'If the account exists, it gets a link that works for one hour.')],
+        submit: 'Send link',
+        onSubmit: async () => {
+          await request('POST', '/api/v1/auth/password/reset', { body: { email: email.value.trim() } });
+          showPassword('If the account exists, an e-mail is on its way.');
+        },
+      }),
+      [button('Back to sign-in', () => showPassword(), { class: 'link' })],
+    );
   }
 
   /** @param {string} title @param {string | undefined} message @param {HTMLFormElement} form @param {readonly (Node | null)[]} links */
   function show(title, message, form, links) {
-    replace(card, h('h1', null, title), message === undefined ? null : h('p', { class: 'note', role: 'status' }, message), form, h('div', { class: 'links' }, links));
+    replace(
+      card,
+      h('h1', null, title),
+      message === undefined ? null : h('p', { class: 'note', role: 'status' }, message),
+      form,
+      h('div', { class: 'links' }, links),
+    );
     focusFirst(card);
   }
 
   if (!hasAccounts || lastKind === 'key') showKey(notice);
-  else if (registration === 'first_account') showRegister('Create the owner account', 'There are no accounts yet. The first one becomes the owner.');
+  else if (registration === 'first_account')
+    showRegister('Create the owner account', 'There are no accounts yet. The first one becomes the owner.');
   else showPassword(notice);
   return { element: page, focus: () => focusFirst(card) };
 }
@@ -105,20 +144,48 @@ export function tokenView({ kind, token, email, onDone }) {
     submit: isInvite ? 'Create account' : 'Set password',
     onSubmit: async () => {
       if (password.value !== again.value) throw new Problem(0, { detail: 'The passwords do not match.' });
-      if (isInvite) await request('POST', '/api/v1/auth/invite/accept', { body: { invite_token: token, password: password.value } });
-      else await request('POST', '/api/v1/auth/password/reset/confirm', { body: { reset_token: token, new_password: password.value } });
-      onDone(isInvite ? 'Your account is ready. Sign in with the password you just chose.' : 'Your password has been changed. Sign in with the new one.', email);
+      if (isInvite)
+        await request('POST', '/api/v1/auth/invite/accept', {
+          body: { invite_token: token, password: password.value },
+        });
+      else
+        await request('POST', '/api/v1/auth/password/reset/confirm', {
+          body: { reset_token: token, new_password: password.value },
+        });
+      onDone(
+        isInvite
+          ? 'Your account is ready. Sign in with the password you just chose.'
+          : 'Your password has been changed. Sign in with the new one.',
+        email,
+      );
     },
   });
-  const card = h('div', { class: 'card' }, h('h1', null, isInvite ? 'Accept the invite' : 'Choose a new password'), form, h('div', { class: 'links' }, button('Back to sign-in', () => onDone(''), { class: 'link' })));
+  const card = h(
+    'div',
+    { class: 'card' },
+    h('h1', null, isInvite ? 'Accept the invite' : 'Choose a new password'),
+    form,
+    h(
+      'div',
+      { class: 'links' },
+      button('Back to sign-in', () => onDone(''), { class: 'link' }),
+    ),
+  );
   return { element: door(card), focus: () => focusFirst(card) };
 }
 
 /** @param {Node} card */
-const door = (card) => h('main', { class: 'door' }, h('p', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 28, height: 28 }), 'svc-gateway'), card);
+const door = (card) =>
+  h(
+    'main',
+    { class: 'door' },
+    h('p', { class: 'brand' }, h('img', { src: '/favicon.svg', alt: '', width: 28, height: 28 }), 'svc-gateway'),
+    card,
+  );
 
 /** @param {string} [value] @param {boolean} [isFixed] */
-const emailInput = (value, isFixed = false) => h('input', { type: 'email', required: true, autocomplete: 'username', value, readonly: isFixed });
+const emailInput = (value, isFixed = false) =>
+  h('input', { type: 'email', required: true, autocomplete: 'username', value, readonly: isFixed });
 
 /** @param {'current-password' | 'new-password'} autocomplete */
 const passwordInput = (autocomplete) => h('input', { type: 'password', required: true, autocomplete });

@@ -2,7 +2,7 @@
  * Signed statements about the log, kept beside it: checkpoints of its head, which reveal a cut tail or a rewritten chain, and
  * the anchor, which says what retention has deleted. Whoever can change the log but lacks the key cannot make them.
  */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { replaceFileSync, syncDirectory } from '../durable-file.ts';
@@ -50,14 +50,19 @@ export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =
 export function loadCheckpointKey(path: string): KeyObject {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (!existsSync(path)) {
-    replaceFileSync(path, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+    replaceFileSync(
+      path,
+      generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    );
   }
   const pem = readFileSync(path);
   try {
     return createPrivateKey(pem);
   } catch {
     // With a new key, every checkpoint so far would look forged.
-    throw new Error(`${path} is damaged; restore it from a backup, or remove it to sign with a new key, after which checkpoints signed with the old key can no longer be verified`);
+    throw new Error(
+      `${path} is damaged; restore it from a backup, or remove it to sign with a new key, after which checkpoints signed with the old key can no longer be verified`,
+    );
   }
 }
 
@@ -70,12 +75,16 @@ export type Checkpointer = {
 };
 
 /** Appends signed checkpoints to the file in `directory`, each of them on the disk before `record` returns. */
-export function createCheckpointer(options: { readonly directory: string; readonly key: KeyObject; readonly nowMs: () => number }): Checkpointer {
+export function createCheckpointer(options: {
+  readonly directory: string;
+  readonly key: KeyObject;
+  readonly nowMs: () => number;
+}): Checkpointer {
   const { directory, key, nowMs } = options;
   const path = join(directory, CHECKPOINTS_FILE);
   // Only the last one is parsed: two years bring a hundred thousand.
   const last = checkpointLines(directory).at(-1);
-  let lastId = last === undefined ? 0 : parsed(CHECKPOINT, last)?.id ?? 0;
+  let lastId = last === undefined ? 0 : (parsed(CHECKPOINT, last)?.id ?? 0);
   // A crash or a full disk may have left half a line at the end.
   let endIsClean = false;
   return {
@@ -106,36 +115,54 @@ function appendLine(path: string, line: string): void {
 }
 
 /** Oldest first; `checkpoint` is undefined for a line that is not one. A last line without its line feed is left out. */
-export function readCheckpoints(directory: string): { readonly line: number; readonly checkpoint: Checkpoint | undefined }[] {
+export function readCheckpoints(
+  directory: string,
+): { readonly line: number; readonly checkpoint: Checkpoint | undefined }[] {
   return checkpointLines(directory).map((line, index) => ({ line: index + 1, checkpoint: parsed(CHECKPOINT, line) }));
 }
 
-const checkpointLines = (directory: string): readonly string[] => (textIfThereSync(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n').slice(0, -1);
+const checkpointLines = (directory: string): readonly string[] =>
+  (textIfThereSync(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n').slice(0, -1);
 
 /** The one that saw the most; undefined where none can be read. */
 export function latestCheckpoint(directory: string): Checkpoint | undefined {
-  return readCheckpoints(directory).reduce<Checkpoint | undefined>((latest, { checkpoint }) => ((checkpoint?.id ?? 0) > (latest?.id ?? 0) ? checkpoint : latest), undefined);
+  return readCheckpoints(directory).reduce<Checkpoint | undefined>(
+    (latest, { checkpoint }) => ((checkpoint?.id ?? 0) > (latest?.id ?? 0) ? checkpoint : latest),
+    undefined,
+  );
 }
 
 /** Undefined when nothing was ever deleted; 'damaged' when the file is not an anchor. */
 export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
   const text = textIfThereSync(join(directory, ANCHOR_FILE));
-  return text === undefined ? undefined : parsed(ANCHOR, text) ?? 'damaged';
+  return text === undefined ? undefined : (parsed(ANCHOR, text) ?? 'damaged');
 }
 
-type NewAnchor = { readonly directory: string; readonly firstId: number; readonly prevHash: string; readonly key: KeyObject; readonly nowMs: number };
+type NewAnchor = {
+  readonly directory: string;
+  readonly firstId: number;
+  readonly prevHash: string;
+  readonly key: KeyObject;
+  readonly nowMs: number;
+};
 
 /** Durable before it returns: what it vouches for is deleted next. */
 export function writeAnchor({ directory, firstId, prevHash, key, nowMs }: NewAnchor): void {
   const anchor = { first_id: firstId, prev_hash: prevHash, timestamp: new Date(nowMs).toISOString() };
-  replaceFileSync(join(directory, ANCHOR_FILE), `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`);
+  replaceFileSync(
+    join(directory, ANCHOR_FILE),
+    `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`,
+  );
 }
 
 /** Drops checkpoints of entries that are gone; the newest stays in any case. */
 export function pruneCheckpoints(directory: string, firstKeptId: number): void {
   const lines = checkpointLines(directory);
-  const kept = lines.filter((line, index) => index === lines.length - 1 || (parsed(CHECKPOINT, line)?.id ?? Infinity) >= firstKeptId);
-  if (kept.length < lines.length) replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map((line) => `${line}\n`).join(''));
+  const kept = lines.filter(
+    (line, index) => index === lines.length - 1 || (parsed(CHECKPOINT, line)?.id ?? Infinity) >= firstKeptId,
+  );
+  if (kept.length < lines.length)
+    replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map((line) => `${line}\n`).join(''));
 }
 
 function parsed<T extends object>(shape: Shape<T>, text: string): T | undefined {

@@ -24,7 +24,8 @@ export const CSV_HEADER = `${COLUMNS.map(([name]) => name).join()}\r\n`;
 export const csvRow = (entry: AuditEntry): string => `${COLUMNS.map(([, of]) => csvCell(of(entry))).join()}\r\n`;
 
 /** A line that was damaged, and is not JSON, is shown unchanged in the payload column. */
-export const csvDamaged = (line: string): string => `${COLUMNS.map(([name]) => csvCell(name === 'payload' ? line : null)).join()}\r\n`;
+export const csvDamaged = (line: string): string =>
+  `${COLUMNS.map(([name]) => csvCell(name === 'payload' ? line : null)).join()}\r\n`;
 
 // An agent chooses its ids and attributes; a spreadsheet would run a cell that begins like this as a formula.
 const FORMULA_START = /^[=+\-@\t\r]/;

@@ -1,6 +1,6 @@
 /** A filter, prepared for matching lines and searching indexes. */
 import { AUDIT_EVENTS, type AuditFilter } from '../../core/audit.ts';
-import { FIELD, hashOf, tokenOf, type Field, type LineScanner } from './scan.ts';
+import { FIELD, type Field, hashOf, type LineScanner, tokenOf } from './scan.ts';
 
 /** The fields an index knows the values of. */
 export const INDEXED_FIELDS = [FIELD.orgId, FIELD.teamId, FIELD.agentId, FIELD.opId, FIELD.actor] as const;
@@ -8,7 +8,10 @@ export const INDEXED_FIELDS = [FIELD.orgId, FIELD.teamId, FIELD.agentId, FIELD.o
 const EVENT_BITS: ReadonlyMap<string, number> = new Map(AUDIT_EVENTS.map((event, index) => [`"${event}"`, 2 ** index]));
 /** Stands for an event this version does not know, in a log written by another. */
 const UNKNOWN_EVENT_BIT = 2 ** 31;
-const DECISION_BITS: ReadonlyMap<string, number> = new Map([['"allow"', 1], ['"deny"', 2]]);
+const DECISION_BITS: ReadonlyMap<string, number> = new Map([
+  ['"allow"', 1],
+  ['"deny"', 2],
+]);
 const NO_DECISION_BIT = 4;
 
 export const eventBit = (token: string): number => EVENT_BITS.get(token) ?? UNKNOWN_EVENT_BIT;
@@ -62,4 +65,5 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
   };
 }
 
-const stampToken = (ms: number): string => `"${new Date(Math.min(Math.max(ms, EARLIEST_MS), LATEST_MS)).toISOString()}"`;
+const stampToken = (ms: number): string =>
+  `"${new Date(Math.min(Math.max(ms, EARLIEST_MS), LATEST_MS)).toISOString()}"`;

@@ -98,9 +98,12 @@ function encodeBucket(keys: Float64Array): Buffer {
   return bytes;
 }
 
-const fieldTable = (fixed: Buffer, chunks: number, place: number): Uint32Array => new Uint32Array(
-  fixed.buffer, fixed.byteOffset + (PRELUDE.length + chunks * ROW.length) * 8 + place * FIELD_NUMBERS * 4, FIELD_NUMBERS,
-);
+const fieldTable = (fixed: Buffer, chunks: number, place: number): Uint32Array =>
+  new Uint32Array(
+    fixed.buffer,
+    fixed.byteOffset + (PRELUDE.length + chunks * ROW.length) * 8 + place * FIELD_NUMBERS * 4,
+    FIELD_NUMBERS,
+  );
 
 /** The index of a segment of `segmentBytes`; undefined when it is missing, damaged, not to be read, or of another version of the segment. */
 export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex | undefined {
@@ -108,11 +111,15 @@ export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex 
     const prelude = new Float64Array(PRELUDE.length);
     if (readFully(fd, new Uint8Array(prelude.buffer), 0) < PRELUDE.length * 8) return undefined;
     const chunkCount = prelude[PRELUDE.chunks]!;
-    const isOurs = prelude[PRELUDE.magic] === MAGIC && prelude[PRELUDE.version] === VERSION
-      && prelude[PRELUDE.eventKinds] === EVENT_KINDS && prelude[PRELUDE.segmentBytes] === segmentBytes;
+    const isOurs =
+      prelude[PRELUDE.magic] === MAGIC &&
+      prelude[PRELUDE.version] === VERSION &&
+      prelude[PRELUDE.eventKinds] === EVENT_KINDS &&
+      prelude[PRELUDE.segmentBytes] === segmentBytes;
     if (!isOurs || !Number.isInteger(chunkCount) || chunkCount < 0 || chunkCount > CHUNK_RANGE) return undefined;
     const fixed = Buffer.from(new ArrayBuffer(fixedBytes(chunkCount)));
-    if (readFully(fd, fixed, 0) < fixed.length || crc32(fixed.subarray(PRELUDE.length * 8)) !== prelude[PRELUDE.crc]) return undefined;
+    if (readFully(fd, fixed, 0) < fixed.length || crc32(fixed.subarray(PRELUDE.length * 8)) !== prelude[PRELUDE.crc])
+      return undefined;
     const tables = INDEXED_FIELDS.map((_, place) => fieldTable(fixed, chunkCount, place));
     const postings = tables.at(-1)?.[BUCKETS] ?? 0;
     if (fstatSync(fd).size !== fixed.length + postings * POSTING_BYTES) return undefined;

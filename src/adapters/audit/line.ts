@@ -1,6 +1,13 @@
 /** Takes the frame of an audit line apart again: id, predecessor's hash, own hash. Works on raw bytes (core/audit-line.ts). */
 import { hash } from 'node:crypto';
-import { HASH_HEX_LENGTH, HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
+import {
+  HASH_HEX_LENGTH,
+  HASH_LENGTH,
+  HASH_PREFIX,
+  ID_PREFIX,
+  PREV_HASH_LENGTH,
+  PREV_HASH_PREFIX,
+} from '../../core/audit-line.ts';
 
 /** The last entry of a chain: what the next one is chained to. */
 export type ChainHead = { readonly id: number; readonly hash: string };
@@ -8,14 +15,19 @@ export type ChainHead = { readonly id: number; readonly hash: string };
 export type LineFrame = { readonly id: number; readonly prevHash: string; readonly hash: string };
 
 /** What every line ends with: two hashes. */
-const SEALS = new RegExp(`^${PREV_HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"${HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"}$`);
+const SEALS = new RegExp(
+  `^${PREV_HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"${HASH_PREFIX}([0-9a-f]{${HASH_HEX_LENGTH}})"}$`,
+);
 const MAX_ID_DIGITS = 16;
 
 /** `line` without its line feed; undefined when it is not shaped like an entry at both ends. */
 export function frameOf(line: Buffer): LineFrame | undefined {
-  const [, prevHash, ownHash] = SEALS.exec(line.toString('latin1', Math.max(0, line.length - PREV_HASH_LENGTH - HASH_LENGTH))) ?? [];
+  const [, prevHash, ownHash] =
+    SEALS.exec(line.toString('latin1', Math.max(0, line.length - PREV_HASH_LENGTH - HASH_LENGTH))) ?? [];
   const id = idOf(line);
-  return id === undefined || prevHash === undefined || ownHash === undefined ? undefined : { id, prevHash, hash: ownHash };
+  return id === undefined || prevHash === undefined || ownHash === undefined
+    ? undefined
+    : { id, prevHash, hash: ownHash };
 }
 
 /** The id at the start of a line, when the line starts as an entry does. */

@@ -1,6 +1,15 @@
 /** Keeps two processes from writing one audit log: interleaved chains could not be told from tampering. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../../core/error-text.ts';
 import { fail, ok, type Result } from '../../core/result.ts';

@@ -2,14 +2,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter } from '../../core/audit.ts';
 import type { Page } from '../../core/commands.ts';
-import { invalid, type Fault } from '../../core/fault.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
 import { assert, ok, type Result } from '../../core/result.ts';
 import { CSV_HEADER, csvDamaged, csvRow } from './csv.ts';
-import { compileFilter, type CompiledFilter } from './filter.ts';
+import { type CompiledFilter, compileFilter } from './filter.ts';
 import { idOf } from './line.ts';
 import { LineScanner } from './scan.ts';
-import { SegmentIndexes, withSegment, type IndexedSegment } from './segment-indexes.ts';
-import { candidates, type ChunkRange } from './segment-index.ts';
+import { type ChunkRange, candidates } from './segment-index.ts';
+import { type IndexedSegment, SegmentIndexes, withSegment } from './segment-indexes.ts';
 import { listSegments, readFully } from './segments.ts';
 
 export type AuditPageRequest = { readonly perPage: number; readonly cursor?: string | undefined };
@@ -39,7 +39,10 @@ export class AuditReader {
   /** Segments with a smaller first id are sealed and have an index. */
   #refreshedBefore = 0;
 
-  constructor(directory: string, { maxStepsPerPage = MAX_STEPS_PER_PAGE, maxMsPerPage = MAX_MS_PER_PAGE, nowMs = () => performance.now() } = {}) {
+  constructor(
+    directory: string,
+    { maxStepsPerPage = MAX_STEPS_PER_PAGE, maxMsPerPage = MAX_MS_PER_PAGE, nowMs = () => performance.now() } = {},
+  ) {
     this.#directory = directory;
     this.#maxStepsPerPage = maxStepsPerPage;
     this.#maxMsPerPage = maxMsPerPage;
@@ -72,7 +75,10 @@ export class AuditReader {
     }
     const shown = matches.slice(0, perPage);
     const goOnBefore = matches.length > perPage ? shown.at(-1)?.id : stoppedAt;
-    return ok({ items: shown.map(({ line }) => utf8Of(line)), next: goOnBefore === undefined ? undefined : cursorOf(goOnBefore) });
+    return ok({
+      items: shown.map(({ line }) => utf8Of(line)),
+      next: goOnBefore === undefined ? undefined : cursorOf(goOnBefore),
+    });
   }
 
   /**
@@ -113,7 +119,9 @@ export class AuditReader {
     let read = 0;
     for (const segment of segments.reverse()) {
       if (segment.firstId >= before) continue;
-      const plan = await withSegment(segment, async (fd) => planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, before));
+      const plan = await withSegment(segment, async (fd) =>
+        planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, before),
+      );
       if (plan === undefined) continue;
       yield { matches: [], cost: plan.cost, reached };
       for (const chunk of plan.chunks) {
@@ -130,7 +138,9 @@ export class AuditReader {
 }
 
 function planOf(fd: number, { index, size, wasBuilt }: IndexedSegment, filter: CompiledFilter, before: number): Plan {
-  const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(({ firstId }) => firstId < before);
+  const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(
+    ({ firstId }) => firstId < before,
+  );
   return { chunks: chunks.reverse(), cost: wasBuilt ? index.chunkCount : 1 };
 }
 
@@ -163,7 +173,8 @@ function matchesIn(fd: number, { from, to }: ChunkRange, filter: CompiledFilter,
 }
 
 const BEYOND_ASCII = /[\x80-\xff]/;
-const utf8Of = (line: string): string => (BEYOND_ASCII.test(line) ? Buffer.from(line, 'latin1').toString('utf8') : line);
+const utf8Of = (line: string): string =>
+  BEYOND_ASCII.test(line) ? Buffer.from(line, 'latin1').toString('utf8') : line;
 
 function entryOf(line: string): AuditEntry | undefined {
   try {

@@ -3,13 +3,18 @@ import { existsSync, fstatSync, ftruncateSync, renameSync, unlinkSync, writeFile
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { withOpenFile } from '../open-file.ts';
-import { latestCheckpoint, readAnchor, type Checkpoint } from './checkpoint.ts';
-import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
+import { type Checkpoint, latestCheckpoint, readAnchor } from './checkpoint.ts';
+import { type ChainHead, frameOf, hashOfLine, type LineFrame } from './line.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
 
 /** What was found and repaired when the log was opened. Each is one line in the log of the process. */
 export type RecoveryNotice =
-  | { readonly kind: 'torn-tail'; readonly segment: string; readonly bytes: number; readonly keptAs: string | undefined }
+  | {
+      readonly kind: 'torn-tail';
+      readonly segment: string;
+      readonly bytes: number;
+      readonly keptAs: string | undefined;
+    }
   | { readonly kind: 'unreadable-segment'; readonly segment: string; readonly bytes: number; readonly keptAs: string }
   | { readonly kind: 'hash-mismatch'; readonly segment: string; readonly id: number }
   /** Entries that no segment holds, before the one that is named. */
@@ -21,7 +26,8 @@ export function explainNotice(notice: RecoveryNotice): string {
   switch (notice.kind) {
     case 'torn-tail':
       return `audit log: removed ${notice.bytes} bytes of an unfinished write from the end of ${notice.segment}${
-        notice.keptAs === undefined ? '; could not keep them' : `; kept as ${notice.keptAs}`}`;
+        notice.keptAs === undefined ? '; could not keep them' : `; kept as ${notice.keptAs}`
+      }`;
     case 'unreadable-segment':
       return `audit log: ${notice.segment} has no complete entry (${notice.bytes} bytes); set aside as ${notice.keptAs}`;
     case 'hash-mismatch':
@@ -30,7 +36,8 @@ export function explainNotice(notice: RecoveryNotice): string {
       return `audit log: entries ${notice.firstId} to ${notice.lastId} are MISSING before ${notice.segment}; stop the gateway and restore the file that contained them, or continue without it, which \`svc audit verify\` will report`;
     case 'cut':
       return `audit log: it ends at entry ${notice.id}, but the checkpoint from ${notice.checkpoint.timestamp} covers entry ${
-        notice.checkpoint.id}: the entries in between are MISSING; stop the gateway and restore them, or continue without them, which \`svc audit verify\` will report`;
+        notice.checkpoint.id
+      }: the entries in between are MISSING; stop the gateway and restore them, or continue without them, which \`svc audit verify\` will report`;
   }
 }
 
@@ -46,19 +53,28 @@ export function recoverLog(directory: string): RecoveredLog {
   const { head, active, notices } = recoverEnd(directory);
   const checkpoint = latestCheckpoint(directory);
   const isCut = checkpoint !== undefined && checkpoint.id > head.id;
-  return { head, active, notices: [...notices, ...missingEntries(directory), ...(isCut ? [{ kind: 'cut', id: head.id, checkpoint } as const] : [])] };
+  return {
+    head,
+    active,
+    notices: [
+      ...notices,
+      ...missingEntries(directory),
+      ...(isCut ? [{ kind: 'cut', id: head.id, checkpoint } as const] : []),
+    ],
+  };
 }
 
 /** What lies between the last whole entry of one segment and the name of the next. All other damage is for verification to name. */
 function missingEntries(directory: string): readonly RecoveryNotice[] {
   const missing: RecoveryNotice[] = [];
   const anchor = readAnchor(directory);
-  const beginId = anchor === 'damaged' ? undefined : anchor?.first_id ?? 1;
+  const beginId = anchor === 'damaged' ? undefined : (anchor?.first_id ?? 1);
   // Before the beginning, retention may have left any part of the log, and so may a copy made meanwhile.
   const segments = listSegments(directory).filter(({ firstId }) => beginId === undefined || firstId >= beginId);
   let nextId = beginId;
   for (const { firstId, name, path } of segments) {
-    if (nextId !== undefined && nextId < firstId) missing.push({ kind: 'missing', firstId: nextId, lastId: firstId - 1, segment: name });
+    if (nextId !== undefined && nextId < firstId)
+      missing.push({ kind: 'missing', firstId: nextId, lastId: firstId - 1, segment: name });
     const lastId = lastIdOf(path);
     nextId = lastId === undefined ? undefined : lastId + 1;
   }
@@ -135,7 +151,13 @@ function lastLineIn(bytes: Buffer, offset: number): Tail['last'] {
     if (before === -1 && offset > 0) return undefined;
     const line = bytes.subarray(before + 1, end);
     const frame = frameOf(line);
-    if (frame !== undefined) return { frame, timestamp: timestampOf(line), matches: hashOfLine(line) === frame.hash, endsAt: offset + end + 1 };
+    if (frame !== undefined)
+      return {
+        frame,
+        timestamp: timestampOf(line),
+        matches: hashOfLine(line) === frame.hash,
+        endsAt: offset + end + 1,
+      };
     end = before;
   }
   return undefined;
@@ -174,7 +196,8 @@ const TIMESTAMP = /^\{"id":\d+,"timestamp":"([^"]+)"/;
 const TIMESTAMP_WITHIN_BYTES = 128;
 
 /** Empty when the line has none. */
-const timestampOf = (line: Buffer): string => TIMESTAMP.exec(line.toString('latin1', 0, TIMESTAMP_WITHIN_BYTES))?.[1] ?? '';
+const timestampOf = (line: Buffer): string =>
+  TIMESTAMP.exec(line.toString('latin1', 0, TIMESTAMP_WITHIN_BYTES))?.[1] ?? '';
 
 /** When the segment's first entry was made; 0 when its first line does not say, which makes it due for rotation. */
 function startedMsOf(path: string): number {

@@ -28,7 +28,14 @@ export type RetentionReport = {
 };
 
 /** To be called by the thread that writes the log. Throws what the file system says; calling it again finishes the work. */
-export function applyRetention({ directory, maxAgeMs, maxBytes, maxSegments = Infinity, key, nowMs }: RetentionOptions): RetentionReport {
+export function applyRetention({
+  directory,
+  maxAgeMs,
+  maxBytes,
+  maxSegments = Infinity,
+  key,
+  nowMs,
+}: RetentionOptions): RetentionReport {
   const segments = listSegments(directory);
   const sizes = segments.map(({ path }) => statSync(path).size);
   const count = countToDelete(segments, sizes, { maxAgeMs, maxBytes, maxSegments, nowMs });
@@ -44,12 +51,18 @@ export function applyRetention({ directory, maxAgeMs, maxBytes, maxSegments = In
     rmSync(indexPath(segment), { force: true });
   }
   pruneCheckpoints(directory, frame.id);
-  return { deletedSegments: gone.map(({ name }) => name), deletedBytes: sizes.slice(0, count).reduce((sum, size) => sum + size, 0), isCut: count === maxSegments };
+  return {
+    deletedSegments: gone.map(({ name }) => name),
+    deletedBytes: sizes.slice(0, count).reduce((sum, size) => sum + size, 0),
+    isCut: count === maxSegments,
+  };
 }
 
 /** How many of the oldest segments to delete. */
 function countToDelete(
-  segments: readonly Segment[], sizes: readonly number[], limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'> & { readonly maxSegments: number },
+  segments: readonly Segment[],
+  sizes: readonly number[],
+  limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'> & { readonly maxSegments: number },
 ): number {
   const { maxAgeMs = Infinity, maxBytes = Infinity, maxSegments, nowMs } = limits;
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
@@ -70,7 +83,7 @@ function countToDelete(
  */
 function lastEntryMs(segments: readonly Segment[], nth: number, nowMs: number): number {
   const segment = segments[nth];
-  const ms = Date.parse(segment === undefined ? '' : readTail(segment.path).last?.timestamp ?? '');
+  const ms = Date.parse(segment === undefined ? '' : (readTail(segment.path).last?.timestamp ?? ''));
   if (Number.isNaN(ms)) return Infinity;
   return ms > nowMs ? lastEntryMs(segments, nth + 1, nowMs) : ms;
 }

@@ -5,12 +5,32 @@
 
 /** What stands before each field's value, up to the actor; what follows is never searched for. */
 const LABELS = [
-  '{"id":', ',"timestamp":', ',"event_type":', ',"lineage":{"org_id":', ',"team_id":', ',"agent_id":', '},"op_id":',
-  ',"decision":', ',"reason":', ',"policy":', ',"rule_id":', ',"actor":',
+  '{"id":',
+  ',"timestamp":',
+  ',"event_type":',
+  ',"lineage":{"org_id":',
+  ',"team_id":',
+  ',"agent_id":',
+  '},"op_id":',
+  ',"decision":',
+  ',"reason":',
+  ',"policy":',
+  ',"rule_id":',
+  ',"actor":',
 ] as const;
 
 /** The place of each field among the labels. */
-export const FIELD = { id: 0, timestamp: 1, eventType: 2, orgId: 3, teamId: 4, agentId: 5, opId: 6, decision: 7, actor: 11 } as const;
+export const FIELD = {
+  id: 0,
+  timestamp: 1,
+  eventType: 2,
+  orgId: 3,
+  teamId: 4,
+  agentId: 5,
+  opId: 6,
+  decision: 7,
+  actor: 11,
+} as const;
 export type Field = (typeof FIELD)[keyof typeof FIELD];
 
 const QUOTE = 0x22;

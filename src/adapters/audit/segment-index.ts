@@ -26,7 +26,8 @@ export type ChunkRange = { readonly from: number; readonly to: number; readonly 
 export function candidates(index: SegmentIndex, filter: CompiledFilter): ChunkRange[] {
   const { chunkCount, rows, endOffset } = index;
   const votes = new Uint8Array(chunkCount);
-  for (const { place, hash } of filter.indexed) for (const chunk of index.find(place, hash)) votes[chunk] = (votes[chunk] ?? 0) + 1;
+  for (const { place, hash } of filter.indexed)
+    for (const chunk of index.find(place, hash)) votes[chunk] = (votes[chunk] ?? 0) + 1;
   const ranges: ChunkRange[] = [];
   for (let chunk = 0; chunk < chunkCount; chunk += 1) {
     if (votes[chunk] !== filter.indexed.length) continue;

@@ -20,8 +20,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GENESIS_HASH } from '../../core/audit-line.ts';
 import { codeOf } from '../../core/error-text.ts';
 import { withOpenFile } from '../open-file.ts';
-import { ANCHOR_FILE, CHECKPOINTS_FILE, isGenuineAnchor, isGenuineCheckpoint, readAnchor, readCheckpoints, type Anchor, type Checkpoint } from './checkpoint.ts';
-import { frameOf, hashOfLine, type ChainHead, type LineFrame } from './line.ts';
+import {
+  ANCHOR_FILE,
+  type Anchor,
+  CHECKPOINTS_FILE,
+  type Checkpoint,
+  isGenuineAnchor,
+  isGenuineCheckpoint,
+  readAnchor,
+  readCheckpoints,
+} from './checkpoint.ts';
+import { type ChainHead, frameOf, hashOfLine, type LineFrame } from './line.ts';
 import { listSegments, type Segment } from './segments.ts';
 
 export type AuditProblem =
@@ -49,12 +58,17 @@ export type BrokenEntry = {
 
 export type VerifyReport =
   | {
-    readonly ok: true; readonly entries: number; readonly firstId: number; readonly head: ChainHead;
-    /** How many checkpoints vouch for the entries, up to which one, and when the last of them was signed, in RFC 3339. */
-    readonly checkpoints: number; readonly checkpointedUpTo: number; readonly checkpointedAt: string | undefined;
-    /** Bytes of an incomplete line at the very end: one that is being written, or was torn by a crash. */
-    readonly tornBytes: number;
-  }
+      readonly ok: true;
+      readonly entries: number;
+      readonly firstId: number;
+      readonly head: ChainHead;
+      /** How many checkpoints vouch for the entries, up to which one, and when the last of them was signed, in RFC 3339. */
+      readonly checkpoints: number;
+      readonly checkpointedUpTo: number;
+      readonly checkpointedAt: string | undefined;
+      /** Bytes of an incomplete line at the very end: one that is being written, or was torn by a crash. */
+      readonly tornBytes: number;
+    }
   | { readonly ok: false; readonly entries: number; readonly firstBroken: BrokenEntry };
 
 export type VerifyOptions = {
@@ -72,8 +86,15 @@ const LINE_FEED = 10;
 type Chain = { readonly nextId: number; readonly prevHash: string; readonly entries: number; readonly last: Place };
 type Place = { readonly segment: string; readonly line: number };
 /** One segment, with the chain as it is before it. Only the newest may end in a torn line. */
-type Stage = { readonly segment: Segment; readonly start: Chain; readonly isNewest: boolean; readonly seen: ReadonlyMap<number, Checkpoint> };
-type Walked = { readonly ok: true; readonly chain: Chain; readonly tornBytes: number } | { readonly ok: false; readonly chain: Chain; readonly broken: BrokenEntry };
+type Stage = {
+  readonly segment: Segment;
+  readonly start: Chain;
+  readonly isNewest: boolean;
+  readonly seen: ReadonlyMap<number, Checkpoint>;
+};
+type Walked =
+  | { readonly ok: true; readonly chain: Chain; readonly tornBytes: number }
+  | { readonly ok: false; readonly chain: Chain; readonly broken: BrokenEntry };
 
 /** Reads the log once, in pieces. Throws only errors of the file system. */
 export async function verifyAuditLog(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
@@ -85,7 +106,12 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
   const hasMoved = (): boolean => JSON.stringify(readAnchor(directory)) !== JSON.stringify(anchor);
   // Leftovers before the anchor are deleted by the next run of retention.
   const segments = listSegments(directory).filter((segment) => segment.firstId >= firstId);
-  let chain: Chain = { nextId: firstId, prevHash: anchor?.prev_hash ?? GENESIS_HASH, entries: 0, last: { segment: '', line: 0 } };
+  let chain: Chain = {
+    nextId: firstId,
+    prevHash: anchor?.prev_hash ?? GENESIS_HASH,
+    entries: 0,
+    last: { segment: '', line: 0 },
+  };
   let tornBytes = 0;
   for (const segment of segments) {
     const stage: Stage = { segment, start: chain, isNewest: segment === segments.at(-1), seen };
@@ -107,33 +133,60 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
 }
 
 type Statements =
-  | { readonly ok: true; readonly anchor: Anchor | undefined; /** Checkpoints of entries still in the log, by id. */ readonly seen: ReadonlyMap<number, Checkpoint> }
+  | {
+      readonly ok: true;
+      readonly anchor: Anchor | undefined /** Checkpoints of entries still in the log, by id. */;
+      readonly seen: ReadonlyMap<number, Checkpoint>;
+    }
   | { readonly ok: false; readonly report: VerifyReport };
 
 /** The anchor and the checkpoints. Without a key, their signatures are not checked. */
 function readStatements(directory: string, key: KeyObject | undefined): Statements {
-  const forged = (file: string, line: number, detail: string): Statements =>
-    ({ ok: false, report: { ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } } });
+  const forged = (file: string, line: number, detail: string): Statements => ({
+    ok: false,
+    report: { ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } },
+  });
   const anchor = readAnchor(directory);
   if (anchor === 'damaged') return forged(ANCHOR_FILE, 1, 'the record of what retention deleted is unreadable');
-  if (anchor !== undefined && key !== undefined && !isGenuineAnchor(anchor, key)) return forged(ANCHOR_FILE, 1, 'the signature does not match');
+  if (anchor !== undefined && key !== undefined && !isGenuineAnchor(anchor, key))
+    return forged(ANCHOR_FILE, 1, 'the signature does not match');
   const seen = new Map<number, Checkpoint>();
   for (const { line, checkpoint } of readCheckpoints(directory)) {
     if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is not a checkpoint');
-    if (key !== undefined && !isGenuineCheckpoint(checkpoint, key)) return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
+    if (key !== undefined && !isGenuineCheckpoint(checkpoint, key))
+      return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
     if (checkpoint.id >= (anchor?.first_id ?? 1)) seen.set(checkpoint.id, checkpoint);
   }
   return { ok: true, anchor, seen };
 }
 
 /** The chain holds to its end; a checkpoint may know of a later one. */
-function reportOf(chain: Chain, firstId: number, seen: ReadonlyMap<number, Checkpoint>, tornBytes: number): VerifyReport {
+function reportOf(
+  chain: Chain,
+  firstId: number,
+  seen: ReadonlyMap<number, Checkpoint>,
+  tornBytes: number,
+): VerifyReport {
   let lastSeen = 0;
   for (const id of seen.keys()) lastSeen = Math.max(lastSeen, id);
   const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
-  if (lastSeen <= head.id) return { ok: true, entries: chain.entries, firstId, head, checkpoints: seen.size, checkpointedUpTo: lastSeen, checkpointedAt: seen.get(lastSeen)?.timestamp, tornBytes };
+  if (lastSeen <= head.id)
+    return {
+      ok: true,
+      entries: chain.entries,
+      firstId,
+      head,
+      checkpoints: seen.size,
+      checkpointedUpTo: lastSeen,
+      checkpointedAt: seen.get(lastSeen)?.timestamp,
+      tornBytes,
+    };
   const detail = `the checkpoint from ${seen.get(lastSeen)?.timestamp} covers entry ${lastSeen}, but the log ends at ${head.id}`;
-  return { ok: false, entries: chain.entries, firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail } };
+  return {
+    ok: false,
+    entries: chain.entries,
+    firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail },
+  };
 }
 
 async function walkSegment(stage: Stage, options: VerifyOptions): Promise<Walked> {
@@ -145,12 +198,16 @@ async function walkSegment(stage: Stage, options: VerifyOptions): Promise<Walked
   }
 }
 
-async function walkLines(fd: number, { segment, start, isNewest, seen }: Stage, { onProgress }: VerifyOptions): Promise<Walked> {
+async function walkLines(
+  fd: number,
+  { segment, start, isNewest, seen }: Stage,
+  { onProgress }: VerifyOptions,
+): Promise<Walked> {
   let chain = start;
   let line = 0;
   const broken = (flaw: Flaw): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...flaw } });
   let rest: Buffer = Buffer.alloc(0);
-  for (let position = 0; ;) {
+  for (let position = 0; ; ) {
     const block = Buffer.allocUnsafe(READ_BYTES);
     const read = readSync(fd, block, 0, block.length, position);
     if (read === 0) break;
@@ -161,7 +218,12 @@ async function walkLines(fd: number, { segment, start, isNewest, seen }: Stage, 
       line += 1;
       const judged = judge(bytes.subarray(from, feed), chain, segment, seen);
       if ('problem' in judged) return broken(judged);
-      chain = { nextId: judged.id + 1, prevHash: judged.hash, entries: chain.entries + 1, last: { segment: segment.name, line } };
+      chain = {
+        nextId: judged.id + 1,
+        prevHash: judged.hash,
+        entries: chain.entries + 1,
+        last: { segment: segment.name, line },
+      };
       from = feed + 1;
     }
     rest = bytes.subarray(from);
@@ -174,30 +236,44 @@ async function walkLines(fd: number, { segment, start, isNewest, seen }: Stage, 
   }
   line += 1;
   const isTorn = rest.length > 0 && isNewest && frameOf(rest.subarray(0, -1)) === undefined;
-  if (rest.length > 0 && !isTorn) return broken({ id: chain.nextId, problem: 'changed', detail: 'the line does not end where it should' });
+  if (rest.length > 0 && !isTorn)
+    return broken({ id: chain.nextId, problem: 'changed', detail: 'the line does not end where it should' });
   return { ok: true, chain, tornBytes: rest.length };
 }
 
 type Flaw = { readonly id: number; readonly problem: AuditProblem; readonly detail: string } & Partial<Place>;
 
-function judge(line: Buffer, { nextId, prevHash, entries, last }: Chain, segment: Segment, seen: ReadonlyMap<number, Checkpoint>): LineFrame | Flaw {
+function judge(
+  line: Buffer,
+  { nextId, prevHash, entries, last }: Chain,
+  segment: Segment,
+  seen: ReadonlyMap<number, Checkpoint>,
+): LineFrame | Flaw {
   const frame = frameOf(line);
   if (frame === undefined) return { id: nextId, problem: 'changed', detail: 'the line is not an entry' };
-  if (hashOfLine(line) !== frame.hash) return { id: nextId, problem: 'changed', detail: 'the entry does not match its hash' };
+  if (hashOfLine(line) !== frame.hash)
+    return { id: nextId, problem: 'changed', detail: 'the entry does not match its hash' };
   if (frame.id > nextId) {
     return holdsEntry(segment, nextId)
       ? { id: nextId, problem: 'reordered', detail: `entry ${frame.id} comes before it` }
       : { id: nextId, problem: 'removed', detail: `entry ${frame.id} is in its place` };
   }
-  if (frame.id < nextId) return { id: nextId, problem: 'inserted', detail: `entry ${frame.id} appears here a second time` };
+  if (frame.id < nextId)
+    return { id: nextId, problem: 'inserted', detail: `entry ${frame.id} appears here a second time` };
   if (frame.prevHash !== prevHash) {
     const detail = `entry ${frame.id} has a different hash for its predecessor`;
     // Both entries match their own hashes. The one made later vouches for the earlier, so the earlier is the changed one.
-    return entries === 0 ? { id: nextId, problem: 'changed', detail } : { id: nextId - 1, problem: 'changed', detail, ...last };
+    return entries === 0
+      ? { id: nextId, problem: 'changed', detail }
+      : { id: nextId - 1, problem: 'changed', detail, ...last };
   }
   const checkpoint = seen.get(frame.id);
   if (checkpoint === undefined || checkpoint.hash === frame.hash) return frame;
-  return { id: frame.id, problem: 'rewritten', detail: `the checkpoint from ${checkpoint.timestamp} has a different hash; the chain was rebuilt from here or earlier` };
+  return {
+    id: frame.id,
+    problem: 'rewritten',
+    detail: `the checkpoint from ${checkpoint.timestamp} has a different hash; the chain was rebuilt from here or earlier`,
+  };
 }
 
 /** Whether a line of the segment begins as the entry `id` does. */
@@ -207,7 +283,7 @@ function holdsEntry({ path }: Segment, id: number): boolean {
     const block = Buffer.allocUnsafe(READ_BYTES);
     // The file's first line counts as if a line feed came before it.
     let text = '\n';
-    for (let position = 0; ;) {
+    for (let position = 0; ; ) {
       const read = readSync(fd, block, 0, block.length, position);
       if (read === 0) return false;
       position += read;

@@ -1,6 +1,16 @@
 /** Appends to the audit log: gives ids, chains hashes, and writes a batch of entries at once (contract: Audit). */
 import { hash } from 'node:crypto';
-import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, mkdirSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../../core/audit-line.ts';
 import { codeOf, messageOf } from '../../core/error-text.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
@@ -8,7 +18,7 @@ import { syncDirectory } from '../durable-file.ts';
 import { flushFiles, flushFilesNow } from './flush.ts';
 import type { ChainHead } from './line.ts';
 import { acquireLock, type Lock, type LockFault } from './lock.ts';
-import { recoverLog, type RecoveryNotice } from './recovery.ts';
+import { type RecoveryNotice, recoverLog } from './recovery.ts';
 import { segmentAt } from './segments.ts';
 
 export type AuditWriterOptions = {
@@ -43,9 +53,15 @@ export function openAuditWriter(options: AuditWriterOptions): Result<OpenedWrite
     const { head, active, notices } = recoverLog(options.directory);
     // Written by a process that may have been killed before it flushed: what follows must not outlive it.
     if (active !== undefined && options.fsync === 'always') flushFilesNow([active.segment.path, options.directory]);
-    const segment: OpenSegment | undefined = active === undefined
-      ? undefined
-      : { path: active.segment.path, fd: openSync(active.segment.path, 'r+'), sizeBytes: active.sizeBytes, startedMs: active.startedMs };
+    const segment: OpenSegment | undefined =
+      active === undefined
+        ? undefined
+        : {
+            path: active.segment.path,
+            fd: openSync(active.segment.path, 'r+'),
+            sizeBytes: active.sizeBytes,
+            startedMs: active.startedMs,
+          };
     return ok({ writer: new AuditWriter(options, lock.value, head, segment), notices });
   } catch (error) {
     lock.value.release();
@@ -92,7 +108,9 @@ export class AuditWriter {
   }
 
   /** Where the last entry was written; undefined before the first. Another one follows it when it is full or old. */
-  get segmentPath(): string | undefined { return this.#segment?.path; }
+  get segmentPath(): string | undefined {
+    return this.#segment?.path;
+  }
 
   /**
    * Whether the current segment is where it was begun. One that somebody moved or deleted would go on taking entries that nobody
@@ -105,7 +123,9 @@ export class AuditWriter {
 
   /** Why nothing can be appended, as `look` found it; undefined where the segment is in its place. */
   get displacement(): string | undefined {
-    return this.#isInPlace ? undefined : `${this.#segment?.path} was moved or deleted; put it back, or restart the gateway to continue after what is left`;
+    return this.#isInPlace
+      ? undefined
+      : `${this.#segment?.path} was moved or deleted; put it back, or restart the gateway to continue after what is left`;
   }
 
   /**
@@ -191,7 +211,7 @@ export class AuditWriter {
   #write(bytes: Buffer): void {
     const segment = this.#writableSegment();
     try {
-      for (let written = 0; written < bytes.length;) {
+      for (let written = 0; written < bytes.length; ) {
         written += writeSync(segment.fd, bytes, written, bytes.length - written, segment.sizeBytes + written);
       }
       if (this.#options.fsync === 'always') fdatasyncSync(segment.fd);

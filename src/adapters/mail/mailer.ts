@@ -13,7 +13,11 @@ export type ClosableMailer = Mailer & { close(timeoutMs: number): Promise<void> 
  * mailer logs instead of sending. A relay that is merely away at the start is not given up. The check runs beside the
  * start of the gateway; mail waits for its outcome.
  */
-export function createMailer(smtp: SmtpOptions | undefined, log: TroubleLog, options: OutboxOptions = {}): ClosableMailer {
+export function createMailer(
+  smtp: SmtpOptions | undefined,
+  log: TroubleLog,
+  options: OutboxOptions = {},
+): ClosableMailer {
   const logging = (why: string): ClosableMailer => ({ ...createLogMailer(log, why), close: async () => undefined });
   if (smtp === undefined) return logging('no relay is configured');
   const fallback = logging('the relay settings do not work');
@@ -27,7 +31,12 @@ export function createMailer(smtp: SmtpOptions | undefined, log: TroubleLog, opt
   let isCutOff = false;
   const chosen = transport.check().then((check): Mailer => {
     if (check.kind === 'delivered' || isCutOff) return outbox; // which says of each mail that it was not sent
-    log.warn(check.retry ? 'the mail relay does not respond yet' : 'no e-mail will be sent; fix the relay settings and restart', { cause: check.cause, host: smtp.host });
+    log.warn(
+      check.retry
+        ? 'the mail relay does not respond yet'
+        : 'no e-mail will be sent; fix the relay settings and restart',
+      { cause: check.cause, host: smtp.host },
+    );
     return check.retry ? outbox : fallback;
   });
   return {

@@ -28,7 +28,11 @@ export class Outbox implements Mailer {
     this.#log = log;
     this.#options = { ...DEFAULTS, ...options };
     const { capacity, concurrency } = this.#options;
-    this.#backlog = new Backlog({ capacity, concurrency, onError: (error) => log.warn('sending an e-mail failed', { err: error }) });
+    this.#backlog = new Backlog({
+      capacity,
+      concurrency,
+      onError: (error) => log.warn('sending an e-mail failed', { err: error }),
+    });
   }
 
   send(mail: Mail): Promise<void> {
@@ -53,7 +57,10 @@ export class Outbox implements Mailer {
       const delivery = await this.#transport.deliver(mail);
       if (delivery.kind === 'delivered') return this.#log.info('e-mail sent', describe(mail));
       const isLast = pauseMs === undefined || !delivery.retry;
-      this.#log.warn(isLast ? 'e-mail not sent; giving up' : 'e-mail not sent yet; retrying', { ...describe(mail), cause: delivery.cause });
+      this.#log.warn(isLast ? 'e-mail not sent; giving up' : 'e-mail not sent yet; retrying', {
+        ...describe(mail),
+        cause: delivery.cause,
+      });
       if (isLast) return;
       await sleep(pauseMs, undefined, { signal: this.#closing.signal }).catch(() => undefined); // woken by the shutdown
     }

@@ -35,9 +35,11 @@ const NOT_SERVING = 'EPROTOCOL';
 
 /** A sentence when these options can never make a transport; undefined when they may. */
 export function problemWith({ host, port, credentials, from }: SmtpOptions): string | undefined {
-  if (isIP(host) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/.test(host)) return 'SVC_SMTP_HOST is not a host name';
+  if (isIP(host) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/.test(host))
+    return 'SVC_SMTP_HOST is not a host name';
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return 'SVC_SMTP_PORT is not a port';
-  if (credentials !== undefined && (credentials.user === '' || credentials.pass === '')) return 'SVC_SMTP_USER and SVC_SMTP_PASS must be set together';
+  if (credentials !== undefined && (credentials.user === '' || credentials.pass === ''))
+    return 'SVC_SMTP_USER and SVC_SMTP_PASS must be set together';
   if (/[\r\n]/.test(from) || !from.includes('@')) return 'SVC_SMTP_FROM is not an e-mail address';
   return undefined;
 }
@@ -53,13 +55,25 @@ export function createSmtpTransport(options: SmtpOptions): MailTransport {
       await work(endOf(closing.signal, deliveryTimeoutMs));
       return { kind: 'delivered' };
     } catch (error) {
-      return closing.signal.aborted ? { kind: 'failed', cause: 'the gateway is stopping', retry: false } : failureOf(error as SmtpError);
+      return closing.signal.aborted
+        ? { kind: 'failed', cause: 'the gateway is stopping', retry: false }
+        : failureOf(error as SmtpError);
     }
   };
   return {
     deliver: ({ to, subject, text }) =>
       // An object, not a text: an address in it is taken as it is, never split at a comma or read for a name.
-      attempt((signal) => transport.sendMail({ from: options.from, to: { name: '', address: to }, subject, text, disableFileAccess: true, disableUrlAccess: true, signal })),
+      attempt((signal) =>
+        transport.sendMail({
+          from: options.from,
+          to: { name: '', address: to },
+          subject,
+          text,
+          disableFileAccess: true,
+          disableUrlAccess: true,
+          signal,
+        }),
+      ),
     check: () => attempt((signal) => signIn(settings, signal)),
     close: () => {
       closing.abort();
@@ -91,7 +105,9 @@ function signIn({ auth, ...settings }: SMTPTransportOptions, signal: AbortSignal
         connection.quit();
       }
     };
-    signal.addEventListener('abort', () => end(new Error('the relay did not finish its answer in time')), { once: true });
+    signal.addEventListener('abort', () => end(new Error('the relay did not finish its answer in time')), {
+      once: true,
+    });
     connection.once('error', end);
     connection.once('end', () => end(new Error('the relay closed the connection')));
     connection.connect((error) => {
@@ -124,6 +140,7 @@ type SmtpError = Error & { readonly code?: string; readonly responseCode?: numbe
 function failureOf({ message, code, responseCode }: SmtpError): Delivery {
   const isNoHost = code === 'EDNS' && message.includes('ENOTFOUND');
   // 5xx is the relay's last word about a mail or a user; one that greets with it serves nobody at the moment. 4xx asks to come again.
-  const retry = responseCode === undefined ? !PERMANENT.has(code ?? '') && !isNoHost : responseCode < 500 || code === NOT_SERVING;
+  const retry =
+    responseCode === undefined ? !PERMANENT.has(code ?? '') && !isNoHost : responseCode < 500 || code === NOT_SERVING;
   return { kind: 'failed', cause: message, retry };
 }

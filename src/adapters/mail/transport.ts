@@ -2,7 +2,9 @@
 import type { Mail } from '../../gateway/ports.ts';
 
 /** One attempt at a delivery. `retry` tells whether another one may succeed. */
-export type Delivery = { readonly kind: 'delivered' } | { readonly kind: 'failed'; readonly cause: string; readonly retry: boolean };
+export type Delivery =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'failed'; readonly cause: string; readonly retry: boolean };
 
 export type MailTransport = {
   deliver(mail: Mail): Promise<Delivery>;

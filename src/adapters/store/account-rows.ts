@@ -10,9 +10,16 @@ export const ACCOUNT_COLUMNS =
   'id, sequence, email, password_hash, role, org_id, disabled, token_epoch, created_at, last_login_at';
 
 export type AccountRow = {
-  readonly id: string; readonly sequence: string; readonly email: string; readonly password_hash: string; readonly role: string;
-  readonly org_id: string | null; readonly disabled: boolean; readonly token_epoch: number;
-  readonly created_at: Date; readonly last_login_at: Date | null;
+  readonly id: string;
+  readonly sequence: string;
+  readonly email: string;
+  readonly password_hash: string;
+  readonly role: string;
+  readonly org_id: string | null;
+  readonly disabled: boolean;
+  readonly token_epoch: number;
+  readonly created_at: Date;
+  readonly last_login_at: Date | null;
 };
 
 export const accountOf = (row: AccountRow): StoredAccount => ({
@@ -28,12 +35,21 @@ export const accountOf = (row: AccountRow): StoredAccount => ({
   lastLoginAtMs: msOrNull(row.last_login_at),
 });
 
-export const INVITE_COLUMNS = 'id, sequence, digest, email, role, org_id, invited_by, created_at, expires_at, used_at, revoked_at';
+export const INVITE_COLUMNS =
+  'id, sequence, digest, email, role, org_id, invited_by, created_at, expires_at, used_at, revoked_at';
 
 export type InviteRow = {
-  readonly id: string; readonly sequence: string;
-  readonly digest: string; readonly email: string; readonly role: string; readonly org_id: string | null; readonly invited_by: string;
-  readonly created_at: Date; readonly expires_at: Date; readonly used_at: Date | null; readonly revoked_at: Date | null;
+  readonly id: string;
+  readonly sequence: string;
+  readonly digest: string;
+  readonly email: string;
+  readonly role: string;
+  readonly org_id: string | null;
+  readonly invited_by: string;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly used_at: Date | null;
+  readonly revoked_at: Date | null;
 };
 
 export const inviteOf = (row: InviteRow): StoredInvite => ({
@@ -52,7 +68,12 @@ export const inviteOf = (row: InviteRow): StoredInvite => ({
 
 export const RESET_COLUMNS = 'digest, account_id, created_at, expires_at';
 
-export type ResetRow = { readonly digest: string; readonly account_id: string; readonly created_at: Date; readonly expires_at: Date };
+export type ResetRow = {
+  readonly digest: string;
+  readonly account_id: string;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+};
 
 export const resetOf = (row: ResetRow): PasswordReset => ({
   digest: row.digest as SecretDigest,
@@ -66,8 +87,14 @@ export const REFRESH_COLUMNS =
   't.digest, t.expires_at, t.rotated_at, s.id AS session_id, s.account_id, s.remember_me, s.created_at, s.revoked_at';
 
 export type RefreshRow = {
-  readonly digest: string; readonly expires_at: Date; readonly rotated_at: Date | null;
-  readonly session_id: string; readonly account_id: string; readonly remember_me: boolean; readonly created_at: Date; readonly revoked_at: Date | null;
+  readonly digest: string;
+  readonly expires_at: Date;
+  readonly rotated_at: Date | null;
+  readonly session_id: string;
+  readonly account_id: string;
+  readonly remember_me: boolean;
+  readonly created_at: Date;
+  readonly revoked_at: Date | null;
 };
 
 export const refreshTokenOf = (row: RefreshRow): RefreshToken => ({

@@ -10,7 +10,12 @@ export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
 /** Begins a transaction and resolves with its id. The id is requested now, because an answer sent with COMMIT's would be lost with it. */
 export async function begin(connection: Queryable): Promise<string> {
-  const [, { rows: [row] }] = await Promise.all([
+  const [
+    ,
+    {
+      rows: [row],
+    },
+  ] = await Promise.all([
     connection.query(BEGIN),
     connection.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id'),
   ]);
@@ -21,7 +26,9 @@ export async function begin(connection: Queryable): Promise<string> {
 /** A server that has never heard of the transaction, or has forgotten it as one of long ago, counts as not having committed it. */
 export async function verdictOn(transactionId: string, database: Queryable): Promise<Verdict> {
   try {
-    const { rows: [row] } = await database.query<{ status: Verdict | null }>('SELECT pg_xact_status($1::xid8) AS status', [transactionId]);
+    const {
+      rows: [row],
+    } = await database.query<{ status: Verdict | null }>('SELECT pg_xact_status($1::xid8) AS status', [transactionId]);
     return row?.status ?? 'aborted';
   } catch (error) {
     // That is so if the server crashed before the transaction was on disk, or is a standby that took over before receiving it.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, relative, resolve as absolute } from 'node:path';
+import { resolve as absolute, basename, dirname, join, relative } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { codeOf } from '../../core/error-text.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
@@ -66,7 +66,9 @@ const MAX_SOCKET_PATH_BYTES = 100; // the kernel takes 103 or 107
 
 /** The same file under a path that is short enough for a socket: as it is, from here, or through a link made for `use`. */
 async function withShortPath<T>(path: string, use: (shortPath: string) => Promise<T>): Promise<T> {
-  const short = [path, relative(process.cwd(), path)].find((candidate) => Buffer.byteLength(candidate) <= MAX_SOCKET_PATH_BYTES);
+  const short = [path, relative(process.cwd(), path)].find(
+    (candidate) => Buffer.byteLength(candidate) <= MAX_SOCKET_PATH_BYTES,
+  );
   if (short !== undefined) return use(short);
   const folder = mkdtempSync(join(tmpdir(), 'svc-'));
   try {
@@ -106,7 +108,8 @@ function linked(from: string, to: string): boolean {
 }
 
 /** `process <id>` of the gateway that listens there; undefined when nobody does. A holder too busy to answer still holds. */
-const askHolder = (path: string): Promise<string | undefined> => withShortPath(path, (shortPath) => askHolderAt(shortPath));
+const askHolder = (path: string): Promise<string | undefined> =>
+  withShortPath(path, (shortPath) => askHolderAt(shortPath));
 
 function askHolderAt(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -117,8 +120,12 @@ function askHolderAt(path: string): Promise<string | undefined> {
       resolve(answer === '' ? 'another process' : `process ${answer}`);
     };
     socket.setTimeout(ANSWER_TIMEOUT_MS, holds);
-    socket.setEncoding('utf8').on('data', (text: string) => { answer += text; });
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+    });
     socket.once('end', holds);
-    socket.once('error', ({ code }: NodeJS.ErrnoException) => (code === 'ECONNREFUSED' || code === 'ENOENT' ? resolve(undefined) : holds()));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) =>
+      code === 'ECONNREFUSED' || code === 'ENOENT' ? resolve(undefined) : holds(),
+    );
   });
 }

@@ -6,14 +6,27 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { messageOf } from '../../core/error-text.ts';
 import { removeRemains, replaceFile } from '../durable-file.ts';
 import type { TroubleLog } from '../log.ts';
-import { DATABASE, environment, pause, ServerEnded, startServer, STOP_TIMEOUT_MS, stopServer, textIfThere, urlOf, USER, withClient, type Home } from './embedded-server.ts';
+import {
+  DATABASE,
+  environment,
+  type Home,
+  pause,
+  ServerEnded,
+  STOP_TIMEOUT_MS,
+  startServer,
+  stopServer,
+  textIfThere,
+  USER,
+  urlOf,
+  withClient,
+} from './embedded-server.ts';
 import { stopLeftover } from './leftover-postgres.ts';
-import { chooseRunAs, handOver, openTheWay, requireAccount, spawnAs, type RunAs } from './postgres-account.ts';
+import { chooseRunAs, handOver, openTheWay, type RunAs, requireAccount, spawnAs } from './postgres-account.ts';
 import { locatePostgres } from './postgres-binaries.ts';
 
 export type EmbeddedPostgres = {
@@ -51,7 +64,10 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions, log: Troub
   const major = await textIfThere(join(home.cluster, 'PG_VERSION'));
   const bundled = home.binaries.version.split('.')[0];
   if (major === undefined) await initialise(home);
-  else if (major !== bundled) throw new Error(`${home.cluster} was created by PostgreSQL ${major}, but this gateway includes ${bundled}; dump it with the old gateway and load it into the new one`);
+  else if (major !== bundled)
+    throw new Error(
+      `${home.cluster} was created by PostgreSQL ${major}, but this gateway includes ${bundled}; dump it with the old gateway and load it into the new one`,
+    );
   await removeUnfinished(home);
   await stopLeftover(home.cluster, (port) => urlOf(home, port), STOP_TIMEOUT_MS, log);
   await handOver(home.cluster, home.runAs); // an earlier gateway may have run it as somebody else
@@ -108,7 +124,8 @@ class Keeper {
         this.#watch();
         return;
       } catch (error) {
-        if (!this.#stopping.signal.aborted) this.#log.warn('the embedded PostgreSQL does not start; retrying', { cause: messageOf(error) });
+        if (!this.#stopping.signal.aborted)
+          this.#log.warn('the embedded PostgreSQL does not start; retrying', { cause: messageOf(error) });
       }
     }
   }
@@ -116,13 +133,22 @@ class Keeper {
 
 async function prepareHome({ dataDir, settings = {}, signal, ...options }: EmbeddedOptions): Promise<Home> {
   const root = join(resolve(dataDir), 'postgres');
-  const runAs = options.runAs ?? await chooseRunAs();
+  const runAs = options.runAs ?? (await chooseRunAs());
   await mkdir(root, { recursive: true, mode: 0o700 });
   await openTheWay(runAs, resolve(dataDir), root);
   const binaries = await locatePostgres(root, runAs);
   const cluster = join(root, 'cluster');
   const password = await keptPassword(join(root, 'password'), cluster);
-  return { root, cluster, logFile: join(root, 'log'), password, binaries, runAs, settings: { ...SETTINGS, ...settings }, signal };
+  return {
+    root,
+    cluster,
+    logFile: join(root, 'log'),
+    password,
+    binaries,
+    runAs,
+    settings: { ...SETTINGS, ...settings },
+    signal,
+  };
 }
 
 /** Written before the cluster is made with it, readable by the gateway's own account only. A cluster opens with no other. */
@@ -130,7 +156,10 @@ async function keptPassword(file: string, cluster: string): Promise<string> {
   await removeRemains(file);
   const kept = await textIfThere(file);
   if (kept !== undefined && kept !== '') return kept;
-  if (await textIfThere(join(cluster, 'PG_VERSION')) !== undefined) throw new Error(`${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`);
+  if ((await textIfThere(join(cluster, 'PG_VERSION'))) !== undefined)
+    throw new Error(
+      `${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`,
+    );
   const password = randomBytes(24).toString('base64url');
   await replaceFile(file, `${password}\n`);
   return password;
@@ -150,8 +179,13 @@ async function initialise(home: Home): Promise<void> {
   await writeFile(passwordFile, `${home.password}\n`, { mode: 0o600 });
   await handOver(own, home.runAs);
   await run(home, home.binaries.initdb, [
-    `--pgdata=${cluster}`, `--username=${USER}`, `--pwfile=${passwordFile}`,
-    '--auth=scram-sha-256', '--no-locale', '--encoding=UTF8', '--no-instructions',
+    `--pgdata=${cluster}`,
+    `--username=${USER}`,
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--no-locale',
+    '--encoding=UTF8',
+    '--no-instructions',
   ]).finally(() => rm(passwordFile, { force: true }));
   await rename(cluster, home.cluster);
 }
@@ -159,7 +193,8 @@ async function initialise(home: Home): Promise<void> {
 const unfinishedIn = ({ root }: Home): string => join(root, 'unfinished');
 
 /** What a killed gateway left of its own; may need several tries while its initdb is still writing. */
-const removeUnfinished = (home: Home): Promise<void> => rm(unfinishedIn(home), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+const removeUnfinished = (home: Home): Promise<void> =>
+  rm(unfinishedIn(home), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 
 async function startOnFreePort(home: Home): Promise<{ readonly server: ChildProcess; readonly port: number }> {
   for (let attempt = 1; ; attempt++) {
@@ -183,14 +218,22 @@ async function createDatabase(home: Home, port: number): Promise<void> {
 /** Runs a program to its end; rejects with what it complained about, or with the reason of the signal. */
 async function run(home: Home, program: string, args: readonly string[]): Promise<void> {
   home.signal?.throwIfAborted(); // one that is aborted already tells no listener
-  const child = spawnAs(home.runAs, program, args, { cwd: home.root, env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawnAs(home.runAs, program, args, {
+    cwd: home.root,
+    env: environment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const end = (): void => void child.kill();
   home.signal?.addEventListener('abort', end);
   let complaint = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (complaint += text));
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => (code === 0 ? resolve() : reject(home.signal?.aborted ? home.signal.reason : new Error(`${program} failed: ${complaint.trim()}`))));
+    child.once('close', (code) =>
+      code === 0
+        ? resolve()
+        : reject(home.signal?.aborted ? home.signal.reason : new Error(`${program} failed: ${complaint.trim()}`)),
+    );
   }).finally(() => home.signal?.removeEventListener('abort', end));
 }
 

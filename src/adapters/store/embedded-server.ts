@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { codeOf, messageOf } from '../../core/error-text.ts';
 import { ifThere } from '../if-there.ts';
-import { spawnAs, type RunAs } from './postgres-account.ts';
+import { type RunAs, spawnAs } from './postgres-account.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
 
 export const USER = 'svc';
@@ -38,11 +38,16 @@ export class ServerEnded extends Error {}
 
 /** Resolves once it answers; rejects, with nothing left running, in words for whoever started the gateway. */
 export async function startServer(home: Home, port: number): Promise<ChildProcess> {
-  const settings = Object.entries({ ...home.settings, port: String(port) }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const settings = Object.entries({ ...home.settings, port: String(port) }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
   const log = await openLog(home.logFile);
   const { size: logStart } = await log.stat();
   const server = spawnAs(home.runAs, home.binaries.postgres, ['-D', home.cluster, ...settings], {
-    cwd: home.root, env: environment(), stdio: ['ignore', log.fd, log.fd],
+    cwd: home.root,
+    env: environment(),
+    stdio: ['ignore', log.fd, log.fd],
     // A terminal's Ctrl-C is for the gateway, which stops its database last.
     detached: true,
   });
@@ -54,7 +59,9 @@ export async function startServer(home: Home, port: number): Promise<ChildProces
   failed.catch(() => undefined); // after the start, the keeper watches
   await log.close();
   let abort = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => { abort = () => reject(home.signal?.reason as Error); });
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(home.signal?.reason as Error);
+  });
   home.signal?.addEventListener('abort', abort);
   try {
     await Promise.race([failed, aborted, untilItAnswers(home, port, server, logStart)]);
@@ -75,12 +82,18 @@ async function untilItAnswers(home: Home, port: number, server: ChildProcess, lo
       await withClient(urlOf(home, port, 'postgres'), (client) => client.query('SELECT 1'));
       return;
     } catch (error) {
-      if (codeOf(error) === WRONG_PASSWORD && await isReady(home.cluster, server.pid)) throw new Error(`the embedded PostgreSQL rejects the password in ${join(home.root, 'password')}; restore that file from the same backup as ${home.cluster}`);
-      if (performance.now() > deadline) throw new Error(`the embedded PostgreSQL does not respond: ${messageOf(error)}`);
+      if (codeOf(error) === WRONG_PASSWORD && (await isReady(home.cluster, server.pid)))
+        throw new Error(
+          `the embedded PostgreSQL rejects the password in ${join(home.root, 'password')}; restore that file from the same backup as ${home.cluster}`,
+        );
+      if (performance.now() > deadline)
+        throw new Error(`the embedded PostgreSQL does not respond: ${messageOf(error)}`);
       await pause(POLL_MS);
     }
   }
-  throw new ServerEnded(`the embedded PostgreSQL did not start (exit status ${server.exitCode ?? server.signalCode}${await lastWords(home.logFile, logStart)}); its log is ${home.logFile}`);
+  throw new ServerEnded(
+    `the embedded PostgreSQL did not start (exit status ${server.exitCode ?? server.signalCode}${await lastWords(home.logFile, logStart)}); its log is ${home.logFile}`,
+  );
 }
 
 /** Its last log output, as `: …`; empty if there is none. */
@@ -98,7 +111,11 @@ async function isReady(cluster: string, pid: number): Promise<boolean> {
 
 /** Asks it to disconnect its clients and write a checkpoint, for at most `timeoutMs`; then to stop without one; then kills it. */
 export async function stopServer(server: ChildProcess, timeoutMs: number): Promise<void> {
-  const steps = [['SIGINT', timeoutMs], ['SIGQUIT', KILL_AFTER_MS], ['SIGKILL', STOP_TIMEOUT_MS]] as const;
+  const steps = [
+    ['SIGINT', timeoutMs],
+    ['SIGQUIT', KILL_AFTER_MS],
+    ['SIGKILL', STOP_TIMEOUT_MS],
+  ] as const;
   for (const [signal, waitMs] of steps) {
     if (waitMs === 0) continue;
     if (server.pid === undefined || server.exitCode !== null || server.signalCode !== null) return;
@@ -114,10 +131,17 @@ export async function stopServer(server: ChildProcess, timeoutMs: number): Promi
 }
 
 /** Nothing of the gateway's own environment, which may hold secrets and PG… variables. */
-export const environment = ({ PATH } = process.env): NodeJS.ProcessEnv => ({ ...(PATH === undefined ? {} : { PATH }), LC_ALL: 'C', TZ: 'UTC' }); // without one, the system has a default
+export const environment = ({ PATH } = process.env): NodeJS.ProcessEnv => ({
+  ...(PATH === undefined ? {} : { PATH }),
+  LC_ALL: 'C',
+  TZ: 'UTC',
+}); // without one, the system has a default
 
 async function openLog(file: string) {
-  const size = await stat(file).then((stats) => stats.size, () => 0);
+  const size = await stat(file).then(
+    (stats) => stats.size,
+    () => 0,
+  );
   if (size > MAX_LOG_BYTES) await rename(file, `${file}.old`);
   return open(file, 'a', 0o600);
 }
@@ -139,7 +163,9 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
 }
 
 /** Undefined only where there is no such file: what cannot be read is not taken for missing, and made anew. */
-export const textIfThere = async (file: string): Promise<string | undefined> => (await ifThere(readFile(file, 'utf8')))?.trim();
+export const textIfThere = async (file: string): Promise<string | undefined> =>
+  (await ifThere(readFile(file, 'utf8')))?.trim();
 
 /** Ends early, without a word, when `signal` is aborted. */
-export const pause = (ms: number, signal?: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  sleep(ms, undefined, { signal }).catch(() => undefined);

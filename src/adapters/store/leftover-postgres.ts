@@ -13,7 +13,12 @@ const EMPTY_FOR_MS = 1_000;
  * Stops the server that still runs on this cluster, or removes a pid file whose number now belongs to somebody else.
  * A process is only ever signalled after it has proved to be ours: by our password and its data directory.
  */
-export async function stopLeftover(cluster: string, urlOf: (port: number) => string, timeoutMs: number, log: TroubleLog): Promise<void> {
+export async function stopLeftover(
+  cluster: string,
+  urlOf: (port: number) => string,
+  timeoutMs: number,
+  log: TroubleLog,
+): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid');
   if (await staysEmpty(pidFile)) {
     log.warn('the pid file of the embedded PostgreSQL is empty, as after a power loss; removing it', { file: pidFile });
@@ -35,7 +40,11 @@ export async function stopLeftover(cluster: string, urlOf: (port: number) => str
   throw new Error(`the embedded PostgreSQL of an earlier gateway (process ${pid}) does not stop`);
 }
 
-const linesOf = (file: string): Promise<readonly string[] | undefined> => readFile(file, 'utf8').then((text) => text.split('\n'), () => undefined);
+const linesOf = (file: string): Promise<readonly string[] | undefined> =>
+  readFile(file, 'utf8').then(
+    (text) => text.split('\n'),
+    () => undefined,
+  );
 
 /** With such a file PostgreSQL refuses to start: it cannot know that no other is about to write its number. */
 async function staysEmpty(pidFile: string): Promise<boolean> {

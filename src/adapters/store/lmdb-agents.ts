@@ -1,5 +1,5 @@
 import type { AgentRegistration } from '../../core/agents.ts';
-import { agentKeyOf, type AgentKey } from '../../core/ids.ts';
+import { type AgentKey, agentKeyOf } from '../../core/ids.ts';
 import type { AgentStore } from '../../gateway/ports.ts';
 import type { EmbeddedStore, TableInTransaction } from './lmdb.ts';
 import { storedKey } from './stored-key.ts';
@@ -21,11 +21,12 @@ export function createLmdbAgents(store: EmbeddedStore): AgentStore {
         yield row;
       }
     },
-    save: (registration) => table.transaction((inTransaction) => {
-      const key = agentKeyOf(registration.identity);
-      clear(inTransaction, key);
-      inTransaction.put(storedKey(key), registration);
-    }),
+    save: (registration) =>
+      table.transaction((inTransaction) => {
+        const key = agentKeyOf(registration.identity);
+        clear(inTransaction, key);
+        inTransaction.put(storedKey(key), registration);
+      }),
     remove: (key) => table.transaction((inTransaction) => clear(inTransaction, key)),
   };
 }

@@ -1,4 +1,4 @@
-import { isLongOver, type ApiKey } from '../../core/api-key.ts';
+import { type ApiKey, isLongOver } from '../../core/api-key.ts';
 import { ok } from '../../core/result.ts';
 import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
 import type { EmbeddedStore, TableInTransaction } from './lmdb.ts';
@@ -7,7 +7,10 @@ import type { EmbeddedStore, TableInTransaction } from './lmdb.ts';
 const LOOKED_THROUGH_AT_ONCE = 1000;
 
 /** Rows by id, and from digest to id, which keeps digests unique. */
-const tablesOf = (store: EmbeddedStore) => ({ rows: store.table<string, ApiKey>('api-keys'), owners: store.table<string, string>('api-key-digests') });
+const tablesOf = (store: EmbeddedStore) => ({
+  rows: store.table<string, ApiKey>('api-keys'),
+  owners: store.table<string, string>('api-key-digests'),
+});
 
 /** API keys in the embedded store. */
 export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
@@ -27,13 +30,17 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
     notLongOver: async (beforeMs) => ok(all().filter((key) => !isLongOver(key, beforeMs))),
     deleteLongOver: async ({ nowMs, forMs, kept, after }) => {
       const seen = Array.from(rows.entriesAfter(after, LOOKED_THROUGH_AT_ONCE), ([, row]) => row);
-      await forgetLmdbApiKeys(store, seen.filter((key) => isLongOver(key, nowMs - forMs) && key.digest !== kept));
+      await forgetLmdbApiKeys(
+        store,
+        seen.filter((key) => isLongOver(key, nowMs - forMs) && key.digest !== kept),
+      );
       return ok(seen.length < LOOKED_THROUGH_AT_ONCE ? undefined : seen.at(-1)?.id);
     },
-    find: async (by) => ok(rows.get('id' in by ? by.id : owners.get(by.digest) ?? '')),
+    find: async (by) => ok(rows.get('id' in by ? by.id : (owners.get(by.digest) ?? ''))),
     changedWithin: async () => ok(all()), // one gateway has this store to itself, and asks at its start only
     insert: async (key) => ok(await rows.transaction((table) => insertInto(table, key))),
-    insertFirst: async (key) => ok(await rows.transaction((table) => (table.isEmpty() ? insertInto(table, key) : 'exists'))),
+    insertFirst: async (key) =>
+      ok(await rows.transaction((table) => (table.isEmpty() ? insertInto(table, key) : 'exists'))),
     revoke: async (id, revokedAtMs) => {
       await rows.transaction((table) => {
         const row = table.get(id);

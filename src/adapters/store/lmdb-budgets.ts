@@ -10,11 +10,12 @@ export function createLmdbBudgets(store: EmbeddedStore): BudgetStore {
     *load() {
       for (const [, row] of table.entries()) yield row;
     },
-    save: (changes: readonly BudgetChange[]) => table.transaction((inTransaction) => {
-      for (const { key, row } of changes) {
-        if (row === undefined) inTransaction.remove(storedKey(key));
-        else inTransaction.put(storedKey(key), row);
-      }
-    }),
+    save: (changes: readonly BudgetChange[]) =>
+      table.transaction((inTransaction) => {
+        for (const { key, row } of changes) {
+          if (row === undefined) inTransaction.remove(storedKey(key));
+          else inTransaction.put(storedKey(key), row);
+        }
+      }),
   };
 }

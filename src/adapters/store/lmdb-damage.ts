@@ -3,7 +3,7 @@ import { existsSync, fstatSync, readSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { withOpenFile } from '../open-file.ts';
 import { openEnvironment } from './lmdb.ts';
-import { areSound, EMPTY, treeAt, type Tree } from './lmdb-pages.ts';
+import { areSound, EMPTY, type Tree, treeAt } from './lmdb-pages.ts';
 
 /** Every file of the library begins with two pages that carry this mark. */
 const MARK = Buffer.from([0xde, 0xc0, 0xef, 0xbe]);
@@ -69,13 +69,25 @@ function readStart(path: string): { readonly size: number; readonly start: Buffe
  * What the newer head claims: `wholeSize` is how long the file is with every page that has a number, `leastSize` with the roots of
  * its trees. Undefined where it claims what cannot be.
  */
-function claimOf(start: Buffer): { readonly pageBytes: number; readonly trees: readonly Tree[]; readonly wholeSize: number; readonly leastSize: number } | undefined {
+function claimOf(start: Buffer):
+  | {
+      readonly pageBytes: number;
+      readonly trees: readonly Tree[];
+      readonly wholeSize: number;
+      readonly leastSize: number;
+    }
+  | undefined {
   const pageBytes = start.readUInt32LE(PAGE_SIZE_AT);
   if (pageBytes < HEAD_BYTES || pageBytes > MAX_PAGE_BYTES) return undefined;
   const newer = start.readBigUInt64LE(TURN_AT) > start.readBigUInt64LE(pageBytes + TURN_AT) ? 0 : pageBytes;
   const trees = TREES_AT.map((at) => treeAt(start, newer + at)).filter(({ root }) => root !== EMPTY);
   const endOf = (page: bigint): number => (Number(page) + 1) * pageBytes;
-  return { pageBytes, trees, wholeSize: endOf(start.readBigUInt64LE(newer + LAST_PAGE_AT)), leastSize: Math.max(0, ...trees.map(({ root }) => endOf(root))) };
+  return {
+    pageBytes,
+    trees,
+    wholeSize: endOf(start.readBigUInt64LE(newer + LAST_PAGE_AT)),
+    leastSize: Math.max(0, ...trees.map(({ root }) => endOf(root))),
+  };
 }
 
 /**
@@ -96,7 +108,8 @@ async function isSoundWhenExtended(folder: string, path: string, size: number, w
 async function isReadable(folder: string): Promise<boolean> {
   const environment = openEnvironment(folder);
   try {
-    for (const name of [...environment.getKeys()]) for (const row of environment.openDB({ name: String(name) }).getRange()) void row;
+    for (const name of [...environment.getKeys()])
+      for (const row of environment.openDB({ name: String(name) }).getRange()) void row;
     return true;
   } catch {
     return false; // the caller reports it

@@ -34,9 +34,12 @@ const DEPTH_AT = 6;
 const ROOT_AT = 40;
 
 /** How a tree is stored, in a head of the file and in the row of a table. */
-export const treeAt = (bytes: Buffer, at: number): Tree => ({ root: bytes.readBigUInt64LE(at + ROOT_AT), depth: bytes.readUInt16LE(at + DEPTH_AT) });
+export const treeAt = (bytes: Buffer, at: number): Tree => ({
+  root: bytes.readBigUInt64LE(at + ROOT_AT),
+  depth: bytes.readUInt16LE(at + DEPTH_AT),
+});
 
-type Place = { readonly page: bigint; readonly kind: number; /** Levels below it. */ readonly below: number };
+type Place = { readonly page: bigint; readonly kind: number /** Levels below it. */; readonly below: number };
 
 /** Whether everything below these trees is present and valid. */
 export function areSound(fd: number, pageBytes: number, trees: readonly Tree[]): boolean {
@@ -54,7 +57,8 @@ export function areSound(fd: number, pageBytes: number, trees: readonly Tree[]):
   return true;
 }
 
-const placeOf = ({ root, depth }: Tree): readonly Place[] => (root === EMPTY ? [] : [{ page: root, kind: depth === 1 ? LEAF : BRANCH, below: depth - 1 }]);
+const placeOf = ({ root, depth }: Tree): readonly Place[] =>
+  root === EMPTY ? [] : [{ page: root, kind: depth === 1 ? LEAF : BRANCH, below: depth - 1 }];
 
 /** What the nodes of the page lead to; undefined where one of them does not fit into it. */
 function placesIn(page: Buffer, { kind, below }: Place): readonly Place[] | undefined {

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statfsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { open, type Database, type Key, type RootDatabase } from 'lmdb';
+import { type Database, type Key, open, type RootDatabase } from 'lmdb';
 import { StoreUnwritable } from '../../gateway/store-unwritable.ts';
 import { within } from '../within.ts';
 
@@ -50,7 +50,9 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   const environment = openEnvironment(path);
   process.on('unhandledRejection', passOverFailedCommit);
   const said = console.error;
-  console.error = (...parts: unknown[]) => { if (!isCauseOfFailedCommit(parts)) said(...parts); };
+  console.error = (...parts: unknown[]) => {
+    if (!isCauseOfFailedCommit(parts)) said(...parts);
+  };
   const probe = join(path, '.probe');
   return {
     table: (name) => tableOf(environment.openDB({ name })),
@@ -69,7 +71,8 @@ export function openEnvironment(path: string): RootDatabase<unknown, Key> {
   const lock = join(path, 'lock.mdb');
   if (existsSync(lock)) closeSync(openSync(lock, 'r+'));
   // So does a lock file for which there is no space: the library maps it into memory before its blocks are allocated.
-  else if (freeBytes(path) < LEAST_FREE_BYTES) throw Object.assign(new Error('no space left for the store'), { code: 'ENOSPC', path: lock });
+  else if (freeBytes(path) < LEAST_FREE_BYTES)
+    throw Object.assign(new Error('no space left for the store'), { code: 'ENOSPC', path: lock });
   // Without overlapping sync a commit is reported only after it is flushed, which is what `put` promises.
   return open({ path, maxDbs: MAX_TABLES, overlappingSync: false });
 }
@@ -89,7 +92,11 @@ function passOverFailedCommit(reason: unknown): void {
 
 /** The library prints this to standard error for each failed commit. The caller that waits for the commit logs the failure. */
 const isCauseOfFailedCommit = ([error, ...others]: readonly unknown[]): boolean =>
-  others.length === 0 && error instanceof Error && 'code' in error && typeof error.code === 'number' && /[/\\]lmdb[/\\]/.test(error.stack ?? '');
+  others.length === 0 &&
+  error instanceof Error &&
+  'code' in error &&
+  typeof error.code === 'number' &&
+  /[/\\]lmdb[/\\]/.test(error.stack ?? '');
 
 /** `commitError` rejects with the cause, or never: the library forgets it where another transaction follows at once. */
 const isFailedCommit = (error: unknown): error is Error & { readonly commitError: Promise<unknown> } =>
@@ -104,7 +111,10 @@ async function committed<T>(write: Promise<T>): Promise<T> {
     return await write;
   } catch (error) {
     if (!isFailedCommit(error)) throw error;
-    const cause = await within(CAUSE_WAIT_MS, error.commitError.catch((told: unknown) => told));
+    const cause = await within(
+      CAUSE_WAIT_MS,
+      error.commitError.catch((told: unknown) => told),
+    );
     throw new StoreUnwritable(cause ?? UNTOLD);
   }
 }
@@ -124,7 +134,8 @@ function tableOf<K extends Key, Row>(database: Database<Row, K>): Table<K, Row> 
     remove: async (key) => {
       await committed(database.remove(key));
     },
-    entriesAfter: (start, limit) => database.getRange({ start, exclusiveStart: true, limit }).map(({ key, value }) => [key, value] as const),
+    entriesAfter: (start, limit) =>
+      database.getRange({ start, exclusiveStart: true, limit }).map(({ key, value }) => [key, value] as const),
     entries: () => database.getRange().map(({ key, value }) => [key, value] as const),
     // A child transaction is undone when the action throws; a plain one would keep the half that was written.
     transaction: (action) => committed(database.childTransaction(() => action(inTransaction))),

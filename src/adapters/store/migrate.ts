@@ -18,22 +18,31 @@ export class MigrationError extends Error {
  * Applies all steps in one transaction under an advisory lock; PostgreSQL undoes all of them when one fails. Rejects with the
  * driver's error when the connection fails.
  */
-export async function migrate(client: pg.ClientBase, migrations: readonly Migration[] = MIGRATIONS): Promise<readonly number[]> {
+export async function migrate(
+  client: pg.ClientBase,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<readonly number[]> {
   await client.query(BEGIN);
   try {
     await client.query(`SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS}; SET LOCAL lock_timeout = 0`);
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
     // Asked first: `IF NOT EXISTS` needs the right to create even where the table exists, and a role for rows alone lacks it.
-    const { rows: [found] } = await client.query<{ isThere: boolean }>(`SELECT to_regclass('svc_migrations') IS NOT NULL AS "isThere"`);
+    const {
+      rows: [found],
+    } = await client.query<{ isThere: boolean }>(`SELECT to_regclass('svc_migrations') IS NOT NULL AS "isThere"`);
     if (found?.isThere !== true) {
-      await client.query('CREATE TABLE svc_migrations (number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())');
+      await client.query(
+        'CREATE TABLE svc_migrations (number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
+      );
     }
     const { rows } = await client.query<{ number: number }>('SELECT number FROM svc_migrations');
     const applied = new Set(rows.map((row) => row.number));
     const newest = Math.max(0, ...migrations.map((migration) => migration.number));
     const unknown = [...applied].filter((number) => number > newest);
     if (unknown.length > 0) {
-      throw new MigrationError(`the database has migration ${Math.max(...unknown)}, but this gateway knows only ${newest}; run a newer gateway`);
+      throw new MigrationError(
+        `the database has migration ${Math.max(...unknown)}, but this gateway knows only ${newest}; run a newer gateway`,
+      );
     }
     const missing = migrations.filter((migration) => !applied.has(migration.number));
     for (const migration of missing) await apply(client, migration);

@@ -27,10 +27,14 @@ export class Outage {
     this.#options = options;
   }
 
-  get isOn(): boolean { return this.#isOn; }
+  get isOn(): boolean {
+    return this.#isOn;
+  }
 
   /** What the last failure said. */
-  get trouble(): string | undefined { return this.#trouble; }
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
 
   /** Call it with every failure caused by the database. `isShut`: it answers but accepts no logins. */
   lost({ message }: Error, isShut = false): void {

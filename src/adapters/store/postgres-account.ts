@@ -1,5 +1,5 @@
 /** Which user PostgreSQL runs as: it refuses to run as root. */
-import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { chmod, chown, readdir, readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,10 @@ export async function chooseRunAs(): Promise<RunAs> {
   // Root borrows the account `postgres`, or else `nobody`; it makes none of its own.
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
   const entry = lines.find(([name]) => name === 'postgres') ?? lines.find(([name]) => name === 'nobody');
-  if (entry === undefined) throw new Error('PostgreSQL refuses to run as root, and there is no account named postgres or nobody; run the gateway as another user');
+  if (entry === undefined)
+    throw new Error(
+      'PostgreSQL refuses to run as root, and there is no account named postgres or nobody; run the gateway as another user',
+    );
   return { kind: 'account', uid: Number(entry[2]), gid: Number(entry[3]) };
 }
 
@@ -33,15 +36,20 @@ export function requireAccount(): void {
   try {
     userInfo();
   } catch {
-    throw new Error(`PostgreSQL needs a user with a name, and user ${process.getuid?.()} has none; run the gateway as a named user, or set SVC_DATABASE_URL to your own PostgreSQL`);
+    throw new Error(
+      `PostgreSQL needs a user with a name, and user ${process.getuid?.()} has none; run the gateway as a named user, or set SVC_DATABASE_URL to your own PostgreSQL`,
+    );
   }
 }
 
 export function spawnAs(runAs: RunAs, program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   switch (runAs.kind) {
-    case 'self': return spawn(program, args, options);
-    case 'namespace': return spawn('unshare', [...INTO_NAMESPACE, program, ...args], options); // replaces itself: the process is the program's
-    case 'account': return spawn(program, args, { ...options, uid: runAs.uid, gid: runAs.gid });
+    case 'self':
+      return spawn(program, args, options);
+    case 'namespace':
+      return spawn('unshare', [...INTO_NAMESPACE, program, ...args], options); // replaces itself: the process is the program's
+    case 'account':
+      return spawn(program, args, { ...options, uid: runAs.uid, gid: runAs.gid });
   }
 }
 
@@ -53,7 +61,9 @@ export async function openTheWay(runAs: RunAs, dataDir: string, root: string): P
   if (runAs.kind === 'account') for (const folder of [dataDir, root]) await chmod(folder, 0o711);
   const closed = await firstClosedFolder(root, runAs);
   if (closed === undefined) return;
-  throw new Error(`PostgreSQL refuses to run as root, and cannot reach ${root} as another user, because ${closed} is closed to it; run the gateway as the account that owns the folder, or choose another SVC_DATA_DIR`);
+  throw new Error(
+    `PostgreSQL refuses to run as root, and cannot reach ${root} as another user, because ${closed} is closed to it; run the gateway as the account that owns the folder, or choose another SVC_DATA_DIR`,
+  );
 }
 
 /** Gives a path, with all that is in it, to whom PostgreSQL runs as; only root ever has to. */
@@ -67,10 +77,12 @@ export async function handOver(path: string, runAs: RunAs): Promise<void> {
 }
 
 /** Root in a namespace still owns what is root's, and may no more than that. */
-const ownerOf = (runAs: Exclude<RunAs, { readonly kind: 'self' }>) => (runAs.kind === 'account' ? runAs : { uid: 0, gid: 0 });
+const ownerOf = (runAs: Exclude<RunAs, { readonly kind: 'self' }>) =>
+  runAs.kind === 'account' ? runAs : { uid: 0, gid: 0 };
 
 /** Whether it may enter `path` and every folder above. */
-export const reaches = async (path: string, runAs: RunAs): Promise<boolean> => (await firstClosedFolder(path, runAs)) === undefined;
+export const reaches = async (path: string, runAs: RunAs): Promise<boolean> =>
+  (await firstClosedFolder(path, runAs)) === undefined;
 
 async function firstClosedFolder(path: string, runAs: RunAs): Promise<string | undefined> {
   if (runAs.kind === 'self') return undefined;

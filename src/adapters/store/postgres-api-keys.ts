@@ -1,12 +1,12 @@
 /** API keys in PostgreSQL, where every gateway on the same database finds them. */
-import { ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR, type ApiKey } from '../../core/api-key.ts';
+import { type ApiKey, ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR } from '../../core/api-key.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { SecretDigest } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Scope } from '../../core/scope.ts';
 import type { ApiKeyStore } from '../../gateway/api-key-store.ts';
-import { forgetLmdbApiKeys } from './lmdb-api-keys.ts';
 import type { EmbeddedStore } from './lmdb.ts';
+import { forgetLmdbApiKeys } from './lmdb-api-keys.ts';
 import type { Postgres, Queryable } from './postgres.ts';
 import { dateOf, msOrNull } from './row-times.ts';
 
@@ -19,9 +19,17 @@ const DELETED_AT_ONCE = 1000;
 const COLUMNS = 'id, digest, name, hint, scopes, org_id, created_at, created_by, expires_at, revoked_at, last_used_at';
 
 type ApiKeyRow = {
-  readonly id: string; readonly digest: string; readonly name: string; readonly hint: string; readonly scopes: readonly string[]; readonly org_id: string | null;
-  readonly created_at: Date; readonly created_by: string;
-  readonly expires_at: Date | null; readonly revoked_at: Date | null; readonly last_used_at: Date | null;
+  readonly id: string;
+  readonly digest: string;
+  readonly name: string;
+  readonly hint: string;
+  readonly scopes: readonly string[];
+  readonly org_id: string | null;
+  readonly created_at: Date;
+  readonly created_by: string;
+  readonly expires_at: Date | null;
+  readonly revoked_at: Date | null;
+  readonly last_used_at: Date | null;
 };
 
 const keyOf = (row: ApiKeyRow): ApiKey => ({
@@ -42,7 +50,12 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
   return {
     all: () => postgres.attempt((on) => select(on, '', [])),
     notLongOver: (beforeMs) =>
-      postgres.attempt((on) => select(on, `WHERE created_by = ANY ($2) OR coalesce(least(revoked_at, expires_at), 'infinity') >= $1`, [dateOf(beforeMs), [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR]])),
+      postgres.attempt((on) =>
+        select(on, `WHERE created_by = ANY ($2) OR coalesce(least(revoked_at, expires_at), 'infinity') >= $1`, [
+          dateOf(beforeMs),
+          [FIRST_KEY_CREATOR, ENVIRONMENT_CREATOR],
+        ]),
+      ),
     deleteLongOver: ({ nowMs, forMs, kept }) =>
       postgres.attempt(async (on) => {
         // Both the gateway's and the server's clock must agree, in case one is ahead. Rows that another gateway is deleting are skipped.
@@ -57,8 +70,12 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
         return rowCount < DELETED_AT_ONCE ? undefined : '';
       }),
     find: (by) =>
-      postgres.attempt(async (on) => (await ('id' in by ? select(on, 'WHERE id = $1', [by.id]) : select(on, 'WHERE digest = $1', [by.digest])))[0]),
-    changedWithin: (ms) => postgres.attempt((on) => select(on, `WHERE changed_at >= now() - $1 * interval '1 millisecond'`, [ms])),
+      postgres.attempt(
+        async (on) =>
+          (await ('id' in by ? select(on, 'WHERE id = $1', [by.id]) : select(on, 'WHERE digest = $1', [by.digest])))[0],
+      ),
+    changedWithin: (ms) =>
+      postgres.attempt((on) => select(on, `WHERE changed_at >= now() - $1 * interval '1 millisecond'`, [ms])),
     insert: (key) => postgres.attempt((on) => insert(on, key)),
     insertFirst: (key) =>
       postgres.transact(async (on) => {
@@ -68,7 +85,13 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
         return ok(rowCount > 0 ? 'exists' : await insert(on, key));
       }),
     revoke: (id, revokedAtMs) =>
-      postgres.attempt(async (on) => void (await on.query('UPDATE api_keys SET revoked_at = $2, changed_at = now() WHERE id = $1 AND revoked_at IS NULL', [id, dateOf(revokedAtMs)]))),
+      postgres.attempt(
+        async (on) =>
+          void (await on.query(
+            'UPDATE api_keys SET revoked_at = $2, changed_at = now() WHERE id = $1 AND revoked_at IS NULL',
+            [id, dateOf(revokedAtMs)],
+          )),
+      ),
     touch: (uses) =>
       postgres.attempt(async (on) => {
         // Locked in one order everywhere: gateways that write at the same time would wait for each other.
@@ -82,7 +105,10 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
       }),
     lastUses: (ids) =>
       postgres.attempt(async (on) => {
-        const { rows } = await on.query<{ id: string; last_used_at: Date }>('SELECT id, last_used_at FROM api_keys WHERE id = ANY ($1) AND last_used_at IS NOT NULL', [ids]);
+        const { rows } = await on.query<{ id: string; last_used_at: Date }>(
+          'SELECT id, last_used_at FROM api_keys WHERE id = ANY ($1) AND last_used_at IS NOT NULL',
+          [ids],
+        );
         return rows.map((row) => ({ id: row.id, lastUsedAtMs: row.last_used_at.getTime() }));
       }),
   };
@@ -96,7 +122,19 @@ async function select(on: Queryable, where: string, values: readonly unknown[]):
 async function insert(on: Queryable, key: ApiKey): Promise<'inserted' | 'exists'> {
   const { rowCount } = await on.query(
     `INSERT INTO api_keys (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
-    [key.id, key.digest, key.name, key.hint, key.scopes, key.orgId, dateOf(key.createdAtMs), key.createdBy, dateOf(key.expiresAtMs), dateOf(key.revokedAtMs), dateOf(key.lastUsedAtMs)],
+    [
+      key.id,
+      key.digest,
+      key.name,
+      key.hint,
+      key.scopes,
+      key.orgId,
+      dateOf(key.createdAtMs),
+      key.createdBy,
+      dateOf(key.expiresAtMs),
+      dateOf(key.revokedAtMs),
+      dateOf(key.lastUsedAtMs),
+    ],
   );
   return rowCount > 0 ? 'inserted' : 'exists';
 }
@@ -109,7 +147,11 @@ const MOVED_AT_ONCE = 100;
  * the database has already keeps what it says there, but a revocation is carried over. Resolves with how many moved;
  * stopped in the middle, the next start goes on.
  */
-export async function moveApiKeys(embedded: EmbeddedStore, from: ApiKeyStore, to: ApiKeyStore): Promise<Result<number, Fault>> {
+export async function moveApiKeys(
+  embedded: EmbeddedStore,
+  from: ApiKeyStore,
+  to: ApiKeyStore,
+): Promise<Result<number, Fault>> {
   const keys = await from.all();
   if (!keys.ok) return keys;
   for (let at = 0; at < keys.value.length; at += MOVED_AT_ONCE) {

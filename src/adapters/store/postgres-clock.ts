@@ -19,13 +19,17 @@ export class PostgresClock implements Clock {
     this.#own = own;
   }
 
-  nowMs(): number { return this.#own.nowMs() + this.#aheadMs; }
+  nowMs(): number {
+    return this.#own.nowMs() + this.#aheadMs;
+  }
 
   /** Call it before the first use, and every few seconds: clocks are set. Fault: `store_unreachable`. */
   async sync(): Promise<Result<void, Fault>> {
     const read = await this.#postgres.attempt(async (on) => {
       const askedMs = this.#own.nowMs();
-      const { rows: [row] } = await on.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+      const {
+        rows: [row],
+      } = await on.query<{ now: Date }>('SELECT clock_timestamp() AS now');
       return { askedMs, theirsMs: row?.now.getTime() ?? askedMs, answeredMs: this.#own.nowMs() };
     });
     if (!read.ok) return read;

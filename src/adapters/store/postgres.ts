@@ -6,8 +6,8 @@ import type { Fault } from '../../core/fault.ts';
 import { assert, fail, ok, type Result } from '../../core/result.ts';
 import type { TroubleLog } from '../log.ts';
 import { within } from '../within.ts';
-import { begin, verdictOn, type Verdict } from './commit-verdict.ts';
-import { migrate, MigrationError } from './migrate.ts';
+import { begin, type Verdict, verdictOn } from './commit-verdict.ts';
+import { MigrationError, migrate } from './migrate.ts';
 import { Outage } from './outage.ts';
 import { PoolClient } from './pool-client.ts';
 import { isRefusal, isShutOut, meansUnreachable, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
@@ -24,11 +24,19 @@ export type PostgresOptions = {
   readonly closeTimeoutMs: number;
 };
 
-export const POSTGRES_DEFAULTS = { maxConnections: 10, connectTimeoutMs: 3000, statementTimeoutMs: 5000, closeTimeoutMs: 500 } as const;
+export const POSTGRES_DEFAULTS = {
+  maxConnections: 10,
+  connectTimeoutMs: 3000,
+  statementTimeoutMs: 5000,
+  closeTimeoutMs: 500,
+} as const;
 
 /** What a query runs on: a transaction's connection or any free one. */
 export type Queryable = {
-  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number }>;
+  query<Row extends object>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number }>;
 };
 
 /** With more callers waiting, the last could not be served before their time-out anyway. */
@@ -99,13 +107,19 @@ export class Postgres {
   }
 
   /** Whether an outage is known of. The database itself is not asked. */
-  get isAway(): boolean { return this.#outage.isOn; }
+  get isAway(): boolean {
+    return this.#outage.isOn;
+  }
 
   /** What the last failure said. */
-  get trouble(): string | undefined { return this.#outage.trouble; }
+  get trouble(): string | undefined {
+    return this.#outage.trouble;
+  }
 
   /** For the readiness probe: whether the database answers promptly, takes writes, and has its tables. */
-  async isReachable(): Promise<boolean> { return (await within(PROBE_MS, this.#probe())) ?? false; }
+  async isReachable(): Promise<boolean> {
+    return (await within(PROBE_MS, this.#probe())) ?? false;
+  }
 
   /** Runs single statements, each on any connection. Fault: `store_unreachable`. */
   attempt<T>(work: (queryable: Queryable) => Promise<T>): Promise<Result<T, Fault>> {
@@ -129,13 +143,17 @@ export class Postgres {
         return await this.#transactOnce(work, commit);
       } catch (error) {
         const { sent } = commit;
-        if (sent === undefined || !(error instanceof Unreachable) || !(await this.#hasCommitted(sent.transactionId))) throw error;
+        if (sent === undefined || !(error instanceof Unreachable) || !(await this.#hasCommitted(sent.transactionId)))
+          throw error;
         return sent.result;
       }
     });
   }
 
-  #transactOnce<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>, commit: Commit<T>): Promise<Result<T, Fault>> {
+  #transactOnce<T>(
+    work: (queryable: Queryable) => Promise<Result<T, Fault>>,
+    commit: Commit<T>,
+  ): Promise<Result<T, Fault>> {
     return this.#onOneConnection(async (connection) => {
       let begun: Promise<string> | undefined;
       const transaction: Queryable = {
@@ -165,7 +183,12 @@ export class Postgres {
       return await work({ query: (text, values) => this.#query(client, text, values) });
     } catch (error) {
       // The server rolls back whatever a lost connection left open; asking a silent one would only take longer.
-      broken = error instanceof Unreachable || (await this.#query(client, 'ROLLBACK').then(() => false, () => true));
+      broken =
+        error instanceof Unreachable ||
+        (await this.#query(client, 'ROLLBACK').then(
+          () => false,
+          () => true,
+        ));
       throw error;
     } finally {
       client.off('error', onError);
@@ -206,7 +229,9 @@ export class Postgres {
   async #close(): Promise<void> {
     // The driver waits for the server to close the connection, which one that is stopped or cut off from the network never does.
     // With an error: without one, it never settles a `connect` that is being ended.
-    const cut = setTimeout(() => { for (const socket of this.#sockets) socket.destroy(new Error('closing')); }, this.#options.closeTimeoutMs);
+    const cut = setTimeout(() => {
+      for (const socket of this.#sockets) socket.destroy(new Error('closing'));
+    }, this.#options.closeTimeoutMs);
     // It may wait for another gateway's, or for a server that will never answer; what it leaves open the server undoes.
     void this.#migrating?.end().catch((error: Error) => this.#outage.lost(error));
     await this.#migration?.catch(() => undefined); // reported to its caller
@@ -245,7 +270,8 @@ export class Postgres {
   }
 
   #refuseWhenFull(): void {
-    if (this.#pool.waitingCount >= this.#options.maxConnections * WAITERS_PER_CONNECTION) throw new Unreachable('queue full');
+    if (this.#pool.waitingCount >= this.#options.maxConnections * WAITERS_PER_CONNECTION)
+      throw new Unreachable('queue full');
   }
 
   /** Once per process, again after a failure; many callers share one attempt. */
@@ -280,7 +306,13 @@ export class Postgres {
     assert(error instanceof Error, 'the driver throws errors');
     if (!meansUnreachable(error) && !isRefusal(error)) return error;
     const isShut = isShutOut(error);
-    const unreachable = new Unreachable(isShut ? `${error.message}; ${WHAT_TO_CHECK}` : 'code' in error && error.code === TOO_MANY_CONNECTIONS ? `${error.message}: ${this.#howToShare()}` : error.message);
+    const unreachable = new Unreachable(
+      isShut
+        ? `${error.message}; ${WHAT_TO_CHECK}`
+        : 'code' in error && error.code === TOO_MANY_CONNECTIONS
+          ? `${error.message}: ${this.#howToShare()}`
+          : error.message,
+    );
     this.#outage.lost(unreachable, isShut);
     return unreachable;
   }
@@ -288,7 +320,9 @@ export class Postgres {
   /** By a statement, because poolers such as PgBouncer refuse whoever asks for it while connecting. */
   async #limit(client: pg.ClientBase): Promise<void> {
     const ms = this.#options.statementTimeoutMs;
-    await client.query(`SET statement_timeout = ${ms}; SET lock_timeout = ${ms}; SET idle_in_transaction_session_timeout = ${2 * ms}; ${ISOLATION}`);
+    await client.query(
+      `SET statement_timeout = ${ms}; SET lock_timeout = ${ms}; SET idle_in_transaction_session_timeout = ${2 * ms}; ${ISOLATION}`,
+    );
   }
 
   #howToShare(): string {
@@ -317,8 +351,15 @@ export class Postgres {
     this.#probing ??= this.#faulting(async () => {
       await this.#migrated();
       return this.#onOneConnection(async (connection) => {
-        const [{ rows: [row] }, lacking] = await Promise.all([
-          connection.query<{ isReadOnly: boolean }>(`SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`),
+        const [
+          {
+            rows: [row],
+          },
+          lacking,
+        ] = await Promise.all([
+          connection.query<{ isReadOnly: boolean }>(
+            `SELECT current_setting('transaction_read_only')::boolean AS "isReadOnly"`,
+          ),
           schemaTrouble(connection),
         ]);
         const trouble = row?.isReadOnly === true ? 'it is read-only' : lacking;
@@ -327,7 +368,11 @@ export class Postgres {
         this.#outage.lost(error);
         throw error;
       });
-    }).then(({ ok: answers }) => answers).finally(() => { this.#probing = undefined; });
+    })
+      .then(({ ok: answers }) => answers)
+      .finally(() => {
+        this.#probing = undefined;
+      });
     return this.#probing;
   }
 }

@@ -17,26 +17,57 @@ export const UNIQUE_COLUMNS = {
 /** The others. */
 const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly string[]>> = {
   svc_migrations: ['name', 'applied_at'],
-  accounts: ['sequence', 'email', 'password_hash', 'role', 'org_id', 'disabled', 'token_epoch', 'tokens_revoked_at', 'created_at', 'last_login_at'],
+  accounts: [
+    'sequence',
+    'email',
+    'password_hash',
+    'role',
+    'org_id',
+    'disabled',
+    'token_epoch',
+    'tokens_revoked_at',
+    'created_at',
+    'last_login_at',
+  ],
   sign_in_failures: ['failures', 'locked_until', 'touched_at'],
   sessions: ['account_id', 'remember_me', 'created_at', 'revoked_at'],
   refresh_tokens: ['session_id', 'expires_at', 'rotated_at'],
   invites: ['email', 'role', 'org_id', 'invited_by', 'created_at', 'expires_at', 'used_at', 'sequence', 'revoked_at'],
   password_resets: ['account_id', 'created_at', 'expires_at'],
-  api_keys: ['name', 'hint', 'scopes', 'org_id', 'created_at', 'created_by', 'expires_at', 'revoked_at', 'last_used_at', 'changed_at'],
+  api_keys: [
+    'name',
+    'hint',
+    'scopes',
+    'org_id',
+    'created_at',
+    'created_by',
+    'expires_at',
+    'revoked_at',
+    'last_used_at',
+    'changed_at',
+  ],
   secrets: ['value'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);
-const namesOf = (columns: Readonly<Record<string, readonly string[]>>) => Object.entries(columns).flatMap(([table, names]) => names.map((column) => ({ table, column })));
+const namesOf = (columns: Readonly<Record<string, readonly string[]>>) =>
+  Object.entries(columns).flatMap(([table, names]) => names.map((column) => ({ table, column })));
 const KEYS = namesOf(UNIQUE_COLUMNS);
 const OTHERS = namesOf(OTHER_COLUMNS);
 
-type Lacking = { readonly tables: readonly string[]; readonly keys: readonly string[]; readonly columns: readonly string[]; readonly rights: readonly string[]; readonly role: string };
+type Lacking = {
+  readonly tables: readonly string[];
+  readonly keys: readonly string[];
+  readonly columns: readonly string[];
+  readonly rights: readonly string[];
+  readonly role: string;
+};
 
 /** What is missing, and what to do. Undefined when nothing is. */
 export async function schemaTrouble(on: Queryable): Promise<string | undefined> {
-  const { rows: [row] } = await on.query<Lacking>(
+  const {
+    rows: [row],
+  } = await on.query<Lacking>(
     `SELECT ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL) AS tables,
        ARRAY(SELECT name || '.' || col FROM unnest($2::text[], $3::text[]) AS key (name, col) WHERE to_regclass(name) IS NOT NULL AND NOT EXISTS (
          SELECT 1 FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
@@ -46,7 +77,10 @@ export async function schemaTrouble(on: Queryable): Promise<string | undefined> 
        ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE NOT (has_table_privilege(to_regclass(name), 'SELECT') AND (name = 'svc_migrations' OR (
          has_table_privilege(to_regclass(name), 'INSERT') AND has_table_privilege(to_regclass(name), 'UPDATE') AND has_table_privilege(to_regclass(name), 'DELETE'))))) AS rights,
        current_user::text AS role`,
-    [TABLES, ...[KEYS, OTHERS].flatMap((names) => [names.map(({ table }) => table), names.map(({ column }) => column)])],
+    [
+      TABLES,
+      ...[KEYS, OTHERS].flatMap((names) => [names.map(({ table }) => table), names.map(({ column }) => column)]),
+    ],
   );
   return row === undefined ? undefined : troubleOf(row);
 }
@@ -54,10 +88,12 @@ export async function schemaTrouble(on: Queryable): Promise<string | undefined> 
 const OF_A_BACKUP = 'restore a complete backup, and if it is from an older release, restart the gateway';
 
 function troubleOf({ tables, keys, columns, rights, role }: Lacking): string | undefined {
-  if (tables.length === TABLES.length) return 'it has no tables; restore a backup, or restart the gateway to start with an empty database';
+  if (tables.length === TABLES.length)
+    return 'it has no tables; restore a backup, or restart the gateway to start with an empty database';
   if (tables.length > 0) return `it lacks the table ${tables.join(', ')}; restore a complete backup`;
   if (keys.length > 0) return `it lacks the unique index on ${keys.join(', ')}; ${OF_A_BACKUP}`;
   if (columns.length > 0) return `it lacks the column ${columns.join(', ')}; ${OF_A_BACKUP}`;
-  if (rights.length > 0) return `permission denied for table ${rights.join(', ')}; grant SELECT, INSERT, UPDATE and DELETE on all tables to ${role}`;
+  if (rights.length > 0)
+    return `permission denied for table ${rights.join(', ')}; grant SELECT, INSERT, UPDATE and DELETE on all tables to ${role}`;
   return undefined;
 }

@@ -11,7 +11,12 @@ const ACCOUNTS = '/api/v1/accounts';
 const INVITES = '/api/v1/auth/invites';
 
 /** Of a lock, with the time until it ends. One word, as every cell: other programs split the table at spaces. */
-const stateOf = (row: Row): string => (row.disabled === true ? 'disabled' : typeof row.locked_until === 'string' ? `locked:${String(awayAt('locked_until')(row))}` : 'enabled');
+const stateOf = (row: Row): string =>
+  row.disabled === true
+    ? 'disabled'
+    : typeof row.locked_until === 'string'
+      ? `locked:${String(awayAt('locked_until')(row))}`
+      : 'enabled';
 
 const COLUMNS: readonly Column[] = [
   { title: 'E-MAIL', cell: 'email', isWhole: true },
@@ -23,36 +28,62 @@ const COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id', isWhole: true, isSpare: true },
 ];
 
-export const ls: Run = (invocation) => showList(invocation, { path: ACCOUNTS, key: 'accounts', columns: COLUMNS, none: 'There are no accounts.' });
+export const ls: Run = (invocation) =>
+  showList(invocation, { path: ACCOUNTS, key: 'accounts', columns: COLUMNS, none: 'There are no accounts.' });
 
 export async function role(invocation: Invocation): Promise<void> {
-  const { args: [who = '', word = ''], globals } = invocation;
+  const {
+    args: [who = '', word = ''],
+    globals,
+  } = invocation;
   const api = await Api.of(invocation);
   const { account } = await api.post(`${await pathOf(api, who)}/role`, 'account', { role: word });
   await show(globals.output, account, () => [printable(`${emailIn(account)} now has the role ${word}.`)]);
 }
 
-export const setDisabled = (verb: 'disable' | 'enable'): Run => async (invocation) => {
-  const { args: [who = ''], globals } = invocation;
-  const api = await Api.of(invocation);
-  const { account } = await api.post(`${await pathOf(api, who)}/${verb}`, 'account');
-  await show(globals.output, account, () => [printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ' and signed out everywhere' : ''}.`)]);
-};
+export const setDisabled =
+  (verb: 'disable' | 'enable'): Run =>
+  async (invocation) => {
+    const {
+      args: [who = ''],
+      globals,
+    } = invocation;
+    const api = await Api.of(invocation);
+    const { account } = await api.post(`${await pathOf(api, who)}/${verb}`, 'account');
+    await show(globals.output, account, () => [
+      printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ' and signed out everywhere' : ''}.`),
+    ]);
+  };
 
 export async function unlock(invocation: Invocation): Promise<void> {
-  const { args: [who = ''], globals } = invocation;
+  const {
+    args: [who = ''],
+    globals,
+  } = invocation;
   const api = await Api.of(invocation);
   const { account } = await api.post(`${await pathOf(api, who)}/unlock`, 'account');
   await show(globals.output, account, () => [printable(`${emailIn(account)} is not locked.`)]);
 }
 
 export async function invite(invocation: Invocation): Promise<void> {
-  const { args: [email = ''], options, globals } = invocation;
+  const {
+    args: [email = ''],
+    options,
+    globals,
+  } = invocation;
   const api = await Api.of(invocation);
-  const answer = await api.post('/api/v1/auth/invite', 'invite_token', { email, role: options.text('role'), org_id: options.text('org') });
+  const answer = await api.post('/api/v1/auth/invite', 'invite_token', {
+    email,
+    role: options.text('role'),
+    org_id: options.text('org'),
+  });
   await show(globals.output, answer, () => [
-    printable(`Invited ${String(answer.email)} as ${String(answer.role)}. Send them this link. It is shown only once, works once, and expires at ${String(answer.expires_at)}:`),
-    printable(`  ${api.target.apiUrl}/#/accept-invite/${String(answer.invite_token)}?email=${encodeURIComponent(String(answer.email))}`),
+    printable(
+      `Invited ${String(answer.email)} as ${String(answer.role)}. Send them this link. It is shown only once, works once, and expires at ${String(answer.expires_at)}:`,
+    ),
+    printable(
+      `  ${api.target.apiUrl}/#/accept-invite/${String(answer.invite_token)}?email=${encodeURIComponent(String(answer.email))}`,
+    ),
   ]);
 }
 
@@ -65,22 +96,28 @@ const INVITE_COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id' },
 ];
 
-export const invites: Run = (invocation) => showList(invocation, {
-  path: INVITES,
-  key: 'invites',
-  query: { org_id: invocation.options.text('org') },
-  columns: INVITE_COLUMNS,
-  none: 'There are no open invites.',
-});
+export const invites: Run = (invocation) =>
+  showList(invocation, {
+    path: INVITES,
+    key: 'invites',
+    query: { org_id: invocation.options.text('org') },
+    columns: INVITE_COLUMNS,
+    none: 'There are no open invites.',
+  });
 
 /** By e-mail, all that were sent there. */
 export async function uninvite(invocation: Invocation): Promise<void> {
-  const { args: [who = ''], globals } = invocation;
+  const {
+    args: [who = ''],
+    globals,
+  } = invocation;
   const api = await Api.of(invocation);
   const ids = who.includes('@') ? await idsByEmail(api, INVITES, 'invites', who) : [who];
   if (ids.length === 0) throw new CliError(`no open invite for ${printable(who)}`, 'See `svc accounts invites`.');
   for (const id of ids) await api.order('POST', `${INVITES}/${encodeURIComponent(id)}/revoke`);
-  await show(globals.output, { revoked: ids }, () => [`Revoked ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} for ${printable(who)}.`]);
+  await show(globals.output, { revoked: ids }, () => [
+    `Revoked ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} for ${printable(who)}.`,
+  ]);
 }
 
 const emailIn = (account: unknown): string => String((account as Row | undefined)?.email);
@@ -95,5 +132,7 @@ async function pathOf(api: Api, who: string): Promise<string> {
 
 async function idsByEmail(api: Api, path: string, name: string, who: string): Promise<readonly string[]> {
   const { rows } = await api.list(path, name);
-  return rows.flatMap(({ id, email }) => (typeof id === 'string' && typeof email === 'string' && email.toLowerCase() === who.toLowerCase() ? [id] : []));
+  return rows.flatMap(({ id, email }) =>
+    typeof id === 'string' && typeof email === 'string' && email.toLowerCase() === who.toLowerCase() ? [id] : [],
+  );
 }

@@ -1,5 +1,5 @@
 /** Agents as the commands read and show them: `acme/search/crawler`, or `/search/crawler` for an agent without an org. */
-import { isName, parseAgentKey, type AgentIdentity } from '../../core/ids.ts';
+import { type AgentIdentity, isName, parseAgentKey } from '../../core/ids.ts';
 import { usageError } from '../errors.ts';
 import type { Options } from '../invocation.ts';
 import { printable } from '../printable.ts';
@@ -9,7 +9,9 @@ import type { Row } from '../table.ts';
 export function agentText(raw: unknown): string | undefined {
   if (typeof raw !== 'object' || raw === null) return undefined;
   const { org_id: org, team_id: team, agent_id: agent } = raw as Row;
-  return typeof agent === 'string' ? `${typeof org === 'string' ? org : ''}/${typeof team === 'string' ? team : ''}/${agent}` : undefined;
+  return typeof agent === 'string'
+    ? `${typeof org === 'string' ? org : ''}/${typeof team === 'string' ? team : ''}/${agent}`
+    : undefined;
 }
 
 /** Throws a usage error when the text names no agent. */
@@ -17,10 +19,17 @@ export function parseAgent(text: string): AgentIdentity {
   const agent = parseAgentKey(text);
   if (agent !== undefined) return agent;
   const isShort = text.split('/').length === 2 && text.split('/').every(isName);
-  throw usageError('an agent must be <org>/<team>/<agent>, or /<team>/<agent> without an org', isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.');
+  throw usageError(
+    'an agent must be <org>/<team>/<agent>, or /<team>/<agent> without an org',
+    isShort ? `Did you mean /${text}?` : 'For example acme/search/crawler.',
+  );
 }
 
-export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
+export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({
+  org_id: orgId,
+  team_id: teamId,
+  agent_id: agentId,
+});
 
 export type AgentFilter = Readonly<Record<'org_id' | 'team_id' | 'agent_id', string | undefined>>;
 
@@ -29,6 +38,7 @@ export function agentFilter(options: Options): AgentFilter {
   const [org, team, agent] = ['org', 'team', 'agent'].map((name) => options.text(name));
   if (agent?.includes('/') !== true) return { org_id: org, team_id: team, agent_id: agent };
   const { orgId, teamId, agentId } = parseAgent(agent);
-  if ((org ?? orgId) !== orgId || (team ?? teamId) !== teamId) throw usageError(`--agent ${printable(agent)} is not in this ${(org ?? orgId) === orgId ? 'team' : 'org'}`);
+  if ((org ?? orgId) !== orgId || (team ?? teamId) !== teamId)
+    throw usageError(`--agent ${printable(agent)} is not in this ${(org ?? orgId) === orgId ? 'team' : 'org'}`);
   return { org_id: orgId, team_id: teamId, agent_id: agentId };
 }

@@ -18,12 +18,23 @@ const COLUMNS: readonly Column[] = [
 export const ls: Run = (invocation) => {
   const query = agentFilter(invocation.options);
   const isSearch = Object.values(query).some((sought) => sought !== undefined);
-  return showList(invocation, { path: '/api/v1/agents', key: 'agents', query, columns: COLUMNS, none: isSearch ? 'No agents match.' : 'No agents are registered.' });
+  return showList(invocation, {
+    path: '/api/v1/agents',
+    key: 'agents',
+    query,
+    columns: COLUMNS,
+    none: isSearch ? 'No agents match.' : 'No agents are registered.',
+  });
 };
 
 /** The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read. */
 export async function register(invocation: Invocation): Promise<void> {
-  const { args: [text = ''], options, globals, env } = invocation;
+  const {
+    args: [text = ''],
+    options,
+    globals,
+    env,
+  } = invocation;
   const agent = parseAgent(text);
   const parent = options.text('parent');
   const answer = await (await Api.of(invocation)).post('/api/v1/agents', 'agent', {
@@ -33,13 +44,21 @@ export async function register(invocation: Invocation): Promise<void> {
   });
   await show(globals.output, answer, () => [
     `${answer.rotated === true ? 'Rotated the token of' : 'Registered'} ${printable(text)}.`,
-    ...(typeof answer.credential_token === 'string' ? ['Its token, shown only once:', `  ${printable(answer.credential_token)}`] : []),
+    ...(typeof answer.credential_token === 'string'
+      ? ['Its token, shown only once:', `  ${printable(answer.credential_token)}`]
+      : []),
   ]);
 }
 
 export async function rm(invocation: Invocation): Promise<void> {
-  const { args: [text = ''], globals } = invocation;
+  const {
+    args: [text = ''],
+    globals,
+  } = invocation;
   const { orgId, teamId, agentId } = parseAgent(text);
-  await (await Api.of(invocation)).order('DELETE', `/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`);
+  await (await Api.of(invocation)).order(
+    'DELETE',
+    `/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`,
+  );
   await show(globals.output, { removed: text }, () => [`Removed ${printable(text)}; its token is no longer valid.`]);
 }

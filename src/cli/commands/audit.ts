@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { BrokenEntry } from '../../adapters/audit/verify.ts';
-import { Api } from '../api.ts';
 import { codeOf } from '../../core/error-text.ts';
-import { CliError, EXIT, usageError, type ExitStatus } from '../errors.ts';
+import { Api } from '../api.ts';
+import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
 import { shownProgress } from '../export-progress.ts';
 import { fileFault } from '../file-fault.ts';
 import type { Query } from '../http.ts';
@@ -25,34 +25,65 @@ export async function verify({ args: [path], options, globals, env }: Invocation
   const given = path ?? dataDirOf(env);
   const directory = logFolderOf(given);
   const checkpointKey = await checkpointKeyOf(options.text('key') ?? keyBeside(given));
-  const report = await verifyAuditLog(directory, { checkpointKey }).catch((error: unknown) => { throw unreadable(directory, error); });
+  const report = await verifyAuditLog(directory, { checkpointKey }).catch((error: unknown) => {
+    throw unreadable(directory, error);
+  });
   if (report.ok && report.entries === 0 && report.checkpoints === 0) throw noLogIn(directory);
   if (report.ok) {
     const { entries, firstId, head, checkpoints, checkpointedUpTo, checkpointedAt = null, tornBytes } = report;
-    const value = { ok: true, directory, entries, first_id: firstId, head, checkpoints, checkpointed_up_to: checkpointedUpTo, checkpointed_at: checkpointedAt, signatures_checked: checkpointKey !== undefined, torn_bytes: tornBytes };
+    const value = {
+      ok: true,
+      directory,
+      entries,
+      first_id: firstId,
+      head,
+      checkpoints,
+      checkpointed_up_to: checkpointedUpTo,
+      checkpointed_at: checkpointedAt,
+      signatures_checked: checkpointKey !== undefined,
+      torn_bytes: tornBytes,
+    };
     await show(globals.output, value, () => [
       `${green('ok')}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
       `head  ${head.hash}`,
-      ...(checkpoints === 0 ? ['no checkpoints: a log that was truncated or rebuilt would look the same'] : [`${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}, the last from ${printable(checkpointedAt ?? '')}${checkpointKey === undefined ? '; check their signatures with --key' : ', signatures checked'}`]),
-      ...(tornBytes === 0 ? [] : [`${counted(tornBytes, 'byte')} of an incomplete entry at the end: still being written, or cut off by a crash`]),
+      ...(checkpoints === 0
+        ? ['no checkpoints: a log that was truncated or rebuilt would look the same']
+        : [
+            `${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}, the last from ${printable(checkpointedAt ?? '')}${checkpointKey === undefined ? '; check their signatures with --key' : ', signatures checked'}`,
+          ]),
+      ...(tornBytes === 0
+        ? []
+        : [
+            `${counted(tornBytes, 'byte')} of an incomplete entry at the end: still being written, or cut off by a crash`,
+          ]),
     ]);
     return EXIT.done;
   }
   const { entries, firstBroken } = report;
-  await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => [...breakLines(entries, firstBroken), ...(checkpointKey === undefined || firstBroken.problem !== 'forged' ? [] : [withoutKey(directory)])]);
+  await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => [
+    ...breakLines(entries, firstBroken),
+    ...(checkpointKey === undefined || firstBroken.problem !== 'forged' ? [] : [withoutKey(directory)]),
+  ]);
   return EXIT.failed;
 }
 
 function breakLines(entries: number, { id, problem, detail, segment, line }: BrokenEntry): readonly string[] {
   // Says nothing about entries: none was checked.
-  if (problem === 'forged') return [`${red('BROKEN')}  ${segment}, line ${line}, is forged or signed with another key: ${printable(detail)}`];
+  if (problem === 'forged')
+    return [`${red('BROKEN')}  ${segment}, line ${line}, is forged or signed with another key: ${printable(detail)}`];
   const verdict = `${red('BROKEN')}  entry ${id} was ${problem}: ${printable(detail)}`;
   if (segment === '') return [verdict];
-  return [verdict, printable(`        ${segment}, line ${line}; ${entries === 0 ? 'no entries before it' : `the ${counted(entries, 'entry', 'entries')} before it ${entries === 1 ? 'is' : 'are'} intact`}`)];
+  return [
+    verdict,
+    printable(
+      `        ${segment}, line ${line}; ${entries === 0 ? 'no entries before it' : `the ${counted(entries, 'entry', 'entries')} before it ${entries === 1 ? 'is' : 'are'} intact`}`,
+    ),
+  ];
 }
 
 /** The folder of the log has no key beside it. */
-const withoutKey = (directory: string): string => printable(`        if the key was replaced, svc audit verify ${directory} checks everything except the signatures`);
+const withoutKey = (directory: string): string =>
+  printable(`        if the key was replaced, svc audit verify ${directory} checks everything except the signatures`);
 
 const dataDirOf = (env: NodeJS.ProcessEnv): string => env.SVC_DATA_DIR || 'data';
 
@@ -64,7 +95,11 @@ function logFolderOf(path: string): string {
   return folder;
 }
 
-const noLogIn = (path: string): CliError => new CliError(`no audit log in ${printable(path)}`, 'Give the data directory of the gateway, or a copy of its audit folder.');
+const noLogIn = (path: string): CliError =>
+  new CliError(
+    `no audit log in ${printable(path)}`,
+    'Give the data directory of the gateway, or a copy of its audit folder.',
+  );
 
 /** The key that a data directory holds itself. Who can rewrite the log can use it too, so a copy kept elsewhere proves more. */
 function keyBeside(dataDir: string): string | undefined {
@@ -79,8 +114,13 @@ async function checkpointKeyOf(path: string | undefined) {
     return publicKeyOf(await readFile(path));
   } catch (error) {
     const fault = fileFault(error);
-    if (fault !== undefined) throw new CliError(`cannot read ${printable(path)}: ${fault}`, 'Give the key file with --key.', { cause: error });
-    throw new CliError(`${printable(path)} is not a key for checkpoints`, 'It must be an Ed25519 key in PEM format, public or private.', { cause: error });
+    if (fault !== undefined)
+      throw new CliError(`cannot read ${printable(path)}: ${fault}`, 'Give the key file with --key.', { cause: error });
+    throw new CliError(
+      `${printable(path)} is not a key for checkpoints`,
+      'It must be an Ed25519 key in PEM format, public or private.',
+      { cause: error },
+    );
   }
 }
 
@@ -88,7 +128,11 @@ function unreadable(path: string, error: unknown): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
   if (code === 'ENOTDIR') return noLogIn(path);
-  return new CliError(`cannot read ${printable(path)}: ${fileFault(error) ?? code}`, 'Run the command as the user that owns the log, or on a copy.', { cause: error });
+  return new CliError(
+    `cannot read ${printable(path)}: ${fileFault(error) ?? code}`,
+    'Run the command as the user that owns the log, or on a copy.',
+    { cause: error },
+  );
 }
 
 /** From the gateway, or from a folder with --dir; any size, in constant memory. */
@@ -97,50 +141,71 @@ export async function exportLog(invocation: Invocation): Promise<void> {
   const format = options.text('format') === 'csv' ? 'csv' : 'ndjson';
   const query = logQuery(options, Date.now());
   const dir = options.text('dir');
-  const open = async (): Promise<Readable> => (dir === undefined ? remoteExport(invocation, query, format) : Readable.from(await offlineExport(dir, query, format)));
+  const open = async (): Promise<Readable> =>
+    dir === undefined
+      ? remoteExport(invocation, query, format)
+      : Readable.from(await offlineExport(dir, query, format));
   const file = options.text('file');
   try {
-    if (file !== undefined) await writeWhole(file, options.isSet('force'), async () => shownProgress(await open(), format));
-    else await interruptible(async (signal) => {
-      const source = await open();
-      if (process.stdout.isTTY === true) await pipeline(source, escapingForTerminal(), process.stdout, { end: false, signal });
-      // A pipe may lead to the terminal, and progress must not overwrite what is shown there.
-      else await pipeline(fstatSync(process.stdout.fd).isFile() ? shownProgress(source, format) : source, process.stdout, { end: false, signal });
-    });
+    if (file !== undefined)
+      await writeWhole(file, options.isSet('force'), async () => shownProgress(await open(), format));
+    else
+      await interruptible(async (signal) => {
+        const source = await open();
+        if (process.stdout.isTTY === true)
+          await pipeline(source, escapingForTerminal(), process.stdout, { end: false, signal });
+        // A pipe may lead to the terminal, and progress must not overwrite what is shown there.
+        else
+          await pipeline(
+            fstatSync(process.stdout.fd).isFile() ? shownProgress(source, format) : source,
+            process.stdout,
+            { end: false, signal },
+          );
+      });
   } catch (error) {
     throw exportFault(error, file);
   }
 }
 
 async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
-  return (await Api.of(invocation)).stream('/api/v1/logs/export', format === 'csv' ? 'text/csv' : 'application/x-ndjson', { ...query, format });
+  return (await Api.of(invocation)).stream(
+    '/api/v1/logs/export',
+    format === 'csv' ? 'text/csv' : 'application/x-ndjson',
+    { ...query, format },
+  );
 }
 
 async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {
   const { AuditReader } = await import('../../adapters/audit/reader.ts');
   const { AUDIT_EVENTS } = await import('../../core/audit.ts');
   const eventType = AUDIT_EVENTS.find((event) => event === query.event_type);
-  if (query.event_type !== undefined && eventType === undefined) throw usageError('unknown event type', `Valid types are ${AUDIT_EVENTS.join(', ')}.`);
+  if (query.event_type !== undefined && eventType === undefined)
+    throw usageError('unknown event type', `Valid types are ${AUDIT_EVENTS.join(', ')}.`);
   const text = (value: Query[string]): string | undefined => (value === undefined ? undefined : String(value));
-  const ms = (value: Query[string]): number | undefined => (value === undefined ? undefined : Date.parse(String(value)));
-  return new AuditReader(logFolderOf(dir)).export({
-    orgId: text(query.org_id),
-    teamId: text(query.team_id),
-    agentId: text(query.agent_id),
-    opId: text(query.op_id),
-    actor: text(query.actor),
-    eventType,
-    decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
-    sinceMs: ms(query.since),
-    untilMs: ms(query.until),
-  }, format);
+  const ms = (value: Query[string]): number | undefined =>
+    value === undefined ? undefined : Date.parse(String(value));
+  return new AuditReader(logFolderOf(dir)).export(
+    {
+      orgId: text(query.org_id),
+      teamId: text(query.team_id),
+      agentId: text(query.agent_id),
+      opId: text(query.op_id),
+      actor: text(query.actor),
+      eventType,
+      decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
+      sinceMs: ms(query.since),
+      untilMs: ms(query.until),
+    },
+    format,
+  );
 }
 
 /** Output on a terminal must not control it; what a file or a program gets is left unchanged. */
 function escapingForTerminal(): Transform {
   const decoder = new TextDecoder();
   return new Transform({
-    transform: (chunk: Buffer, _encoding, done) => done(null, printableLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'))),
+    transform: (chunk: Buffer, _encoding, done) =>
+      done(null, printableLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'))),
     flush: (done) => done(null, decoder.decode()), // a character that was cut in its middle shows as one that cannot be read
   });
 }
@@ -148,12 +213,18 @@ function escapingForTerminal(): Transform {
 function exportFault(error: unknown, file: string | undefined): unknown {
   const code = codeOf(error);
   if (code === 'EPIPE') return new CliError('the reader of the export closed the pipe');
-  const leftBehind = file === undefined ? 'The output is incomplete; run the command again.' : `${printable(file)} is unchanged; run the command again.`;
-  if (code === 'ECONNRESET') return new CliError('the connection was lost before the export ended', leftBehind, { cause: error });
+  const leftBehind =
+    file === undefined
+      ? 'The output is incomplete; run the command again.'
+      : `${printable(file)} is unchanged; run the command again.`;
+  if (code === 'ECONNRESET')
+    return new CliError('the connection was lost before the export ended', leftBehind, { cause: error });
   if (code === 'ABORT_ERR') return new CliError('the export was interrupted', leftBehind, { status: EXIT.interrupted });
   if (file === undefined || code === undefined) return error;
   switch (code) {
-    case 'EEXIST': return new CliError(`${printable(file)} already exists`, 'Choose another file, or overwrite it with --force.');
-    default: return new CliError(`cannot write ${printable(file)}: ${fileFault(error) ?? code}`, undefined, { cause: error });
+    case 'EEXIST':
+      return new CliError(`${printable(file)} already exists`, 'Choose another file, or overwrite it with --force.');
+    default:
+      return new CliError(`cannot write ${printable(file)}: ${fileFault(error) ?? code}`, undefined, { cause: error });
   }
 }

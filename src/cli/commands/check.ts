@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { Api } from '../api.ts';
-import { EXIT, usageError, type ExitStatus } from '../errors.ts';
+import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { show } from '../output.ts';
 import { cellText, fieldLines, type Row } from '../table.ts';
@@ -17,17 +17,32 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
   const api = await Api.of(invocation);
   const request = requestOf(options, env);
   const answer = answerOf(await api.post(CHECK_PATH, 'decision', request));
-  if (options.isSet('explain')) await showExplained(api, globals.output, answer, request, options.text('op') === undefined);
+  if (options.isSet('explain'))
+    await showExplained(api, globals.output, answer, request, options.text('op') === undefined);
   else await show(globals.output, answer, () => [summary(answer)]);
   return answer.decision === 'allow' ? EXIT.done : EXIT.denied;
 }
 
 /** What the gateway decides, with budgets and the state of the operation in it, and then what each rule had to say. */
-async function showExplained(api: Api, format: OutputFormat, answer: Answer, { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest, isFresh: boolean): Promise<void> {
+async function showExplained(
+  api: Api,
+  format: OutputFormat,
+  answer: Answer,
+  { agent, caller, action, resource, attributes, estimatedCostUsd }: CheckRequest,
+  isFresh: boolean,
+): Promise<void> {
   const explanation = await api.post('/api/v1/policies/explain', 'documents', {
-    agent: wireAgent(agent), caller: caller && wireAgent(caller), action, resource, attributes, estimated_cost_usd: estimatedCostUsd,
+    agent: wireAgent(agent),
+    caller: caller && wireAgent(caller),
+    action,
+    resource,
+    attributes,
+    estimated_cost_usd: estimatedCostUsd,
   });
-  await show(format, { ...answer, documents: explanation.documents }, () => [...explained(answer, isFresh), ...tracesIn(explanation).flatMap(documentLines)]);
+  await show(format, { ...answer, documents: explanation.documents }, () => [
+    ...explained(answer, isFresh),
+    ...tracesIn(explanation).flatMap(documentLines),
+  ]);
 }
 
 type CheckRequest = ReturnType<typeof requestOf>;
@@ -53,20 +68,31 @@ export function requestOf(options: Options, env: NodeJS.ProcessEnv) {
 function halvesOf(opId: string | undefined): readonly [string, string] {
   if (opId === undefined) return [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   const [traceId, spanId, ...rest] = opId.split(':');
-  if (traceId === undefined || spanId === undefined || rest.length > 0) throw usageError('--op must be <trace_id>:<span_id>');
+  if (traceId === undefined || spanId === undefined || rest.length > 0)
+    throw usageError('--op must be <trace_id>:<span_id>');
   return [traceId, spanId];
 }
 
 /** `--attr size=3` is a number and `--attr name=x` a text: JSON where it is JSON, else the text itself. */
 export function attributesIn(options: Options): Row {
-  return Object.fromEntries(options.list('attr').map((pair) => {
-    const at = pair.indexOf('=');
-    if (at < 1) throw usageError('--attr must be <name>=<value>', 'For example: --attr size_bytes=120 --attr \'tags=["a","b"]\'.');
-    const value = jsonOrText(pair.slice(at + 1));
-    // It was read from more digits than a number can have, and JSON has no infinity: it would arrive as null.
-    if (holdsInfinity(value)) throw usageError('a number in --attr is too large', 'To send it as a string, put it in quotes: --attr \'size="1e400"\'.');
-    return [pair.slice(0, at), value];
-  }));
+  return Object.fromEntries(
+    options.list('attr').map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1)
+        throw usageError(
+          '--attr must be <name>=<value>',
+          'For example: --attr size_bytes=120 --attr \'tags=["a","b"]\'.',
+        );
+      const value = jsonOrText(pair.slice(at + 1));
+      // It was read from more digits than a number can have, and JSON has no infinity: it would arrive as null.
+      if (holdsInfinity(value))
+        throw usageError(
+          'a number in --attr is too large',
+          'To send it as a string, put it in quotes: --attr \'size="1e400"\'.',
+        );
+      return [pair.slice(0, at), value];
+    }),
+  );
 }
 
 function jsonOrText(text: string): unknown {
@@ -78,14 +104,17 @@ function jsonOrText(text: string): unknown {
 }
 
 const holdsInfinity = (value: unknown): boolean =>
-  value === Infinity || value === -Infinity || (typeof value === 'object' && value !== null && Object.values(value).some(holdsInfinity));
+  value === Infinity ||
+  value === -Infinity ||
+  (typeof value === 'object' && value !== null && Object.values(value).some(holdsInfinity));
 
 /** The cost that is asked for, and what the gateway counts for it. */
 export function costIn(options: Options): { readonly usd: number; readonly microUsd: number } {
   const text = options.text('cost');
   const usd = Number(text ?? 0);
   const microUsd = text?.trim() === '' ? undefined : usdToMicro(usd);
-  if (microUsd === undefined) throw usageError(`--cost must be an amount in US dollars from 0 to ${MAX_COST_USD}, such as 0.25`);
+  if (microUsd === undefined)
+    throw usageError(`--cost must be an amount in US dollars from 0 to ${MAX_COST_USD}, such as 0.25`);
   return { usd, microUsd };
 }
 
@@ -104,7 +133,8 @@ type Answer = ReturnType<typeof answerOf>;
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-const summary = ({ decision, reason, op_id: opId }: Answer): string => decisionLine(decision, `${reason ?? 'no reason given'}${opId === null ? '' : `  (${opId})`}`);
+const summary = ({ decision, reason, op_id: opId }: Answer): string =>
+  decisionLine(decision, `${reason ?? 'no reason given'}${opId === null ? '' : `  (${opId})`}`);
 
 /** Of a fresh operation it is known that there is none; of another, a gateway that tells no state may have one. */
 const explained = (answer: Answer, isFresh: boolean): readonly string[] => [

@@ -1,8 +1,8 @@
 /** `svc completion bash|zsh|fish`: made from the table of commands, so that it cannot lag behind. */
-import { argumentsOf, wordsOf, type CommandRow, type OptionRow } from '../command-row.ts';
+import { argumentsOf, type CommandRow, type OptionRow, wordsOf } from '../command-row.ts';
 import { COMMANDS, GROUPS } from '../commands.ts';
 import { usageError } from '../errors.ts';
-import { OUTPUT_FORMATS, type Invocation } from '../invocation.ts';
+import { type Invocation, OUTPUT_FORMATS } from '../invocation.ts';
 import { writeOut } from '../output.ts';
 
 const GLOBAL_OPTIONS: readonly OptionRow[] = [
@@ -14,18 +14,29 @@ const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--help', meaning: 'show help' },
 ];
 
-const SHELLS: ReadonlyMap<string, () => string> = new Map([['bash', bash], ['zsh', zsh], ['fish', fish]]);
+const SHELLS: ReadonlyMap<string, () => string> = new Map([
+  ['bash', bash],
+  ['zsh', zsh],
+  ['fish', fish],
+]);
 
 export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
   const script = SHELLS.get(shell);
-  if (script === undefined) throw usageError('completion is available for bash, zsh and fish', 'For example: source <(svc completion bash)');
+  if (script === undefined)
+    throw usageError('completion is available for bash, zsh and fish', 'For example: source <(svc completion bash)');
   writeOut(script());
 }
 
 type Entry = { readonly word: string; readonly meaning: string };
 
 /** What may follow a command. */
-type Level = { readonly path: string; readonly words: readonly Entry[]; readonly options: readonly OptionRow[]; readonly takesFiles: boolean; readonly takesContext: boolean };
+type Level = {
+  readonly path: string;
+  readonly words: readonly Entry[];
+  readonly options: readonly OptionRow[];
+  readonly takesFiles: boolean;
+  readonly takesContext: boolean;
+};
 
 /** Asked of `svc` when it is wanted; the first column below the heading. */
 const CONTEXTS = "svc context ls 2> /dev/null | sed -n '2,$s/ .*//p'";
@@ -36,16 +47,36 @@ const CONTEXT_OPTION = '--context';
 const isFile = (placeholder: string): boolean => /[<[](?:file|path|dir)\b/.test(placeholder);
 
 /** `['-o', '--output']` */
-const spellingsOf = ({ flags }: OptionRow): readonly string[] => flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
+const spellingsOf = ({ flags }: OptionRow): readonly string[] =>
+  flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
 const isOfContext = (option: OptionRow): boolean => spellingsOf(option).includes(CONTEXT_OPTION);
 const entryOf = (option: OptionRow): Entry => ({ word: spellingsOf(option).at(-1) ?? '', meaning: option.meaning });
 
 /** `''`, `ops`, `ops pause`, each with what follows it. */
 function levels(): readonly Level[] {
-  const groups = new Set(COMMANDS.map(wordsOf).filter(({ length }) => length > 1).map(([first = '']) => first));
+  const groups = new Set(
+    COMMANDS.map(wordsOf)
+      .filter(({ length }) => length > 1)
+      .map(([first = '']) => first),
+  );
   return [
-    { path: '', words: GROUPS.map(({ name, summary }) => ({ word: name, meaning: summary })), options: GLOBAL_OPTIONS, takesFiles: false, takesContext: false },
-    ...[...groups].map((path) => ({ path, words: COMMANDS.filter((row) => wordsOf(row)[0] === path).map((row) => ({ word: wordsOf(row)[1] ?? '', meaning: row.summary })), options: GLOBAL_OPTIONS, takesFiles: false, takesContext: false })),
+    {
+      path: '',
+      words: GROUPS.map(({ name, summary }) => ({ word: name, meaning: summary })),
+      options: GLOBAL_OPTIONS,
+      takesFiles: false,
+      takesContext: false,
+    },
+    ...[...groups].map((path) => ({
+      path,
+      words: COMMANDS.filter((row) => wordsOf(row)[0] === path).map((row) => ({
+        word: wordsOf(row)[1] ?? '',
+        meaning: row.summary,
+      })),
+      options: GLOBAL_OPTIONS,
+      takesFiles: false,
+      takesContext: false,
+    })),
     ...COMMANDS.map(levelOf),
   ];
 }
@@ -58,16 +89,25 @@ const levelOf = (row: CommandRow): Level => ({
   takesContext: OF_CONTEXTS.includes(wordsOf(row).join(' ')),
 });
 
-const VALUED = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap(({ options = [] }) => options)].filter(({ flags }) => flags.includes('<'));
+const VALUED = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap(({ options = [] }) => options)].filter(({ flags }) =>
+  flags.includes('<'),
+);
 const spellings = (options: readonly OptionRow[]): readonly string[] => [...new Set(options.flatMap(spellingsOf))];
 const ALL_VALUED = spellings(VALUED);
-const FREE_VALUED = spellings(VALUED.filter((option) => option.choices === undefined && !isFile(option.flags) && !isOfContext(option)));
+const FREE_VALUED = spellings(
+  VALUED.filter((option) => option.choices === undefined && !isFile(option.flags) && !isOfContext(option)),
+);
 const FILE_VALUED = spellings(VALUED.filter(({ flags }) => isFile(flags)));
 /** By an option's spellings, `-o|--output`: the words that it takes, where they are a closed set. */
-const CHOICES: ReadonlyMap<string, readonly string[]> = new Map(VALUED.flatMap((option) => (option.choices === undefined ? [] : [[spellingsOf(option).join('|'), option.choices] as const])));
+const CHOICES: ReadonlyMap<string, readonly string[]> = new Map(
+  VALUED.flatMap((option) =>
+    option.choices === undefined ? [] : [[spellingsOf(option).join('|'), option.choices] as const],
+  ),
+);
 
 const textOf = (entries: readonly Entry[]): string => entries.map(({ word }) => word).join(' ');
-const withoutArguments = (path: string): boolean => path !== '' && !path.includes(' ') && COMMANDS.some((row) => wordsOf(row).join(' ') === path);
+const withoutArguments = (path: string): boolean =>
+  path !== '' && !path.includes(' ') && COMMANDS.some((row) => wordsOf(row).join(' ') === path);
 
 function bash(): string {
   return `# bash completion for svc: source <(svc completion bash)
@@ -92,10 +132,18 @@ ${[...CHOICES].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '$
     esac
   done
   case "\${path%% *}" in
-    ${levels().map(({ path }) => path).filter(withoutArguments).join('|')}) path=\${path%% *} ;;
+    ${levels()
+      .map(({ path }) => path)
+      .filter(withoutArguments)
+      .join('|')}) path=\${path%% *} ;;
   esac
   case "$path" in
-${levels().map((level) => `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}words=${level.takesContext ? '$(_svc_contexts)' : `'${textOf(level.words)}'`} options='${textOf(level.options.map(entryOf))}' ;;`).join('\n')}
+${levels()
+  .map(
+    (level) =>
+      `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}words=${level.takesContext ? '$(_svc_contexts)' : `'${textOf(level.words)}'`} options='${textOf(level.options.map(entryOf))}' ;;`,
+  )
+  .join('\n')}
   esac
   # Options only where one is begun, or where there is nothing else.
   [[ $current != -* && -n $words ]] || words=$options
@@ -108,7 +156,8 @@ complete -F _svc svc
 }
 
 const zshQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-const zshEntry = ({ word, meaning }: Entry): string => zshQuoted(`${word.replaceAll(':', '\\:')}${meaning === '' ? '' : `:${meaning}`}`);
+const zshEntry = ({ word, meaning }: Entry): string =>
+  zshQuoted(`${word.replaceAll(':', '\\:')}${meaning === '' ? '' : `:${meaning}`}`);
 
 function zsh(): string {
   return `#compdef svc
@@ -131,10 +180,18 @@ ${[...CHOICES].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' 
     esac
   done
   case "\${typed%% *}" in
-    ${levels().map(({ path }) => path).filter(withoutArguments).join('|')}) typed=\${typed%% *} ;;
+    ${levels()
+      .map(({ path }) => path)
+      .filter(withoutArguments)
+      .join('|')}) typed=\${typed%% *} ;;
   esac
   case "$typed" in
-${levels().map((level) => `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}entries=(${[...(level.takesContext ? ['${(f)"$(_svc_contexts)"}'] : []), ...[...level.words, ...level.options.map(entryOf)].map(zshEntry)].join(' ')}) ;;`).join('\n')}
+${levels()
+  .map(
+    (level) =>
+      `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}entries=(${[...(level.takesContext ? ['${(f)"$(_svc_contexts)"}'] : []), ...[...level.words, ...level.options.map(entryOf)].map(zshEntry)].join(' ')}) ;;`,
+  )
+  .join('\n')}
   esac
   # Options only where one is begun, or where there is nothing else.
   [[ $PREFIX == -* || \${entries[1]} == -* ]] || entries=(\${entries:#-*})
@@ -149,18 +206,34 @@ const fishQuoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').r
 
 /** `-s o -l output`, and what may follow it. */
 function fishOption(option: OptionRow): string {
-  const names = spellingsOf(option).map((spelling) => (spelling.startsWith('--') ? `-l ${spelling.slice(2)}` : `-s ${spelling.slice(1)}`)).join(' ');
+  const names = spellingsOf(option)
+    .map((spelling) => (spelling.startsWith('--') ? `-l ${spelling.slice(2)}` : `-s ${spelling.slice(1)}`))
+    .join(' ');
   const { flags, meaning, choices } = option;
-  const value = choices !== undefined ? ` -x -a ${fishQuoted(choices.join(' '))}` : isFile(flags) ? ' -r -F' : isOfContext(option) ? " -x -a '(__svc_contexts)'" : flags.includes('<') ? ' -x' : '';
+  const value =
+    choices !== undefined
+      ? ` -x -a ${fishQuoted(choices.join(' '))}`
+      : isFile(flags)
+        ? ' -r -F'
+        : isOfContext(option)
+          ? " -x -a '(__svc_contexts)'"
+          : flags.includes('<')
+            ? ' -x'
+            : '';
   return `${names} -d ${fishQuoted(meaning)}${value}`;
 }
 
 function fish(): string {
   const lines = levels().flatMap(({ path, words, options, takesFiles, takesContext }) => [
-    ...words.map(({ word, meaning }) => `complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a ${word} -d ${fishQuoted(meaning)}`),
+    ...words.map(
+      ({ word, meaning }) =>
+        `complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a ${word} -d ${fishQuoted(meaning)}`,
+    ),
     ...(takesFiles ? [`complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} -F`] : []),
     ...(takesContext ? [`complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a '(__svc_contexts)'`] : []),
-    ...options.filter((option) => !GLOBAL_OPTIONS.includes(option)).map((option) => `complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} ${fishOption(option)}`),
+    ...options
+      .filter((option) => !GLOBAL_OPTIONS.includes(option))
+      .map((option) => `complete -c svc -n ${fishQuoted(`__svc_in ${path}`)} ${fishOption(option)}`),
   ]);
   return `# fish completion for svc: svc completion fish > ~/.config/fish/completions/svc.fish
 function __svc_typed

@@ -1,6 +1,14 @@
 /** `svc context add|use|ls|rm`: named gateways. */
 import { hintOf } from '../../core/api-key.ts';
-import { CONTEXT_NAME_RULE, isContextName, putContext, readCliConfig, removeContext, unknownContext, useContext } from '../config-file.ts';
+import {
+  CONTEXT_NAME_RULE,
+  isContextName,
+  putContext,
+  readCliConfig,
+  removeContext,
+  unknownContext,
+  useContext,
+} from '../config-file.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note, show, showTable } from '../output.ts';
@@ -12,7 +20,8 @@ import { enteredKey, isSentInClear, parseApiUrl } from '../target.ts';
 export async function add({ args: [name = '', url = ''], options, globals, env }: Invocation): Promise<void> {
   if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);
   const apiUrl = parseApiUrl(url);
-  if (isSentInClear(apiUrl)) note(`warning: ${apiUrl} is not encrypted; others on the network can read keys. Use https.`);
+  if (isSentInClear(apiUrl))
+    note(`warning: ${apiUrl} is not encrypted; others on the network can read keys. Use https.`);
   const isKeyStored = options.isSet('withKey');
   const apiKey = isKeyStored ? await keyToStore(globals.apiKey ?? env.SVC_CLI_API_KEY) : undefined;
   if (!isKeyStored && globals.apiKey !== undefined) note('The API key is not stored; use --with-key to store it.');
@@ -25,7 +34,10 @@ export async function add({ args: [name = '', url = ''], options, globals, env }
 }
 
 const keyToStore = async (given: string | undefined): Promise<string> =>
-  enteredKey(given?.trim() || (await askHidden('API key:')), 'To store none, omit --with-key and run `svc login` later.');
+  enteredKey(
+    given?.trim() || (await askHidden('API key:')),
+    'To store none, omit --with-key and run `svc login` later.',
+  );
 
 export async function use({ args: [name = ''], globals }: Invocation): Promise<void> {
   if (!(await useContext(name))) throw unknownContext(name, await readCliConfig());
@@ -35,7 +47,9 @@ export async function use({ args: [name = ''], globals }: Invocation): Promise<v
 export async function rm({ args: [name = ''], globals }: Invocation): Promise<void> {
   if (!(await removeContext(name))) throw unknownContext(name, await readCliConfig(), '');
   const hadSession = await removeSession(name);
-  await show(globals.output, { removed: name, was_logged_in: hadSession }, () => [`Removed context ${name}${hadSession ? ' and its session' : ''}.`]);
+  await show(globals.output, { removed: name, was_logged_in: hadSession }, () => [
+    `Removed context ${name}${hadSession ? ' and its session' : ''}.`,
+  ]);
 }
 
 const COLUMNS: readonly Column[] = [
@@ -55,7 +69,12 @@ export async function ls({ globals }: Invocation): Promise<void> {
     api_key_hint: apiKey === undefined ? null : hintOf(apiKey),
     session: stateOf(sessions.get(name), apiUrl, Date.now()),
   }));
-  await showTable(globals.output, { value: { contexts: rows }, columns: COLUMNS, rows, none: 'There are no contexts; add one with `svc context add <name> <url>`.' });
+  await showTable(globals.output, {
+    value: { contexts: rows },
+    columns: COLUMNS,
+    rows,
+    none: 'There are no contexts; add one with `svc context add <name> <url>`.',
+  });
 }
 
 /** A session that another gateway gave is of no use to this one. */

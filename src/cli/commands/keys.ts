@@ -22,16 +22,21 @@ function stateOf({ revoked_at: revokedAt, expires_at: expiresAt }: Row, nowMs: n
   return typeof expiresAt === 'string' && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active';
 }
 
-export const ls: Run = (invocation) => showList(invocation, {
-  path: '/api/v1/iam/api-keys',
-  key: 'api_keys',
-  query: { org_id: invocation.options.text('org') },
-  columns: COLUMNS,
-  none: 'There are no API keys.',
-});
+export const ls: Run = (invocation) =>
+  showList(invocation, {
+    path: '/api/v1/iam/api-keys',
+    key: 'api_keys',
+    query: { org_id: invocation.options.text('org') },
+    columns: COLUMNS,
+    none: 'There are no API keys.',
+  });
 
 export async function create(invocation: Invocation): Promise<void> {
-  const { args: [name = ''], options, globals } = invocation;
+  const {
+    args: [name = ''],
+    options,
+    globals,
+  } = invocation;
   const answer = await (await Api.of(invocation)).post('/api/v1/iam/api-keys', 'key', {
     name,
     scopes: options.list('scope'),
@@ -39,18 +44,29 @@ export async function create(invocation: Invocation): Promise<void> {
     expires_at: timeAhead('--expires', options.text('expires'), Date.now()),
   });
   await show(globals.output, answer, () => [
-    printable(`Created API key ${String(answer.id)} with ${Array.isArray(answer.scopes) ? answer.scopes.join(', ') : 'no scopes'}. It is shown only once:`),
+    printable(
+      `Created API key ${String(answer.id)} with ${Array.isArray(answer.scopes) ? answer.scopes.join(', ') : 'no scopes'}. It is shown only once:`,
+    ),
     `  ${printable(String(answer.key))}`,
   ]);
 }
 
 export async function revoke(invocation: Invocation): Promise<void> {
-  const { args: [id = ''], globals } = invocation;
+  const {
+    args: [id = ''],
+    globals,
+  } = invocation;
   await (await Api.of(invocation)).order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke`);
-  await show(globals.output, { revoked: id }, () => [`Revoked API key ${printable(id)} and every session created with it.`]);
+  await show(globals.output, { revoked: id }, () => [
+    `Revoked API key ${printable(id)} and every session created with it.`,
+  ]);
 }
 
 export async function rotateSigning(invocation: Invocation): Promise<void> {
   const answer = await (await Api.of(invocation)).post('/api/v1/iam/signing-keys/rotate', 'kid');
-  await show(invocation.globals.output, answer, () => [printable(`Tokens are now signed with key ${String(answer.kid)}; those signed with the previous key stay valid until they expire.`)]);
+  await show(invocation.globals.output, answer, () => [
+    printable(
+      `Tokens are now signed with key ${String(answer.kid)}; those signed with the previous key stay valid until they expire.`,
+    ),
+  ]);
 }

@@ -9,7 +9,8 @@ const DEFAULT_LIMIT = 100;
 
 export const limitOf = (options: Options): number => options.count('limit', '--limit', 1) ?? DEFAULT_LIMIT;
 
-export const moreNote = (shown: number): string => `There are more than ${shown === 1 ? 'this one' : `these ${shown}`}; raise --limit to see them.`;
+export const moreNote = (shown: number): string =>
+  `There are more than ${shown === 1 ? 'this one' : `these ${shown}`}; raise --limit to see them.`;
 
 type Listing = {
   readonly path: string;
@@ -22,7 +23,10 @@ type Listing = {
 };
 
 /** Shows at most `--limit` rows, and notes it when there are more. */
-export async function showList(invocation: Invocation, { path, key, query = {}, columns, none }: Listing): Promise<void> {
+export async function showList(
+  invocation: Invocation,
+  { path, key, query = {}, columns, none }: Listing,
+): Promise<void> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
   const { rows, nextCursor } = await api.list(path, key, { query, limit: limitOf(options) });

@@ -4,29 +4,43 @@ import type { Invocation } from '../invocation.ts';
 import { note, show } from '../output.ts';
 import { printable } from '../printable.ts';
 import { askHidden } from '../prompt.ts';
-import { putSession, type Session } from '../session-file.ts';
 import { exchangeKey } from '../session.ts';
+import { putSession, type Session } from '../session-file.ts';
 import { enteredKey, isSentInClear, resolveTarget, type Target } from '../target.ts';
 import { coarse } from '../words.ts';
 
 export async function run({ globals, env, options }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);
-  if (isSentInClear(target.apiUrl)) note(`warning: ${target.apiUrl} is not encrypted; others on the network can read the key. Use https.`);
-  const key = target.apiKey ?? enteredKey(await askHidden('API key:'), 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
+  if (isSentInClear(target.apiUrl))
+    note(`warning: ${target.apiUrl} is not encrypted; others on the network can read the key. Use https.`);
+  const key =
+    target.apiKey ?? enteredKey(await askHidden('API key:'), 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
   const scope = options.text('scope');
   const session = await obtain(target, key, scope === undefined ? undefined : [scope]);
   await putSession(target.label, session);
   const { scopes, expiresAtSecs } = session;
-  await show(globals.output, { context: target.label, api_url: target.apiUrl, scopes, expires_at: expiresAtSecs }, () => [
-    printable(`Logged in to ${target.label} with ${scopes.join(', ')}; the session expires in about ${coarse(expiresAtSecs * 1000 - Date.now())}.`),
-  ]);
+  await show(
+    globals.output,
+    { context: target.label, api_url: target.apiUrl, scopes, expires_at: expiresAtSecs },
+    () => [
+      printable(
+        `Logged in to ${target.label} with ${scopes.join(', ')}; the session expires in about ${coarse(expiresAtSecs * 1000 - Date.now())}.`,
+      ),
+    ],
+  );
 }
 
 async function obtain(target: Target, key: string, scopes: readonly string[] | undefined): Promise<Session> {
   const exchange = await exchangeKey(target, key, scopes);
   switch (exchange.kind) {
-    case 'minted': return exchange.session;
-    case 'rejected': throw new CliError('authentication failed: the API key was rejected', `Check that it is a key for ${target.apiUrl}, complete and not revoked.`);
-    case 'forbidden': throw new CliError(exchange.detail, 'Omit --scope to get all scopes of the key.');
+    case 'minted':
+      return exchange.session;
+    case 'rejected':
+      throw new CliError(
+        'authentication failed: the API key was rejected',
+        `Check that it is a key for ${target.apiUrl}, complete and not revoked.`,
+      );
+    case 'forbidden':
+      throw new CliError(exchange.detail, 'Omit --scope to get all scopes of the key.');
   }
 }

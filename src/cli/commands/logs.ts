@@ -6,9 +6,9 @@ import type { Query } from '../http.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../output.ts';
 import { printable } from '../printable.ts';
-import { cellText, valueAt, type Row } from '../table.ts';
+import { cellText, type Row, valueAt } from '../table.ts';
 import { timeAgo } from '../times.ts';
-import { agentFilter, agentText, type AgentFilter } from './agent-text.ts';
+import { type AgentFilter, agentFilter, agentText } from './agent-text.ts';
 import { limitOf, moreNote } from './listing.ts';
 
 const POLL_MS = 1000;
@@ -17,15 +17,29 @@ const PATH = '/api/v1/logs';
 export function logQuery(options: Options, nowMs: number): Query {
   const since = timeAgo('--since', options.text('since'), nowMs);
   const until = timeAgo('--until', options.text('until'), nowMs);
-  if (since !== undefined && until !== undefined && Date.parse(since) >= Date.parse(until)) throw usageError('--until must be later than --since', `They are ${until} and ${since}.`);
-  return { ...loggedAgent(options), event_type: options.text('event'), decision: options.text('decision'), op_id: options.text('op'), actor: options.text('actor'), since, until };
+  if (since !== undefined && until !== undefined && Date.parse(since) >= Date.parse(until))
+    throw usageError('--until must be later than --since', `They are ${until} and ${since}.`);
+  return {
+    ...loggedAgent(options),
+    event_type: options.text('event'),
+    decision: options.text('decision'),
+    op_id: options.text('op'),
+    actor: options.text('actor'),
+    since,
+    until,
+  };
 }
 
 /** The log takes no search for what has no org (spec: Audit and topology endpoints). */
 function loggedAgent(options: Options): AgentFilter {
   const filter = agentFilter(options);
   if (filter.org_id !== '' || filter.agent_id === undefined) return filter;
-  throw usageError('the log cannot be searched for an agent without an org', printable(`--team ${filter.team_id} --agent ${filter.agent_id} finds it, together with agents of the same name in all orgs.`));
+  throw usageError(
+    'the log cannot be searched for an agent without an org',
+    printable(
+      `--team ${filter.team_id} --agent ${filter.agent_id} finds it, together with agents of the same name in all orgs.`,
+    ),
+  );
 }
 
 export async function run(invocation: Invocation): Promise<void> {
@@ -46,7 +60,9 @@ type Head = { readonly id: number; readonly timestamp: string };
 
 /** The newest entry of the log, whether it matches or not: while that stays, there is nothing to ask for. */
 async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
-  const { rows: [entry] } = await api.list(PATH, 'entries', { query: { org_id }, limit: 1 });
+  const {
+    rows: [entry],
+  } = await api.list(PATH, 'entries', { query: { org_id }, limit: 1 });
   const id = idOf(entry);
   return id !== undefined && typeof entry?.timestamp === 'string' ? { id, timestamp: entry.timestamp } : undefined;
 }
@@ -54,12 +70,21 @@ async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
 /** Whether the log still has the entry: one that began anew may be longer than the old one was. */
 async function isThere(api: Api, { org_id }: Query, { id, timestamp }: Head): Promise<boolean> {
   const until = new Date(Date.parse(timestamp) + 1).toISOString();
-  const { rows } = await api.list(PATH, 'entries', { query: { org_id, since: timestamp, until }, isEnough: (last) => (idOf(last) ?? Infinity) <= id });
+  const { rows } = await api.list(PATH, 'entries', {
+    query: { org_id, since: timestamp, until },
+    isEnough: (last) => (idOf(last) ?? Infinity) <= id,
+  });
   return rows.some((entry) => idOf(entry) === id);
 }
 
 /** `first` was listed after `head` was the newest entry. */
-type Following = { readonly api: Api; readonly query: Query; readonly head: Head | undefined; readonly first: readonly Row[]; readonly format: OutputFormat };
+type Following = {
+  readonly api: Api;
+  readonly query: Query;
+  readonly head: Head | undefined;
+  readonly first: readonly Row[];
+  readonly format: OutputFormat;
+};
 
 /** Ends only with the process. One entry is one line of JSON, or one document of YAML. */
 async function follow({ api, query, head: headBefore, first, format }: Following): Promise<never> {
@@ -84,7 +109,8 @@ async function follow({ api, query, head: headBefore, first, format }: Following
       seen = head;
     } catch (error) {
       if (!mayPass(error)) throw error;
-      if (!isAway) note(error instanceof UnreachableError ? 'Connection lost; retrying.' : `${error.message}; retrying.`);
+      if (!isAway)
+        note(error instanceof UnreachableError ? 'Connection lost; retrying.' : `${error.message}; retrying.`);
       isAway = true;
     }
   }
@@ -105,9 +131,12 @@ const idOf = (entry: Row | undefined): number | undefined => (typeof entry?.id =
 
 async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
   switch (format) {
-    case 'table': return writeLines([lineOf(entry)]);
-    case 'json': return writeOut(jsonText(entry));
-    case 'yaml': return writeOut(`---\n${await yamlText(entry)}`);
+    case 'table':
+      return writeLines([lineOf(entry)]);
+    case 'json':
+      return writeOut(jsonText(entry));
+    case 'yaml':
+      return writeOut(`---\n${await yamlText(entry)}`);
   }
 }
 
@@ -116,15 +145,33 @@ function lineOf(entry: Row): string {
   const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
   const isOfAgent = valueAt({ lineage }, 'lineage.agent_id') !== null;
   const who = isOfAgent ? cellText(agentText(lineage)) : cellText(actor);
-  const byAnother = isOfAgent && typeof actor === 'string' && !actor.startsWith('agent:') ? [`by ${printable(actor)}`] : [];
-  const text = [cellText(timestamp), cellText(id), cellText(event), who, cellText(opId), ...whatHappenedIn(entry), ...(typeof reason === 'string' ? [printable(reason)] : []), ...byAnother].join('  ');
+  const byAnother =
+    isOfAgent && typeof actor === 'string' && !actor.startsWith('agent:') ? [`by ${printable(actor)}`] : [];
+  const text = [
+    cellText(timestamp),
+    cellText(id),
+    cellText(event),
+    who,
+    cellText(opId),
+    ...whatHappenedIn(entry),
+    ...(typeof reason === 'string' ? [printable(reason)] : []),
+    ...byAnother,
+  ].join('  ');
   return decision === 'deny' ? red(text) : decision === 'allow' ? green(text) : dim(text);
 }
 
 /** The call, and the other agent if it named one; for events that are not calls, the words of their payload. */
 function whatHappenedIn({ payload }: Row): readonly string[] {
   if (typeof payload !== 'object' || payload === null) return [];
-  const { action, method, resource, caller, claimed_org_id: org_id, claimed_team_id: team_id, claimed_agent_id: agent_id } = payload as Row;
+  const {
+    action,
+    method,
+    resource,
+    caller,
+    claimed_org_id: org_id,
+    claimed_team_id: team_id,
+    claimed_agent_id: agent_id,
+  } = payload as Row;
   const call = [action ?? method, resource].filter((part) => typeof part === 'string' && part !== '').join(' ');
   const [callerName, claimedName] = [agentText(caller), agentText({ org_id, team_id, agent_id })];
   return [
@@ -139,8 +186,13 @@ const MAX_WORDS = 4;
 const NOT_AT_A_GLANCE = /^(account_id|session_id|token_id|caller|claimed_.*)$/;
 
 /** `name ci, scopes read write`: what is a word or a list of words, as the dashboard shows it. */
-const wordsOf = (payload: Row): string => Object.entries(payload)
-  .filter(([name, value]) => !NOT_AT_A_GLANCE.test(name) && (Array.isArray(value) ? value : [value]).every((word) => ['string', 'number', 'boolean'].includes(typeof word)))
-  .slice(0, MAX_WORDS)
-  .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : String(value)}`)
-  .join(', ');
+const wordsOf = (payload: Row): string =>
+  Object.entries(payload)
+    .filter(
+      ([name, value]) =>
+        !NOT_AT_A_GLANCE.test(name) &&
+        (Array.isArray(value) ? value : [value]).every((word) => ['string', 'number', 'boolean'].includes(typeof word)),
+    )
+    .slice(0, MAX_WORDS)
+    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : String(value)}`)
+    .join(', ');

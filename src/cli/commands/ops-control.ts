@@ -2,15 +2,15 @@
 import type { ControlTrigger } from '../../core/commands.ts';
 import { nextState, OP_STATES, type OpState } from '../../core/op-state.ts';
 import { Api } from '../api.ts';
-import { CliError, EXIT, RefusedError, renderError, usageError, type ExitStatus } from '../errors.ts';
+import { CliError, EXIT, type ExitStatus, RefusedError, renderError, usageError } from '../errors.ts';
 import { interruptible } from '../interruptible.ts';
 import type { Globals, Invocation, Run } from '../invocation.ts';
-import { note, tolerateClosedPipe, show, writeLines } from '../output.ts';
+import { note, show, tolerateClosedPipe, writeLines } from '../output.ts';
 import { padded, printable } from '../printable.ts';
 import { confirmed } from '../prompt.ts';
 import type { Row } from '../table.ts';
 import { counted } from '../words.ts';
-import { agentFilter, agentText, type AgentFilter } from './agent-text.ts';
+import { type AgentFilter, agentFilter, agentText } from './agent-text.ts';
 import { pathOf } from './ops.ts';
 
 /** The states in which the trigger changes something: terminating twice changes nothing. */
@@ -22,14 +22,21 @@ const AT_ONCE = 16;
 /** What a person is shown before being asked. */
 const MAX_AGENTS_SHOWN = 10;
 
-export const control = (trigger: ControlTrigger): Run => async (invocation) => {
-  const { args, options } = invocation;
-  const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
-  if (args.length > 0 && isChosen) throw usageError('give either operation ids or options that select operations, not both');
-  if (args.length === 0 && !isChosen) throw usageError(`no operations to ${trigger} given`, 'Give their ids, or select them with --agent, --team, --org or --all.');
-  const api = await Api.of(invocation, { isPatient: true });
-  return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
-};
+export const control =
+  (trigger: ControlTrigger): Run =>
+  async (invocation) => {
+    const { args, options } = invocation;
+    const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
+    if (args.length > 0 && isChosen)
+      throw usageError('give either operation ids or options that select operations, not both');
+    if (args.length === 0 && !isChosen)
+      throw usageError(
+        `no operations to ${trigger} given`,
+        'Give their ids, or select them with --agent, --team, --org or --all.',
+      );
+    const api = await Api.of(invocation, { isPatient: true });
+    return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
+  };
 
 /** Tries every id, whatever happened to those before: when many are stopped at once, one failure must not leave the others running. */
 async function controlNamed(api: Api, trigger: ControlTrigger, invocation: Invocation): Promise<ExitStatus> {
@@ -54,18 +61,25 @@ async function controlChosen(api: Api, trigger: ControlTrigger, invocation: Invo
     return EXIT.done;
   }
   if (!options.isSet('yes')) await ask(trigger, ops);
-  const status = await controlEach(ops.map(({ op_id: id }) => String(id)), { api, trigger, globals, isFine: isPast });
+  const status = await controlEach(
+    ops.map(({ op_id: id }) => String(id)),
+    { api, trigger, globals, isFine: isPast },
+  );
   if (status !== EXIT.done) return status;
   const seen = new Set(ops.map(({ op_id: id }) => id));
   const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
-  if (fresh.length > 0) note(`${counted(fresh.length, 'more operation')} started in the meantime; run the command again. To keep the agent from starting more, deny it everything by policy; after \`svc agents rm\` it would receive no signals, and may register again.`);
+  if (fresh.length > 0)
+    note(
+      `${counted(fresh.length, 'more operation')} started in the meantime; run the command again. To keep the agent from starting more, deny it everything by policy; after \`svc agents rm\` it would receive no signals, and may register again.`,
+    );
   return status;
 }
 
 async function listed(api: Api, trigger: ControlTrigger, filter: AgentFilter): Promise<readonly Row[]> {
   const ops = new Map<unknown, Row>(); // one that is paused between two of these listings is in both
   for (const state of statesBefore(trigger)) {
-    for (const op of (await api.list('/api/v1/ops', 'ops', { query: { ...filter, state } })).rows) ops.set(op.op_id, op);
+    for (const op of (await api.list('/api/v1/ops', 'ops', { query: { ...filter, state } })).rows)
+      ops.set(op.op_id, op);
   }
   return [...ops.values()];
 }
@@ -73,12 +87,19 @@ async function listed(api: Api, trigger: ControlTrigger, filter: AgentFilter): P
 /** Rejects when they are not meant. */
 async function ask(trigger: ControlTrigger, ops: readonly Row[]): Promise<void> {
   const these = counted(ops.length, 'operation');
-  if (process.stdin.isTTY !== true) throw usageError(`this would ${trigger} ${these}`, 'There is no terminal for confirmation; add --yes to go ahead.');
+  if (process.stdin.isTTY !== true)
+    throw usageError(`this would ${trigger} ${these}`, 'There is no terminal for confirmation; add --yes to go ahead.');
   const byAgent = groupsOf(ops);
   const width = String(ops.length).length;
   for (const [agent, count] of byAgent.slice(0, MAX_AGENTS_SHOWN)) note(`  ${String(count).padStart(width)}  ${agent}`);
-  if (byAgent.length > MAX_AGENTS_SHOWN) note(`  ${padded('', width)}  and ${counted(byAgent.length - MAX_AGENTS_SHOWN, 'more agent')}`);
-  if (!(await confirmed(`${trigger.charAt(0).toUpperCase()}${trigger.slice(1)} ${ops.length === 1 ? 'this operation' : `these ${these}`}?`))) throw new CliError('cancelled; nothing was changed');
+  if (byAgent.length > MAX_AGENTS_SHOWN)
+    note(`  ${padded('', width)}  and ${counted(byAgent.length - MAX_AGENTS_SHOWN, 'more agent')}`);
+  if (
+    !(await confirmed(
+      `${trigger.charAt(0).toUpperCase()}${trigger.slice(1)} ${ops.length === 1 ? 'this operation' : `these ${these}`}?`,
+    ))
+  )
+    throw new CliError('cancelled; nothing was changed');
 }
 
 /** Agents and how many operations they have, those with the most first. */
@@ -116,7 +137,7 @@ async function controlInRounds(opIds: readonly string[], job: Job, signal: Abort
   const { api, trigger, globals } = job;
   const report = new Report(job);
   let tried = 0;
-  for (let isDecided = true; tried < opIds.length && isDecided && !signal.aborted;) {
+  for (let isDecided = true; tried < opIds.length && isDecided && !signal.aborted; ) {
     const round = opIds.slice(tried, tried + AT_ONCE);
     const outcomes = await Promise.allSettled(round.map((opId) => api.post(`${pathOf(opId)}/${trigger}`, 'state')));
     for (const [index, outcome] of outcomes.entries()) {
@@ -127,7 +148,10 @@ async function controlInRounds(opIds: readonly string[], job: Job, signal: Abort
     isDecided = outcomes.some((outcome) => outcome.status === 'fulfilled' || outcome.reason instanceof RefusedError);
   }
   const untried = opIds.length - tried;
-  if (untried > 0) note(`${signal.aborted ? 'Interrupted: ' : ''}${counted(untried, 'more operation was', 'more operations were')} not tried.`);
+  if (untried > 0)
+    note(
+      `${signal.aborted ? 'Interrupted: ' : ''}${counted(untried, 'more operation was', 'more operations were')} not tried.`,
+    );
   if (globals.output !== 'table') await show(globals.output, report.done, () => []);
   for (const sentence of report.advice) note(sentence); // once, however many it is for
   if (signal.aborted && untried > 0) return EXIT.interrupted;
@@ -161,4 +185,7 @@ class Report {
 }
 
 const withName = (error: CliError, opId: string): CliError =>
-  new CliError(error.message.includes(opId) ? error.message : `${opId}: ${error.message}`, undefined, { status: error.status, cause: error });
+  new CliError(error.message.includes(opId) ? error.message : `${opId}: ${error.message}`, undefined, {
+    status: error.status,
+    cause: error,
+  });

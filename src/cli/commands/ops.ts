@@ -2,7 +2,7 @@
 import { Api } from '../api.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { show } from '../output.ts';
-import { fieldLines, valueAt, awayAt, type Column, type Row } from '../table.ts';
+import { awayAt, type Column, fieldLines, type Row, valueAt } from '../table.ts';
 import { agentFilter, agentText } from './agent-text.ts';
 import { showList } from './listing.ts';
 
@@ -18,20 +18,30 @@ export const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponen
 export const ls: Run = (invocation) => {
   const { options } = invocation;
   const query = { state: options.text('state'), ...agentFilter(options) };
-  return showList(invocation, { path: '/api/v1/ops', key: 'ops', query, columns: COLUMNS, none: 'There are no operations in flight.' });
+  return showList(invocation, {
+    path: '/api/v1/ops',
+    key: 'ops',
+    query,
+    columns: COLUMNS,
+    none: 'There are no operations in flight.',
+  });
 };
 
 export async function showOne(invocation: Invocation): Promise<void> {
-  const { args: [opId = ''], globals } = invocation;
+  const {
+    args: [opId = ''],
+    globals,
+  } = invocation;
   const op = await (await Api.of(invocation)).get(pathOf(opId), 'state');
   await show(globals.output, op, () => fieldsOf(op));
 }
 
-const fieldsOf = (op: Row): readonly string[] => fieldLines([
-  ['operation', op.op_id],
-  ['state', op.state],
-  ['agent', agentText(valueAt(op, 'agent'))],
-  ['registered', op.registered_at],
-  ['updated', op.updated_at],
-  ['acknowledged', op.acknowledged_at],
-]);
+const fieldsOf = (op: Row): readonly string[] =>
+  fieldLines([
+    ['operation', op.op_id],
+    ['state', op.state],
+    ['agent', agentText(valueAt(op, 'agent'))],
+    ['registered', op.registered_at],
+    ['updated', op.updated_at],
+    ['acknowledged', op.acknowledged_at],
+  ]);

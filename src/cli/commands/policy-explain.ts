@@ -2,8 +2,8 @@
 import type { Explanation } from '../../core/policy-explain.ts';
 import type { Invocation } from '../invocation.ts';
 import { show } from '../output.ts';
-import { attributesIn, costIn } from './check.ts';
 import { parseAgent } from './agent-text.ts';
+import { attributesIn, costIn } from './check.ts';
 import { gatewayPolicyPath, needPolicies } from './policy-files.ts';
 import { decisionLine, documentLines } from './policy-traces.ts';
 
@@ -27,6 +27,11 @@ export async function run({ options, globals, env }: Invocation): Promise<void> 
 }
 
 const viewOf = ({ decision, documents }: Explanation) => ({
-  decision: { decision: decision.kind, policy: decision.policy ?? null, rule_id: decision.ruleId ?? null, reason: decision.reason },
+  decision: {
+    decision: decision.kind,
+    policy: decision.policy ?? null,
+    rule_id: decision.ruleId ?? null,
+    reason: decision.reason,
+  },
   documents,
 });

@@ -1,5 +1,10 @@
 /** What the commands that read policy files have in common. They work offline, on the files alone. */
-import { loadPolicies, renderPolicyProblem, type LoadedPolicies, type PolicyFileProblem } from '../../adapters/policy-file.ts';
+import {
+  type LoadedPolicies,
+  loadPolicies,
+  type PolicyFileProblem,
+  renderPolicyProblem,
+} from '../../adapters/policy-file.ts';
 import { STARTER_POLICY } from '../../package-files.ts';
 import { CliError } from '../errors.ts';
 import type { OutputFormat } from '../invocation.ts';
@@ -22,10 +27,24 @@ export async function needPolicies(format: OutputFormat, paths: readonly string[
 export async function refusedFiles(format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<CliError> {
   await showProblems(format, problems);
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
-  const hint = problems.some(({ line }) => line !== undefined) ? 'Each is listed with its line and column.' : 'Check the names of the files.';
+  const hint = problems.some(({ line }) => line !== undefined)
+    ? 'Each is listed with its line and column.'
+    : 'Check the names of the files.';
   return new CliError(`${count} in these files`, hint);
 }
 
 const showProblems = (format: OutputFormat, problems: readonly PolicyFileProblem[]): Promise<void> =>
-  show(format, { ok: false, problems: problems.map(({ file, line, column, path, problem }) => ({ file, line: line ?? null, column: column ?? null, path, problem })) }, () =>
-    problems.map((problem) => printable(renderPolicyProblem(problem))));
+  show(
+    format,
+    {
+      ok: false,
+      problems: problems.map(({ file, line, column, path, problem }) => ({
+        file,
+        line: line ?? null,
+        column: column ?? null,
+        path,
+        problem,
+      })),
+    },
+    () => problems.map((problem) => printable(renderPolicyProblem(problem))),
+  );

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadPolicyCases } from '../../adapters/policy-cases-file.ts';
 import { agentKeyOf } from '../../core/ids.ts';
-import { runPolicyCases, wantedOf, type CaseOutcome, type PolicyCase } from '../../core/policy-cases.ts';
-import { EXIT, usageError, type ExitStatus } from '../errors.ts';
+import { type CaseOutcome, type PolicyCase, runPolicyCases, wantedOf } from '../../core/policy-cases.ts';
+import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../output.ts';
 import { printable } from '../printable.ts';
@@ -22,13 +22,21 @@ export async function run({ args, options, globals, env }: Invocation): Promise<
     const paths = policiesFor(file, options.list('policies'), env);
     const { policies, files: policyFiles } = await needPolicies(globals.output, paths);
     const outcomes = runPolicyCases(policies, loaded.value);
-    files.push({ file, policies: policyFiles, cases: loaded.value.flatMap((policyCase, at) => (outcomes[at] === undefined ? [] : [{ policyCase, outcome: outcomes[at] }])) });
+    files.push({
+      file,
+      policies: policyFiles,
+      cases: loaded.value.flatMap((policyCase, at) =>
+        outcomes[at] === undefined ? [] : [{ policyCase, outcome: outcomes[at] }],
+      ),
+    });
   }
   const all = files.flatMap(({ cases }) => cases);
   const failed = all.filter(({ outcome }) => !outcome.passed).length;
   await show(globals.output, { passed: all.length - failed, failed, files: files.map(viewOf) }, () => [
     ...files.flatMap(linesOf),
-    failed === 0 ? green(`${counted(all.length, 'case')} passed`) : red(`${failed} of ${counted(all.length, 'case')} failed`),
+    failed === 0
+      ? green(`${counted(all.length, 'case')} passed`)
+      : red(`${failed} of ${counted(all.length, 'case')} failed`),
   ]);
   return failed === 0 ? EXIT.done : EXIT.failed;
 }
@@ -36,7 +44,10 @@ export async function run({ args, options, globals, env }: Invocation): Promise<
 /** A folder stands for its `*.test.yaml`. */
 function caseFilesAt(path: string): readonly string[] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
-  const files = readdirSync(path).filter(isCaseFile).sort().map((name) => join(path, name));
+  const files = readdirSync(path)
+    .filter(isCaseFile)
+    .sort()
+    .map((name) => join(path, name));
   if (files.length === 0) throw usageError(`no *.test.yaml files in ${printable(path)}`);
   return files;
 }
@@ -51,7 +62,10 @@ function policiesFor(file: string, given: readonly string[], env: NodeJS.Process
 function linesOf({ file, policies, cases }: RunFile): readonly string[] {
   const failures = cases.filter(({ outcome }) => !outcome.passed);
   const heading = `${printable(file)} against ${policies.map(printable).join(', ')}: ${counted(cases.length, 'case')}`;
-  return [failures.length === 0 ? `${green('ok')}    ${heading}` : `${red('FAIL')}  ${heading}`, ...failures.flatMap(differenceLines)];
+  return [
+    failures.length === 0 ? `${green('ok')}    ${heading}` : `${red('FAIL')}  ${heading}`,
+    ...failures.flatMap(differenceLines),
+  ];
 }
 
 function differenceLines({ policyCase: { subject, name }, outcome: { expected, actual } }: RunCase): readonly string[] {
@@ -75,7 +89,12 @@ const viewOf = ({ file, policies, cases }: RunFile) => ({
     name,
     passed,
     expected: { decision: expected.kind, rule_id: expected.ruleId ?? null },
-    actual: { decision: actual.kind, policy: actual.policy ?? null, rule_id: actual.ruleId ?? null, reason: actual.reason },
+    actual: {
+      decision: actual.kind,
+      policy: actual.policy ?? null,
+      rule_id: actual.ruleId ?? null,
+      reason: actual.reason,
+    },
     difference: difference ?? null,
   })),
 });

@@ -5,7 +5,8 @@ import { bold, dim, green, red } from '../output.ts';
 import { padded, printable, widthOf } from '../printable.ts';
 import type { Row } from '../table.ts';
 
-export const decisionLine = (kind: 'allow' | 'deny', reason: string): string => `${(kind === 'allow' ? green : red)(bold(kind))}  ${printable(reason)}`;
+export const decisionLine = (kind: 'allow' | 'deny', reason: string): string =>
+  `${(kind === 'allow' ? green : red)(bold(kind))}  ${printable(reason)}`;
 
 export function documentLines({ name, scope, source, applies, rules }: DocumentTrace): readonly string[] {
   const heading = printable(`${name}  (${scope}, ${source})`);
@@ -22,7 +23,13 @@ function ruleLine({ id, effect, outcome, detail, decided }: RuleTrace, width: nu
 
 /** From the answer of a gateway, which leaves out documents that do not reach the agent. */
 export const tracesIn = ({ documents }: Row): readonly DocumentTrace[] =>
-  rowsOf(documents).map(({ name, scope, source, rules }) => ({ name: String(name), scope: String(scope), source: String(source), applies: true, rules: rowsOf(rules).map(ruleIn) }));
+  rowsOf(documents).map(({ name, scope, source, rules }) => ({
+    name: String(name),
+    scope: String(scope),
+    source: String(source),
+    applies: true,
+    rules: rowsOf(rules).map(ruleIn),
+  }));
 
 const rowsOf = (value: unknown): readonly Row[] => (Array.isArray(value) ? (value as Row[]) : []);
 

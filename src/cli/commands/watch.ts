@@ -2,13 +2,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { dropFirst } from '../../core/drop-first.ts';
 import { Api } from '../api.ts';
-import { EXIT, mayPass, type ExitStatus } from '../errors.ts';
+import { EXIT, type ExitStatus, mayPass } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
-import { openLiveStream, type LiveStream } from '../live-stream.ts';
+import { type LiveStream, openLiveStream } from '../live-stream.ts';
 import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../output.ts';
 import { clipped } from '../printable.ts';
 import { openScreen, type Screen } from '../screen.ts';
-import { cellText, tableLines, type Column, type Row } from '../table.ts';
+import { type Column, cellText, type Row, tableLines } from '../table.ts';
 import { agentText } from './agent-text.ts';
 
 const REDRAW_MS = 100;
@@ -40,7 +40,10 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
   const ended = new AbortController();
   const first = await openLiveStream(api, query, ended.signal); // a refusal is told before the screen is taken
   const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output);
-  const stop = (): void => { ended.abort(); viewer.close(); };
+  const stop = (): void => {
+    ended.abort();
+    viewer.close();
+  };
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
     let stream: LiveStream | undefined = first;
@@ -95,22 +98,37 @@ function plainLines(format: OutputFormat): Viewer {
     close: () => {},
     frame: async (frame) => {
       switch (format) {
-        case 'table': return isLagged(frame) ? note('Some changes came too fast and were skipped.') : writeLines([lineOf(frame)]);
-        case 'json': return writeOut(jsonText(frame));
-        case 'yaml': return writeOut(`---\n${await yamlText(frame)}`);
+        case 'table':
+          return isLagged(frame) ? note('Some changes came too fast and were skipped.') : writeLines([lineOf(frame)]);
+        case 'json':
+          return writeOut(jsonText(frame));
+        case 'yaml':
+          return writeOut(`---\n${await yamlText(frame)}`);
       }
     },
   };
 }
 
-type WatchedOp = { readonly opId: string; readonly state: string; readonly updatedAt: string; readonly agent: string; readonly seenMs: number };
+type WatchedOp = {
+  readonly opId: string;
+  readonly state: string;
+  readonly updatedAt: string;
+  readonly agent: string;
+  readonly seenMs: number;
+};
 
 const isLagged = (frame: Row): boolean => frame.event_type === 'lagged';
 
 function opIn({ payload, agent_id, org_id }: Row, nowMs: number): WatchedOp | undefined {
   const { op_id: opId, state, updated_at: updatedAt, team_id } = (payload ?? {}) as Row;
   if (typeof opId !== 'string' || typeof state !== 'string') return undefined;
-  return { opId, state, updatedAt: typeof updatedAt === 'string' ? updatedAt : '', agent: agentText({ org_id, team_id, agent_id }) ?? '', seenMs: nowMs };
+  return {
+    opId,
+    state,
+    updatedAt: typeof updatedAt === 'string' ? updatedAt : '',
+    agent: agentText({ org_id, team_id, agent_id }) ?? '',
+    seenMs: nowMs,
+  };
 }
 
 const lineOf = (frame: Row): string => {
@@ -144,17 +162,32 @@ function liveTable(label: string, screen: Screen): Viewer {
   let hasLetGo = false;
   let isChanged = true;
   const timer = setInterval(() => {
-    for (const op of ops.values()) if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.opId);
+    for (const op of ops.values())
+      if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.opId);
     if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), { lost, hasLetGo }, screen.size()));
     isChanged = false;
   }, REDRAW_MS);
-  const redraw = (): void => { isChanged = true; };
+  const redraw = (): void => {
+    isChanged = true;
+  };
   process.stdout.on('resize', redraw);
   return {
     isWhole: true,
-    close: () => { clearInterval(timer); process.stdout.off('resize', redraw); screen.leave(); },
-    connected: () => { ops.clear(); lost = undefined; hasLetGo = false; redraw(); },
-    disconnected: (ending) => { lost = lostText(ending); redraw(); },
+    close: () => {
+      clearInterval(timer);
+      process.stdout.off('resize', redraw);
+      screen.leave();
+    },
+    connected: () => {
+      ops.clear();
+      lost = undefined;
+      hasLetGo = false;
+      redraw();
+    },
+    disconnected: (ending) => {
+      lost = lostText(ending);
+      redraw();
+    },
     frame: (frame) => {
       const op = opIn(frame, Date.now());
       if (op === undefined) return;
@@ -166,12 +199,23 @@ function liveTable(label: string, screen: Screen): Viewer {
   };
 }
 
-const PAINT: Readonly<Record<string, (line: string) => string>> = { running: green, paused: yellow, pending: bold, completing: dim, terminated: red };
+const PAINT: Readonly<Record<string, (line: string) => string>> = {
+  running: green,
+  paused: yellow,
+  pending: bold,
+  completing: dim,
+  terminated: red,
+};
 
 type Watching = { readonly lost: string | undefined; readonly hasLetGo: boolean };
 type ScreenSize = { readonly rows: number; readonly columns: number };
 
-function pictureOf(label: string, ops: readonly WatchedOp[], { lost, hasLetGo }: Watching, { rows, columns }: ScreenSize): readonly string[] {
+function pictureOf(
+  label: string,
+  ops: readonly WatchedOp[],
+  { lost, hasLetGo }: Watching,
+  { rows, columns }: ScreenSize,
+): readonly string[] {
   const counts = Object.keys(PAINT).flatMap((state) => {
     const count = ops.filter((op) => op.state === state).length;
     return count === 0 ? [] : [`${count} ${state}`];
@@ -179,9 +223,19 @@ function pictureOf(label: string, ops: readonly WatchedOp[], { lost, hasLetGo }:
   const shown = ops.slice(0, Math.max(0, rows - 3));
   const [heading = '', ...lines] = tableLines(columnsFor(shown, columns), shown, columns);
   return [
-    bold(clipped(`${cellText(label)}: ${counts.length === 0 ? 'no operations in flight' : counts.join(', ')}${hasLetGo ? ' (older ones not counted)' : ''}`, columns)),
+    bold(
+      clipped(
+        `${cellText(label)}: ${counts.length === 0 ? 'no operations in flight' : counts.join(', ')}${hasLetGo ? ' (older ones not counted)' : ''}`,
+        columns,
+      ),
+    ),
     dim(clipped(heading, columns)),
     ...lines.map((line, at) => (PAINT[shown[at]?.state ?? ''] ?? dim)(clipped(line, columns))),
-    dim(clipped(lost ?? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Press Ctrl-C to quit.`, columns)),
+    dim(
+      clipped(
+        lost ?? `${ops.length > shown.length ? `${ops.length - shown.length} more. ` : ''}Press Ctrl-C to quit.`,
+        columns,
+      ),
+    ),
   ].slice(0, rows);
 }

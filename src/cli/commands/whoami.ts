@@ -10,15 +10,25 @@ import { coarse } from '../words.ts';
 export async function run({ globals, env }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);
   const session = await readSession(target.label, target.apiUrl);
-  if (session === undefined) return show(globals.output, { logged_in: false }, () => [`Not logged in to ${target.label}. Run \`svc login\` to log in.`]);
+  if (session === undefined)
+    return show(globals.output, { logged_in: false }, () => [
+      `Not logged in to ${target.label}. Run \`svc login\` to log in.`,
+    ]);
   const projection = project(target, session, Date.now());
-  await show(globals.output, projection, () => fieldLines([
-    ['context', projection.context],
-    ['gateway', projection.api_url],
-    ['scopes', projection.scopes.join(', ')],
-    ['session', projection.expired ? 'expired; the next command renews it' : `expires in about ${coarse(projection.expires_in_secs * 1000)}`],
-    ['key', projection.source_key_hint],
-  ]));
+  await show(globals.output, projection, () =>
+    fieldLines([
+      ['context', projection.context],
+      ['gateway', projection.api_url],
+      ['scopes', projection.scopes.join(', ')],
+      [
+        'session',
+        projection.expired
+          ? 'expired; the next command renews it'
+          : `expires in about ${coarse(projection.expires_in_secs * 1000)}`,
+      ],
+      ['key', projection.source_key_hint],
+    ]),
+  );
 }
 
 function project({ label, apiUrl }: Target, { scopes, expiresAtSecs, sourceKey }: Session, nowMs: number) {

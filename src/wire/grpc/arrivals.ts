@@ -7,12 +7,12 @@
  * Between the messages of a stream its client may be silent for as long as it likes.
  */
 import { constants, type ServerHttp2Stream } from 'node:http2';
-import { status, type ServerInterceptingCall, type ServerInterceptor } from '@grpc/grpc-js';
+import { type ServerInterceptingCall, type ServerInterceptor, status } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { STALLED_MS } from '../limits.ts';
 import { dropLateWrites } from './late-writes.ts';
 import { writeInPieces } from './pieces.ts';
-import { grpcError, plainStatus, type GrpcStatus } from './status.ts';
+import { type GrpcStatus, grpcError, plainStatus } from './status.ts';
 
 export type ArrivalLimits = {
   /** From the first byte to the last of a unary request or a stream's message; and how long an answer may stay unread. */
@@ -54,7 +54,8 @@ export class Arrivals {
     assert('stream' in call, 'this version of the library keeps the HTTP/2 stream of a call in its field stream');
     if (requestStream || responseStream) dropLateWrites(call.stream as ServerHttp2Stream);
     // Bound, because a stream of checks puts answers in front of what the library says: here there is no time for them.
-    if (requestStream) this.watchStream({ stream: call.stream as ServerHttp2Stream, sendStatus: call.sendStatus.bind(call) });
+    if (requestStream)
+      this.watchStream({ stream: call.stream as ServerHttp2Stream, sendStatus: call.sendStatus.bind(call) });
     else {
       if (responseStream || this.#limits.largeAnswers.includes(path)) this.#freshLarge.add(call as WatchedCall);
       if (this.#fresh.push(call as WatchedCall) === 1) setImmediate(this.#look);
@@ -63,7 +64,9 @@ export class Arrivals {
   };
 
   /** Watches a call whose client sends any number of messages, from before the first of them. */
-  watchStream(call: WatchedCall): void { this.#watch(call, 'stream'); }
+  watchStream(call: WatchedCall): void {
+    this.#watch(call, 'stream');
+  }
 
   /** Nearly every unary request arrives whole and is complete by the end of its turn. Watching those too would cost a fifth of the throughput. */
   readonly #look = (): void => {
@@ -106,7 +109,9 @@ export class Arrivals {
   }
 
   #cutUnread(): void {
-    const unread = [...this.#open].filter(({ unreadBytes }) => unreadBytes > 0).sort((a, b) => a.unreadSinceMs - b.unreadSinceMs);
+    const unread = [...this.#open]
+      .filter(({ unreadBytes }) => unreadBytes > 0)
+      .sort((a, b) => a.unreadSinceMs - b.unreadSinceMs);
     let bytes = unread.reduce((sum, { unreadBytes }) => sum + unreadBytes, 0);
     for (const arrival of unread) {
       if (bytes <= this.#limits.maxBytes) return;
@@ -146,11 +151,17 @@ class Arrival {
     this.#sinceMs = kind === 'stream' ? undefined : performance.now();
   }
 
-  get unreadBytes(): number { return this.#stream.writableLength; }
-  get unreadSinceMs(): number { return this.#unreadSinceMs ?? Infinity; }
+  get unreadBytes(): number {
+    return this.#stream.writableLength;
+  }
+  get unreadSinceMs(): number {
+    return this.#unreadSinceMs ?? Infinity;
+  }
 
   /** Whether more of a single-message request has arrived since, but not yet all of it. */
-  isSending(sinceMs: number): boolean { return !this.#isStream && !this.#isRefused && !this.#stream.readableEnded && this.#pieceMs > sinceMs; }
+  isSending(sinceMs: number): boolean {
+    return !this.#isStream && !this.#isRefused && !this.#stream.readableEnded && this.#pieceMs > sinceMs;
+  }
 
   take(piece: Buffer): void {
     this.#unreadSinceMs = undefined;
@@ -196,7 +207,13 @@ class Arrival {
     if (this.#stream.readableEnded) return this.#stream.writableEnded ? this.letGo() : undefined;
     if (this.#stream.writableEnded) this.#sinceMs ??= performance.now();
     // The gateway does not read on, because it still answers earlier messages. Meanwhile the client is late only with reading answers.
-    else if (this.#isStream && this.#stream.isPaused() && this.#stream.writableLength === 0 && this.#sinceMs !== undefined) this.#sinceMs = performance.now();
+    else if (
+      this.#isStream &&
+      this.#stream.isPaused() &&
+      this.#stream.writableLength === 0 &&
+      this.#sinceMs !== undefined
+    )
+      this.#sinceMs = performance.now();
     if (this.#sinceMs !== undefined && this.#sinceMs < dueMs) this.#refuse(TOO_SLOW);
   }
 
@@ -211,7 +228,9 @@ class Arrival {
     });
   };
 
-  cut(): void { this.#stream.close(constants.NGHTTP2_CANCEL); }
+  cut(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
 
   /**
    * Its memory is released when the stream closes: with the answer where the request is one message (see `endEarly`), else by the

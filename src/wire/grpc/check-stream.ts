@@ -1,5 +1,5 @@
 /** StreamCheckActions: checks pipelined on one stream, and answered as their decisions come. */
-import { Metadata, status, type ServerDuplexStream } from '@grpc/grpc-js';
+import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Fault } from '../../core/fault.ts';
 import { assert, fail, type Result } from '../../core/result.ts';
 import { endOfBearer } from '../bearer.ts';
@@ -10,7 +10,7 @@ import { correlationIdOf } from '../proto/check-binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
 import { undecided } from '../requests.ts';
 import { authorizationOf } from './authorization.ts';
-import { grpcError, type GrpcStatus } from './status.ts';
+import { type GrpcStatus, grpcError } from './status.ts';
 
 /** What a stream of checks is answered on, and told how fast it may come. */
 export type CheckWire = {
@@ -25,7 +25,10 @@ export type CheckWire = {
   end(error?: GrpcStatus): void;
 };
 
-type Check = (request: CheckActionRequest, authorization: string | undefined) => Promise<Result<CheckActionResponse, Fault>>;
+type Check = (
+  request: CheckActionRequest,
+  authorization: string | undefined,
+) => Promise<Result<CheckActionResponse, Fault>>;
 
 export type CheckStreamOptions = {
   readonly check: Check;
@@ -84,7 +87,9 @@ export class CheckStream {
   }
 
   /** Takes no further check, sends the answers that are due, then ends with the fault. */
-  close(fault: Fault): void { this.closeWith(grpcError(fault)); }
+  close(fault: Fault): void {
+    this.closeWith(grpcError(fault));
+  }
 
   /** The same, in words of gRPC alone. */
   closeWith(error: GrpcStatus): void {
@@ -122,7 +127,9 @@ export class CheckStream {
       this.#answer(correlationId, INTERNAL);
     };
     try {
-      this.#options.check(request.value, this.#wire.authorization).then((answer) => this.#answer(correlationId, answer), onError);
+      this.#options
+        .check(request.value, this.#wire.authorization)
+        .then((answer) => this.#answer(correlationId, answer), onError);
     } catch (error) {
       onError(error); // if rethrown, it would end the thread, and with it everybody else's calls
     }
@@ -139,7 +146,8 @@ export class CheckStream {
   }
 
   #resumeIfCalm(): void {
-    if (this.#isOver || this.#isBlocked || this.#endsWith !== undefined || this.#unanswered > MAX_UNANSWERED / 2) return;
+    if (this.#isOver || this.#isBlocked || this.#endsWith !== undefined || this.#unanswered > MAX_UNANSWERED / 2)
+      return;
     if (this.#wire.isPaused) this.#wire.resume();
   }
 
@@ -158,17 +166,24 @@ export function overLibrary(call: CheckCall, open: (wire: CheckWire) => CheckStr
   let isEnding = false;
   const stream = open({
     authorization: authorizationOf(call.metadata),
-    get isPaused() { return call.isPaused(); },
+    get isPaused() {
+      return call.isPaused();
+    },
     pause: () => call.pause(),
     resume: () => call.resume(),
-    write: (answer) => { if (!call.write(answer)) stream.block(); },
+    write: (answer) => {
+      if (!call.write(answer)) stream.block();
+    },
     end: (error) => {
       isEnding = true;
       if (error === undefined) call.end();
       else call.emit('error', error);
     },
   });
-  call.on('data', (bytes) => stream.receive(bytes)).on('end', () => stream.halfClose()).on('drain', () => stream.unblock());
+  call
+    .on('data', (bytes) => stream.receive(bytes))
+    .on('end', () => stream.halfClose())
+    .on('drain', () => stream.unblock());
   call.on('cancelled', () => stream.leave());
   refuseMessages(call, (error) => {
     if (isEnding) return false;
@@ -182,8 +197,15 @@ const REFUSALS: readonly status[] = [status.RESOURCE_EXHAUSTED, status.UNIMPLEME
 
 /** Has `take` say what the library would say against a message at once, and end the call with. The library says it where that is false. */
 function refuseMessages(call: CheckCall, take: (error: GrpcStatus) => boolean): void {
-  const { call: below } = call as unknown as { readonly call: { sendStatus(error: Partial<GrpcStatus> & { readonly code: status; readonly details: string }): void } };
-  assert(typeof below?.sendStatus === 'function', 'this version of the library keeps what a stream writes to in its field call');
+  const { call: below } = call as unknown as {
+    readonly call: {
+      sendStatus(error: Partial<GrpcStatus> & { readonly code: status; readonly details: string }): void;
+    };
+  };
+  assert(
+    typeof below?.sendStatus === 'function',
+    'this version of the library keeps what a stream writes to in its field call',
+  );
   const sendStatus = below.sendStatus.bind(below);
   below.sendStatus = (error) => {
     if (!REFUSALS.includes(error.code) || !take({ metadata: new Metadata(), ...error })) sendStatus(error);

@@ -104,7 +104,11 @@ export class ControlStream {
   async #ask(ports: WirePorts): Promise<Result<{ readonly pending: readonly SignalMessage[] }, Fault>> {
     const request = decode(this.#call.request);
     if (!request.ok) return request;
-    const principal = await voucherPrincipal(ports, request.value.credentialToken, authorizationOf(this.#call.metadata));
+    const principal = await voucherPrincipal(
+      ports,
+      request.value.credentialToken,
+      authorizationOf(this.#call.metadata),
+    );
     if (!principal.ok) return principal;
     const command = controlOf(request.value, principal.value);
     if (!command.ok) return command;

@@ -16,11 +16,15 @@ export function timeoutOf(header: string | undefined): number | undefined {
 /** The library counts milliseconds in 32 bits: a deadline more than 24 days away would pass at once. The client still keeps its own. */
 export function dropLongDeadline(headers: IncomingHttpHeaders, timeout: string): void {
   const unitMs = UNIT_MS[timeout.at(-1) ?? ''];
-  if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > LONGEST_TIMER_MS) headers['grpc-timeout'] = undefined;
+  if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > LONGEST_TIMER_MS)
+    headers['grpc-timeout'] = undefined;
 }
 
 /** Calls `cut` when the time is over, unless the stream has closed by then. */
-export function cutAtDeadline({ stream, timeoutMs }: { readonly stream: ServerHttp2Stream; readonly timeoutMs: number }, cut: (error: GrpcStatus) => void): void {
+export function cutAtDeadline(
+  { stream, timeoutMs }: { readonly stream: ServerHttp2Stream; readonly timeoutMs: number },
+  cut: (error: GrpcStatus) => void,
+): void {
   if (timeoutMs === Infinity) return;
   const deadline = setTimeout(() => cut(DEADLINE_EXCEEDED), timeoutMs);
   stream.once('close', () => clearTimeout(deadline));

@@ -1,7 +1,7 @@
 /** How a call is answered on its stream of HTTP/2, where it did not go through the library: a head, messages, and a status. */
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { status } from '@grpc/grpc-js';
-import { plainStatus, type GrpcStatus } from './status.ts';
+import { type GrpcStatus, plainStatus } from './status.ts';
 
 const HEAD = { ':status': 200, 'content-type': 'application/grpc+proto', 'grpc-accept-encoding': 'identity' } as const;
 
@@ -9,7 +9,9 @@ const HEAD = { ':status': 200, 'content-type': 'application/grpc+proto', 'grpc-a
 export const isGone = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed;
 
 /** Begins an answer. Its messages follow, then `endAnswer`. */
-export function beginAnswer(stream: ServerHttp2Stream): void { stream.respond(HEAD, { waitForTrailers: true }); }
+export function beginAnswer(stream: ServerHttp2Stream): void {
+  stream.respond(HEAD, { waitForTrailers: true });
+}
 
 /** Ends an answer that was begun, with what is left of its messages. */
 export function endAnswer(stream: ServerHttp2Stream, outcome: GrpcStatus, messages?: Buffer): void {
@@ -22,10 +24,15 @@ export function sendStatus(stream: ServerHttp2Stream, outcome: GrpcStatus): void
   stream.respond({ ...trailersOf(outcome), ...HEAD }, { endStream: true });
 }
 
-const trailersOf = ({ code, details, metadata }: GrpcStatus): OutgoingHttpHeaders =>
-  ({ 'grpc-status': code, 'grpc-message': encodeURI(details), ...metadata.toHttp2Headers() });
+const trailersOf = ({ code, details, metadata }: GrpcStatus): OutgoingHttpHeaders => ({
+  'grpc-status': code,
+  'grpc-message': encodeURI(details),
+  ...metadata.toHttp2Headers(),
+});
 
-function sendOk(this: ServerHttp2Stream): void { this.sendTrailers({ 'grpc-status': status.OK, 'grpc-message': 'OK' }); }
+function sendOk(this: ServerHttp2Stream): void {
+  this.sendTrailers({ 'grpc-status': status.OK, 'grpc-message': 'OK' });
+}
 
 export const OK = plainStatus(status.OK, 'OK');
 

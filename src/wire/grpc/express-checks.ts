@@ -6,10 +6,10 @@ import type { StreamCheckActionsResponse } from '../proto/messages.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { CheckStream, CheckWire } from './check-stream.ts';
 import { cutAtDeadline } from './deadline.ts';
-import { beginAnswer, endAnswer, isGone, OK, sendStatus, tooLarge } from './express-answer.ts';
 import type { ExpressCall } from './express.ts';
+import { beginAnswer, endAnswer, isGone, OK, sendStatus, tooLarge } from './express-answer.ts';
 import { joinMessages, MessageReader } from './messages.ts';
-import { grpcError, type GrpcStatus } from './status.ts';
+import { type GrpcStatus, grpcError } from './status.ts';
 
 const { encode } = binaryCodec('StreamCheckActionsResponse');
 
@@ -58,7 +58,9 @@ export class ExpressChecks implements CheckWire {
     arrivals.watchStream({ stream, sendStatus: (error) => this.#cut(error) });
   }
 
-  get isPaused(): boolean { return this.#isPaused; }
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
 
   pause(): void {
     this.#isPaused = true;
@@ -87,7 +89,8 @@ export class ExpressChecks implements CheckWire {
   #read(): void {
     while (!this.#isPaused && !this.#isOver) {
       const { nextLength } = this.#messages;
-      if (nextLength !== undefined && nextLength > MAX_BATCH_BYTES) return this.#checks.closeWith(tooLarge(nextLength, MAX_BATCH_BYTES));
+      if (nextLength !== undefined && nextLength > MAX_BATCH_BYTES)
+        return this.#checks.closeWith(tooLarge(nextLength, MAX_BATCH_BYTES));
       const message = this.#messages.next();
       if (message === undefined) break;
       this.#checks.receive(message);
@@ -95,7 +98,9 @@ export class ExpressChecks implements CheckWire {
     if (this.#isAll && !this.#isPaused && !this.#isOver) this.#checks.halfClose();
   }
 
-  get #cannotWrite(): boolean { return this.#isOver || isGone(this.#stream); }
+  get #cannotWrite(): boolean {
+    return this.#isOver || isGone(this.#stream);
+  }
 
   #flush(): void {
     const answers = this.#answers;

@@ -5,8 +5,8 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Caller } from '../handle.ts';
 import { cutAtDeadline } from './deadline.ts';
-import { beginAnswer, endAnswer, isGone, NO_MESSAGE, OK, sendStatus } from './express-answer.ts';
 import type { ExpressCall } from './express.ts';
+import { beginAnswer, endAnswer, isGone, NO_MESSAGE, OK, sendStatus } from './express-answer.ts';
 import { joinMessages, PREFIX_BYTES } from './messages.ts';
 import type { GrpcStatus } from './status.ts';
 import type { AnswerUnary } from './unary.ts';
@@ -42,7 +42,9 @@ class UnaryCall implements Caller {
   }
 
   /** The client has its answer, or has gone. */
-  get cancelled(): boolean { return this.#isOver || isGone(this.#stream); }
+  get cancelled(): boolean {
+    return this.#isOver || isGone(this.#stream);
+  }
 
   /** At the end of the turn in which the call began. */
   handOnIfIncomplete(): void {
@@ -89,4 +91,5 @@ class UnaryCall implements Caller {
 }
 
 /** Whether the piece is a whole message that is not compressed, and nothing else. */
-const isOneMessage = (piece: Buffer): boolean => piece.length >= PREFIX_BYTES && piece[0] === 0 && piece.readUInt32BE(1) === piece.length - PREFIX_BYTES;
+const isOneMessage = (piece: Buffer): boolean =>
+  piece.length >= PREFIX_BYTES && piece[0] === 0 && piece.readUInt32BE(1) === piece.length - PREFIX_BYTES;

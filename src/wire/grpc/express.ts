@@ -6,7 +6,12 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'nod
 import { timeoutOf } from './deadline.ts';
 
 /** Serves a call from its head on: what the library listens with for new streams. `fields` has names and values in turns. */
-export type Serve = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, fields: readonly string[]) => void;
+export type Serve = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  fields: readonly string[],
+) => void;
 
 /** An ordinary call, of which the head is read and nothing else. */
 export type ExpressCall = {
@@ -35,11 +40,13 @@ export function expressLane(table: ReadonlyMap<string, (call: ExpressCall) => vo
 function isOrdinary(headers: IncomingHttpHeaders, flags: number): boolean {
   const type = headers['content-type'];
   const encoding = headers['grpc-encoding'];
-  return headers[':method'] === 'POST'
-    && (type === 'application/grpc' || type === 'application/grpc+proto')
-    && (encoding === undefined || encoding === 'identity')
-    && (headers.authorization === undefined || /^[ -~]*$/.test(headers.authorization))
-    && (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+  return (
+    headers[':method'] === 'POST' &&
+    (type === 'application/grpc' || type === 'application/grpc+proto') &&
+    (encoding === undefined || encoding === 'identity') &&
+    (headers.authorization === undefined || /^[ -~]*$/.test(headers.authorization)) &&
+    (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0
+  );
 }
 
 /** Whatever it is, the stream is closed by then, and nothing can be said over it any more. */

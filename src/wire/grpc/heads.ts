@@ -1,6 +1,6 @@
 /** Corrects the headers of a call that Node.js or the gRPC library would misread or spend too much on, and those of the library's answers. Bounds their size. */
 import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import { logVerbosity, setLogVerbosity, type Server } from '@grpc/grpc-js';
+import { logVerbosity, type Server, setLogVerbosity } from '@grpc/grpc-js';
 import { assert } from '../../core/result.ts';
 import { dropLongDeadline } from './deadline.ts';
 import type { Serve } from './express.ts';
@@ -40,7 +40,7 @@ export function correctHeads(server: Server, serveWith: (library: Serve) => Serv
 
 /** Node.js enforces the limit only once the client has confirmed it. Until then, with HPACK, one byte may stand for an earlier field of 4 KiB. */
 function isTooLarge(fields: readonly string[]): boolean {
-  let bytes = fields.length / 2 * FIELD_BYTES;
+  let bytes = (fields.length / 2) * FIELD_BYTES;
   for (let at = 0; at < fields.length; at += 1) bytes += fields[at]!.length;
   return bytes > MAX_HEAD_BYTES;
 }
@@ -54,7 +54,10 @@ function endTooLarge(stream: ServerHttp2Stream): void {
 function joinAuthorizations(headers: IncomingHttpHeaders, fields: readonly string[]): void {
   let times = 0;
   for (let at = 0; at < fields.length; at += 2) if (fields[at] === 'authorization') times += 1;
-  if (times > 1) headers.authorization = fields.filter((_value, at) => fields[at - 1] === 'authorization' && at % 2 === 1).join(', ');
+  if (times > 1)
+    headers.authorization = fields
+      .filter((_value, at) => fields[at - 1] === 'authorization' && at % 2 === 1)
+      .join(', ');
 }
 
 /**

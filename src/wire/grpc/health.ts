@@ -1,5 +1,5 @@
 /** The health service (contract: gRPC), for the existing services. */
-import type { sendUnaryData, Server, ServerUnaryCall, ServerWritableStream, ServiceDefinition } from '@grpc/grpc-js';
+import type { Server, ServerUnaryCall, ServerWritableStream, ServiceDefinition, sendUnaryData } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import { cutText } from '../../core/cut-text.ts';
 
@@ -29,6 +29,9 @@ export function addHealth(server: Server, services: readonly string[]): HealthIm
       else call.write({ status: 'SERVICE_UNKNOWN' });
     },
   });
-  health.addToServer({ addService: (service: ServiceDefinition, handlers: Handlers) => server.addService(service, bounded(handlers) as never) } as Server);
+  health.addToServer({
+    addService: (service: ServiceDefinition, handlers: Handlers) =>
+      server.addService(service, bounded(handlers) as never),
+  } as Server);
   return health;
 }

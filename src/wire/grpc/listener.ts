@@ -34,12 +34,21 @@ export function canSharePort(version: string = process.versions.node, platform: 
 }
 
 /** Rejects with the error of the system when it cannot listen on the address. */
-export function listenForGrpc({ host, port, isShared, maxConnections, onConnection, onError }: ListenOptions): Promise<GrpcListener> {
+export function listenForGrpc({
+  host,
+  port,
+  isShared,
+  maxConnections,
+  onConnection,
+  onError,
+}: ListenOptions): Promise<GrpcListener> {
   assert(!isShared || canSharePort(), 'a port is shared only where that is possible');
   const server = createServer({ noDelay: true }, onConnection);
   server.maxConnections = maxConnections;
   // A client that opens too many connections opens very many.
-  const reportDrop = throttle({ nowMs: () => performance.now() }, () => onError(new Error(`${maxConnections} connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows`)));
+  const reportDrop = throttle({ nowMs: () => performance.now() }, () =>
+    onError(new Error(`${maxConnections} connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows`)),
+  );
   server.on('drop', () => reportDrop());
   const options: object = { host, port, reusePort: isShared };
   return new Promise((resolve, reject) => {
@@ -49,7 +58,13 @@ export function listenForGrpc({ host, port, isShared, maxConnections, onConnecti
       server.on('error', onError);
       const address = server.address();
       assert(address !== null && typeof address === 'object', 'a TCP server has a port');
-      resolve({ port: address.port, close: () => new Promise((closed) => { server.close(() => closed()); }) });
+      resolve({
+        port: address.port,
+        close: () =>
+          new Promise((closed) => {
+            server.close(() => closed());
+          }),
+      });
     });
   });
 }

@@ -30,7 +30,9 @@ export class MessageReader {
   }
 
   /** In bytes, of the message that is coming; undefined until its prefix is there. */
-  get nextLength(): number | undefined { return this.#bytes < PREFIX_BYTES ? undefined : this.#first(PREFIX_BYTES).readUInt32BE(1); }
+  get nextLength(): number | undefined {
+    return this.#bytes < PREFIX_BYTES ? undefined : this.#first(PREFIX_BYTES).readUInt32BE(1);
+  }
 
   /** The message that is next, without its prefix; undefined until all of it is there. */
   next(): Buffer | undefined {

@@ -14,19 +14,25 @@ type Done = (error?: Error | null) => void;
 export function writeInPieces(stream: ServerHttp2Stream, onLeft: () => void): void {
   const handOn = stream._writev!.bind(stream);
   const handOnOne = stream._write.bind(stream);
-  const left = (done: Done): Done => (error) => {
-    onLeft();
-    done(error);
-  };
+  const left =
+    (done: Done): Done =>
+    (error) => {
+      onLeft();
+      done(error);
+    };
 
   const writePieces = (pieces: readonly Buffer[], done: Done): void => {
     let end = 1;
-    for (let bytes = pieces[0]!.length; end < pieces.length && (bytes += pieces[end]!.length) <= PIECE_BYTES;) end += 1;
+    for (let bytes = pieces[0]!.length; end < pieces.length && (bytes += pieces[end]!.length) <= PIECE_BYTES; )
+      end += 1;
     const rest = pieces.slice(end);
-    handOn(pieces.slice(0, end).map((chunk) => ({ chunk, encoding: 'utf8' })), left((error) => {
-      if (rest.length === 0 || error != null) done(error);
-      else writePieces(rest, done);
-    }));
+    handOn(
+      pieces.slice(0, end).map((chunk) => ({ chunk, encoding: 'utf8' })),
+      left((error) => {
+        if (rest.length === 0 || error != null) done(error);
+        else writePieces(rest, done);
+      }),
+    );
   };
 
   stream._write = (chunk: Buffer, encoding, done) => {
@@ -34,8 +40,13 @@ export function writeInPieces(stream: ServerHttp2Stream, onLeft: () => void): vo
     else writePieces(piecesOf(chunk), done);
   };
   stream._writev = (chunks: Chunks, done) => {
-    if (chunks.reduce((bytes, { chunk }) => bytes + chunk.length, 0) <= PIECE_BYTES) handOn(chunks as never, left(done));
-    else writePieces(chunks.flatMap(({ chunk }) => (chunk.length <= PIECE_BYTES ? chunk : piecesOf(chunk))), done);
+    if (chunks.reduce((bytes, { chunk }) => bytes + chunk.length, 0) <= PIECE_BYTES)
+      handOn(chunks as never, left(done));
+    else
+      writePieces(
+        chunks.flatMap(({ chunk }) => (chunk.length <= PIECE_BYTES ? chunk : piecesOf(chunk))),
+        done,
+      );
   };
 }
 

@@ -13,27 +13,37 @@ import { AGENT_SERVICE, POLICY_SERVICE, protoFolder } from '../proto/schema.ts';
 
 export function addReflection(server: Server): void {
   // The library reads nothing but the descriptors from the values of this object.
-  const definition = { files: { fileDescriptorProtos: [...readDescriptors('descriptors.binpb'), ...readDescriptors('health.binpb')] } };
-  const reflection = new ReflectionService(definition as unknown as ConstructorParameters<typeof ReflectionService>[0], {
-    services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
-  });
-  reflection.addToServer({ addService: (service: ServiceDefinition, { ServerReflectionInfo }: Handlers) => server.addService(service, { ServerReflectionInfo: withBackpressure(ServerReflectionInfo) }) } as Server);
+  const definition = {
+    files: { fileDescriptorProtos: [...readDescriptors('descriptors.binpb'), ...readDescriptors('health.binpb')] },
+  };
+  const reflection = new ReflectionService(
+    definition as unknown as ConstructorParameters<typeof ReflectionService>[0],
+    {
+      services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
+    },
+  );
+  reflection.addToServer({
+    addService: (service: ServiceDefinition, { ServerReflectionInfo }: Handlers) =>
+      server.addService(service, { ServerReflectionInfo: withBackpressure(ServerReflectionInfo) }),
+  } as Server);
 }
 
 type Handle = (call: ServerDuplexStream<unknown, unknown>) => void;
 type Handlers = { readonly ServerReflectionInfo: Handle };
 
 /** Limits unread answers: the library itself would keep answering a client that keeps asking and reads nothing. */
-const withBackpressure = (handle: Handle): Handle => (call) => {
-  const write = call.write.bind(call) as (message: unknown) => boolean;
-  call.write = (message: unknown) => {
-    const isTaken = write(message);
-    if (!isTaken) call.pause();
-    return isTaken;
+const withBackpressure =
+  (handle: Handle): Handle =>
+  (call) => {
+    const write = call.write.bind(call) as (message: unknown) => boolean;
+    call.write = (message: unknown) => {
+      const isTaken = write(message);
+      if (!isTaken) call.pause();
+      return isTaken;
+    };
+    call.on('drain', () => call.resume());
+    handle(call);
   };
-  call.on('drain', () => call.resume());
-  handle(call);
-};
 
 /** The files of a FileDescriptorSet: its only field, number 1, repeats a message. */
 function readDescriptors(name: string): readonly Buffer[] {

@@ -1,6 +1,13 @@
 /** The gRPC door of one I/O thread. Only this folder names the gRPC library. */
 import type { Socket } from 'node:net';
-import { Server, ServerCredentials, type MethodDefinition, type sendUnaryData, type ServerUnaryCall, type UntypedHandleCall } from '@grpc/grpc-js';
+import {
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  type UntypedHandleCall,
+} from '@grpc/grpc-js';
 import type { Fault } from '../../core/fault.ts';
 import { assert } from '../../core/result.ts';
 import type { ControlSwitch } from '../control-switch.ts';
@@ -9,14 +16,14 @@ import { checkHandler, unaryMethods } from '../methods.ts';
 import type { WirePorts } from '../ports.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { Messages } from '../proto/messages.ts';
-import { AGENT_SERVICE, methodShapes, POLICY_SERVICE, type MethodShape } from '../proto/schema.ts';
+import { AGENT_SERVICE, type MethodShape, methodShapes, POLICY_SERVICE } from '../proto/schema.ts';
 import { Arrivals } from './arrivals.ts';
 import { authorizationOf } from './authorization.ts';
-import { CheckStream, overLibrary, type CheckCall, type CheckWire } from './check-stream.ts';
-import { ControlStream, type ControlCall } from './control-stream.ts';
+import { type CheckCall, CheckStream, type CheckWire, overLibrary } from './check-stream.ts';
+import { type ControlCall, ControlStream } from './control-stream.ts';
+import { type ExpressCall, expressLane } from './express.ts';
 import { ExpressChecks } from './express-checks.ts';
 import { expressUnary } from './express-unary.ts';
-import { expressLane, type ExpressCall } from './express.ts';
 import { correctHeads } from './heads.ts';
 import { addHealth } from './health.ts';
 import { addReflection } from './reflection.ts';
@@ -60,26 +67,42 @@ const SERVER_OPTIONS = {
   'grpc.enable_channelz': 0,
 } as const;
 
-const LARGE_ANSWERS = methodShapes.flatMap(({ path, response }) => (response.fields.some(({ repeated }) => repeated) ? [path] : []));
+const LARGE_ANSWERS = methodShapes.flatMap(({ path, response }) =>
+  response.fields.some(({ repeated }) => repeated) ? [path] : [],
+);
 
 /** The services whose health is reported; the empty name stands for all. */
 const SERVICES = ['', POLICY_SERVICE, AGENT_SERVICE];
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
-export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSentBytes, onDefect }: GrpcServerOptions): GrpcServer {
-  const arrivals = new Arrivals({ timeoutMs: messageTimeoutMs, maxBytes: maxHalfSentBytes, largeAnswers: LARGE_ANSWERS });
+export function createGrpcServer({
+  ports,
+  control,
+  messageTimeoutMs,
+  maxHalfSentBytes,
+  onDefect,
+}: GrpcServerOptions): GrpcServer {
+  const arrivals = new Arrivals({
+    timeoutMs: messageTimeoutMs,
+    maxBytes: maxHalfSentBytes,
+    largeAnswers: LARGE_ANSWERS,
+  });
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [arrivals.interceptor] });
   const checkStreams = new Set<CheckStream>();
   const controlStreams = new Set<ControlStream>();
   let calls = 0;
-  const count = (): void => { calls += 1; };
+  const count = (): void => {
+    calls += 1;
+  };
   const handlers = new Map<string, UntypedHandleCall>();
   const express = new Map<string, (call: ExpressCall) => void>();
   const takeUnary = expressUnary();
   for (const method of unaryMethods(ports)) {
     const answer = unaryAnswer(method, { count, onDefect });
-    handlers.set(method.name, (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>) => answer(call.request, authorizationOf(call.metadata), call, respond));
+    handlers.set(method.name, (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>) =>
+      answer(call.request, authorizationOf(call.metadata), call, respond),
+    );
     const { path } = shapeOf(method.name);
     if (!LARGE_ANSWERS.includes(path)) express.set(path, (call) => takeUnary(call, answer));
   }
@@ -90,7 +113,10 @@ export function createGrpcServer({ ports, control, messageTimeoutMs, maxHalfSent
     return stream;
   };
   handlers.set('StreamCheckActions', (call: CheckCall) => overLibrary(call, openChecks));
-  express.set(shapeOf('StreamCheckActions').path, (call) => new ExpressChecks(call, { open: openChecks, arrivals, onDefect }));
+  express.set(
+    shapeOf('StreamCheckActions').path,
+    (call) => new ExpressChecks(call, { open: openChecks, arrivals, onDefect }),
+  );
   handlers.set('OpControlStream', (call: ControlCall) => {
     count();
     const stream = new ControlStream(call, { ports, control, onDefect, onOver: () => controlStreams.delete(stream) });
@@ -121,11 +147,13 @@ function addServices(server: Server, handlers: ReadonlyMap<string, UntypedHandle
     const methods = methodShapes.filter((shape) => shape.service === service);
     server.addService(
       Object.fromEntries(methods.map((shape) => [shape.name, definitionOf(shape)])),
-      Object.fromEntries(methods.map(({ name }) => {
-        const handler = handlers.get(name);
-        assert(handler !== undefined, `the method ${name} has a handler`);
-        return [name, handler];
-      })),
+      Object.fromEntries(
+        methods.map(({ name }) => {
+          const handler = handlers.get(name);
+          assert(handler !== undefined, `the method ${name} has a handler`);
+          return [name, handler];
+        }),
+      ),
     );
   }
 }
@@ -134,11 +162,24 @@ function addServices(server: Server, handlers: ReadonlyMap<string, UntypedHandle
  * Requests reach the handlers as bytes. A malformed one is the caller's fault, but an exception in the library's own decoding
  * step would be reported as a fault of the server.
  */
-function definitionOf({ path, requestStream, responseStream, response }: MethodShape): MethodDefinition<Buffer, unknown> {
+function definitionOf({
+  path,
+  requestStream,
+  responseStream,
+  response,
+}: MethodShape): MethodDefinition<Buffer, unknown> {
   const same = (bytes: Buffer): Buffer => bytes;
   // What answers a unary call hands over bytes; a stream, its messages.
   const encode = responseStream ? binaryCodec(response.name as keyof Messages).encode : same;
-  return { path, requestStream, responseStream, requestSerialize: same, requestDeserialize: same, responseSerialize: encode as (value: unknown) => Buffer, responseDeserialize: same };
+  return {
+    path,
+    requestStream,
+    responseStream,
+    requestSerialize: same,
+    requestDeserialize: same,
+    responseSerialize: encode as (value: unknown) => Buffer,
+    responseDeserialize: same,
+  };
 }
 
 function shapeOf(name: string): MethodShape {

@@ -2,13 +2,18 @@
 import type { Caller } from '../handle.ts';
 import type { UnaryMethod } from '../methods.ts';
 import { binaryCodec } from '../proto/binary.ts';
-import { grpcError, type GrpcStatus } from './status.ts';
+import { type GrpcStatus, grpcError } from './status.ts';
 
 /** Called once, with an error or with the bytes of the answer. */
 export type Respond = (error: GrpcStatus | null, answer?: Buffer) => void;
 
 /** `authorization` is the metadata of that name, as it came. */
-export type AnswerUnary = (message: Buffer, authorization: string | undefined, caller: Caller, respond: Respond) => void;
+export type AnswerUnary = (
+  message: Buffer,
+  authorization: string | undefined,
+  caller: Caller,
+  respond: Respond,
+) => void;
 
 export type UnaryWatch = {
   /** Called once for each call. */
@@ -17,7 +22,10 @@ export type UnaryWatch = {
   readonly onDefect: (error: unknown) => void;
 };
 
-export function unaryAnswer({ decode, response, maxBytes, handle }: UnaryMethod, { count, onDefect }: UnaryWatch): AnswerUnary {
+export function unaryAnswer(
+  { decode, response, maxBytes, handle }: UnaryMethod,
+  { count, onDefect }: UnaryWatch,
+): AnswerUnary {
   const encode = binaryCodec(response).encode;
   return (bytes, authorization, caller, respond) => {
     const onError = (error: unknown): void => {
@@ -29,7 +37,9 @@ export function unaryAnswer({ decode, response, maxBytes, handle }: UnaryMethod,
     try {
       const message = decode.binary(bytes);
       if (!message.ok) return respond(grpcError(message.fault));
-      handle(message.value as never, authorization, caller).then((answer) => (answer.ok ? respond(null, encode(answer.value)) : respond(grpcError(answer.fault)))).catch(onError);
+      handle(message.value as never, authorization, caller)
+        .then((answer) => (answer.ok ? respond(null, encode(answer.value)) : respond(grpcError(answer.fault))))
+        .catch(onError);
     } catch (error) {
       onError(error); // thrown on, it would end the thread, and with it the calls of all others
     }

@@ -5,7 +5,7 @@ import { parseAgentKey } from '../../core/ids.ts';
 import { ok } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../agent-credential.ts';
-import { agentIdentity, optional, readNames, ruled, withBody, withListing, type Listing } from './body.ts';
+import { agentIdentity, type Listing, optional, readNames, ruled, withBody, withListing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import { agentView, pageView } from './views.ts';
@@ -21,7 +21,14 @@ async function register({ principal, body }: Authorized<typeof registration>, li
   const { token, digest, isMinted } = agentCredential(body.credential_token);
   const { reply } = await link.ask({ type: 'register-agent', principal, agent, credential: digest, parent });
   if (!reply.ok) return reply;
-  return ok({ status: reply.value.rotated ? 200 : 201, body: { agent: agentView(reply.value.agent), rotated: reply.value.rotated, ...(isMinted ? { credential_token: token } : {}) } });
+  return ok({
+    status: reply.value.rotated ? 200 : 201,
+    body: {
+      agent: agentView(reply.value.agent),
+      rotated: reply.value.rotated,
+      ...(isMinted ? { credential_token: token } : {}),
+    },
+  });
 }
 
 async function list(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
@@ -34,7 +41,7 @@ async function list(listing: Listing, link: Link, request: Authorized): Promise<
 
 async function deregister({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   // An agent without an org has an empty first half, which a path cannot hold: there it is written as `-`.
-  const orgId = params.org === '-' ? '' : params.org ?? '';
+  const orgId = params.org === '-' ? '' : (params.org ?? '');
   const agent = parseAgentKey([orgId, params.team, params.agent].join('/'));
   if (agent === undefined) return invalid('path', 'must be /api/v1/agents/{org}/{team}/{agent}');
   const { reply } = await link.ask({ type: 'deregister-agent', principal, agent });
@@ -42,7 +49,30 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
 }
 
 export const agentRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/agents', access: { scope: 'write' }, summary: 'Registers an agent, or rotates its token', answers: { 200: agentRegistered, 201: agentRegistered }, refusals: [409], ...withBody(registration, register) },
-  { method: 'get', path: '/api/v1/agents', access: { scope: 'read' }, isQueued: true, summary: 'Lists registered agents', answers: { 200: agentPage }, ...withListing(['team_id', 'agent_id'], list) },
-  { method: 'delete', path: '/api/v1/agents/:org/:team/:agent', access: { scope: 'write' }, summary: 'Deregisters an agent', answers: { 204: 'empty' }, handle: deregister },
+  {
+    method: 'post',
+    path: '/api/v1/agents',
+    access: { scope: 'write' },
+    summary: 'Registers an agent, or rotates its token',
+    answers: { 200: agentRegistered, 201: agentRegistered },
+    refusals: [409],
+    ...withBody(registration, register),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/agents',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Lists registered agents',
+    answers: { 200: agentPage },
+    ...withListing(['team_id', 'agent_id'], list),
+  },
+  {
+    method: 'delete',
+    path: '/api/v1/agents/:org/:team/:agent',
+    access: { scope: 'write' },
+    summary: 'Deregisters an agent',
+    answers: { 204: 'empty' },
+    handle: deregister,
+  },
 ];

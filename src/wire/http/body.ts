@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import type { OrgFilter, PageRequest } from '../../core/commands.ts';
 import { cutText } from '../../core/cut-text.ts';
-import { invalid, type Fault } from '../../core/fault.ts';
-import { isName, isOpHalf, isOrgName, opIdOf, parseOpId, type AgentIdentity, type OpId } from '../../core/ids.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
+import { type AgentIdentity, isName, isOpHalf, isOrgName, type OpId, opIdOf, parseOpId } from '../../core/ids.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
 import { ok, type Result } from '../../core/result.ts';
 import { msOfRfc3339 } from '../../core/rfc3339.ts';
@@ -21,12 +21,15 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): Result<
   if (parsed.success) return ok(parsed.data);
   const issue = parsed.error.issues[0];
   const isUnknownKey = issue?.code === 'unrecognized_keys';
-  const path = isUnknownKey ? [...issue.path, cutText(issue.keys[0] ?? '', MAX_SHOWN_KEY)] : issue?.path ?? [];
-  return invalid(path.join('.') || 'body', isUnknownKey ? 'unknown field' : issue?.message ?? 'is invalid');
+  const path = isUnknownKey ? [...issue.path, cutText(issue.keys[0] ?? '', MAX_SHOWN_KEY)] : (issue?.path ?? []);
+  return invalid(path.join('.') || 'body', isUnknownKey ? 'unknown field' : (issue?.message ?? 'is invalid'));
 }
 
 /** The part of a row that says which body it takes, and reads it before the handler is asked. */
-export const withBody = <Request extends { readonly body: unknown }>(body: z.ZodType<Request['body']>, handle: (request: Request, link: Link) => Promise<HttpReply>) => ({
+export const withBody = <Request extends { readonly body: unknown }>(
+  body: z.ZodType<Request['body']>,
+  handle: (request: Request, link: Link) => Promise<HttpReply>,
+) => ({
   body,
   handle: async (request: Omit<Request, 'body'> & { readonly body: unknown }, link: Link): Promise<HttpReply> => {
     const read = readBody(body, request.body);
@@ -35,31 +38,58 @@ export const withBody = <Request extends { readonly body: unknown }>(body: z.Zod
 });
 
 /** The problem in the words of this API; undefined leaves the wording to the library. */
-function explainType(issue: { readonly code?: string | undefined; readonly expected?: unknown; readonly input?: unknown }): string | undefined {
+function explainType(issue: {
+  readonly code?: string | undefined;
+  readonly expected?: unknown;
+  readonly input?: unknown;
+}): string | undefined {
   if (issue.code !== 'invalid_type') return undefined;
-  return issue.input === undefined ? 'is required' : `must be ${TYPE_IN_WORDS[String(issue.expected)] ?? String(issue.expected)}`;
+  return issue.input === undefined
+    ? 'is required'
+    : `must be ${TYPE_IN_WORDS[String(issue.expected)] ?? String(issue.expected)}`;
 }
 
-const TYPE_IN_WORDS: Readonly<Record<string, string>> = { string: 'a string', number: 'a number', boolean: 'true or false', object: 'a JSON object', array: 'a list' };
+const TYPE_IN_WORDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'a JSON object',
+  array: 'a list',
+};
 
 /** A field that may be left out. Null is the same: many clients send it for what they do not have. */
 export const optional = <S extends z.ZodType>(schema: S) => schema.nullish().transform((value) => value ?? undefined);
 
 /** As `optional`, with the value that then holds. */
-export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) => schema.nullish().meta({ default: fallback }).transform((value) => value ?? fallback);
+export const optionalOr = <S extends z.ZodType>(schema: S, fallback: z.output<S>) =>
+  schema
+    .nullish()
+    .meta({ default: fallback })
+    .transform((value) => value ?? fallback);
 
 /** A text that must satisfy a rule, which also becomes its description in the OpenAPI document. */
-export const ruled = (isKept: (text: string) => boolean, rule: string) => z.string().refine(isKept, rule).meta({ description: rule });
+export const ruled = (isKept: (text: string) => boolean, rule: string) =>
+  z.string().refine(isKept, rule).meta({ description: rule });
 
 export const name = ruled(isName, NAME_RULE);
 
 /** The wire form of an agent's identity. */
 export const agentIdentity = z
-  .strictObject({ org_id: optionalOr(ruled((text) => text === '' || isOrgName(text), ORG_RULE), ''), team_id: name, agent_id: name })
+  .strictObject({
+    org_id: optionalOr(
+      ruled((text) => text === '' || isOrgName(text), ORG_RULE),
+      '',
+    ),
+    team_id: name,
+    agent_id: name,
+  })
   .transform(({ org_id, team_id, agent_id }): AgentIdentity => ({ orgId: org_id, teamId: team_id, agentId: agent_id }));
 
 /** US dollars, to be read with `usdToMicro`. */
-export const moneyUsd = z.number(COST_RULE).refine((usd) => usdToMicro(usd) !== undefined, COST_RULE).meta({ minimum: 0, maximum: MAX_COST_USD });
+export const moneyUsd = z
+  .number(COST_RULE)
+  .refine((usd) => usdToMicro(usd) !== undefined, COST_RULE)
+  .meta({ minimum: 0, maximum: MAX_COST_USD });
 
 /** Fault: `invalid_argument`, which names `field`. */
 export function readOpId(text: string, field = 'id'): Result<OpId, Fault> {
@@ -74,7 +104,10 @@ export function readOpHalves(traceId: string, spanId: string): Result<OpId, Faul
 }
 
 /** Refuses duplicate parameters. Only one of the two could count, while the sender takes the answer to be about both. */
-export function refuseRepeated(query: URLSearchParams, names: readonly QueryName[] = []): Result<never, Fault> | undefined {
+export function refuseRepeated(
+  query: URLSearchParams,
+  names: readonly QueryName[] = [],
+): Result<never, Fault> | undefined {
   const repeated = names.find((candidate) => query.getAll(candidate).length > 1);
   return repeated === undefined ? undefined : invalid(repeated, 'is given more than once');
 }
@@ -86,7 +119,8 @@ export const MAX_PER_PAGE = 1_000;
 export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
   const given = query.get('per_page');
   const perPage = given === null ? DEFAULT_PER_PAGE : /^\d{1,4}$/.test(given) ? Number(given) : 0;
-  if (perPage < 1 || perPage > MAX_PER_PAGE) return invalid('per_page', `must be a whole number from 1 to ${MAX_PER_PAGE}`);
+  if (perPage < 1 || perPage > MAX_PER_PAGE)
+    return invalid('per_page', `must be a whole number from 1 to ${MAX_PER_PAGE}`);
   // An empty cursor asks for the first page: a client that has none yet may send it.
   return ok({ perPage, cursor: query.get('cursor') || undefined });
 }
@@ -98,12 +132,17 @@ export type Listing = OrgFilter & PageRequest;
  * The part of a row that makes it a listing: it names the query parameters, and reads the org and the page before the handler is
  * asked. `more`: parameters of this listing alone, which its handler reads.
  */
-export const withListing = (more: readonly QueryName[], handle: (listing: Listing, link: Link, request: Authorized) => Promise<HttpReply>) => ({
+export const withListing = (
+  more: readonly QueryName[],
+  handle: (listing: Listing, link: Link, request: Authorized) => Promise<HttpReply>,
+) => ({
   query: ['org_id', ...more, 'per_page', 'cursor'] as const,
   handle: async (request: Authorized, link: Link): Promise<HttpReply> => {
     const { principal, query } = request;
     const page = readPage(query);
-    return page.ok ? handle({ principal, orgId: query.get('org_id') ?? undefined, ...page.value }, link, request) : page;
+    return page.ok
+      ? handle({ principal, orgId: query.get('org_id') ?? undefined, ...page.value }, link, request)
+      : page;
   },
 });
 
@@ -111,7 +150,10 @@ export const withListing = (more: readonly QueryName[], handle: (listing: Listin
  * Query parameters that name something; undefined if not given. Fault: `invalid_argument` for an empty one. Nothing has an empty
  * name, and a caller who sends one by mistake would take the answer to mean that nothing exists.
  */
-export function readNames<F extends string>(query: URLSearchParams, fields: readonly F[]): Result<{ readonly [field in F]?: string }, Fault> {
+export function readNames<F extends string>(
+  query: URLSearchParams,
+  fields: readonly F[],
+): Result<{ readonly [field in F]?: string }, Fault> {
   const names: { [field in F]?: string } = {};
   for (const field of fields) {
     const given = query.get(field);
@@ -122,7 +164,11 @@ export function readNames<F extends string>(query: URLSearchParams, fields: read
 }
 
 /** A query parameter that must be one of a few words; undefined when it is not given. */
-export function readWord<T extends string>(query: URLSearchParams, field: string, words: readonly T[]): Result<T | undefined, Fault> {
+export function readWord<T extends string>(
+  query: URLSearchParams,
+  field: string,
+  words: readonly T[],
+): Result<T | undefined, Fault> {
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
   const word = words.find((candidate) => candidate === given);
@@ -132,16 +178,21 @@ export function readWord<T extends string>(query: URLSearchParams, field: string
 const TIME_RULE = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
 
 /** A field that holds a time, in milliseconds. */
-export const time = z.string(TIME_RULE).meta({ format: 'date-time' }).transform((text, context) => {
-  const ms = msOfRfc3339(text);
-  if (ms === undefined) context.addIssue(TIME_RULE);
-  return ms ?? z.NEVER;
-});
+export const time = z
+  .string(TIME_RULE)
+  .meta({ format: 'date-time' })
+  .transform((text, context) => {
+    const ms = msOfRfc3339(text);
+    if (ms === undefined) context.addIssue(TIME_RULE);
+    return ms ?? z.NEVER;
+  });
 
 /** A query parameter that holds a time, in milliseconds; undefined when it is not given. */
 export function readTime(query: URLSearchParams, field: string): Result<number | undefined, Fault> {
   const given = query.get(field);
   if (given === null || given === '') return ok(undefined);
   const ms = msOfRfc3339(given);
-  return ms === undefined ? invalid(field, given.includes(' ') ? `${TIME_RULE}; in a URL, write + as %2B` : TIME_RULE) : ok(ms);
+  return ms === undefined
+    ? invalid(field, given.includes(' ') ? `${TIME_RULE}; in a URL, write + as %2B` : TIME_RULE)
+    : ok(ms);
 }

@@ -7,12 +7,13 @@ import { ok } from '../../core/result.ts';
 import { rfc3339 } from '../../core/rfc3339.ts';
 import type { Link } from '../../gateway/link.ts';
 import { isUsageId, OP_ID_RULE, USAGE_ID_RULE } from '../field-rules.ts';
-import { agentIdentity, moneyUsd, optional, ruled, withBody, withListing, type Listing } from './body.ts';
+import { agentIdentity, type Listing, moneyUsd, optional, ruled, withBody, withListing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { budgetPage, usageStatus } from './shapes.ts';
 import { pageView } from './views.ts';
 
-const USAGE_ID_MEANING = 'Idempotency key, 1 to 256 bytes: for a day, records sent again with the same key count once. Without one, do not retry a request that was answered with 503, or not at all: it may have been counted already.';
+const USAGE_ID_MEANING =
+  'Idempotency key, 1 to 256 bytes: for a day, records sent again with the same key count once. Without one, do not retry a request that was answered with 503, or not at all: it may have been counted already.';
 
 const usage = z.strictObject({
   agent: agentIdentity,
@@ -58,6 +59,21 @@ const periodView = ({ spentMicroUsd, limitMicroUsd, periodStartMs, resetMs }: Pe
 });
 
 export const budgetRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/usage', access: { scope: 'write' }, summary: 'Records what an agent has spent', answers: { 200: usageStatus }, ...withBody(usage, record) },
-  { method: 'get', path: '/api/v1/budgets', access: { scope: 'read' }, isQueued: true, summary: 'Shows spend, reservations and caps, widest tier first', answers: { 200: budgetPage }, ...withListing([], list) },
+  {
+    method: 'post',
+    path: '/api/v1/usage',
+    access: { scope: 'write' },
+    summary: 'Records what an agent has spent',
+    answers: { 200: usageStatus },
+    ...withBody(usage, record),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/budgets',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Shows spend, reservations and caps, widest tier first',
+    answers: { 200: budgetPage },
+    ...withListing([], list),
+  },
 ];

@@ -1,6 +1,7 @@
 /** Where a request comes from: the other end of its connection or, when that is a trusted proxy, the address that the proxy names. */
-import { BlockList, isIP } from 'node:net';
+
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
+import { BlockList, isIP } from 'node:net';
 import { plainAddress } from '../../core/client-address.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -40,7 +41,9 @@ export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: 
 /** The values of all headers of this name: some proxies add a line of their own. */
 function forwardedFor(req: Pick<UwsRequest, 'forEach'>): string[] {
   const hops: string[] = [];
-  req.forEach((name, value) => { if (name === 'x-forwarded-for') hops.push(...value.split(',')); });
+  req.forEach((name, value) => {
+    if (name === 'x-forwarded-for') hops.push(...value.split(','));
+  });
   return hops;
 }
 

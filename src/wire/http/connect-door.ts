@@ -1,6 +1,12 @@
 /** Serves the Connect methods on the HTTP port. The hottest path there is: read what is needed, hand it over, write the answer. */
-import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
-import { connectError, type ConnectHeader, type ConnectMethod, type ConnectReply, type ConnectRequest } from '../connect.ts';
+import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
+import {
+  type ConnectHeader,
+  type ConnectMethod,
+  type ConnectReply,
+  type ConnectRequest,
+  connectError,
+} from '../connect.ts';
 import { AUTHORIZED_TWICE } from './authorization.ts';
 import { corsHeaders, preflightReply } from './cors.ts';
 import type { DoorState } from './door-state.ts';
@@ -17,7 +23,10 @@ export type ConnectDoorOptions = {
   readonly onDefect: (error: unknown) => void;
 };
 
-export function serveConnect(app: TemplatedApp, { door, methods, corsOrigins, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions): void {
+export function serveConnect(
+  app: TemplatedApp,
+  { door, methods, corsOrigins, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions,
+): void {
   for (const [path, method] of methods) {
     app.any(path, (res, req) => {
       onRequest();
@@ -25,10 +34,17 @@ export function serveConnect(app: TemplatedApp, { door, methods, corsOrigins, bo
       const head = new RequestHead(req, exchange);
       if (!head.isSoundlyFramed) return exchange.close();
       exchange.askForBody(head.expectation);
-      if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
+      if (head.method === 'OPTIONS')
+        return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
       if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
-        if (body.kind === 'too-large') return send(exchange, connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }), head, corsOrigins);
+        if (body.kind === 'too-large')
+          return send(
+            exchange,
+            connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }),
+            head,
+            corsOrigins,
+          );
         method.answer(head.withBody(body.bytes), (reply) => send(exchange, reply, head, corsOrigins));
       });
     });
@@ -37,9 +53,17 @@ export function serveConnect(app: TemplatedApp, { door, methods, corsOrigins, bo
 
 const PREFLIGHT = preflightReply(['post']);
 
-function send(exchange: Exchange, { status, contentType, content, headers }: ConnectReply, { method, origin }: RequestHead, corsOrigins: readonly string[]): void {
+function send(
+  exchange: Exchange,
+  { status, contentType, content, headers }: ConnectReply,
+  { method, origin }: RequestHead,
+  corsOrigins: readonly string[],
+): void {
   if (status === 200 && origin === undefined) return exchange.sendText(contentType, content);
-  exchange.send({ status, text: { type: contentType, content }, headers }, { headers: corsHeaders(corsOrigins, origin), isHead: method === 'HEAD' });
+  exchange.send(
+    { status, text: { type: contentType, content }, headers },
+    { headers: corsHeaders(corsOrigins, origin), isHead: method === 'HEAD' },
+  );
 }
 
 /** What the protocol needs of a request's head, copied while the request is valid. */
@@ -66,15 +90,22 @@ class RequestHead implements ConnectRequest {
     req.forEach((name, value) => this.#take(name, value));
   }
 
-  get cancelled(): boolean { return this.#exchange.isOver; }
+  get cancelled(): boolean {
+    return this.#exchange.isOver;
+  }
 
   header(name: ConnectHeader): string | undefined {
     switch (name) {
-      case 'authorization': return this.#authorization || undefined;
-      case 'content-type': return this.#contentType;
-      case 'content-encoding': return this.#contentEncoding;
-      case 'connect-protocol-version': return this.#version;
-      case 'connect-timeout-ms': return this.#timeout;
+      case 'authorization':
+        return this.#authorization || undefined;
+      case 'content-type':
+        return this.#contentType;
+      case 'content-encoding':
+        return this.#contentEncoding;
+      case 'connect-protocol-version':
+        return this.#version;
+      case 'connect-timeout-ms':
+        return this.#timeout;
     }
   }
 
@@ -89,19 +120,34 @@ class RequestHead implements ConnectRequest {
         this.isAuthorizedTwice ||= this.#authorization !== undefined;
         this.#authorization = value;
         return;
-      case 'content-type': this.#contentType = value || undefined; return;
+      case 'content-type':
+        this.#contentType = value || undefined;
+        return;
       case 'content-length':
         this.isSoundlyFramed &&= this.#length === undefined || this.#length === value;
         this.#length = value;
         return;
       // If the library does not know the transfer coding, it assumes that there is no body, and takes the body for the next request.
-      case 'transfer-encoding': this.isSoundlyFramed &&= isChunked(value); return;
-      case 'content-encoding': this.#contentEncoding = value || undefined; return;
-      case 'connect-protocol-version': this.#version = value || undefined; return;
-      case 'connect-timeout-ms': this.#timeout = value || undefined; return;
-      case 'origin': this.origin = value || undefined; return;
-      case 'expect': this.expectation = value; return;
-      default: return;
+      case 'transfer-encoding':
+        this.isSoundlyFramed &&= isChunked(value);
+        return;
+      case 'content-encoding':
+        this.#contentEncoding = value || undefined;
+        return;
+      case 'connect-protocol-version':
+        this.#version = value || undefined;
+        return;
+      case 'connect-timeout-ms':
+        this.#timeout = value || undefined;
+        return;
+      case 'origin':
+        this.origin = value || undefined;
+        return;
+      case 'expect':
+        this.expectation = value;
+        return;
+      default:
+        return;
     }
   }
 }

@@ -5,14 +5,15 @@ import { fail, ok } from '../../core/result.ts';
 import { rfc3339 } from '../../core/rfc3339.ts';
 import { SCOPES } from '../../core/scope.ts';
 import type { Link } from '../../gateway/link.ts';
-import { name, optional, readBody, time, withBody, withListing, type Listing } from './body.ts';
+import { type Listing, name, optional, readBody, time, withBody, withListing } from './body.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from './route.ts';
 import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');
 /** Bounded, as any list of a body must be: each wrong item is an issue, and half a million held up all others for seconds. */
-const scopes = z.array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`)
+const scopes = z
+  .array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`)
   .max(SCOPES.length, `must be a list of ${SCOPE_WORDS}, each at most once`)
   .meta({ minItems: 1 });
 
@@ -39,12 +40,16 @@ const keyView = (key: ApiKey) => ({
 });
 
 async function exchange({ bearer, body }: HttpRequest, link: Link): Promise<HttpReply> {
-  if (bearer === undefined) return fail({ kind: 'unauthenticated', detail: 'no API key presented; send it as Authorization: Bearer <key>' });
+  if (bearer === undefined)
+    return fail({ kind: 'unauthenticated', detail: 'no API key presented; send it as Authorization: Bearer <key>' });
   const asked = readBody(exchangeRequest, body);
   if (!asked.ok) return asked;
   const minted = await link.call('exchangeToken', { bearer, scopes: asked.value.scopes });
   if (!minted.ok) return minted;
-  return ok({ status: 200, body: { token: minted.value.token, expires_at: minted.value.expiresAtSecs, scopes: minted.value.scopes } });
+  return ok({
+    status: 200,
+    body: { token: minted.value.token, expires_at: minted.value.expiresAtSecs, scopes: minted.value.scopes },
+  });
 }
 
 async function create({ principal, body }: Authorized<typeof keyRequest>, link: Link): Promise<HttpReply> {
@@ -85,16 +90,71 @@ const ADMIN = { scope: 'admin' } as const;
 
 /** The specification names these paths without the version, the contract with it: both are served. */
 const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
-  { method: 'post', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Creates an API key and shows it once', answers: { 201: createdKeyShape }, refusals: [409], ...withBody(keyRequest, create) },
-  { method: 'get', path: `${prefix}/iam/api-keys`, access: ADMIN, summary: 'Lists API keys, newest first', answers: { 200: keyPage }, ...withListing([], list) },
-  { method: 'post', path: `${prefix}/iam/api-keys/:id/revoke`, access: ADMIN, summary: 'Revokes an API key and every token minted from it', answers: { 204: 'empty' }, handle: revoke },
+  {
+    method: 'post',
+    path: `${prefix}/iam/api-keys`,
+    access: ADMIN,
+    summary: 'Creates an API key and shows it once',
+    answers: { 201: createdKeyShape },
+    refusals: [409],
+    ...withBody(keyRequest, create),
+  },
+  {
+    method: 'get',
+    path: `${prefix}/iam/api-keys`,
+    access: ADMIN,
+    summary: 'Lists API keys, newest first',
+    answers: { 200: keyPage },
+    ...withListing([], list),
+  },
+  {
+    method: 'post',
+    path: `${prefix}/iam/api-keys/:id/revoke`,
+    access: ADMIN,
+    summary: 'Revokes an API key and every token minted from it',
+    answers: { 204: 'empty' },
+    handle: revoke,
+  },
 ];
 
 export const credentialRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/auth/token', access: 'public', credentials: ['bearer'], summary: 'Exchanges an API key for a scoped access token', body: exchangeRequest, answers: { 200: tokenShape }, refusals: [401, 403], handle: exchange },
-  { method: 'get', path: '/api/v1/iam/api-keys/self', access: { scope: 'read' }, summary: 'Shows the API key of the caller', answers: { 200: ownKey }, refusals: [404], handle: own },
+  {
+    method: 'post',
+    path: '/api/v1/auth/token',
+    access: 'public',
+    credentials: ['bearer'],
+    summary: 'Exchanges an API key for a scoped access token',
+    body: exchangeRequest,
+    answers: { 200: tokenShape },
+    refusals: [401, 403],
+    handle: exchange,
+  },
+  {
+    method: 'get',
+    path: '/api/v1/iam/api-keys/self',
+    access: { scope: 'read' },
+    summary: 'Shows the API key of the caller',
+    answers: { 200: ownKey },
+    refusals: [404],
+    handle: own,
+  },
   ...keyRoutes('/api/v1'),
   ...keyRoutes(''),
-  { method: 'post', path: '/api/v1/iam/signing-keys/rotate', access: ADMIN, summary: 'Rotates the key that signs access tokens; the previous key still verifies', answers: { 200: rotatedKey }, refusals: [409], handle: rotate },
-  { method: 'get', path: '/.well-known/jwks.json', access: 'public', summary: 'Lists the public keys that verify access tokens', answers: { 200: jwkSet }, handle: jwks },
+  {
+    method: 'post',
+    path: '/api/v1/iam/signing-keys/rotate',
+    access: ADMIN,
+    summary: 'Rotates the key that signs access tokens; the previous key still verifies',
+    answers: { 200: rotatedKey },
+    refusals: [409],
+    handle: rotate,
+  },
+  {
+    method: 'get',
+    path: '/.well-known/jwks.json',
+    access: 'public',
+    summary: 'Lists the public keys that verify access tokens',
+    answers: { 200: jwkSet },
+    handle: jwks,
+  },
 ];

@@ -5,7 +5,7 @@ import { STALLED_MS } from '../limits.ts';
  * are read, so unread ones would pile up. Which one it is is random: otherwise a client could arrange for others to be hit.
  */
 const CONTENTLESS_AT_MOST = 1024;
-const someContentless = (): number => Math.ceil(CONTENTLESS_AT_MOST * (1 + Math.random()) / 2);
+const someContentless = (): number => Math.ceil((CONTENTLESS_AT_MOST * (1 + Math.random())) / 2);
 
 /** State shared by all exchanges of one HTTP listener. */
 export class DoorState {
@@ -25,7 +25,9 @@ export class DoorState {
   }
 
   /** Whether some client is still sending its body, or has yet to read its answer. */
-  get isBusy(): boolean { return this.unwritten > 0 || (this.#bodyBytes > 0 && performance.now() - this.lastPieceMs < STALLED_MS); }
+  get isBusy(): boolean {
+    return this.unwritten > 0 || (this.#bodyBytes > 0 && performance.now() - this.lastPieceMs < STALLED_MS);
+  }
 
   /** False if that would exceed the limit. */
   takeBodyBytes(bytes: number): boolean {
@@ -34,7 +36,9 @@ export class DoorState {
     return true;
   }
 
-  giveBackBodyBytes(bytes: number): void { this.#bodyBytes -= bytes; }
+  giveBackBodyBytes(bytes: number): void {
+    this.#bodyBytes -= bytes;
+  }
 
   /** Counts an answer without content; true where its connection is to end with it. */
   endsAfterContentless(): boolean {

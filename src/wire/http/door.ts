@@ -4,7 +4,7 @@ import { Stream, type StreamOptions } from '../ws/stream.ts';
 import { serveConnect } from './connect-door.ts';
 import { DoorState } from './door-state.ts';
 import { createHttpApp, type HttpApp } from './http-app.ts';
-import { serveRoutes, type RouteServerOptions } from './server.ts';
+import { type RouteServerOptions, serveRoutes } from './server.ts';
 
 export type HttpDoorOptions = Omit<RouteServerOptions, 'door' | 'link' | 'authenticate' | 'onRequest'> & {
   readonly ports: WirePorts;
@@ -27,14 +27,35 @@ export class HttpDoor {
     const door = new DoorState(options.maxHalfSentBytes);
     this.#state = door;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
-    serveConnect(app, { door, methods: connectMethods(ports, onDefect), corsOrigins, bodyTimeoutMs, onDefect, onRequest: () => { this.requests.connect += 1; } });
+    serveConnect(app, {
+      door,
+      methods: connectMethods(ports, onDefect),
+      corsOrigins,
+      bodyTimeoutMs,
+      onDefect,
+      onRequest: () => {
+        this.requests.connect += 1;
+      },
+    });
     this.stream = new Stream(app, { ...options.stream, door, link, onError, addressOf: options.addressOf });
-    serveRoutes(app, { ...options, door, link, authenticate, onRequest: () => { this.requests.http += 1; } });
+    serveRoutes(app, {
+      ...options,
+      door,
+      link,
+      authenticate,
+      onRequest: () => {
+        this.requests.http += 1;
+      },
+    });
   }
 
-  get implementation(): HttpApp['implementation'] { return this.#http.implementation; }
+  get implementation(): HttpApp['implementation'] {
+    return this.#http.implementation;
+  }
 
-  listen(host: string, port: number, isShared: boolean): Promise<number | undefined> { return this.#http.listen(host, port, isShared); }
+  listen(host: string, port: number, isShared: boolean): Promise<number | undefined> {
+    return this.#http.listen(host, port, isShared);
+  }
 
   /** Accepts no new connections. Each answer on an open one asks its client to close it. */
   drain(): void {
@@ -43,7 +64,11 @@ export class HttpDoor {
   }
 
   /** Whether a body is still being sent, or an answer read. */
-  get isBusy(): boolean { return this.#state.isBusy; }
+  get isBusy(): boolean {
+    return this.#state.isBusy;
+  }
 
-  close(): void { this.#http.close(); }
+  close(): void {
+    this.#http.close();
+  }
 }

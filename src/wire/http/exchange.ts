@@ -1,8 +1,8 @@
 import type { HttpResponse as UwsResponse, us_socket_context_t } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
-import { STATUS_LINE, type Header } from '../http-answer.ts';
+import { type Header, STATUS_LINE } from '../http-answer.ts';
 import type { DoorState } from './door-state.ts';
-import { GatheredBody, type BodyLimits } from './gathered-body.ts';
+import { type BodyLimits, GatheredBody } from './gathered-body.ts';
 import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
 
@@ -58,9 +58,13 @@ export class Exchange {
   }
 
   /** The client has gone, or has its answer. */
-  get isOver(): boolean { return this.#isOver; }
+  get isOver(): boolean {
+    return this.#isOver;
+  }
 
-  remoteAddress(): string { return Buffer.from(this.#res.getRemoteAddressAsText()).toString(); }
+  remoteAddress(): string {
+    return Buffer.from(this.#res.getRemoteAddressAsText()).toString();
+  }
 
   /**
    * Asks for the body of a client that sent `Expect: 100-continue`, whatever the answer will be: Java 17 waits for ever when
@@ -68,7 +72,13 @@ export class Exchange {
    * (RFC 9110, 10.1.1: its case has no meaning). The library writes one status line for each request, and this is it: see `#beginHead`.
    */
   askForBody(expectation: string | undefined): void {
-    if (expectation === undefined || expectation === '100-continue' || expectation.toLowerCase() !== '100-continue' || 'readsOnlyWhenRead' in this.#res) return;
+    if (
+      expectation === undefined ||
+      expectation === '100-continue' ||
+      expectation.toLowerCase() !== '100-continue' ||
+      'readsOnlyWhenRead' in this.#res
+    )
+      return;
     this.#hasContinued = true;
     this.#res.writeStatus('100 Continue\r\n');
   }
@@ -163,7 +173,10 @@ export class Exchange {
   upgrade<Data>(data: Data, { key, extensions, context }: Handshake, other: Corkable | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const upgrade = (): unknown => this.#res.cork(() => { this.#res.upgrade(data, key, '', extensions, context); });
+    const upgrade = (): unknown =>
+      this.#res.cork(() => {
+        this.#res.upgrade(data, key, '', extensions, context);
+      });
     if (other === undefined) upgrade();
     else other.cork(upgrade);
   }
@@ -182,12 +195,17 @@ export class Exchange {
     if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, sending);
     const { type, content } = contentOf(response);
     const isBodiless = isHead || BODILESS.has(response.status);
-    const isLast = (isBodiless || !content) && !this.#door.isDraining && !('readsOnlyWhenRead' in this.#res) && this.#door.endsAfterContentless();
+    const isLast =
+      (isBodiless || !content) &&
+      !this.#door.isDraining &&
+      !('readsOnlyWhenRead' in this.#res) &&
+      this.#door.endsAfterContentless();
     this.#isOver = !isLast; // `close` has still to close it
     this.#res.cork(() => {
       this.#writeHead(response, type, headers);
       // Given a length, the library would wait for that much body, and cut the connection at the next request.
-      if (isHead ? content !== undefined : isLast && !isBodiless) this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content ?? '')));
+      if (isHead ? content !== undefined : isLast && !isBodiless)
+        this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content ?? '')));
       // The empty line ends the answer. The library does not know, and closes the connection at the next request.
       if (isLast) this.#res.writeHeader('Connection', 'close\r\n');
       else if (isBodiless) this.#res.endWithoutBody();
@@ -215,7 +233,11 @@ export class Exchange {
    * Asks for the next piece only when the last one has left, so that a slow reader costs no memory. Once the head is sent,
    * cutting the connection is the only way to show that the body is incomplete.
    */
-  async #stream(response: HttpResponse, { type, chunks }: NonNullable<HttpResponse['stream']>, { headers = [], onCut }: Sending): Promise<void> {
+  async #stream(
+    response: HttpResponse,
+    { type, chunks }: NonNullable<HttpResponse['stream']>,
+    { headers = [], onCut }: Sending,
+  ): Promise<void> {
     this.#door.unwritten += 1;
     this.#res.cork(() => this.#writeHead(response, type, headers));
     try {
@@ -226,7 +248,9 @@ export class Exchange {
           return this.close();
         }
         let isThrough = true;
-        this.#res.cork(() => { isThrough = this.#res.write(chunk.value); });
+        this.#res.cork(() => {
+          isThrough = this.#res.write(chunk.value);
+        });
         if (!isThrough) await this.#drained();
       }
       if (this.#isOver) return;
@@ -252,7 +276,10 @@ export class Exchange {
 }
 
 /** The content of a response; of a streamed one, only its type, for a HEAD. */
-function contentOf({ text, body, stream }: HttpResponse): { readonly type: string | undefined; readonly content: string | Uint8Array | undefined } {
+function contentOf({ text, body, stream }: HttpResponse): {
+  readonly type: string | undefined;
+  readonly content: string | Uint8Array | undefined;
+} {
   if (text !== undefined) return text;
   if (body !== undefined) return { type: 'application/json', content: JSON.stringify(body) };
   return { type: stream?.type, content: undefined };

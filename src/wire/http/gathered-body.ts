@@ -21,8 +21,12 @@ export class GatheredBody {
     this.#timer = setTimeout(onLate, timeoutMs);
   }
 
-  get size(): number { return this.#size; }
-  get bytes(): Buffer { return this.#room.subarray(0, this.#size); }
+  get size(): number {
+    return this.#size;
+  }
+  get bytes(): Buffer {
+    return this.#room.subarray(0, this.#size);
+  }
 
   /** The piece must fit `maxBytes`. False where the bodies of all clients have no room left for it. */
   add(piece: ArrayBuffer): boolean {

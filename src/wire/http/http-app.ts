@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module';
 import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import { createRequire } from 'node:module';
 
 /** The app that handlers are registered on, and its listening socket. */
 export type HttpApp = {

@@ -10,7 +10,17 @@ import { QUERY, type QueryName } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { logPage } from './shapes.ts';
 
-const FILTERS: readonly QueryName[] = ['org_id', 'team_id', 'agent_id', 'event_type', 'decision', 'op_id', 'actor', 'since', 'until'];
+const FILTERS: readonly QueryName[] = [
+  'org_id',
+  'team_id',
+  'agent_id',
+  'event_type',
+  'decision',
+  'op_id',
+  'actor',
+  'since',
+  'until',
+];
 
 function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
   const eventType = readWord(query, 'event_type', QUERY.event_type.options);
@@ -63,7 +73,8 @@ async function exportAll({ principal, query, bearer = '' }: Authorized, link: Li
   const chosen = readWord(query, 'format', QUERY.format.options);
   if (!chosen.ok) return chosen;
   const format = chosen.value ?? 'ndjson';
-  const read: ReadPiece = (cursor) => link.call('readLog', { principal, filter: filter.value, format, perPage: ENTRIES_PER_PIECE, cursor });
+  const read: ReadPiece = (cursor) =>
+    link.call('readLog', { principal, filter: filter.value, format, perPage: ENTRIES_PER_PIECE, cursor });
   const readWhileValid: ReadPiece = async (cursor) => {
     const known = await link.call('authenticate', { bearer });
     return known.ok ? read(cursor) : known;
@@ -103,6 +114,23 @@ async function patiently(read: () => Promise<Result<LogText, Fault>>): Promise<R
 }
 
 export const logRoutes: readonly Route[] = [
-  { method: 'get', path: '/api/v1/logs', access: { scope: 'read' }, summary: 'Lists audit entries, newest first', query: [...FILTERS, 'per_page', 'cursor'], answers: { 200: logPage }, handle: list },
-  { method: 'get', path: '/api/v1/logs/export', access: { scope: 'read' }, summary: 'Streams all matching audit entries, newest first', query: [...FILTERS, 'format'], answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } }, headers: ['Content-Disposition'], handle: exportAll },
+  {
+    method: 'get',
+    path: '/api/v1/logs',
+    access: { scope: 'read' },
+    summary: 'Lists audit entries, newest first',
+    query: [...FILTERS, 'per_page', 'cursor'],
+    answers: { 200: logPage },
+    handle: list,
+  },
+  {
+    method: 'get',
+    path: '/api/v1/logs/export',
+    access: { scope: 'read' },
+    summary: 'Streams all matching audit entries, newest first',
+    query: [...FILTERS, 'format'],
+    answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } },
+    headers: ['Content-Disposition'],
+    handle: exportAll,
+  },
 ];

@@ -18,12 +18,17 @@ async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
   if (!found.ok) return found;
   const { audit, database, store } = found.value;
   const isWhole = audit === 'writable' && database !== 'unreachable' && store === undefined;
-  return ok({ status: 200, body: { status: isWhole ? 'ready' : 'degraded', audit, database, ...(store && { store }) } });
+  return ok({
+    status: 200,
+    body: { status: isWhole ? 'ready' : 'degraded', audit, database, ...(store && { store }) },
+  });
 }
 
 async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const rendered = await link.call('metrics', {});
-  return rendered.ok ? ok({ status: 200, text: { type: rendered.value.contentType, content: rendered.value.text } }) : rendered;
+  return rendered.ok
+    ? ok({ status: 200, text: { type: rendered.value.contentType, content: rendered.value.text } })
+    : rendered;
 }
 
 // They count every org together.
@@ -33,19 +38,52 @@ const metricsOfAllOrgs = async (request: Authorized, link: Link): Promise<HttpRe
 /** Made once, when it is first asked for: that takes milliseconds of this thread, and anybody may ask without a limit. */
 function describe(rows: () => readonly Route[]): () => Promise<HttpReply> {
   let description: object | undefined;
-  return async () => ok({ status: 200, body: description ??= describeApi(rows()) });
+  return async () => ok({ status: 200, body: (description ??= describeApi(rows())) });
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
-const METRICS = { method: 'get', path: '/metrics', limit: 'none', summary: 'Metrics for Prometheus; needs no credential if the gateway listens only on loopback', answers: { 200: { mediaTypes: ['text/plain'] } } } as const;
+const METRICS = {
+  method: 'get',
+  path: '/metrics',
+  limit: 'none',
+  summary: 'Metrics for Prometheus; needs no credential if the gateway listens only on loopback',
+  answers: { 200: { mediaTypes: ['text/plain'] } },
+} as const;
 
 /** `rows` is the whole table as it is described, these rows among it. */
-export const monitoringRoutes = ({ httpHost }: MonitoringRouteOptions, rows: () => readonly Route[]): readonly Route[] => [
-  { method: 'get', path: '/healthz', access: 'public', limit: 'none', summary: 'Liveness: answers as long as the process runs', answers: { 200: liveness }, handle: health },
-  { method: 'get', path: '/readyz', access: 'public', limit: 'none', summary: 'Readiness for checks, and which parts are unavailable; 503 says why it is not ready', answers: { 200: readiness }, refusals: [503], handle: ready },
+export const monitoringRoutes = (
+  { httpHost }: MonitoringRouteOptions,
+  rows: () => readonly Route[],
+): readonly Route[] => [
+  {
+    method: 'get',
+    path: '/healthz',
+    access: 'public',
+    limit: 'none',
+    summary: 'Liveness: answers as long as the process runs',
+    answers: { 200: liveness },
+    handle: health,
+  },
+  {
+    method: 'get',
+    path: '/readyz',
+    access: 'public',
+    limit: 'none',
+    summary: 'Readiness for checks, and which parts are unavailable; 503 says why it is not ready',
+    answers: { 200: readiness },
+    refusals: [503],
+    handle: ready,
+  },
   isLoopback(httpHost)
     ? { ...METRICS, access: 'public', handle: metrics }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },
-  { method: 'get', path: '/openapi.json', access: 'public', limit: 'none', summary: 'This description', handle: describe(rows) },
+  {
+    method: 'get',
+    path: '/openapi.json',
+    access: 'public',
+    limit: 'none',
+    summary: 'This description',
+    handle: describe(rows),
+  },
 ];

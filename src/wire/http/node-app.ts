@@ -2,15 +2,27 @@
  * The part of uWebSockets.js that the gateway uses, over node:http and ws, for where the native library does not load. The
  * package's own stand-in lacks most of it. Slower, and otherwise the same.
  */
-import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
-import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
-import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket as UwsWebSocket, WebSocketBehavior } from 'uWebSockets.js';
-import { WebSocketServer, type WebSocket } from 'ws';
+
+import type {
+  HttpRequest,
+  HttpResponse,
+  TemplatedApp,
+  WebSocket as UwsWebSocket,
+  us_socket_context_t,
+  WebSocketBehavior,
+} from 'uWebSockets.js';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { canSharePort } from '../grpc/listener.ts';
 import type { HttpApp } from './http-app.ts';
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
-type Streams = { readonly path: string; readonly behavior: WebSocketBehavior<unknown>; readonly server: WebSocketServer };
+type Streams = {
+  readonly path: string;
+  readonly behavior: WebSocketBehavior<unknown>;
+  readonly server: WebSocketServer;
+};
 
 const PING_EVERY_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
@@ -32,7 +44,12 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   let streams: Streams | undefined;
   // `shouldUpgradeCallback` exists from Node.js 22.21 and 24.9 on. From 26 on it is needed: there the body of a request that offers
   // an upgrade does not come with the connection. An offer without a body is taken: what is pipelined behind a declined one is lost.
-  const options = { headersTimeout: IDLE_MS, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: LOOK_EVERY_MS, shouldUpgradeCallback: hasNoBody };
+  const options = {
+    headersTimeout: IDLE_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: LOOK_EVERY_MS,
+    shouldUpgradeCallback: hasNoBody,
+  };
   const server = createServer(options, (request, response) => {
     if (request.socket.destroyed) return; // it arrived in one packet with a request that ended the connection
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
@@ -46,17 +63,24 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   });
   server.timeout = IDLE_MS;
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    if (streams === undefined || !isHandshake(request, streams.path)) serveWithoutUpgrade(server, request, socket, head);
+    if (streams === undefined || !isHandshake(request, streams.path))
+      serveWithoutUpgrade(server, request, socket, head);
     else serveHandshake(streams, request, socket, head);
   });
-  const pings = setInterval(() => { for (const ws of streams?.server.clients ?? []) pingOrGiveUp(ws); }, PING_EVERY_MS);
+  const pings = setInterval(() => {
+    for (const ws of streams?.server.clients ?? []) pingOrGiveUp(ws);
+  }, PING_EVERY_MS);
   pings.unref();
 
   const app = {
     any: (pattern: string, handler: Handler) => handlers.set(pattern, handler),
     ws: (path: string, behavior: WebSocketBehavior<unknown>) => {
       // No subprotocol is selected: the gateway has none, and some clients put a credential there.
-      const server = new WebSocketServer({ noServer: true, maxPayload: behavior.maxPayloadLength ?? 0, handleProtocols: () => false });
+      const server = new WebSocketServer({
+        noServer: true,
+        maxPayload: behavior.maxPayloadLength ?? 0,
+        handleProtocols: () => false,
+      });
       streams = { path, behavior, server };
     },
   };
@@ -96,7 +120,8 @@ function serveHandshake({ behavior, server }: Streams, request: IncomingMessage,
       adopt(ws, socket, data, behavior);
     });
     // The client has gone, or ws refused it: its reserved place must be freed.
-    if (!isAdopted) behavior.close?.({ getUserData: () => data } as UwsWebSocket<unknown>, ABNORMAL, new ArrayBuffer(0));
+    if (!isAdopted)
+      behavior.close?.({ getUserData: () => data } as UwsWebSocket<unknown>, ABNORMAL, new ArrayBuffer(0));
   };
   behavior.upgrade?.(new NodeResponse(request, socket, respond, upgrade) as never, requestOf(request), NO_CONTEXT);
 }
@@ -104,18 +129,29 @@ function serveHandshake({ behavior, server }: Streams, request: IncomingMessage,
 /** A handshake as RFC 6455 wants it, for the path that has streams. */
 function isHandshake(request: IncomingMessage, path: string): boolean {
   const { method, headers } = request;
-  return method === 'GET' && pathOf(request) === path && headers.upgrade?.toLowerCase() === 'websocket'
-    && /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') && headers['sec-websocket-version'] === '13';
+  return (
+    method === 'GET' &&
+    pathOf(request) === path &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    /^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
+    headers['sec-websocket-version'] === '13'
+  );
 }
 
 /** Some clients send a Content-Length of 0 when there is no body. */
-const hasNoBody = ({ headers }: IncomingMessage): boolean => Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
+const hasNoBody = ({ headers }: IncomingMessage): boolean =>
+  Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
 
 /**
  * A request that offers to upgrade to another protocol, as Java's client offers HTTP/2 each time, is answered in HTTP/1.1.
  * node:http has detached the connection by then, so it is handed back, with the same request minus the offer.
  */
-function serveWithoutUpgrade(server: Server, { method, url, httpVersion, rawHeaders }: IncomingMessage, socket: Socket, head: Buffer): void {
+function serveWithoutUpgrade(
+  server: Server,
+  { method, url, httpVersion, rawHeaders }: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+): void {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]!.toLowerCase() !== 'upgrade') lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
@@ -166,7 +202,9 @@ function openResponsesOf(socket: Socket): Set<NodeResponse> {
   if (known !== undefined) return known;
   const open = new Set<NodeResponse>();
   openOn.set(socket, open);
-  socket.once('close', () => { for (const response of open) response.abort(); });
+  socket.once('close', () => {
+    for (const response of open) response.abort();
+  });
   return open;
 }
 
@@ -186,10 +224,14 @@ class NodeResponse {
   }
 
   /** The connection is closed. */
-  abort(): void { this.#onAborted?.(); }
+  abort(): void {
+    this.#onAborted?.();
+  }
 
   #onAborted: (() => void) | undefined;
-  onAborted(handler: () => void): void { this.#onAborted = handler; }
+  onAborted(handler: () => void): void {
+    this.#onAborted = handler;
+  }
 
   /** Marks the last piece of a body of known length as the last, so that a body in one piece is known to be complete. */
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
@@ -204,7 +246,9 @@ class NodeResponse {
     });
   }
 
-  cork(write: () => void): void { write(); }
+  cork(write: () => void): void {
+    write();
+  }
 
   writeStatus(line: string): void {
     const response = this.#written();
@@ -212,8 +256,12 @@ class NodeResponse {
     response.statusMessage = line.slice(4);
   }
 
-  writeHeader(name: string, value: string): void { this.#written().appendHeader(name, value); }
-  write(chunk: string | Uint8Array): boolean { return this.#written().write(chunk); }
+  writeHeader(name: string, value: string): void {
+    this.#written().appendHeader(name, value);
+  }
+  write(chunk: string | Uint8Array): boolean {
+    return this.#written().write(chunk);
+  }
 
   onWritable(handler: () => boolean): void {
     const response = this.#written();
@@ -236,12 +284,18 @@ class NodeResponse {
     return [true, response.writableFinished];
   }
 
-  endWithoutBody(): void { this.end(); }
+  endWithoutBody(): void {
+    this.end();
+  }
 
   /** `onAborted` is called, as in the library. */
-  close(): void { this.#request.socket.destroy(); }
+  close(): void {
+    this.#request.socket.destroy();
+  }
 
-  getRemoteAddressAsText(): ArrayBuffer { return new TextEncoder().encode(this.#request.socket.remoteAddress ?? '').buffer; }
+  getRemoteAddressAsText(): ArrayBuffer {
+    return new TextEncoder().encode(this.#request.socket.remoteAddress ?? '').buffer;
+  }
 
   upgrade(data: unknown): void {
     this.#open.delete(this);
@@ -275,7 +329,9 @@ function adopt(ws: WebSocket, connection: Socket, data: unknown, behavior: WebSo
     },
     send: (frame: string | Uint8Array, isBinary: boolean) => {
       if (ws.bufferedAmount > maxBackpressure) return DROPPED;
-      ws.send(frame, { binary: isBinary }, () => { if (ws.bufferedAmount === 0) behavior.drain?.(socket); });
+      ws.send(frame, { binary: isBinary }, () => {
+        if (ws.bufferedAmount === 0) behavior.drain?.(socket);
+      });
       return SENT;
     },
     end: (code: number, reason: string) => ws.close(code, reason),

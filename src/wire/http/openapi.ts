@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { OP_STATES, OP_TRIGGERS } from '../../core/op-state.ts';
 import { SCOPES } from '../../core/scope.ts';
-import { STATUS_TEXT, type HttpStatus } from '../http-answer.ts';
+import { type HttpStatus, STATUS_TEXT } from '../http-answer.ts';
 import { QUERY, type QueryName } from './query-names.ts';
 import { REFRESH_COOKIE } from './refresh-cookie.ts';
 import { HTTP_STATUS } from './reply.ts';
@@ -18,7 +18,12 @@ export function describeApi(rows: readonly Route[]): Json {
   for (const row of rows) (paths[templateOf(row.path)] ??= {})[row.method] = operationOf(row);
   const { document, schemas } = liftDefinitions({
     openapi: OPENAPI_VERSION,
-    info: { title: 'svc-gateway', version: 'v1', summary: 'Governs software agents: policy, operations in flight, budgets, audit.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'svc-gateway',
+      version: 'v1',
+      summary: 'Governs software agents: policy, operations in flight, budgets, audit.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/' }],
     paths,
   });
@@ -30,8 +35,18 @@ export function describeApi(rows: readonly Route[]): Json {
       responses: problemResponses(rows.flatMap(problemsOf)),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
-        ticket: { type: 'apiKey', in: 'query', name: 'ticket', description: 'From POST /api/v1/auth/ws-ticket; opens one stream.' },
-        refresh_cookie: { type: 'apiKey', in: 'cookie', name: REFRESH_COOKIE, description: 'Set by POST /api/v1/auth/login and renewed by POST /api/v1/auth/refresh.' },
+        ticket: {
+          type: 'apiKey',
+          in: 'query',
+          name: 'ticket',
+          description: 'From POST /api/v1/auth/ws-ticket; opens one stream.',
+        },
+        refresh_cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: REFRESH_COOKIE,
+          description: 'Set by POST /api/v1/auth/login and renewed by POST /api/v1/auth/refresh.',
+        },
       },
     },
   };
@@ -54,7 +69,11 @@ const PROBLEM: Json = {
     op_id: { type: 'string', description: 'With `invalid_transition`.' },
     from: { type: 'string', enum: OP_STATES, description: 'With `invalid_transition`: the state of the operation.' },
     trigger: { type: 'string', enum: OP_TRIGGERS, description: 'With `invalid_transition`: the requested action.' },
-    problems: { type: 'array', items: { type: 'string' }, description: 'With `policy_invalid`: each mistake and its file.' },
+    problems: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'With `policy_invalid`: each mistake and its file.',
+    },
     retry_after_secs: { type: 'integer', description: 'Same as the header `Retry-After`.' },
   },
 };
@@ -75,7 +94,9 @@ const HEADERS = {
 type HeaderName = keyof typeof HEADERS;
 
 const headersOf = (names: readonly HeaderName[] = []): Json =>
-  (names.length === 0 ? {} : { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) });
+  names.length === 0
+    ? {}
+    : { headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])) };
 
 const PROBLEM_HEADERS: Readonly<Partial<Record<HttpStatus, readonly HeaderName[]>>> = {
   401: ['WWW-Authenticate'],
@@ -86,15 +107,20 @@ const PROBLEM_HEADERS: Readonly<Partial<Record<HttpStatus, readonly HeaderName[]
   503: ['Retry-After'],
 };
 
-const problemResponse = (description: string, headers?: readonly HeaderName[]): Json =>
-  ({ description, ...headersOf(headers), content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } });
+const problemResponse = (description: string, headers?: readonly HeaderName[]): Json => ({
+  description,
+  ...headersOf(headers),
+  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+});
 
 /** By the name of the status, `NotFound`; `Problem` is any of them. */
 const nameOfProblem = (status: HttpStatus): string => STATUS_TEXT[status].replaceAll(' ', '');
 
 const problemResponses = (statuses: readonly HttpStatus[]): Json => ({
   Problem: problemResponse('A problem document (RFC 9457)'),
-  ...Object.fromEntries(statuses.map((status) => [nameOfProblem(status), problemResponse(STATUS_TEXT[status], PROBLEM_HEADERS[status])])),
+  ...Object.fromEntries(
+    statuses.map((status) => [nameOfProblem(status), problemResponse(STATUS_TEXT[status], PROBLEM_HEADERS[status])]),
+  ),
 });
 
 function operationOf(row: Route): Json {
@@ -106,7 +132,14 @@ function operationOf(row: Route): Json {
     ...(access === 'public' ? {} : { description: `Needs the \`${access.scope}\` scope.` }),
     security: securityOf(row),
     parameters: [...pathParameters(row.path), ...(row.query ?? []).map(queryParameter)],
-    ...(body === undefined ? {} : { requestBody: { required: !body.safeParse({}).success, content: { 'application/json': { schema: schemaOf(body, 'input') } } } }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: !body.safeParse({}).success,
+            content: { 'application/json': { schema: schemaOf(body, 'input') } },
+          },
+        }),
     responses: responsesOf(row),
   };
 }
@@ -119,7 +152,10 @@ function securityOf({ access, query, credentials = [] }: Route): readonly Json[]
 
 /** `get /api/v1/ops/:id` is `get_ops_id`; a path that is served twice has its prefix in the name. */
 function operationIdOf({ method, path }: Route): string {
-  const words = path.replace(PREFIX, '').split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  const words = path
+    .replace(PREFIX, '')
+    .split(/[^A-Za-z0-9]+/)
+    .filter((word) => word !== '');
   return [method, ...words, ...(path.startsWith(PREFIX) ? [] : ['root'])].join('_');
 }
 
@@ -129,7 +165,12 @@ const tagOf = (path: string): string => path.replace(PREFIX, '/').split('/')[1]?
 const pathParameters = (path: string): readonly Json[] =>
   [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
 
-const queryParameter = (name: QueryName): Json => ({ name, in: 'query', required: false, schema: schemaOf(QUERY[name], 'input') });
+const queryParameter = (name: QueryName): Json => ({
+  name,
+  in: 'query',
+  required: false,
+  schema: schemaOf(QUERY[name], 'input'),
+});
 
 const problemNamed = (name: string): Json => ({ $ref: `#/components/responses/${name}` });
 
@@ -147,7 +188,12 @@ const where = (holds: boolean, ...statuses: readonly HttpStatus[]): readonly Htt
 
 function responsesOf(row: Route): Json {
   return {
-    ...Object.fromEntries(Object.entries(row.answers ?? { 200: ANYTHING }).map(([status, answer]) => [status, { ...responseOf(answer), ...headersOf(row.headers) }])),
+    ...Object.fromEntries(
+      Object.entries(row.answers ?? { 200: ANYTHING }).map(([status, answer]) => [
+        status,
+        { ...responseOf(answer), ...headersOf(row.headers) },
+      ]),
+    ),
     ...Object.fromEntries(problemsOf(row).map((status) => [status, problemNamed(nameOfProblem(status))])),
     default: problemNamed('Problem'),
   };
@@ -157,12 +203,20 @@ const ANYTHING: AnswerShape = z.unknown();
 
 function responseOf(answer: AnswerShape): Json {
   if (answer === 'empty') return { description: 'Done' };
-  if ('mediaTypes' in answer) return { description: 'Text', content: Object.fromEntries(answer.mediaTypes.map((type) => [type, { schema: { type: 'string' } }])) };
+  if ('mediaTypes' in answer)
+    return {
+      description: 'Text',
+      content: Object.fromEntries(answer.mediaTypes.map((type) => [type, { schema: { type: 'string' } }])),
+    };
   return { description: 'The answer', content: { 'application/json': { schema: schemaOf(answer, 'output') } } };
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', ...(io === 'output' && { override: leaveOpen }) });
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    ...(io === 'output' && { override: leaveOpen }),
+  });
   return rest;
 }
 

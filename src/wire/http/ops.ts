@@ -1,17 +1,32 @@
 /** Operations: register, look at, and control (spec: Operations endpoints). */
 import { z } from 'zod';
 import type { ControlTrigger } from '../../core/commands.ts';
-import { invalid, type Fault } from '../../core/fault.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
 import type { OpId } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { Link } from '../../gateway/link.ts';
-import { agentIdentity, optional, readNames, readOpHalves, readOpId, readWord, withBody, withListing, type Listing } from './body.ts';
+import {
+  agentIdentity,
+  type Listing,
+  optional,
+  readNames,
+  readOpHalves,
+  readOpId,
+  readWord,
+  withBody,
+  withListing,
+} from './body.ts';
 import { QUERY } from './query-names.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { opPage, opShape } from './shapes.ts';
 import { opView, pageView } from './views.ts';
 
-const registration = z.strictObject({ op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`; give either this or both halves' })), trace_id: optional(z.string()), span_id: optional(z.string()), agent: agentIdentity });
+const registration = z.strictObject({
+  op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`; give either this or both halves' })),
+  trace_id: optional(z.string()),
+  span_id: optional(z.string()),
+  agent: agentIdentity,
+});
 
 async function register({ principal, body }: Authorized<typeof registration>, link: Link): Promise<HttpReply> {
   const opId = opIdIn(body);
@@ -25,7 +40,8 @@ function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Re
     if (trace_id === undefined && span_id === undefined) return readOpId(op_id, 'op_id');
     return invalid('op_id', 'send either op_id, or trace_id and span_id, not both');
   }
-  if (trace_id === undefined || span_id === undefined) return invalid('op_id', 'is required; send either op_id, or trace_id and span_id');
+  if (trace_id === undefined || span_id === undefined)
+    return invalid('op_id', 'is required; send either op_id, or trace_id and span_id');
   return readOpHalves(trace_id, span_id);
 }
 
@@ -46,19 +62,76 @@ async function get({ principal, params }: Authorized, link: Link): Promise<HttpR
   return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
 }
 
-const control = (trigger: ControlTrigger) => async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
-  const opId = readOpId(params.id ?? '');
-  if (!opId.ok) return opId;
-  const { reply } = await link.ask({ type: 'control-op', principal, opId: opId.value, trigger });
-  return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
-};
+const control =
+  (trigger: ControlTrigger) =>
+  async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
+    const opId = readOpId(params.id ?? '');
+    if (!opId.ok) return opId;
+    const { reply } = await link.ask({ type: 'control-op', principal, opId: opId.value, trigger });
+    return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+  };
 
 export const opRoutes: readonly Route[] = [
-  { method: 'post', path: '/api/v1/ops', access: { scope: 'write' }, summary: 'Registers an operation', answers: { 200: opShape, 201: opShape }, refusals: [409], ...withBody(registration, register) },
-  { method: 'get', path: '/api/v1/ops', access: { scope: 'read' }, isQueued: true, summary: 'Lists operations in flight and recently ended ones', answers: { 200: opPage }, ...withListing(['state', 'team_id', 'agent_id'], list) },
-  { method: 'get', path: '/api/v1/ops/:id', access: { scope: 'read' }, summary: 'Shows an operation', answers: { 200: opShape }, handle: get },
-  { method: 'post', path: '/api/v1/ops/:id/pause', access: { scope: 'write' }, summary: 'Pauses a running operation', answers: { 200: opShape }, refusals: [409], handle: control('pause') },
-  { method: 'post', path: '/api/v1/ops/:id/resume', access: { scope: 'write' }, summary: 'Resumes a paused operation', answers: { 200: opShape }, refusals: [409], handle: control('resume') },
-  { method: 'post', path: '/api/v1/ops/:id/terminate', access: { scope: 'write' }, summary: 'Terminates an operation', answers: { 200: opShape }, refusals: [409], handle: control('terminate') },
-  { method: 'post', path: '/api/v1/ops/:id/complete', access: { scope: 'write' }, summary: 'Completes a running operation', answers: { 200: opShape }, refusals: [409], handle: control('complete') },
+  {
+    method: 'post',
+    path: '/api/v1/ops',
+    access: { scope: 'write' },
+    summary: 'Registers an operation',
+    answers: { 200: opShape, 201: opShape },
+    refusals: [409],
+    ...withBody(registration, register),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/ops',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Lists operations in flight and recently ended ones',
+    answers: { 200: opPage },
+    ...withListing(['state', 'team_id', 'agent_id'], list),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/ops/:id',
+    access: { scope: 'read' },
+    summary: 'Shows an operation',
+    answers: { 200: opShape },
+    handle: get,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/pause',
+    access: { scope: 'write' },
+    summary: 'Pauses a running operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('pause'),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/resume',
+    access: { scope: 'write' },
+    summary: 'Resumes a paused operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('resume'),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/terminate',
+    access: { scope: 'write' },
+    summary: 'Terminates an operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('terminate'),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/complete',
+    access: { scope: 'write' },
+    summary: 'Completes a running operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('complete'),
+  },
 ];

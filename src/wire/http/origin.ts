@@ -7,7 +7,11 @@ import { fail, type Result } from '../../core/result.ts';
  * a browser that vouches for its own by SameSite. Own pages are those of the requested host, which a
  * proxy passes on, of SVC_PUBLIC_URL, and of SVC_CORS_ORIGINS.
  */
-export function refuseForeignOrigin(origin: string | undefined, askedHost: string | undefined, ownOrigins: readonly string[]): Result<never, Fault> | undefined {
+export function refuseForeignOrigin(
+  origin: string | undefined,
+  askedHost: string | undefined,
+  ownOrigins: readonly string[],
+): Result<never, Fault> | undefined {
   if (origin === undefined || ownOrigins.includes(origin)) return undefined;
   const { host, protocol } = URL.canParse(origin) ? new URL(origin) : NO_PAGE;
   // An origin leaves out the default port of its scheme, a proxy may name it.

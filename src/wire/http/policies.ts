@@ -42,7 +42,11 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
   if (!names.ok) return names;
   const listed = await link.call('listRules', { principal, policy: names.value.policy, ...page.value });
   if (!listed.ok) return listed;
-  const rules = listed.value.items.map(({ when, reason, ...rule }) => ({ ...rule, when: when ?? null, reason: reason ?? null }));
+  const rules = listed.value.items.map(({ when, reason, ...rule }) => ({
+    ...rule,
+    when: when ?? null,
+    reason: reason ?? null,
+  }));
   return ok({ status: 200, body: { version: listed.value.version, rules, ...cursorView(listed.value) } });
 }
 
@@ -50,12 +54,35 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
   const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
   const measured = attempt(() => (attributes === undefined ? undefined : readStructJson(attributes, 'attributes')));
   if (!measured.ok) return measured;
-  const subject = { agent, caller, action, resource, attributes: measured.value, estimatedCostMicroUsd: usdToMicro(costUsd) ?? 0 };
+  const subject = {
+    agent,
+    caller,
+    action,
+    resource,
+    attributes: measured.value,
+    estimatedCostMicroUsd: usdToMicro(costUsd) ?? 0,
+  };
   const explained = await link.call('explainCheck', { principal, subject });
   if (!explained.ok) return explained;
-  const { version, decision: { kind, policy, ruleId, reason }, documents } = explained.value;
-  const views = documents.map(({ name, scope, source, rules }) => ({ name, scope, source, rules: rules.map(ruleView) }));
-  return ok({ status: 200, body: { version, decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason }, documents: views } });
+  const {
+    version,
+    decision: { kind, policy, ruleId, reason },
+    documents,
+  } = explained.value;
+  const views = documents.map(({ name, scope, source, rules }) => ({
+    name,
+    scope,
+    source,
+    rules: rules.map(ruleView),
+  }));
+  return ok({
+    status: 200,
+    body: {
+      version,
+      decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason },
+      documents: views,
+    },
+  });
 }
 
 const ruleView = ({ id, effect, outcome, detail, decided }: RuleTrace) => ({ id, effect, outcome, detail, decided });
@@ -66,8 +93,43 @@ async function reload({ principal }: Authorized, link: Link): Promise<HttpReply>
 }
 
 export const policyRoutes: readonly Route[] = [
-  { method: 'get', path: '/api/v1/policies', access: { scope: 'read' }, isQueued: true, summary: 'Shows the policy documents in force', query: ['per_page', 'cursor'], answers: { 200: policyPage }, handle: list },
-  { method: 'get', path: '/api/v1/policies/rules', access: { scope: 'read' }, isQueued: true, summary: 'Lists the rules in force, in the order in which a check goes through them', query: ['policy', 'per_page', 'cursor'], answers: { 200: rulePage }, handle: listRules },
-  { method: 'post', path: '/api/v1/policies/explain', access: { scope: 'read' }, isQueued: true, summary: 'Explains what policies would decide for a check and how each rule evaluates; ignores budgets and operations, and records nothing', answers: { 200: policyExplanation }, ...withBody(check, explain) },
-  { method: 'post', path: '/api/v1/policies/reload', access: { scope: 'admin' }, summary: 'Reloads the policy files, all or none', answers: { 200: policyReload }, refusals: [409], handle: reload },
+  {
+    method: 'get',
+    path: '/api/v1/policies',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Shows the policy documents in force',
+    query: ['per_page', 'cursor'],
+    answers: { 200: policyPage },
+    handle: list,
+  },
+  {
+    method: 'get',
+    path: '/api/v1/policies/rules',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Lists the rules in force, in the order in which a check goes through them',
+    query: ['policy', 'per_page', 'cursor'],
+    answers: { 200: rulePage },
+    handle: listRules,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/policies/explain',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary:
+      'Explains what policies would decide for a check and how each rule evaluates; ignores budgets and operations, and records nothing',
+    answers: { 200: policyExplanation },
+    ...withBody(check, explain),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/policies/reload',
+    access: { scope: 'admin' },
+    summary: 'Reloads the policy files, all or none',
+    answers: { 200: policyReload },
+    refusals: [409],
+    handle: reload,
+  },
 ];

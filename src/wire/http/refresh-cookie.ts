@@ -6,8 +6,10 @@ export const REFRESH_COOKIE = 'svc_refresh';
 /** Sent only over TLS (or to localhost), from pages of this site, to the authentication endpoints. No script can read it. */
 const ATTRIBUTES = 'Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict';
 
-export const setRefreshCookie = (token: string, lifetimeMs: number): Header =>
-  ['Set-Cookie', `${REFRESH_COOKIE}=${token}; Max-Age=${Math.floor(lifetimeMs / 1000)}; ${ATTRIBUTES}`];
+export const setRefreshCookie = (token: string, lifetimeMs: number): Header => [
+  'Set-Cookie',
+  `${REFRESH_COOKIE}=${token}; Max-Age=${Math.floor(lifetimeMs / 1000)}; ${ATTRIBUTES}`,
+];
 
 export const clearRefreshCookie = (): Header => ['Set-Cookie', `${REFRESH_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`];
 

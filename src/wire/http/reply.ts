@@ -1,6 +1,6 @@
 /** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
-import { STATUS_TEXT, type Header, type HttpStatus } from '../http-answer.ts';
+import { type Header, type HttpStatus, STATUS_TEXT } from '../http-answer.ts';
 import { rateLimitHeaders, retryAfterSecs } from '../retry.ts';
 import type { HttpResponse } from './route.ts';
 
@@ -41,8 +41,13 @@ export function problemOf(fault: Fault): HttpResponse {
   const status = HTTP_STATUS[fault.kind];
   const seconds = retryAfterSecs(fault);
   const problem = {
-    type: `urn:svc-gateway:problem:${fault.kind}`, title: STATUS_TEXT[status], status, detail: explain(fault), code: fault.kind,
-    ...extensionsOf(fault), ...(seconds > 0 ? { retry_after_secs: seconds } : {}),
+    type: `urn:svc-gateway:problem:${fault.kind}`,
+    title: STATUS_TEXT[status],
+    status,
+    detail: explain(fault),
+    code: fault.kind,
+    ...extensionsOf(fault),
+    ...(seconds > 0 ? { retry_after_secs: seconds } : {}),
   };
   const headers = seconds > 0 ? [['Retry-After', String(seconds)] as const, ...headersOf(fault)] : headersOf(fault);
   return { status, text: { type: 'application/problem+json', content: JSON.stringify(problem) }, headers };
@@ -51,21 +56,36 @@ export function problemOf(fault: Fault): HttpResponse {
 /** The parts of a fault that a program needs without parsing the sentence. */
 function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
   switch (fault.kind) {
-    case 'invalid_argument': return { field: fault.field };
-    case 'insufficient_scope': return { needed_scope: fault.needed };
-    case 'invalid_transition': return { op_id: fault.opId, from: fault.from, trigger: fault.trigger };
-    case 'policy_invalid': return { problems: fault.problems };
-    default: return {};
+    case 'invalid_argument':
+      return { field: fault.field };
+    case 'insufficient_scope':
+      return { needed_scope: fault.needed };
+    case 'invalid_transition':
+      return { op_id: fault.opId, from: fault.from, trigger: fault.trigger };
+    case 'policy_invalid':
+      return { problems: fault.problems };
+    default:
+      return {};
   }
 }
 
 function headersOf(fault: Fault): readonly Header[] {
   switch (fault.kind) {
-    case 'unauthenticated': return [['WWW-Authenticate', 'Bearer']];
-    case 'insufficient_scope': return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];
-    case 'method_not_allowed': return [['Allow', fault.allowed.join(', ')]];
-    case 'upgrade_required': return [['Upgrade', 'websocket'], ['Connection', 'Upgrade'], ['Sec-WebSocket-Version', '13']];
-    case 'rate_limited': return rateLimitHeaders(fault);
-    default: return [];
+    case 'unauthenticated':
+      return [['WWW-Authenticate', 'Bearer']];
+    case 'insufficient_scope':
+      return [['WWW-Authenticate', `Bearer error="insufficient_scope", scope="${fault.needed}"`]];
+    case 'method_not_allowed':
+      return [['Allow', fault.allowed.join(', ')]];
+    case 'upgrade_required':
+      return [
+        ['Upgrade', 'websocket'],
+        ['Connection', 'Upgrade'],
+        ['Sec-WebSocket-Version', '13'],
+      ];
+    case 'rate_limited':
+      return rateLimitHeaders(fault);
+    default:
+      return [];
   }
 }

@@ -72,5 +72,12 @@ type Common = {
 
 /** `access`: with `public` no credential is looked at; a scope takes a bearer that holds it. */
 export type Route =
-  | (Common & { readonly access: 'public'; /** Ignores the body, even one that is not JSON. */ readonly isBodyIgnored?: true; readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply> })
-  | (Common & { readonly access: { readonly scope: Scope }; readonly handle: (request: Authorized, link: Link) => Promise<HttpReply> });
+  | (Common & {
+      readonly access: 'public' /** Ignores the body, even one that is not JSON. */;
+      readonly isBodyIgnored?: true;
+      readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply>;
+    })
+  | (Common & {
+      readonly access: { readonly scope: Scope };
+      readonly handle: (request: Authorized, link: Link) => Promise<HttpReply>;
+    });

@@ -45,7 +45,9 @@ export class Router<R extends Pick<Route, 'method' | 'path'>> {
 
 function choose<R>(pattern: Pattern<R>, method: Method, params: Readonly<Record<string, string>>): Match<R> {
   const route = pattern.rows.get(method);
-  return route === undefined ? { kind: 'no-method', allowed: [...pattern.rows.keys()].flatMap(withHead) } : { kind: 'route', route, params };
+  return route === undefined
+    ? { kind: 'no-method', allowed: [...pattern.rows.keys()].flatMap(withHead) }
+    : { kind: 'route', route, params };
 }
 
 /** HEAD is answered wherever GET is. */
@@ -59,7 +61,10 @@ function decodedSegments(path: string): readonly string[] | undefined {
   }
 }
 
-function paramsOf(pattern: readonly string[], segments: readonly string[]): Readonly<Record<string, string>> | undefined {
+function paramsOf(
+  pattern: readonly string[],
+  segments: readonly string[],
+): Readonly<Record<string, string>> | undefined {
   if (pattern.length !== segments.length) return undefined;
   const params: Record<string, string> = {};
   for (const [index, expected] of pattern.entries()) {

@@ -1,17 +1,19 @@
 /** The whole HTTP API as rows. */
-import { accountRoutes, type AccountRouteOptions } from './accounts.ts';
+import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { budgetRoutes } from './budgets.ts';
 import { credentialRoutes } from './credentials.ts';
 import { logRoutes } from './logs.ts';
-import { monitoringRoutes, type MonitoringRouteOptions } from './monitoring.ts';
+import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import type { Route } from './route.ts';
 import { streamRoutes } from './stream.ts';
-import { topologyRoutes, type TopologyRouteOptions } from './topology.ts';
+import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
 
-export function routesOf(options: AccountRouteOptions & MonitoringRouteOptions & TopologyRouteOptions): readonly Route[] {
+export function routesOf(
+  options: AccountRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
+): readonly Route[] {
   const rows: readonly Route[] = [
     ...credentialRoutes,
     ...accountRoutes(options),
@@ -23,7 +25,9 @@ export function routesOf(options: AccountRouteOptions & MonitoringRouteOptions &
     ...logRoutes,
     ...topologyRoutes(options),
     // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all the same.
-    ...monitoringRoutes(options, () => (options.hasAccountStore ? rows : routesOf({ ...options, hasAccountStore: true }))),
+    ...monitoringRoutes(options, () =>
+      options.hasAccountStore ? rows : routesOf({ ...options, hasAccountStore: true }),
+    ),
   ];
   return rows;
 }

@@ -1,10 +1,10 @@
-import type { HttpRequest as UwsRequest, TemplatedApp } from 'uWebSockets.js';
+import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { networkOf } from '../../core/client-address.ts';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import { refuseWithout } from '../../core/scope.ts';
-import type { Link } from '../../gateway/link.ts';
 import { FairQueue } from '../../gateway/fair-queue.ts';
+import type { Link } from '../../gateway/link.ts';
 import { bearerOf } from '../bearer.ts';
 import type { Header } from '../http-answer.ts';
 import type { WirePorts } from '../ports.ts';
@@ -12,10 +12,10 @@ import { parseJson } from '../proto/json-body.ts';
 import { attempt } from '../proto/malformed.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from './authorization.ts';
 import { refuseRepeated } from './body.ts';
-import { remoteAddressOf, type AddressOf } from './client-address.ts';
+import { type AddressOf, remoteAddressOf } from './client-address.ts';
 import { corsHeaders, isPreflight, preflightReply } from './cors.ts';
 import type { DoorState } from './door-state.ts';
-import { Exchange, type BodyResult, type Sending } from './exchange.ts';
+import { type BodyResult, Exchange, type Sending } from './exchange.ts';
 import { isSoundlyFramed } from './framing.ts';
 import { problemOf } from './reply.ts';
 import type { ConcurrencyLimit, HttpReply, HttpRequest, Limit, Method, Route } from './route.ts';
@@ -65,7 +65,10 @@ type Respond = (reply: HttpReply) => void;
 type InProgress = { readonly places: FairQueue; readonly refusal: HttpReply };
 
 const overloaded = (what: string): HttpReply => fail({ kind: 'overloaded', what, retryAfterSecs: 1 });
-const inProgressOf = ({ limit, what }: ConcurrencyLimit): InProgress => ({ places: new FairQueue({ atOnce: limit, places: limit }), refusal: overloaded(what) });
+const inProgressOf = ({ limit, what }: ConcurrencyLimit): InProgress => ({
+  places: new FairQueue({ atOnce: limit, places: limit }),
+  refusal: overloaded(what),
+});
 
 class RouteServer {
   readonly #options: RouteServerOptions;
@@ -78,7 +81,9 @@ class RouteServer {
   constructor(options: RouteServerOptions) {
     this.#options = options;
     this.#router = new Router(options.routes);
-    this.#inProgress = new Map(options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, inProgressOf(route.atOnce)]])));
+    this.#inProgress = new Map(
+      options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, inProgressOf(route.atOnce)]])),
+    );
   }
 
   answer(exchange: Exchange, req: UwsRequest): void {
@@ -91,9 +96,11 @@ class RouteServer {
     exchange.askForBody(head.headers.get('expect'));
     const respond = this.#responder(exchange, head, verb, path);
     const match = this.#router.match(method, path);
-    if (isPreflight(verb, head.headers)) return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
+    if (isPreflight(verb, head.headers))
+      return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
     if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
-    if (match.kind === 'no-method') return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
+    if (match.kind === 'no-method')
+      return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
     if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
     const inProgress = this.#inProgress.get(match.route);
     if (inProgress?.places.isFull === true) return respond(inProgress.refusal);
@@ -123,7 +130,9 @@ class RouteServer {
 
   async #answerRow(route: Route, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     try {
-      return await (route.access === 'public' ? this.#answerPublic(route, request, body) : this.#answerScoped(route, request, body));
+      return await (route.access === 'public'
+        ? this.#answerPublic(route, request, body)
+        : this.#answerScoped(route, request, body));
     } catch (error) {
       this.#options.onError(error, `${route.method} ${route.path}`);
       return fail({ kind: 'internal' });
@@ -139,10 +148,16 @@ class RouteServer {
   }
 
   /** A bearer that holds is a caller of its own, who does not feel what others at its address have used up. */
-  async #overPublicLimit({ limit = 'address', credentials }: PublicRow, { bearer, remoteAddress }: Unparsed): ReturnType<typeof overLimit> {
+  async #overPublicLimit(
+    { limit = 'address', credentials }: PublicRow,
+    { bearer, remoteAddress }: Unparsed,
+  ): ReturnType<typeof overLimit> {
     const { link, authenticate } = this.#options;
-    const known = bearer !== undefined && credentials?.includes('bearer') === true ? await authenticate(bearer) : undefined;
-    return known?.ok === true ? overLimit(link, 'credential', known.value.subject) : overLimit(link, limit, networkOf(remoteAddress));
+    const known =
+      bearer !== undefined && credentials?.includes('bearer') === true ? await authenticate(bearer) : undefined;
+    return known?.ok === true
+      ? overLimit(link, 'credential', known.value.subject)
+      : overLimit(link, limit, networkOf(remoteAddress));
   }
 
   /** Only callers who may send a body have it parsed, which may take half a second, and are told what is wrong with it. */
@@ -150,7 +165,7 @@ class RouteServer {
     const { link, authenticate } = this.#options;
     if (request.bearer === undefined) return NO_CREDENTIAL;
     const authenticated = await authenticate(request.bearer);
-    if (!authenticated.ok) return await overLimitOfStranger(link, request.remoteAddress) ?? authenticated;
+    if (!authenticated.ok) return (await overLimitOfStranger(link, request.remoteAddress)) ?? authenticated;
     const principal = authenticated.value;
     const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
     if (limited !== undefined) return limited;
@@ -161,7 +176,9 @@ class RouteServer {
     const repeated = refuseRepeated(request.query, route.query);
     if (repeated !== undefined) return repeated;
     const answer = (): Promise<HttpReply> => route.handle({ body: parsed.value, principal, ...request }, link);
-    return route.isQueued === true ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS) : await answer();
+    return route.isQueued === true
+      ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS)
+      : await answer();
   }
 }
 
@@ -176,23 +193,33 @@ async function overLimit(link: Link, limit: Limit, key: string): Promise<Result<
  * Counts a request with an invalid credential, separately from the public auth routes of its address: a program that keeps
  * using an expired token must not lock people at the same address out of signing in.
  */
-export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> => overLimit(link, 'credential', `address:${networkOf(address)}`);
+export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> =>
+  overLimit(link, 'credential', `address:${networkOf(address)}`);
 
 function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
   const headers = new Map<string, string>();
-  req.forEach((name, value) => { headers.set(name, value); });
-  return { headers, query: new URLSearchParams(req.getQuery()), remoteAddress: remoteAddressOf(req, exchange, addressOf), bearer: bearerOf(headers.get('authorization')) };
+  req.forEach((name, value) => {
+    headers.set(name, value);
+  });
+  return {
+    headers,
+    query: new URLSearchParams(req.getQuery()),
+    remoteAddress: remoteAddressOf(req, exchange, addressOf),
+    bearer: bearerOf(headers.get('authorization')),
+  };
 }
 
 /** What outlives the handler of its request: parsing waits until the caller is known. */
-const copyOf = (body: BodyResult): BodyResult => (body.kind === 'whole' ? { kind: 'whole', bytes: Buffer.from(body.bytes) } : body);
+const copyOf = (body: BodyResult): BodyResult =>
+  body.kind === 'whole' ? { kind: 'whole', bytes: Buffer.from(body.bytes) } : body;
 
 function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Result<unknown, Fault> {
   if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_BODY_BYTES });
   const { bytes } = body;
   if (bytes.length === 0) return ok(undefined);
   const type = headers.get('content-type');
-  if (type !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(type)) return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
+  if (type !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(type))
+    return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
   const coding = headers.get('content-encoding') || 'identity';
   if (coding !== 'identity') return fail({ kind: 'unsupported_media_type', expected: 'uncompressed application/json' });
   return attempt(() => parseJson(bytes));
@@ -202,7 +229,10 @@ const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
 
 const TOO_MANY_LISTINGS = overloaded('the number of lists being read');
 
-const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential presented; send an API key or access token as Authorization: Bearer …' } as const);
+const NO_CREDENTIAL = fail({
+  kind: 'unauthenticated',
+  detail: 'no credential presented; send an API key or access token as Authorization: Bearer …',
+} as const);
 
 const SAFETY_HEADERS: readonly Header[] = [
   ['X-Content-Type-Options', 'nosniff'],

@@ -1,12 +1,12 @@
 /** Topology: orgs, teams and agents, and who descends from whom (spec: Audit and topology endpoints). */
 import { append } from '../../core/append.ts';
-import { invalid, type Fault } from '../../core/fault.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
 import { isName } from '../../core/ids.ts';
 import { ok, type Result } from '../../core/result.ts';
 import type { GroupStats, TreeNode } from '../../core/topology.ts';
 import type { Link } from '../../gateway/link.ts';
 import { NAME_RULE } from '../field-rules.ts';
-import { withListing, type Listing } from './body.ts';
+import { type Listing, withListing } from './body.ts';
 import type { Authorized, HttpReply, Route } from './route.ts';
 import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topologyTree } from './shapes.ts';
 import { agentView, cursorView } from './views.ts';
@@ -19,7 +19,17 @@ async function overview(listing: Listing, link: Link): Promise<HttpReply> {
   const { reply } = await link.ask({ type: 'topology-overview', ...listing });
   if (!reply.ok) return reply;
   const { orgCount, teamCount, agentCount, teams, agents } = reply.value;
-  return ok({ status: 200, body: { org_count: orgCount, team_count: teamCount, agent_count: agentCount, teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
+  return ok({
+    status: 200,
+    body: {
+      org_count: orgCount,
+      team_count: teamCount,
+      agent_count: agentCount,
+      teams: teams.map(teamView),
+      agents: agents.map(agentView),
+      ...cursorView(reply.value),
+    },
+  });
 }
 
 async function team(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
@@ -28,7 +38,10 @@ async function team(listing: Listing, link: Link, request: Authorized): Promise<
   const { reply } = await link.ask({ type: 'topology-team', teamId: teamId.value, ...listing });
   if (!reply.ok) return reply;
   const { teams, agents } = reply.value;
-  return ok({ status: 200, body: { teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) } });
+  return ok({
+    status: 200,
+    body: { teams: teams.map(teamView), agents: agents.map(agentView), ...cursorView(reply.value) },
+  });
 }
 
 async function tree(listing: Listing, link: Link): Promise<HttpReply> {
@@ -50,27 +63,31 @@ async function lineage(listing: Listing, link: Link, request: Authorized): Promi
   return ok({ status: 200, body: { lineages, ...cursorView(reply.value) } });
 }
 
-export type TopologyRouteOptions = { /** How long a finished operation stays among the counted ones. */ readonly opsTtlSecs: number };
-
-const stats = ({ opsTtlSecs }: TopologyRouteOptions) => async (listing: Listing, link: Link): Promise<HttpReply> => {
-  const { reply } = await link.ask({ type: 'topology-stats', ...listing });
-  if (!reply.ok) return reply;
-  const { orgCount, teamCount, agentCount, agentsSeen, ops, groups } = reply.value;
-  return ok({
-    status: 200,
-    body: {
-      org_count: orgCount,
-      team_count: teamCount,
-      agent_count: agentCount,
-      agents_seen: agentsSeen,
-      active_ops: activeOps(ops),
-      ops,
-      ops_ttl_secs: opsTtlSecs,
-      groups: groups.map((group) => (group.teamId === undefined ? groupView(group) : teamView(group))),
-      ...cursorView(reply.value),
-    },
-  });
+export type TopologyRouteOptions = {
+  /** How long a finished operation stays among the counted ones. */ readonly opsTtlSecs: number;
 };
+
+const stats =
+  ({ opsTtlSecs }: TopologyRouteOptions) =>
+  async (listing: Listing, link: Link): Promise<HttpReply> => {
+    const { reply } = await link.ask({ type: 'topology-stats', ...listing });
+    if (!reply.ok) return reply;
+    const { orgCount, teamCount, agentCount, agentsSeen, ops, groups } = reply.value;
+    return ok({
+      status: 200,
+      body: {
+        org_count: orgCount,
+        team_count: teamCount,
+        agent_count: agentCount,
+        agents_seen: agentsSeen,
+        active_ops: activeOps(ops),
+        ops,
+        ops_ttl_secs: opsTtlSecs,
+        groups: groups.map((group) => (group.teamId === undefined ? groupView(group) : teamView(group))),
+        ...cursorView(reply.value),
+      },
+    });
+  };
 
 const activeOps = ({ pending, running, paused }: GroupStats['ops']): number => pending + running + paused;
 
@@ -93,7 +110,10 @@ const nodeView = ({ agent, children, isCut }: TreeNode): NodeView =>
 function orgsOf(roots: readonly TreeNode[]) {
   return [...groupBy(roots, ({ agent }) => agent.identity.orgId)].map(([org_id, ofOrg]) => ({
     org_id,
-    teams: [...groupBy(ofOrg, ({ agent }) => agent.identity.teamId)].map(([team_id, agents]) => ({ team_id, agents: agents.map(nodeView) })),
+    teams: [...groupBy(ofOrg, ({ agent }) => agent.identity.teamId)].map(([team_id, agents]) => ({
+      team_id,
+      agents: agents.map(nodeView),
+    })),
   }));
 }
 
@@ -106,9 +126,49 @@ function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyM
 const READ = { scope: 'read' } as const;
 
 export const topologyRoutes = (options: TopologyRouteOptions): readonly Route[] => [
-  { method: 'get', path: '/api/v1/topology/overview', access: READ, isQueued: true, summary: 'Counts orgs, teams and agents, and lists the agents', answers: { 200: topologyOverview }, ...withListing([], overview) },
-  { method: 'get', path: '/api/v1/topology/tree', access: READ, isQueued: true, summary: 'Shows agents in a tree, below their org, team and parent', answers: { 200: topologyTree }, ...withListing([], tree) },
-  { method: 'get', path: '/api/v1/topology/stats', access: READ, isQueued: true, summary: 'Counts operations and agents per org, or per team of one org', answers: { 200: topologyStats }, ...withListing([], stats(options)) },
-  { method: 'get', path: '/api/v1/topology/team/:team_id', access: READ, isQueued: true, summary: 'Shows the teams of this name and their agents', answers: { 200: topologyTeam }, ...withListing([], team) },
-  { method: 'get', path: '/api/v1/topology/lineage/:agent_id', access: READ, isQueued: true, summary: 'Shows ancestors and descendants of the agents of this name', answers: { 200: topologyLineage }, ...withListing([], lineage) },
+  {
+    method: 'get',
+    path: '/api/v1/topology/overview',
+    access: READ,
+    isQueued: true,
+    summary: 'Counts orgs, teams and agents, and lists the agents',
+    answers: { 200: topologyOverview },
+    ...withListing([], overview),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/topology/tree',
+    access: READ,
+    isQueued: true,
+    summary: 'Shows agents in a tree, below their org, team and parent',
+    answers: { 200: topologyTree },
+    ...withListing([], tree),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/topology/stats',
+    access: READ,
+    isQueued: true,
+    summary: 'Counts operations and agents per org, or per team of one org',
+    answers: { 200: topologyStats },
+    ...withListing([], stats(options)),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/topology/team/:team_id',
+    access: READ,
+    isQueued: true,
+    summary: 'Shows the teams of this name and their agents',
+    answers: { 200: topologyTeam },
+    ...withListing([], team),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/topology/lineage/:agent_id',
+    access: READ,
+    isQueued: true,
+    summary: 'Shows ancestors and descendants of the agents of this name',
+    answers: { 200: topologyLineage },
+    ...withListing([], lineage),
+  },
 ];

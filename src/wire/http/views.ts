@@ -10,9 +10,16 @@ export const rfc3339OrNull = (ms: number | null | undefined): string | null => (
 export const cursorView = ({ next }: Pick<Page<unknown>, 'next'>) => ({ next_cursor: next ?? null });
 
 /** A page of a listing: its items under `name`, and the cursor of the next page. */
-export const pageView = <T>(name: string, page: Page<T>, view: (item: T) => object) => ({ [name]: page.items.map(view), ...cursorView(page) });
+export const pageView = <T>(name: string, page: Page<T>, view: (item: T) => object) => ({
+  [name]: page.items.map(view),
+  ...cursorView(page),
+});
 
-const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({ org_id: orgId, team_id: teamId, agent_id: agentId });
+const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({
+  org_id: orgId,
+  team_id: teamId,
+  agent_id: agentId,
+});
 
 export const opView = ({ opId, state, registeredAtMs, updatedAtMs, agent, acknowledgedAtMs }: OpView) => ({
   op_id: opId,

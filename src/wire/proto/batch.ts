@@ -5,13 +5,13 @@
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import { MAX_BATCH_ITEMS, MAX_MESSAGE_BYTES } from '../limits.ts';
-import { BinaryReader, WIRE_BYTES } from './binary-reader.ts';
 import { binaryCodec, readItem } from './binary.ts';
+import { BinaryReader, WIRE_BYTES } from './binary-reader.ts';
 import { readCheckActionRequestJson } from './check-json.ts';
 import { jsonCodec } from './json.ts';
-import { cutList, type ItemSpan } from './json-list.ts';
 import { parseJsonText, textOf } from './json-body.ts';
-import { MAX_MARKS, hasMoreBrackets } from './json-size.ts';
+import { cutList, type ItemSpan } from './json-list.ts';
+import { hasMoreBrackets, MAX_MARKS } from './json-size.ts';
 import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest } from './messages.ts';
 
@@ -28,24 +28,37 @@ const SLICE_BYTES = 64 * 1024;
 export type BatchDecode = (body: Buffer) => Result<CheckBatch, Fault>;
 
 /** Only tests give other sizes. */
-export const jsonBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
-  body.length <= usualBytes && !hasMoreBrackets(body, MAX_MARKS) ? whole(usual.json(body)) : attempt(() => {
-    const text = textOf(body);
-    const items = cutList(text, 'requests', MAX_BATCH_ITEMS);
-    if (items === undefined) throw new Malformed('body', 'must be {"requests":[…]} and nothing else');
-    if (items.length > MAX_BATCH_ITEMS) throw tooMany('requests');
-    const read = ({ from, to }: ItemSpan, index: number): CheckActionRequest => readCheckActionRequestJson(parseJsonText(text.slice(from, to), from), `requests[${index}].`);
-    return inSlices(items, sliceBytes, read);
-  });
+export const jsonBatch =
+  (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode =>
+  (body) =>
+    body.length <= usualBytes && !hasMoreBrackets(body, MAX_MARKS)
+      ? whole(usual.json(body))
+      : attempt(() => {
+          const text = textOf(body);
+          const items = cutList(text, 'requests', MAX_BATCH_ITEMS);
+          if (items === undefined) throw new Malformed('body', 'must be {"requests":[…]} and nothing else');
+          if (items.length > MAX_BATCH_ITEMS) throw tooMany('requests');
+          const read = ({ from, to }: ItemSpan, index: number): CheckActionRequest =>
+            readCheckActionRequestJson(parseJsonText(text.slice(from, to), from), `requests[${index}].`);
+          return inSlices(items, sliceBytes, read);
+        });
 
-export const binaryBatch = (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode => (body) =>
-  body.length <= usualBytes ? whole(usual.binary(body)) : attempt(() => {
-    const bytes = Buffer.from(body); // the slices are read when the memory of the body may be in use for another
-    const read = ({ from, to }: ItemSpan, index: number): CheckActionRequest => readItem(bytes.subarray(from, to), `requests[${index}]`);
-    return inSlices(spansOf(bytes), sliceBytes, read);
-  });
+export const binaryBatch =
+  (usualBytes = USUAL_BYTES, sliceBytes = SLICE_BYTES): BatchDecode =>
+  (body) =>
+    body.length <= usualBytes
+      ? whole(usual.binary(body))
+      : attempt(() => {
+          const bytes = Buffer.from(body); // the slices are read when the memory of the body may be in use for another
+          const read = ({ from, to }: ItemSpan, index: number): CheckActionRequest =>
+            readItem(bytes.subarray(from, to), `requests[${index}]`);
+          return inSlices(spansOf(bytes), sliceBytes, read);
+        });
 
-const usual = { json: jsonCodec('BatchCheckActionsRequest').decode, binary: binaryCodec('BatchCheckActionsRequest').decode };
+const usual = {
+  json: jsonCodec('BatchCheckActionsRequest').decode,
+  binary: binaryCodec('BatchCheckActionsRequest').decode,
+};
 
 function whole(message: ReturnType<typeof usual.json>): Result<CheckBatch, Fault> {
   if (!message.ok) return message;
@@ -53,17 +66,26 @@ function whole(message: ReturnType<typeof usual.json>): Result<CheckBatch, Fault
   return ok({ slices: requests.length === 0 ? [] : [() => ok(requests)] });
 }
 
-function inSlices(items: readonly ItemSpan[], sliceBytes: number, read: (item: ItemSpan, index: number) => CheckActionRequest): CheckBatch {
+function inSlices(
+  items: readonly ItemSpan[],
+  sliceBytes: number,
+  read: (item: ItemSpan, index: number) => CheckActionRequest,
+): CheckBatch {
   const slices: CheckBatch['slices'][number][] = [];
-  for (let first = 0; first < items.length;) {
+  for (let first = 0; first < items.length; ) {
     const start = first;
     let end = start + 1;
     while (end < items.length && items[end]!.to - items[start]!.from <= sliceBytes) end += 1;
-    slices.push(() => attempt(() => items.slice(start, end).map((item, index) => {
-      // One item is one piece of work, however the batch is sliced.
-      if (item.to - item.from > MAX_MESSAGE_BYTES) throw new Malformed(`requests[${start + index}]`, `must be at most ${MAX_MESSAGE_BYTES} bytes`);
-      return read(item, start + index);
-    })));
+    slices.push(() =>
+      attempt(() =>
+        items.slice(start, end).map((item, index) => {
+          // One item is one piece of work, however the batch is sliced.
+          if (item.to - item.from > MAX_MESSAGE_BYTES)
+            throw new Malformed(`requests[${start + index}]`, `must be at most ${MAX_MESSAGE_BYTES} bytes`);
+          return read(item, start + index);
+        }),
+      ),
+    );
     first = end;
   }
   return { slices };

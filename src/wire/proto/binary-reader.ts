@@ -68,7 +68,8 @@ export class BinaryReader {
       if (byte === undefined) throw truncated();
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) {
-        if (!Number.isSafeInteger(value)) throw new Malformed(field, `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
+        if (!Number.isSafeInteger(value))
+          throw new Malformed(field, `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
         return value;
       }
     }
@@ -126,12 +127,22 @@ export class BinaryReader {
     // No schema may have it: these are zeros where a field should be.
     if (tag >>> 3 === 0) throw new Malformed('message', 'has a field with number 0');
     switch (tag & 7) {
-      case WIRE_VARINT: this.bool(); return;
-      case WIRE_FIXED64: this.#advance(8); return;
-      case WIRE_BYTES: this.#advance(this.uint32()); return;
-      case WIRE_FIXED32: this.#advance(4); return;
-      case WIRE_GROUP: return this.#skipGroup(tag, depth);
-      default: throw new Malformed('message', `has a field with unknown wire type ${tag & 7}`);
+      case WIRE_VARINT:
+        this.bool();
+        return;
+      case WIRE_FIXED64:
+        this.#advance(8);
+        return;
+      case WIRE_BYTES:
+        this.#advance(this.uint32());
+        return;
+      case WIRE_FIXED32:
+        this.#advance(4);
+        return;
+      case WIRE_GROUP:
+        return this.#skipGroup(tag, depth);
+      default:
+        throw new Malformed('message', `has a field with unknown wire type ${tag & 7}`);
     }
   }
 

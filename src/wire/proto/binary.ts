@@ -7,26 +7,44 @@ import { MAX_BATCH_ITEMS } from '../limits.ts';
 import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
 import { BinaryWriter } from './binary-writer.ts';
 import {
-  readCheckActionRequest, readCheckActionResponse, writeCheckActionRequest, writeCheckActionResponse, writeStreamCheckActionsResponse,
+  readCheckActionRequest,
+  readCheckActionResponse,
+  writeCheckActionRequest,
+  writeCheckActionResponse,
+  writeStreamCheckActionsResponse,
 } from './check-binary.ts';
 import { Malformed, malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest, JsonObject, MessageName, Messages } from './messages.ts';
-import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
+import { type FieldShape, type MessageShape, messageShape } from './schema.ts';
 import { allowanceFor, readStruct, writeStruct } from './struct.ts';
 
 type Message = Record<string, unknown>;
 
 const WIRE_TYPE = {
-  bool: WIRE_VARINT, enum: WIRE_VARINT, uint32: WIRE_VARINT, uint64: WIRE_VARINT,
-  double: WIRE_FIXED64, string: WIRE_BYTES, message: WIRE_BYTES, struct: WIRE_BYTES,
+  bool: WIRE_VARINT,
+  enum: WIRE_VARINT,
+  uint32: WIRE_VARINT,
+  uint64: WIRE_VARINT,
+  double: WIRE_FIXED64,
+  string: WIRE_BYTES,
+  message: WIRE_BYTES,
+  struct: WIRE_BYTES,
 } as const satisfies Record<FieldShape['kind'], number>;
 
 const DEFAULT = {
-  bool: false, enum: 'unspecified', uint32: 0, uint64: 0, double: 0, string: '', message: undefined, struct: undefined,
+  bool: false,
+  enum: 'unspecified',
+  uint32: 0,
+  uint64: 0,
+  double: 0,
+  string: '',
+  message: undefined,
+  struct: undefined,
 } as const satisfies Record<FieldShape['kind'], unknown>;
 
 /** The value of a field that was not sent. */
-const defaultOf = (field: FieldShape): unknown => (field.repeated ? [] : field.hasPresence ? undefined : DEFAULT[field.kind]);
+const defaultOf = (field: FieldShape): unknown =>
+  field.repeated ? [] : field.hasPresence ? undefined : DEFAULT[field.kind];
 
 const templates = new Map<MessageShape, Message>();
 
@@ -46,7 +64,9 @@ export function emptyMessage(shape: MessageShape): Message {
 const writer = new BinaryWriter();
 
 type Write = (to: BinaryWriter, message: never) => void;
-const HAND_WRITTEN: Readonly<Partial<Record<string, { readonly read?: (reader: BinaryReader) => object; readonly write: Write }>>> = {
+const HAND_WRITTEN: Readonly<
+  Partial<Record<string, { readonly read?: (reader: BinaryReader) => object; readonly write: Write }>>
+> = {
   CheckActionRequest: { read: readCheckActionRequest, write: writeCheckActionRequest },
   StreamCheckActionsRequest: { read: readCheckActionRequest, write: writeCheckActionRequest },
   CheckActionResponse: { read: readCheckActionResponse, write: writeCheckActionResponse },
@@ -61,12 +81,16 @@ export type BinaryCodec<T> = {
 
 export function binaryCodec<N extends MessageName>(name: N): BinaryCodec<Messages[N]> {
   const shape = messageShape(name);
-  const read = (HAND_WRITTEN[name]?.read ?? ((reader) => readFields(reader, shape, emptyMessage(shape), ''))) as (reader: BinaryReader) => Messages[N];
+  const read = (HAND_WRITTEN[name]?.read ?? ((reader) => readFields(reader, shape, emptyMessage(shape), ''))) as (
+    reader: BinaryReader,
+  ) => Messages[N];
   const write = writerOf(shape) as (to: BinaryWriter, message: Messages[N]) => void;
   return {
     decode: (bytes) => {
       try {
-        const reader = new BinaryReader(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+        const reader = new BinaryReader(
+          Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+        );
         const message = read(reader);
         reader.finish();
         return ok(message);
@@ -103,14 +127,22 @@ function readFields(reader: BinaryReader, shape: MessageShape, message: Message,
 
 function readValue(reader: BinaryReader, field: FieldShape, known: unknown, path: string): unknown {
   switch (field.kind) {
-    case 'string': return reader.string(path);
-    case 'bool': return reader.bool();
-    case 'double': return reader.double();
-    case 'uint32': return reader.uint32();
-    case 'uint64': return reader.uint64(path);
-    case 'enum': return field.shape.wordByNumber.get(reader.uint32()) ?? 'unspecified';
-    case 'struct': return inside(reader, () => readStruct(reader, allowanceFor(path), 1, known as JsonObject | undefined));
-    case 'message': return inside(reader, () => readMessage(reader, field.shape, known as Message | undefined, path));
+    case 'string':
+      return reader.string(path);
+    case 'bool':
+      return reader.bool();
+    case 'double':
+      return reader.double();
+    case 'uint32':
+      return reader.uint32();
+    case 'uint64':
+      return reader.uint64(path);
+    case 'enum':
+      return field.shape.wordByNumber.get(reader.uint32()) ?? 'unspecified';
+    case 'struct':
+      return inside(reader, () => readStruct(reader, allowanceFor(path), 1, known as JsonObject | undefined));
+    case 'message':
+      return inside(reader, () => readMessage(reader, field.shape, known as Message | undefined, path));
   }
 }
 
@@ -133,7 +165,9 @@ function at<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof Malformed && error.field !== 'message' ? new Malformed(`${path}.${error.field}`, error.problem) : error;
+    throw error instanceof Malformed && error.field !== 'message'
+      ? new Malformed(`${path}.${error.field}`, error.problem)
+      : error;
   }
 }
 
@@ -151,21 +185,30 @@ function writeFields(to: BinaryWriter, shape: MessageShape, message: Message): v
   for (const field of shape.fields) {
     const value = message[field.name];
     if (field.repeated) for (const item of value as readonly unknown[]) writeField(to, field, item);
-    else if (value !== undefined && (field.hasPresence || !Object.is(value, DEFAULT[field.kind]))) writeField(to, field, value);
+    else if (value !== undefined && (field.hasPresence || !Object.is(value, DEFAULT[field.kind])))
+      writeField(to, field, value);
   }
 }
 
 function writeField(to: BinaryWriter, field: FieldShape, value: unknown): void {
   to.uint32((field.number << 3) | WIRE_TYPE[field.kind]);
   switch (field.kind) {
-    case 'string': return to.string(value as string);
-    case 'bool': return to.uint32(value === true ? 1 : 0);
-    case 'double': return to.double(value as number);
-    case 'uint32': return to.uint32(value as number);
-    case 'uint64': return to.uint64(value as number);
-    case 'enum': return to.uint32(field.shape.numberByWord.get(value as string) ?? 0);
-    case 'struct': return nested(to, () => writeStruct(to, value as JsonObject, allowanceFor(field.protoName)));
-    case 'message': return nested(to, () => writerOf(field.shape)(to, value as never));
+    case 'string':
+      return to.string(value as string);
+    case 'bool':
+      return to.uint32(value === true ? 1 : 0);
+    case 'double':
+      return to.double(value as number);
+    case 'uint32':
+      return to.uint32(value as number);
+    case 'uint64':
+      return to.uint64(value as number);
+    case 'enum':
+      return to.uint32(field.shape.numberByWord.get(value as string) ?? 0);
+    case 'struct':
+      return nested(to, () => writeStruct(to, value as JsonObject, allowanceFor(field.protoName)));
+    case 'message':
+      return nested(to, () => writerOf(field.shape)(to, value as never));
   }
 }
 

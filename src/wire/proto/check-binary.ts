@@ -5,8 +5,15 @@
 import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
 import type { BinaryWriter } from './binary-writer.ts';
 import { Malformed } from './malformed.ts';
-import type { AgentId, CheckActionRequest, CheckActionResponse, CheckError, JsonObject, StreamCheckActionsResponse } from './messages.ts';
-import { allowanceFor, readStruct, writeStruct, type Allowance } from './struct.ts';
+import type {
+  AgentId,
+  CheckActionRequest,
+  CheckActionResponse,
+  CheckError,
+  JsonObject,
+  StreamCheckActionsResponse,
+} from './messages.ts';
+import { type Allowance, allowanceFor, readStruct, writeStruct } from './struct.ts';
 
 const tag = (field: number, wireType: number): number => (field << 3) | wireType;
 const AGENT = tag(1, WIRE_BYTES);
@@ -38,21 +45,56 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
-      case AGENT: agent = readAgentId(reader, agent, 'agent'); break;
-      case CREDENTIAL_TOKEN: credentialToken = reader.string('credential_token'); break;
-      case TRACE_ID: traceId = reader.string('trace_id'); break;
-      case SPAN_ID: spanId = reader.string('span_id'); break;
-      case ACTION: action = reader.string('action'); break;
-      case RESOURCE: resource = reader.string('resource'); break;
-      case ATTRIBUTES: attributes = readAttributes(reader, attributes, allowance ??= allowanceFor('attributes')); break;
-      case ESTIMATED_COST_USD: estimatedCostUsd = reader.double(); break;
-      case CALLER: caller = readAgentId(reader, caller, 'caller'); break;
-      case DRY_RUN: dryRun = reader.bool(); break;
-      case REQUEST_CORRELATION_ID: correlationId = reader.string('correlation_id'); break;
-      default: reader.skip(tag);
+      case AGENT:
+        agent = readAgentId(reader, agent, 'agent');
+        break;
+      case CREDENTIAL_TOKEN:
+        credentialToken = reader.string('credential_token');
+        break;
+      case TRACE_ID:
+        traceId = reader.string('trace_id');
+        break;
+      case SPAN_ID:
+        spanId = reader.string('span_id');
+        break;
+      case ACTION:
+        action = reader.string('action');
+        break;
+      case RESOURCE:
+        resource = reader.string('resource');
+        break;
+      case ATTRIBUTES:
+        attributes = readAttributes(reader, attributes, (allowance ??= allowanceFor('attributes')));
+        break;
+      case ESTIMATED_COST_USD:
+        estimatedCostUsd = reader.double();
+        break;
+      case CALLER:
+        caller = readAgentId(reader, caller, 'caller');
+        break;
+      case DRY_RUN:
+        dryRun = reader.bool();
+        break;
+      case REQUEST_CORRELATION_ID:
+        correlationId = reader.string('correlation_id');
+        break;
+      default:
+        reader.skip(tag);
     }
   }
-  return { agent, credentialToken, traceId, spanId, action, resource, attributes, estimatedCostUsd, caller, dryRun, correlationId };
+  return {
+    agent,
+    credentialToken,
+    traceId,
+    spanId,
+    action,
+    resource,
+    attributes,
+    estimatedCostUsd,
+    caller,
+    dryRun,
+    correlationId,
+  };
 }
 
 /**
@@ -84,10 +126,17 @@ function readAgentId(reader: BinaryReader, known: AgentId | undefined, field: st
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 10: orgId = reader.string(`${field}.org_id`); break;
-      case 18: teamId = reader.string(`${field}.team_id`); break;
-      case 26: agentId = reader.string(`${field}.agent_id`); break;
-      default: reader.skip(tag);
+      case 10:
+        orgId = reader.string(`${field}.org_id`);
+        break;
+      case 18:
+        teamId = reader.string(`${field}.team_id`);
+        break;
+      case 26:
+        agentId = reader.string(`${field}.agent_id`);
+        break;
+      default:
+        reader.skip(tag);
     }
   }
   reader.close(outer);
@@ -190,15 +239,32 @@ export function readCheckActionResponse(reader: BinaryReader): CheckActionRespon
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
-      case DECISION: decision = DECISION_BY_NUMBER[reader.uint32()] ?? 'unspecified'; break;
-      case REASON: reason = reader.string('reason'); break;
-      case POLICY: policy = reader.string('policy'); break;
-      case RULE_ID: ruleId = reader.string('rule_id'); break;
-      case OP_ID: opId = reader.string('op_id'); break;
-      case OP_STATE: opState = OP_STATE_BY_NUMBER[reader.uint32()] ?? 'unspecified'; break;
-      case AUDIT_ID: auditId = reader.uint64('audit_id'); break;
-      case RESPONSE_CORRELATION_ID: correlationId = reader.string('correlation_id'); break;
-      default: reader.skip(tag);
+      case DECISION:
+        decision = DECISION_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        break;
+      case REASON:
+        reason = reader.string('reason');
+        break;
+      case POLICY:
+        policy = reader.string('policy');
+        break;
+      case RULE_ID:
+        ruleId = reader.string('rule_id');
+        break;
+      case OP_ID:
+        opId = reader.string('op_id');
+        break;
+      case OP_STATE:
+        opState = OP_STATE_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        break;
+      case AUDIT_ID:
+        auditId = reader.uint64('audit_id');
+        break;
+      case RESPONSE_CORRELATION_ID:
+        correlationId = reader.string('correlation_id');
+        break;
+      default:
+        reader.skip(tag);
     }
   }
   return { decision, reason, policy, ruleId, opId, opState, auditId, correlationId };

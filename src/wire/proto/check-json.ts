@@ -1,6 +1,14 @@
 /** The JSON codec of the check, by hand like its binary one: the hot path of the Connect door. */
 import { quote } from '../../core/json-text.ts';
-import { jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStructJson, readStringJson, unknownField } from './json-values.ts';
+import {
+  jsonObject,
+  readAgentIdJson,
+  readBoolJson,
+  readDoubleJson,
+  readStringJson,
+  readStructJson,
+  unknownField,
+} from './json-values.ts';
 import { Malformed } from './malformed.ts';
 import type { AgentId, CheckActionRequest, CheckActionResponse, JsonObject } from './messages.ts';
 
@@ -23,23 +31,75 @@ export function readCheckActionRequestJson(value: unknown, path: string): CheckA
     const item = source[key];
     let bit = 0;
     switch (key) {
-      case 'agent': bit = 1; if (item !== null) agent = readAgentIdJson(item, `${path}agent`); break;
-      case 'credentialToken': case 'credential_token': bit = 2; credentialToken = readStringJson(item, path, 'credential_token'); break;
-      case 'traceId': case 'trace_id': bit = 4; traceId = readStringJson(item, path, 'trace_id'); break;
-      case 'spanId': case 'span_id': bit = 8; spanId = readStringJson(item, path, 'span_id'); break;
-      case 'action': bit = 16; action = readStringJson(item, path, 'action'); break;
-      case 'resource': bit = 32; resource = readStringJson(item, path, 'resource'); break;
-      case 'attributes': bit = 64; if (item !== null) attributes = readStructJson(item, `${path}attributes`); break;
-      case 'estimatedCostUsd': case 'estimated_cost_usd': bit = 128; estimatedCostUsd = readDoubleJson(item, path, 'estimated_cost_usd'); break;
-      case 'caller': bit = 256; if (item !== null) caller = readAgentIdJson(item, `${path}caller`); break;
-      case 'dryRun': case 'dry_run': bit = 512; dryRun = readBoolJson(item, path, 'dry_run'); break;
-      case 'correlationId': case 'correlation_id': bit = 1024; correlationId = readStringJson(item, path, 'correlation_id'); break;
-      default: throw unknownField(path, key, 'CheckActionRequest');
+      case 'agent':
+        bit = 1;
+        if (item !== null) agent = readAgentIdJson(item, `${path}agent`);
+        break;
+      case 'credentialToken':
+      case 'credential_token':
+        bit = 2;
+        credentialToken = readStringJson(item, path, 'credential_token');
+        break;
+      case 'traceId':
+      case 'trace_id':
+        bit = 4;
+        traceId = readStringJson(item, path, 'trace_id');
+        break;
+      case 'spanId':
+      case 'span_id':
+        bit = 8;
+        spanId = readStringJson(item, path, 'span_id');
+        break;
+      case 'action':
+        bit = 16;
+        action = readStringJson(item, path, 'action');
+        break;
+      case 'resource':
+        bit = 32;
+        resource = readStringJson(item, path, 'resource');
+        break;
+      case 'attributes':
+        bit = 64;
+        if (item !== null) attributes = readStructJson(item, `${path}attributes`);
+        break;
+      case 'estimatedCostUsd':
+      case 'estimated_cost_usd':
+        bit = 128;
+        estimatedCostUsd = readDoubleJson(item, path, 'estimated_cost_usd');
+        break;
+      case 'caller':
+        bit = 256;
+        if (item !== null) caller = readAgentIdJson(item, `${path}caller`);
+        break;
+      case 'dryRun':
+      case 'dry_run':
+        bit = 512;
+        dryRun = readBoolJson(item, path, 'dry_run');
+        break;
+      case 'correlationId':
+      case 'correlation_id':
+        bit = 1024;
+        correlationId = readStringJson(item, path, 'correlation_id');
+        break;
+      default:
+        throw unknownField(path, key, 'CheckActionRequest');
     }
     if ((seen & bit) !== 0) throw new Malformed(path + key, 'is given under both of its names');
     seen |= bit;
   }
-  return { agent, credentialToken, traceId, spanId, action, resource, attributes, estimatedCostUsd, caller, dryRun, correlationId };
+  return {
+    agent,
+    credentialToken,
+    traceId,
+    spanId,
+    action,
+    resource,
+    attributes,
+    estimatedCostUsd,
+    caller,
+    dryRun,
+    correlationId,
+  };
 }
 
 const DECISION_JSON = {

@@ -25,7 +25,10 @@ export function parseJsonText(text: string, from: number, maxMarks = MAX_MARKS):
   } catch (error) {
     // The engine's own message quotes the body, which may hold a credential.
     const position = /at position (\d+)/.exec(String(error))?.[1];
-    throw new Malformed('body', position === undefined ? 'is not valid JSON' : `is not valid JSON, at character ${from + Number(position)}`);
+    throw new Malformed(
+      'body',
+      position === undefined ? 'is not valid JSON' : `is not valid JSON, at character ${from + Number(position)}`,
+    );
   }
   // Only an escape can smuggle in half of a surrogate pair, which protobuf cannot carry.
   if (text.includes('\\u')) refuseLoneSurrogates(value);

@@ -13,8 +13,10 @@ export function hasMoreMarks(text: string, most: number): boolean {
   let marks = 0;
   for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
-    if (unit === 0x22) at = endOfString(text, at); // a quote
-    else if (unit === 0x2c || unit === 0x5b || unit === 0x7b) { // , [ {
+    if (unit === 0x22)
+      at = endOfString(text, at); // a quote
+    else if (unit === 0x2c || unit === 0x5b || unit === 0x7b) {
+      // , [ {
       marks += 1;
       if (marks > most) return true;
     }
@@ -28,8 +30,10 @@ export function hasMoreMarks(text: string, most: number): boolean {
  */
 export function hasMoreBrackets(body: Buffer, most: number): boolean {
   let brackets = 0;
-  for (const bracket of [0x5b, 0x7b]) { // [ {
-    for (let at = body.indexOf(bracket); at !== -1 && brackets <= most; at = body.indexOf(bracket, at + 1)) brackets += 1;
+  for (const bracket of [0x5b, 0x7b]) {
+    // [ {
+    for (let at = body.indexOf(bracket); at !== -1 && brackets <= most; at = body.indexOf(bracket, at + 1))
+      brackets += 1;
   }
   return brackets > most;
 }

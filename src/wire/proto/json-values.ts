@@ -5,7 +5,7 @@
 import { cutText } from '../../core/cut-text.ts';
 import { Malformed } from './malformed.ts';
 import type { AgentId, JsonObject } from './messages.ts';
-import { allowanceFor, enter, MAX_SHOWN_KEY, takeItem, takeKey, type Allowance } from './struct.ts';
+import { type Allowance, allowanceFor, enter, MAX_SHOWN_KEY, takeItem, takeKey } from './struct.ts';
 
 type Source = Readonly<Record<string, unknown>>;
 
@@ -24,7 +24,8 @@ export function jsonList(value: unknown, path: string): readonly unknown[] {
   throw new Malformed(path, 'must be a list');
 }
 
-export const unknownField = (path: string, key: string, message: string): Malformed => new Malformed(path + cutText(key, MAX_SHOWN_KEY), `is not a field of ${message}`);
+export const unknownField = (path: string, key: string, message: string): Malformed =>
+  new Malformed(path + cutText(key, MAX_SHOWN_KEY), `is not a field of ${message}`);
 
 export function readStringJson(value: unknown, path: string, name: string): string {
   if (typeof value === 'string') return value;
@@ -64,10 +65,20 @@ export function readAgentIdJson(value: unknown, path: string): AgentId {
   for (const key in source) {
     const item = source[key];
     switch (key) {
-      case 'orgId': case 'org_id': orgId = once(orgId, item, path, 'org_id'); break;
-      case 'teamId': case 'team_id': teamId = once(teamId, item, path, 'team_id'); break;
-      case 'agentId': case 'agent_id': agentId = once(agentId, item, path, 'agent_id'); break;
-      default: throw unknownField(`${path}.`, key, 'AgentId');
+      case 'orgId':
+      case 'org_id':
+        orgId = once(orgId, item, path, 'org_id');
+        break;
+      case 'teamId':
+      case 'team_id':
+        teamId = once(teamId, item, path, 'team_id');
+        break;
+      case 'agentId':
+      case 'agent_id':
+        agentId = once(agentId, item, path, 'agent_id');
+        break;
+      default:
+        throw unknownField(`${path}.`, key, 'AgentId');
     }
   }
   return { orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '' };

@@ -10,13 +10,21 @@ import { MAX_BATCH_ITEMS } from '../limits.ts';
 import { emptyMessage } from './binary.ts';
 import { readCheckActionRequestJson, writeCheckActionResponseJson } from './check-json.ts';
 import { parseJsonText, textOf } from './json-body.ts';
-import {
-  jsonList, jsonObject, readAgentIdJson, readBoolJson, readDoubleJson, readStringJson, readStructJson, readWholeJson, unknownField,
-} from './json-values.ts';
 import { MAX_MARKS } from './json-size.ts';
+import {
+  jsonList,
+  jsonObject,
+  readAgentIdJson,
+  readBoolJson,
+  readDoubleJson,
+  readStringJson,
+  readStructJson,
+  readWholeJson,
+  unknownField,
+} from './json-values.ts';
 import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { MessageName, Messages } from './messages.ts';
-import { messageShape, type FieldShape, type MessageShape } from './schema.ts';
+import { type FieldShape, type MessageShape, messageShape } from './schema.ts';
 
 type Message = Record<string, unknown>;
 
@@ -42,8 +50,12 @@ function readMessage(value: unknown, shape: MessageShape, path: string): object 
   for (const [key, item] of Object.entries(source)) {
     const field = shape.byName.get(key);
     if (field === undefined) throw unknownField(path, key, shape.name);
-    if (key !== field.name && Object.hasOwn(source, field.name)) throw new Malformed(path + key, 'is given under both of its names');
-    if (item !== null) message[field.name] = field.repeated ? readList(item, field, path) : readValue(item, field, path, field.protoName);
+    if (key !== field.name && Object.hasOwn(source, field.name))
+      throw new Malformed(path + key, 'is given under both of its names');
+    if (item !== null)
+      message[field.name] = field.repeated
+        ? readList(item, field, path)
+        : readValue(item, field, path, field.protoName);
   }
   return message;
 }
@@ -60,29 +72,45 @@ function readList(value: unknown, field: FieldShape, path: string): unknown[] {
 
 function readValue(value: unknown, field: FieldShape, path: string, name: string): unknown {
   switch (field.kind) {
-    case 'string': return readStringJson(value, path, name);
-    case 'bool': return readBoolJson(value, path, name);
-    case 'double': return readDoubleJson(value, path, name);
-    case 'uint32': return readWholeJson(value, path, name, 0xffff_ffff);
-    case 'uint64': return readWholeJson(value, path, name, Number.MAX_SAFE_INTEGER);
-    case 'struct': return readStructJson(value, path + name);
+    case 'string':
+      return readStringJson(value, path, name);
+    case 'bool':
+      return readBoolJson(value, path, name);
+    case 'double':
+      return readDoubleJson(value, path, name);
+    case 'uint32':
+      return readWholeJson(value, path, name, 0xffff_ffff);
+    case 'uint64':
+      return readWholeJson(value, path, name, Number.MAX_SAFE_INTEGER);
+    case 'struct':
+      return readStructJson(value, path + name);
     case 'message':
-      return field.shape.name === 'AgentId' ? readAgentIdJson(value, path + name) : readMessage(value, field.shape, `${path}${name}.`);
+      return field.shape.name === 'AgentId'
+        ? readAgentIdJson(value, path + name)
+        : readMessage(value, field.shape, `${path}${name}.`);
     case 'enum': {
-      const word = typeof value === 'number' ? field.shape.wordByNumber.get(value) : field.shape.wordByName.get(String(value));
-      if (word === undefined) throw new Malformed(path + name, `must be one of ${field.shape.values.map((known) => known.name).join(', ')}`);
+      const word =
+        typeof value === 'number' ? field.shape.wordByNumber.get(value) : field.shape.wordByName.get(String(value));
+      if (word === undefined)
+        throw new Malformed(path + name, `must be one of ${field.shape.values.map((known) => known.name).join(', ')}`);
       return word;
     }
   }
 }
 
 function writeMessage(message: Message, shape: MessageShape): string {
-  if (shape.name === 'CheckActionResponse' || (shape.name === 'StreamCheckActionsResponse' && message['error'] === undefined)) return writeCheckActionResponseJson(message as Messages['CheckActionResponse']);
+  if (
+    shape.name === 'CheckActionResponse' ||
+    (shape.name === 'StreamCheckActionsResponse' && message['error'] === undefined)
+  )
+    return writeCheckActionResponseJson(message as Messages['CheckActionResponse']);
   const parts: string[] = [];
   for (const field of shape.fields) {
     const value = message[field.name];
     if (isLeftOut(field, value)) continue;
-    const json = field.repeated ? `[${(value as readonly unknown[]).map((item) => writeValue(item, field)).join()}]` : writeValue(value, field);
+    const json = field.repeated
+      ? `[${(value as readonly unknown[]).map((item) => writeValue(item, field)).join()}]`
+      : writeValue(value, field);
     parts.push(`"${field.name}":${json}`);
   }
   return `{${parts.join()}}`;
@@ -97,12 +125,20 @@ function isLeftOut(field: FieldShape, value: unknown): boolean {
 
 function writeValue(value: unknown, field: FieldShape): string {
   switch (field.kind) {
-    case 'string': return quote(value as string);
-    case 'bool': case 'uint32': return String(value);
-    case 'double': return Number.isFinite(value) ? String(value) : `"${String(value)}"`;
-    case 'uint64': return `"${String(value)}"`;
-    case 'enum': return `"${field.shape.nameByWord.get(value as string) ?? ''}"`;
-    case 'struct': return JSON.stringify(value);
-    case 'message': return writeMessage(value as Message, field.shape);
+    case 'string':
+      return quote(value as string);
+    case 'bool':
+    case 'uint32':
+      return String(value);
+    case 'double':
+      return Number.isFinite(value) ? String(value) : `"${String(value)}"`;
+    case 'uint64':
+      return `"${String(value)}"`;
+    case 'enum':
+      return `"${field.shape.nameByWord.get(value as string) ?? ''}"`;
+    case 'struct':
+      return JSON.stringify(value);
+    case 'message':
+      return writeMessage(value as Message, field.shape);
   }
 }

@@ -1,4 +1,4 @@
-import { invalid, type Fault } from '../../core/fault.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
 import { MAX_BATCH_ITEMS } from '../limits.ts';
 

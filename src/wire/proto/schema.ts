@@ -109,7 +109,11 @@ function shapeField(field: protobuf.Field): FieldShape {
   if (resolvedType?.fullName === '.google.protobuf.Struct') return { ...base, kind: 'struct' };
   if (resolvedType instanceof protobuf.Type) return { ...base, kind: 'message', shape: shapeMessage(resolvedType) };
   switch (field.type) {
-    case 'string': case 'bool': case 'double': case 'uint32': case 'uint64':
+    case 'string':
+    case 'bool':
+    case 'double':
+    case 'uint32':
+    case 'uint64':
       return { ...base, kind: field.type };
     default:
       throw new Error(`no codec for ${field.type} (${field.fullName})`);
@@ -126,7 +130,12 @@ function shapeMessage(type: protobuf.Type): MessageShape {
     name: type.name,
     fields,
     byNumber: new Map(fields.map((field) => [field.number, field])),
-    byName: new Map(fields.flatMap((field) => [[field.name, field], [field.protoName, field]])),
+    byName: new Map(
+      fields.flatMap((field) => [
+        [field.name, field],
+        [field.protoName, field],
+      ]),
+    ),
   };
   shapes.set(type.name, shape);
   return shape;
@@ -138,7 +147,10 @@ export const messageShape = (name: string): MessageShape => shapeMessage(protoRo
 function shapeService(name: string): readonly MethodShape[] {
   return protoRoot.lookupService(`${PACKAGE}.${name}`).methodsArray.map((method) => {
     method.resolve();
-    assert(method.resolvedRequestType !== null && method.resolvedResponseType !== null, 'the messages of a method are declared');
+    assert(
+      method.resolvedRequestType !== null && method.resolvedResponseType !== null,
+      'the messages of a method are declared',
+    );
     return {
       service: `${PACKAGE}.${name}`,
       name: method.name,

@@ -42,7 +42,8 @@ export function readStruct(reader: BinaryReader, allowance: Allowance, depth = 1
   const struct = known as Record<string, unknown>;
   while (reader.position < reader.end) {
     const tag = reader.uint32();
-    if (tag !== 10) reader.skip(tag); // fields
+    if (tag !== 10)
+      reader.skip(tag); // fields
     else readEntry(reader, struct, allowance, depth);
   }
   return struct;
@@ -54,8 +55,10 @@ function readEntry(reader: BinaryReader, struct: Record<string, unknown>, allowa
   let value: unknown;
   while (reader.position < reader.end) {
     const tag = reader.uint32();
-    if (tag === 10) key = reader.string(allowance.field); // key
-    else if (tag === 18) value = readValue(reader, allowance, depth); // value
+    if (tag === 10)
+      key = reader.string(allowance.field); // key
+    else if (tag === 18)
+      value = readValue(reader, allowance, depth); // value
     else reader.skip(tag);
   }
   reader.close(outer);
@@ -70,20 +73,39 @@ function readValue(reader: BinaryReader, allowance: Allowance, depth: number): u
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
-      case 8: reader.uint32(); value = null; break; // null_value
-      case 17: value = finite(reader.double(), allowance); break; // number_value
-      case 26: value = reader.string(allowance.field); break; // string_value
-      case 32: value = reader.bool(); break; // bool_value
-      case 42: value = readNested(reader, allowance, depth, readStruct); break; // struct_value
-      case 50: value = readNested(reader, allowance, depth, readList); break; // list_value
-      default: reader.skip(tag);
+      case 8:
+        reader.uint32();
+        value = null;
+        break; // null_value
+      case 17:
+        value = finite(reader.double(), allowance);
+        break; // number_value
+      case 26:
+        value = reader.string(allowance.field);
+        break; // string_value
+      case 32:
+        value = reader.bool();
+        break; // bool_value
+      case 42:
+        value = readNested(reader, allowance, depth, readStruct);
+        break; // struct_value
+      case 50:
+        value = readNested(reader, allowance, depth, readList);
+        break; // list_value
+      default:
+        reader.skip(tag);
     }
   }
   reader.close(outer);
   return value;
 }
 
-function readNested<T>(reader: BinaryReader, allowance: Allowance, depth: number, read: (reader: BinaryReader, allowance: Allowance, depth: number) => T): T {
+function readNested<T>(
+  reader: BinaryReader,
+  allowance: Allowance,
+  depth: number,
+  read: (reader: BinaryReader, allowance: Allowance, depth: number) => T,
+): T {
   const outer = reader.open();
   const value = read(reader, allowance, depth + 1);
   reader.close(outer);
@@ -95,7 +117,8 @@ function readList(reader: BinaryReader, allowance: Allowance, depth: number): un
   const list: unknown[] = [];
   while (reader.position < reader.end) {
     const tag = reader.uint32();
-    if (tag !== 10) { // values
+    if (tag !== 10) {
+      // values
       reader.skip(tag);
       continue;
     }

@@ -23,9 +23,14 @@ export type Entry = {
  * What the readers of a channel want to see. `orgId` null: of every org, and what belongs to none.
  * `lineage`: the team beside each operation, and when it was registered.
  */
-export type ReaderInterest = { readonly orgId: string | null; readonly kinds: ReadonlySet<EventKind>; readonly lineage: boolean };
+export type ReaderInterest = {
+  readonly orgId: string | null;
+  readonly kinds: ReadonlySet<EventKind>;
+  readonly lineage: boolean;
+};
 
-export const channelKeyOf = ({ orgId, kinds, lineage }: ReaderInterest): string => `${[...kinds].sort().join(',')} ${lineage ? 'lineage' : ''} ${orgId ?? ''}`;
+export const channelKeyOf = ({ orgId, kinds, lineage }: ReaderInterest): string =>
+  `${[...kinds].sort().join(',')} ${lineage ? 'lineage' : ''} ${orgId ?? ''}`;
 
 export class Channel {
   readonly key: string;
@@ -42,7 +47,9 @@ export class Channel {
     this.#release = release;
   }
 
-  get length(): number { return this.#entries.length; }
+  get length(): number {
+    return this.#entries.length;
+  }
 
   wants({ kind, orgId }: GatewayEvent): boolean {
     const { interest } = this;
@@ -54,7 +61,9 @@ export class Channel {
     this.#entries.push(entry);
   }
 
-  at(index: number): Entry | undefined { return this.#entries[index]; }
+  at(index: number): Entry | undefined {
+    return this.#entries[index];
+  }
 
   /** The index of the first entry after `seq`. */
   indexAfter(seq: number): number {
@@ -81,7 +90,9 @@ export class Channel {
     this.#shift(excess);
   }
 
-  clear(): void { this.#shift(this.#entries.length); }
+  clear(): void {
+    this.#shift(this.#entries.length);
+  }
 
   #shift(count: number): void {
     if (count === 0) return;

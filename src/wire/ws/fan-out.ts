@@ -5,11 +5,11 @@ import type { OpId } from '../../core/ids.ts';
 import { Multimap } from '../../core/multimap.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { Principal } from '../../core/scope.ts';
-import type { GatewayEvent, Interest } from '../../gateway/events.ts';
 import { CallerQuota } from '../../gateway/caller-quota.ts';
+import type { GatewayEvent, Interest } from '../../gateway/events.ts';
 import { Channel, channelKeyOf, type Entry, type ReaderInterest } from './channel.ts';
 import { frameOf } from './frames.ts';
-import { CLOSE, Reader, type CloseReason, type Sink } from './reader.ts';
+import { CLOSE, type CloseReason, Reader, type Sink } from './reader.ts';
 
 export type FanOutOptions = {
   /** How many readers there may be, and half as many of one org. */
@@ -24,7 +24,12 @@ export type FanOutOptions = {
   readonly name: string;
 };
 
-export type Seat = { readonly principal: Principal; readonly expiresAtMs: number; readonly interest: ReaderInterest; readonly wantsSnapshot: boolean };
+export type Seat = {
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+  readonly interest: ReaderInterest;
+  readonly wantsSnapshot: boolean;
+};
 
 /** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
 const MAX_CHANNEL_ENTRIES = 50_000;
@@ -69,7 +74,9 @@ export class FanOut {
   }
 
   /** How many readers there are, including those that are still connecting. */
-  get size(): number { return this.#readers.size; }
+  get size(): number {
+    return this.#readers.size;
+  }
   /** Events that readers were too slow for, since the thread started. */
   get dropped(): number {
     let dropped = this.#droppedBefore;
@@ -77,13 +84,22 @@ export class FanOut {
     return dropped;
   }
   /** Events kept for readers that are behind. */
-  get held(): number { return this.#held; }
+  get held(): number {
+    return this.#held;
+  }
 
   /** Reserves a place for a reader that is not connected yet. From now on it misses no event of its filter. */
   reserve({ principal, expiresAtMs, interest, wantsSnapshot }: Seat): Result<Reader, Fault> {
-    if (this.#readers.size >= this.#options.maxReaders || !this.#quota.tryAcquire(principal.orgId)) return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
+    if (this.#readers.size >= this.#options.maxReaders || !this.#quota.tryAcquire(principal.orgId))
+      return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
     const channel = this.#channelFor(interest);
-    const reader = new Reader({ principal, expiresAtMs, channel, cursor: this.#seq, wantsSnapshot: wantsSnapshot && interest.kinds.has('ops_change') });
+    const reader = new Reader({
+      principal,
+      expiresAtMs,
+      channel,
+      cursor: this.#seq,
+      wantsSnapshot: wantsSnapshot && interest.kinds.has('ops_change'),
+    });
     channel.readers.add(reader);
     this.#readers.add(reader);
     return ok(reader);
@@ -122,7 +138,8 @@ export class FanOut {
   }
 
   closeSubject(subject: string): void {
-    for (const reader of [...this.#readers]) if (reader.principal.subject === subject) reader.close(CLOSE.credentialEnded);
+    for (const reader of [...this.#readers])
+      if (reader.principal.subject === subject) reader.close(CLOSE.credentialEnded);
   }
 
   closeAll(reason: CloseReason): void {
@@ -150,8 +167,9 @@ export class FanOut {
     for (const orgId of event.orgId === null ? [null] : [null, event.orgId]) {
       for (const channel of this.#byOrg.of(orgId)) {
         if (channel.readers.size === 0 || !channel.wants(event)) continue;
-        if (event.kind === 'ops_change' && channel.interest.lineage) channel.push(full ??= this.#entryOf(event, true));
-        else channel.push(bare ??= this.#entryOf(event, false));
+        if (event.kind === 'ops_change' && channel.interest.lineage)
+          channel.push((full ??= this.#entryOf(event, true)));
+        else channel.push((bare ??= this.#entryOf(event, false)));
         this.#held += 1;
         if (channel.length > MAX_CHANNEL_ENTRIES) channel.shrink(MAX_CHANNEL_ENTRIES * 0.75);
         this.#schedule(channel);
@@ -162,7 +180,14 @@ export class FanOut {
 
   #entryOf(event: GatewayEvent, lineage: boolean): Entry {
     const opId = event.kind === 'ops_change' ? event.payload.opId : undefined;
-    const entry: Entry = { seq: this.#seq, frame: frameOf(event, lineage), opId, lineage, isSuperseded: false, holders: 0 };
+    const entry: Entry = {
+      seq: this.#seq,
+      frame: frameOf(event, lineage),
+      opId,
+      lineage,
+      isSuperseded: false,
+      holders: 0,
+    };
     if (opId !== undefined) {
       const latest = this.#latestOf(entry);
       const before = latest.get(opId);
@@ -181,11 +206,14 @@ export class FanOut {
     if (latest.get(entry.opId) === entry) latest.delete(entry.opId);
   };
 
-  #latestOf({ lineage }: Entry): Map<OpId, Entry> { return lineage ? this.#latest.lineage : this.#latest.bare; }
+  #latestOf({ lineage }: Entry): Map<OpId, Entry> {
+    return lineage ? this.#latest.lineage : this.#latest.bare;
+  }
 
   #shrinkLargest(): void {
     let largest: Channel | undefined;
-    for (const channel of this.#channels.values()) if (largest === undefined || channel.length > largest.length) largest = channel;
+    for (const channel of this.#channels.values())
+      if (largest === undefined || channel.length > largest.length) largest = channel;
     largest?.shrink(Math.floor(largest.length / 2));
   }
 
@@ -205,7 +233,8 @@ export class FanOut {
       if (!this.#walk(pass, untilMs)) return void setImmediate(this.#serve);
       this.#passes.delete(channel);
       channel.trim();
-      if (pass.isAgain && channel.readers.size > 0) this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
+      if (pass.isAgain && channel.readers.size > 0)
+        this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
       if (performance.now() >= untilMs) break;
     }
     if (this.#passes.size > 0) return void setImmediate(this.#serve);
@@ -248,11 +277,19 @@ export class FanOut {
     this.#isReadingPage = true;
     snapshot.await();
     this.#options
-      .listOps({ principal, orgId: channel.interest.orgId ?? undefined, perPage: SNAPSHOT_PAGE, cursor: snapshot.cursor })
-      .then((page) => this.#takePage(reader, page), (error: unknown) => {
-        this.#options.onError(error);
-        reader.close(CLOSE.tryAgain);
+      .listOps({
+        principal,
+        orgId: channel.interest.orgId ?? undefined,
+        perPage: SNAPSHOT_PAGE,
+        cursor: snapshot.cursor,
       })
+      .then(
+        (page) => this.#takePage(reader, page),
+        (error: unknown) => {
+          this.#options.onError(error);
+          reader.close(CLOSE.tryAgain);
+        },
+      )
       .finally(() => {
         this.#isReadingPage = false;
         this.#readPage();
@@ -272,7 +309,8 @@ export class FanOut {
     for (const reader of [...this.#readers]) {
       reader.messages = 0;
       if (reader.expiresAtMs <= dateMs) reader.close(CLOSE.credentialEnded);
-      else if (reader.blockedSinceMs !== undefined && nowMs - reader.blockedSinceMs > STUCK_AFTER_MS) reader.close(CLOSE.tooSlow);
+      else if (reader.blockedSinceMs !== undefined && nowMs - reader.blockedSinceMs > STUCK_AFTER_MS)
+        reader.close(CLOSE.tooSlow);
     }
     this.#dropEmptyChannels();
   }

@@ -20,16 +20,35 @@ const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
 
 /** `lineage`: the payload of an `ops_change` names the team, and when the operation was registered; other kinds are the same either way. */
 export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
-  (event.kind === 'ops_change' ? opsChange(event, lineage) : Buffer.from(`${beginningOf(event)}${JSON.stringify(event.payload)}}`));
+  event.kind === 'ops_change'
+    ? opsChange(event, lineage)
+    : Buffer.from(`${beginningOf(event)}${JSON.stringify(event.payload)}}`);
 
 /** An operation as the snapshot tells it: the change that led to its state. */
-export const snapshotFrame = (id: string, { opId, state, registeredAtMs, updatedAtMs, agent: { orgId, teamId, agentId } }: OpView, lineage: boolean): Buffer =>
-  opsChange({ id, kind: 'ops_change', orgId: orgId === '' ? null : orgId, agentId, atMs: updatedAtMs, payload: { opId, state, registeredAtMs, updatedAtMs, teamId } }, lineage);
+export const snapshotFrame = (
+  id: string,
+  { opId, state, registeredAtMs, updatedAtMs, agent: { orgId, teamId, agentId } }: OpView,
+  lineage: boolean,
+): Buffer =>
+  opsChange(
+    {
+      id,
+      kind: 'ops_change',
+      orgId: orgId === '' ? null : orgId,
+      agentId,
+      atMs: updatedAtMs,
+      payload: { opId, state, registeredAtMs, updatedAtMs, teamId },
+    },
+    lineage,
+  );
 
 function opsChange(event: OpsChange, lineage: boolean): Buffer {
   const { opId, state, registeredAtMs, updatedAtMs, teamId } = event.payload;
-  return Buffer.from(`${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${lineage ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${quote(teamId)}` : ''}}}`);
+  return Buffer.from(
+    `${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${lineage ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${quote(teamId)}` : ''}}}`,
+  );
 }
 
 /** Takes the place of events that this reader was too slow for. */
-export const laggedFrame = (dropped: number): Buffer => Buffer.from(`{"event_type":"lagged","payload":{"dropped":${dropped}}}`);
+export const laggedFrame = (dropped: number): Buffer =>
+  Buffer.from(`{"event_type":"lagged","payload":{"dropped":${dropped}}}`);

@@ -7,6 +7,12 @@ import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
  */
 export function isHandshake(req: Pick<UwsRequest, 'getHeader' | 'forEach'>): boolean {
   let isForThisConnection = false;
-  req.forEach((name, value) => { if (name === 'connection') isForThisConnection ||= /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/i.test(value); });
-  return isForThisConnection && req.getHeader('upgrade').toLowerCase() === 'websocket' && req.getHeader('sec-websocket-version') === '13';
+  req.forEach((name, value) => {
+    if (name === 'connection') isForThisConnection ||= /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/i.test(value);
+  });
+  return (
+    isForThisConnection &&
+    req.getHeader('upgrade').toLowerCase() === 'websocket' &&
+    req.getHeader('sec-websocket-version') === '13'
+  );
 }

@@ -50,7 +50,13 @@ export class Reader {
   #dropped = 0;
   #isOver = false;
 
-  constructor({ principal, expiresAtMs, channel, cursor, wantsSnapshot }: { principal: Principal; expiresAtMs: number; channel: Channel; cursor: number; wantsSnapshot: boolean }) {
+  constructor({
+    principal,
+    expiresAtMs,
+    channel,
+    cursor,
+    wantsSnapshot,
+  }: { principal: Principal; expiresAtMs: number; channel: Channel; cursor: number; wantsSnapshot: boolean }) {
     this.principal = principal;
     this.expiresAtMs = expiresAtMs;
     this.channel = channel;
@@ -59,10 +65,16 @@ export class Reader {
   }
 
   /** Events that it has missed for good. */
-  get dropped(): number { return this.#dropped; }
-  get isOver(): boolean { return this.#isOver; }
+  get dropped(): number {
+    return this.#dropped;
+  }
+  get isOver(): boolean {
+    return this.#isOver;
+  }
 
-  open(sink: Sink): void { this.#sink = sink; }
+  open(sink: Sink): void {
+    this.#sink = sink;
+  }
 
   /** Notes entries that were dropped before it was sent them, and continues after `seq`. */
   lose(count: number, seq: number): void {
@@ -77,7 +89,9 @@ export class Reader {
     const sink = this.#sink;
     if (sink === undefined || this.#isOver || this.blockedSinceMs !== undefined) return false;
     let hasMore = false;
-    sink.together(() => { hasMore = this.#write(sink); });
+    sink.together(() => {
+      hasMore = this.#write(sink);
+    });
     if (this.#isOver) return false;
     if (sink.unsentBytes() > MAX_UNSENT_BYTES) {
       this.blockedSinceMs = nowMs;
@@ -89,7 +103,12 @@ export class Reader {
 
   /** The socket has taken something. True when the reader can be visited again. */
   drained(): boolean {
-    if (this.blockedSinceMs === undefined || this.#sink === undefined || this.#sink.unsentBytes() > MAX_UNSENT_BYTES / 2) return false;
+    if (
+      this.blockedSinceMs === undefined ||
+      this.#sink === undefined ||
+      this.#sink.unsentBytes() > MAX_UNSENT_BYTES / 2
+    )
+      return false;
     this.blockedSinceMs = undefined;
     return true;
   }
@@ -97,11 +116,18 @@ export class Reader {
   /** A page of the snapshot. Operations that have changed since it was requested are left out: the change is newer. */
   takePage({ items, next }: Page<OpView>, newId: () => string): void {
     const changed = new Set<string>();
-    for (let index = this.channel.indexAfter(this.cursor), entry; (entry = this.channel.at(index)) !== undefined; index += 1) {
+    for (
+      let index = this.channel.indexAfter(this.cursor), entry;
+      (entry = this.channel.at(index)) !== undefined;
+      index += 1
+    ) {
       if (entry.opId !== undefined) changed.add(entry.opId);
     }
     const unchanged = items.filter(({ opId }) => !changed.has(opId));
-    this.snapshot?.take(unchanged.map((op) => snapshotFrame(newId(), op, this.channel.interest.lineage)), next);
+    this.snapshot?.take(
+      unchanged.map((op) => snapshotFrame(newId(), op, this.channel.interest.lineage)),
+      next,
+    );
   }
 
   close({ code, reason }: CloseReason): void {
@@ -111,11 +137,13 @@ export class Reader {
   }
 
   /** The socket is gone. */
-  closed(): void { this.#isOver = true; }
+  closed(): void {
+    this.#isOver = true;
+  }
 
   #write(sink: Sink): boolean {
     let left = VISIT_BYTES;
-    for (let row; left > 0 && (row = this.snapshot?.next()) !== undefined;) {
+    for (let row; left > 0 && (row = this.snapshot?.next()) !== undefined; ) {
       this.#send(sink, row);
       left -= row.length;
     }

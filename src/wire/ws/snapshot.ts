@@ -7,15 +7,23 @@ export class Snapshot {
   #cursor: string | undefined;
 
   /** Where the next page begins; undefined for the first. */
-  get cursor(): string | undefined { return this.#cursor; }
+  get cursor(): string | undefined {
+    return this.#cursor;
+  }
 
   /** While a page is on its way, or its rows are not sent, the events that follow it wait. */
-  get isHolding(): boolean { return this.#isAwaited || this.#next < this.#rows.length; }
+  get isHolding(): boolean {
+    return this.#isAwaited || this.#next < this.#rows.length;
+  }
 
   /** True when the next page should be asked for. */
-  get wantsPage(): boolean { return !this.#isComplete && !this.isHolding; }
+  get wantsPage(): boolean {
+    return !this.#isComplete && !this.isHolding;
+  }
 
-  await(): void { this.#isAwaited = true; }
+  await(): void {
+    this.#isAwaited = true;
+  }
 
   /** `next`: where the page after this one begins; undefined for the last. */
   take(rows: Buffer[], next: string | undefined): void {

@@ -1,5 +1,5 @@
 /** WebSocket `GET /api/v1/stream`: lets readers in, and ties their sockets to the fan-out (contract: WebSocket). */
-import type { HttpRequest as UwsRequest, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import type { TemplatedApp, HttpRequest as UwsRequest, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
 import { fail, ok, type Result } from '../../core/result.ts';
 import type { GatewayEvent, Interest } from '../../gateway/events.ts';
@@ -7,7 +7,7 @@ import type { Link } from '../../gateway/link.ts';
 import type { Authenticated } from '../../gateway/use-cases.ts';
 import { bearerOf } from '../bearer.ts';
 import { AUTHORIZED_TWICE, isAuthorizedTwice } from '../http/authorization.ts';
-import { remoteAddressOf, type AddressOf } from '../http/client-address.ts';
+import { type AddressOf, remoteAddressOf } from '../http/client-address.ts';
 import { corsHeaders } from '../http/cors.ts';
 import type { DoorState } from '../http/door-state.ts';
 import { Exchange, type Handshake } from '../http/exchange.ts';
@@ -101,10 +101,16 @@ export class Stream {
     });
   }
 
-  get size(): number { return this.#fanOut.size; }
-  get dropped(): number { return this.#fanOut.dropped; }
+  get size(): number {
+    return this.#fanOut.size;
+  }
+  get dropped(): number {
+    return this.#fanOut.dropped;
+  }
 
-  publish(events: readonly GatewayEvent[]): void { this.#fanOut.publish(events); }
+  publish(events: readonly GatewayEvent[]): void {
+    this.#fanOut.publish(events);
+  }
 
   /** An API key or an account was revoked: its streams are closed, also those that are being opened. */
   revokeSubject(subject: string): void {
@@ -126,23 +132,34 @@ export class Stream {
 
   #begin(exchange: Exchange, req: UwsRequest, context: us_socket_context_t): void {
     const head = readHead(req, exchange, this.#options.addressOf);
-    const handshake: Handshake = { key: req.getHeader('sec-websocket-key'), extensions: req.getHeader('sec-websocket-extensions'), context };
-    const refuse = (fault: Fault): void => exchange.send(problemOf(fault), { headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)] });
+    const handshake: Handshake = {
+      key: req.getHeader('sec-websocket-key'),
+      extensions: req.getHeader('sec-websocket-extensions'),
+      context,
+    };
+    const refuse = (fault: Fault): void =>
+      exchange.send(problemOf(fault), {
+        headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)],
+      });
     if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
     if (!isHandshake(req)) return refuse({ kind: 'upgrade_required' });
-    this.#admit(head).then((reader) => {
-      if (!reader.ok) return refuse(reader.fault);
-      if (exchange.isOver) return this.#fanOut.leave(reader.value);
-      // Meanwhile the credential may have ended, or the shutdown begun.
-      if (reader.value.isOver || this.#isClosed) {
-        this.#fanOut.leave(reader.value);
-        return refuse(this.#isClosed ? SHUTTING_DOWN : REVOKED);
-      }
-      exchange.guard(() => exchange.upgrade<Data>({ reader: reader.value }, handshake, this.#sockets.values().next().value));
-    }).catch((error: unknown) => {
-      this.#options.onError(error, 'opening a stream');
-      refuse({ kind: 'internal' });
-    });
+    this.#admit(head)
+      .then((reader) => {
+        if (!reader.ok) return refuse(reader.fault);
+        if (exchange.isOver) return this.#fanOut.leave(reader.value);
+        // Meanwhile the credential may have ended, or the shutdown begun.
+        if (reader.value.isOver || this.#isClosed) {
+          this.#fanOut.leave(reader.value);
+          return refuse(this.#isClosed ? SHUTTING_DOWN : REVOKED);
+        }
+        exchange.guard(() =>
+          exchange.upgrade<Data>({ reader: reader.value }, handshake, this.#sockets.values().next().value),
+        );
+      })
+      .catch((error: unknown) => {
+        this.#options.onError(error, 'opening a stream');
+        refuse({ kind: 'internal' });
+      });
   }
 
   async #admit(head: Head): Promise<Result<Reader, Fault>> {
@@ -152,7 +169,7 @@ export class Stream {
     if (!query.ok) return query;
     const sinceMs = performance.now();
     const known = await this.#identify(head);
-    if (!known.ok) return await overLimitOfStranger(this.#options.link, head.remoteAddress) ?? known;
+    if (!known.ok) return (await overLimitOfStranger(this.#options.link, head.remoteAddress)) ?? known;
     const { subject } = known.value.principal;
     if ((this.#revokedAtMs.get(subject) ?? -1) >= sinceMs) return fail(REVOKED);
     return this.#seat(known.value, query.value);
@@ -167,7 +184,12 @@ export class Stream {
   async #seat({ principal, expiresAtMs }: Authenticated, query: StreamQuery): Promise<Result<Reader, Fault>> {
     const interest = interestOf(principal, query);
     if (!interest.ok) return interest;
-    const reader = this.#fanOut.reserve({ principal, expiresAtMs, interest: interest.value, wantsSnapshot: query.snapshot });
+    const reader = this.#fanOut.reserve({
+      principal,
+      expiresAtMs,
+      interest: interest.value,
+      wantsSnapshot: query.snapshot,
+    });
     if (!reader.ok) return reader;
     // Its answer also confirms that the main thread knows of the interest: later events will be delivered.
     const permit = await this.#options.link.call('takePermit', { limit: 'credential', key: principal.subject });
@@ -199,4 +221,7 @@ const DROPPED = 2;
 
 const REVOKED: Fault = { kind: 'unauthenticated', detail: 'the credential was revoked' };
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
-const NO_CREDENTIAL = fail({ kind: 'unauthenticated', detail: 'no credential presented; send Authorization: Bearer …, or ?ticket= from POST /api/v1/auth/ws-ticket' } as const);
+const NO_CREDENTIAL = fail({
+  kind: 'unauthenticated',
+  detail: 'no credential presented; send Authorization: Bearer …, or ?ticket= from POST /api/v1/auth/ws-ticket',
+} as const);

@@ -9,8 +9,15 @@ import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
 import { fragileDisk, type Image, type Step } from '../../support/fragile-disk.ts';
 import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
 
-vi.mock('node:fs', async (original) => (await import('../../support/fragile-disk.ts')).fragileDisk.over(await original()));
-vi.mock('node:fs/promises', async (original) => (await import('../../support/fragile-disk.ts')).fragileDisk.overPromises(await vi.importActual('node:fs'), await original()));
+vi.mock('node:fs', async (original) =>
+  (await import('../../support/fragile-disk.ts')).fragileDisk.over(await original()),
+);
+vi.mock('node:fs/promises', async (original) =>
+  (await import('../../support/fragile-disk.ts')).fragileDisk.overPromises(
+    await vi.importActual('node:fs'),
+    await original(),
+  ),
+);
 
 /** A folder with what was left. */
 function restored(image: Image): string {
@@ -32,33 +39,42 @@ test('with `always`, what is appended survives a loss of power from then on, in 
   expect(left).toMatchObject([2, 4, 6, 8, 10, 12].map((entries) => ({ ok: true, entries, tornBytes: 0 })));
 });
 
-test.each([['goes on in', 1_000_000], ['follows', 1_000]])('with `always`, it does so too where it %s a segment that a process wrote before, and was killed before it was flushed', async (_how, segmentBytes) => {
-  const directory = freshDirectory();
-  const before = openWriter(directory, { fsync: 'never' });
-  append(before, [{ reason: 'x'.repeat(1_000) }]);
-  before.close();
-  const writer = openWriter(directory, { fsync: 'always', segmentBytes });
-  append(writer, [{}]);
-  const left = restored(fragileDisk.withoutPower(directory));
-  writer.close();
-  expect(await verifyAuditLog(left)).toMatchObject({ ok: true, entries: 2 });
-});
-
-test.each(['flush', 'flushNow'] as const)('with `never`, the head of which %s says that it is on the disk survives a loss of power, with all before it', async (flush) => {
-  const directory = freshDirectory();
-  const heads: number[] = [];
-  for (let run = 1; run <= 3; run += 1) {
-    const writer = openWriter(directory, { segmentBytes: 2_000 });
-    for (let nth = 1; nth <= 3; nth += 1) {
-      const head = await writer[flush]();
-      heads.push(head.id);
-      expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
-      append(writer, [{}, { reason: 'x'.repeat(400 * nth) }]);
-    }
+test.each([
+  ['goes on in', 1_000_000],
+  ['follows', 1_000],
+])(
+  'with `always`, it does so too where it %s a segment that a process wrote before, and was killed before it was flushed',
+  async (_how, segmentBytes) => {
+    const directory = freshDirectory();
+    const before = openWriter(directory, { fsync: 'never' });
+    append(before, [{ reason: 'x'.repeat(1_000) }]);
+    before.close();
+    const writer = openWriter(directory, { fsync: 'always', segmentBytes });
+    append(writer, [{}]);
+    const left = restored(fragileDisk.withoutPower(directory));
     writer.close();
-  }
-  expect(heads).toEqual([0, 2, 4, 6, 8, 10, 12, 14, 16]);
-});
+    expect(await verifyAuditLog(left)).toMatchObject({ ok: true, entries: 2 });
+  },
+);
+
+test.each(['flush', 'flushNow'] as const)(
+  'with `never`, the head of which %s says that it is on the disk survives a loss of power, with all before it',
+  async (flush) => {
+    const directory = freshDirectory();
+    const heads: number[] = [];
+    for (let run = 1; run <= 3; run += 1) {
+      const writer = openWriter(directory, { segmentBytes: 2_000 });
+      for (let nth = 1; nth <= 3; nth += 1) {
+        const head = await writer[flush]();
+        heads.push(head.id);
+        expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
+        append(writer, [{}, { reason: 'x'.repeat(400 * nth) }]);
+      }
+      writer.close();
+    }
+    expect(heads).toEqual([0, 2, 4, 6, 8, 10, 12, 14, 16]);
+  },
+);
 
 test('a flush that fails is made up for by the next, and what is appended meanwhile is left to the one after it', async () => {
   const directory = freshDirectory();
@@ -77,11 +93,17 @@ test('a flush that fails is made up for by the next, and what is appended meanwh
 test('a signed head survives a loss of power from then on, the first of a log too', () => {
   const directory = freshDirectory();
   const writer = openWriter(directory);
-  const checkpointer = createCheckpointer({ directory, key: loadCheckpointKey(join(freshDirectory(), 'key.pem')), nowMs: () => NOON_MS });
+  const checkpointer = createCheckpointer({
+    directory,
+    key: loadCheckpointKey(join(freshDirectory(), 'key.pem')),
+    nowMs: () => NOON_MS,
+  });
   for (const signed of [[1], [1, 2], [1, 2, 3]]) {
     append(writer, [{}]);
     checkpointer.record(writer.flushNow());
-    expect(readCheckpoints(restored(fragileDisk.withoutPower(directory))).map(({ checkpoint }) => checkpoint?.id)).toEqual(signed);
+    expect(
+      readCheckpoints(restored(fragileDisk.withoutPower(directory))).map(({ checkpoint }) => checkpoint?.id),
+    ).toEqual(signed);
   }
   writer.close();
 });
@@ -94,10 +116,14 @@ test('where the power is lost while retention deletes, what is left is a whole l
   for (let nth = 0; nth < 5; nth += 1) append(writer, [{ reason: 'x'.repeat(1_000) }]);
   const images: Image[] = [];
   fragileDisk.onUnlink = () => void images.push(fragileDisk.withoutPower(directory));
-  onTestFinished(() => { fragileDisk.onUnlink = undefined; });
+  onTestFinished(() => {
+    fragileDisk.onUnlink = undefined;
+  });
   applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS });
   writer.close();
-  const left = await Promise.all(images.map((image) => verifyAuditLog(restored(image), { checkpointKey: createPublicKey(key) })));
+  const left = await Promise.all(
+    images.map((image) => verifyAuditLog(restored(image), { checkpointKey: createPublicKey(key) })),
+  );
   expect(left).toMatchObject([1, 2, 3, 4].map(() => ({ ok: true, entries: 1, firstId: 5 })));
 });
 
@@ -112,33 +138,45 @@ test.each<[Step, fullAtBytes: number, uncut: number, outcomes: readonly (number 
   ['flush', 1e6, 3, ['EIO: flush', 'EIO: cut', 'EIO: cut', 2]],
   ['create', 1000, 0, ['EIO: create', 2, 4, 6]],
   ['flush of the folder', 1000, 0, ['EIO: flush of the folder', 2, 4, 6]],
-])('where an append fails (%s, in segments of %s bytes) and is not cut off again %s times, nothing of it is in the log, and the next goes on', async (step, segmentBytes, uncut, outcomes) => {
-  const directory = freshDirectory();
-  let nowMs = NOON_MS;
-  const writer = openWriter(directory, { fsync: 'always', segmentBytes, segmentAgeMs: 3 * HOUR_MS, nowMs: () => nowMs });
-  append(writer, [{ reason: 'x'.repeat(1000) }]);
-  fragileDisk.fail({ [step]: 1, cut: uncut });
-  const found = outcomes.map(() => {
-    nowMs += HOUR_MS;
-    const before = writer.head();
-    try {
-      return append(writer, [{}, {}]);
-    } catch (error) {
-      expect(writer.head()).toEqual(before);
-      return (error as Error).message;
-    }
-  });
-  expect(found).toEqual(outcomes);
-  const entries = 1 + 2 * outcomes.filter((outcome) => typeof outcome === 'number').length;
-  for (const each of [directory, restored(fragileDisk.withoutPower(directory))]) expect(await verifyAuditLog(each)).toMatchObject({ ok: true, entries, tornBytes: 0 });
-  writer.close();
-});
+])(
+  'where an append fails (%s, in segments of %s bytes) and is not cut off again %s times, nothing of it is in the log, and the next goes on',
+  async (step, segmentBytes, uncut, outcomes) => {
+    const directory = freshDirectory();
+    let nowMs = NOON_MS;
+    const writer = openWriter(directory, {
+      fsync: 'always',
+      segmentBytes,
+      segmentAgeMs: 3 * HOUR_MS,
+      nowMs: () => nowMs,
+    });
+    append(writer, [{ reason: 'x'.repeat(1000) }]);
+    fragileDisk.fail({ [step]: 1, cut: uncut });
+    const found = outcomes.map(() => {
+      nowMs += HOUR_MS;
+      const before = writer.head();
+      try {
+        return append(writer, [{}, {}]);
+      } catch (error) {
+        expect(writer.head()).toEqual(before);
+        return (error as Error).message;
+      }
+    });
+    expect(found).toEqual(outcomes);
+    const entries = 1 + 2 * outcomes.filter((outcome) => typeof outcome === 'number').length;
+    for (const each of [directory, restored(fragileDisk.withoutPower(directory))])
+      expect(await verifyAuditLog(each)).toMatchObject({ ok: true, entries, tornBytes: 0 });
+    writer.close();
+  },
+);
 
-test.each(['ENOSPC', 'EDQUOT'])('a disk without room (%s) does not keep the log from being opened, and it is locked all the same', (code) => {
-  const directory = freshDirectory();
-  fragileDisk.fail({ write: 1 }, code);
-  const writer = openWriter(directory);
-  expect(() => openWriter(directory)).toThrow('locked');
-  writer.close();
-  openWriter(directory).close();
-});
+test.each(['ENOSPC', 'EDQUOT'])(
+  'a disk without room (%s) does not keep the log from being opened, and it is locked all the same',
+  (code) => {
+    const directory = freshDirectory();
+    fragileDisk.fail({ write: 1 }, code);
+    const writer = openWriter(directory);
+    expect(() => openWriter(directory)).toThrow('locked');
+    writer.close();
+    openWriter(directory).close();
+  },
+);

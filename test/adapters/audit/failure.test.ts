@@ -18,7 +18,11 @@ const draftOf = (characters: number) => ({ reason: 'x'.repeat(characters) });
 test('a batch that does not fit into the limit of the file leaves no trace, and the log goes on', async () => {
   const directory = freshDirectory();
   // In blocks of 512 or 1024 bytes, as the shell counts; only the file system decides where the write stops.
-  const { stdout } = spawnSync('bash', ['-c', 'ulimit -f 200; exec "$0" "$@"', process.execPath, CHILD, directory, 'never', 'until-full'], { encoding: 'utf8' });
+  const { stdout } = spawnSync(
+    'bash',
+    ['-c', 'ulimit -f 200; exec "$0" "$@"', process.execPath, CHILD, directory, 'never', 'until-full'],
+    { encoding: 'utf8' },
+  );
   const lines = stdout.trimEnd().split('\n');
   const acknowledged = Number(lines.at(-2));
   const [code, kind, , head, , then] = (lines.at(-1) ?? '').split(' ');
@@ -37,13 +41,16 @@ function mountSmallDisk(): string | undefined {
   const disk = join(directory, 'disk');
   mkdirSync(disk);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return undefined;
-  onTestFinished(() => { spawnSync('umount', ['-l', disk]); });
+  onTestFinished(() => {
+    spawnSync('umount', ['-l', disk]);
+  });
   return disk;
 }
 
 test('a full disk: the append fails whole with ENOSPC, and succeeds with the next id when space returns', async (context) => {
   const disk = mountSmallDisk();
-  if (disk === undefined) return context.skip('mounting a small file system needs a privilege this machine does not give');
+  if (disk === undefined)
+    return context.skip('mounting a small file system needs a privilege this machine does not give');
   const ballast = join(disk, 'ballast');
   writeFileSync(ballast, Buffer.alloc(300_000));
   const directory = join(disk, 'audit');
@@ -79,8 +86,12 @@ test('a full disk: the append fails whole with ENOSPC, and succeeds with the nex
 test('a writer killed at any moment loses no acknowledged entry, and its lock goes with it', async () => {
   const directory = freshDirectory();
   for (let round = 0; round < 5; round += 1) {
-    const child = spawn(process.execPath, [CHILD, directory, round % 2 === 0 ? 'never' : 'always', 'forever'], { stdio: ['ignore', 'pipe', 'inherit'] });
-    onTestFinished(() => { child.kill('SIGKILL'); });
+    const child = spawn(process.execPath, [CHILD, directory, round % 2 === 0 ? 'never' : 'always', 'forever'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+    });
     let said = '';
     await new Promise<void>((resolve) => {
       child.stdout.on('data', (text: Buffer) => {
@@ -107,32 +118,44 @@ test('two processes do not write one log: the second is told who holds it', () =
   writer.close();
 });
 
-test.skipIf(!existsSync('/proc/self/stat'))('where the kernel’s lock is not to be had, a file with the process in it does, and a dead process does not hold it', () => {
-  const directory = freshDirectory();
-  const path = join(directory, 'lock.pid');
-  const first = acquirePidFile(path);
-  expect(first.ok).toBe(true);
-  expect(acquirePidFile(path).ok).toBe(true); // a writer of this process that broke left its mark
-  const elsewhere = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
-  onTestFinished(() => { elsewhere.kill('SIGKILL'); });
-  const stat = readFileSync(`/proc/${elsewhere.pid}/stat`, 'utf8');
-  const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  writeFileSync(path, `${elsewhere.pid} ${start}`);
-  expect(acquirePidFile(path)).toEqual({ ok: false, fault: { kind: 'locked', holder: String(elsewhere.pid) } });
-  for (const stale of [`${elsewhere.pid} 1`, '999999999 5', '999999999 ', '', 'nonsense']) {
-    writeFileSync(path, stale);
-    const taken = acquirePidFile(path);
-    expect(taken.ok).toBe(true);
-    if (taken.ok) taken.value.release();
-    expect(existsSync(path)).toBe(false);
-  }
-  expect(() => acquirePidFile(join(directory, 'nowhere', 'lock.pid'))).toThrow('ENOENT');
-});
+test.skipIf(!existsSync('/proc/self/stat'))(
+  'where the kernel’s lock is not to be had, a file with the process in it does, and a dead process does not hold it',
+  () => {
+    const directory = freshDirectory();
+    const path = join(directory, 'lock.pid');
+    const first = acquirePidFile(path);
+    expect(first.ok).toBe(true);
+    expect(acquirePidFile(path).ok).toBe(true); // a writer of this process that broke left its mark
+    const elsewhere = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    onTestFinished(() => {
+      elsewhere.kill('SIGKILL');
+    });
+    const stat = readFileSync(`/proc/${elsewhere.pid}/stat`, 'utf8');
+    const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    writeFileSync(path, `${elsewhere.pid} ${start}`);
+    expect(acquirePidFile(path)).toEqual({ ok: false, fault: { kind: 'locked', holder: String(elsewhere.pid) } });
+    for (const stale of [`${elsewhere.pid} 1`, '999999999 5', '999999999 ', '', 'nonsense']) {
+      writeFileSync(path, stale);
+      const taken = acquirePidFile(path);
+      expect(taken.ok).toBe(true);
+      if (taken.ok) taken.value.release();
+      expect(existsSync(path)).toBe(false);
+    }
+    expect(() => acquirePidFile(join(directory, 'nowhere', 'lock.pid'))).toThrow('ENOENT');
+  },
+);
 
-test.each([['there is no command that takes the kernel’s lock', undefined], ['the file system has no such locks', 'echo >&2 flock: 3: No locks available; exit 71']])('where %s, the file with the process in it takes its place', (_why, flock) => {
+test.each([
+  ['there is no command that takes the kernel’s lock', undefined],
+  ['the file system has no such locks', 'echo >&2 flock: 3: No locks available; exit 71'],
+])('where %s, the file with the process in it takes its place', (_why, flock) => {
   const directory = freshDirectory();
   const path = process.env.PATH;
-  onTestFinished(() => { process.env.PATH = path; });
+  onTestFinished(() => {
+    process.env.PATH = path;
+  });
   process.env.PATH = directory;
   if (flock !== undefined) writeFileSync(join(directory, 'flock'), `#!/bin/sh\n${flock}\n`, { mode: 0o700 });
   const locked = acquireLock(directory);

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { AuditPageRequest, AuditReader } from '../../../src/adapters/audit/reader.ts';
-import { openAuditWriter, type AuditWriter, type AuditWriterOptions } from '../../../src/adapters/audit/writer.ts';
+import { type AuditWriter, type AuditWriterOptions, openAuditWriter } from '../../../src/adapters/audit/writer.ts';
+import { type AuditDraft, type AuditEntry, type AuditFilter, NO_LINEAGE } from '../../../src/core/audit.ts';
 import { encodeDraft } from '../../../src/core/audit-line.ts';
-import { NO_LINEAGE, type AuditDraft, type AuditEntry, type AuditFilter } from '../../../src/core/audit.ts';
 import type { Page } from '../../../src/core/commands.ts';
 import type { Fault } from '../../../src/core/fault.ts';
 import { ok, type Result } from '../../../src/core/result.ts';
@@ -26,16 +26,24 @@ export function openWriter(directory: string, options: Partial<AuditWriterOption
 }
 
 /** One batch; returns the id of its first entry. */
-export function append(writer: AuditWriter, drafts: readonly (Partial<AuditDraft> & { readonly timestampMs?: number })[]): number {
+export function append(
+  writer: AuditWriter,
+  drafts: readonly (Partial<AuditDraft> & { readonly timestampMs?: number })[],
+): number {
   const bodies = drafts.map(({ timestampMs = NOON_MS, ...draft }) =>
-    encodeDraft({ eventType: 'ActionAllowed', lineage: NO_LINEAGE, actor: 'gateway', ...draft }, timestampMs));
+    encodeDraft({ eventType: 'ActionAllowed', lineage: NO_LINEAGE, actor: 'gateway', ...draft }, timestampMs),
+  );
   const appended = writer.append(bodies.join('\n'), bodies.length);
   if (!appended.ok) throw new Error(appended.fault.detail);
   return appended.value.firstId;
 }
 
 /** A page of the log, with its entries read. */
-export async function queried(reader: AuditReader, filter: AuditFilter, request: AuditPageRequest): Promise<Result<Page<AuditEntry>, Fault>> {
+export async function queried(
+  reader: AuditReader,
+  filter: AuditFilter,
+  request: AuditPageRequest,
+): Promise<Result<Page<AuditEntry>, Fault>> {
   const page = await reader.query(filter, request);
   return page.ok ? ok({ ...page.value, items: page.value.items.map((line) => JSON.parse(line) as AuditEntry) }) : page;
 }

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { lineForOrg } from '../../../src/adapters/audit/org-view.ts';
 
-const line = (event: string, payload: string): string => `{"id":7,"event_type":"${event}","lineage":{"org_id":"acme"},"payload":${payload},"hash":"5ac3"}`;
+const line = (event: string, payload: string): string =>
+  `{"id":7,"event_type":"${event}","lineage":{"org_id":"acme"},"payload":${payload},"hash":"5ac3"}`;
 
 test('an org is shown everything of its entries but the amounts of the global caps', () => {
   const amounts = '"spent_usd":799,"reserved_usd":3,"limit_usd":100';
-  expect(lineForOrg(line('BudgetLimitExceeded', `{"action":"tool.call","tier":"global","period":"daily",${amounts}}`)))
-    .toBe(line('BudgetLimitExceeded', '{"action":"tool.call","tier":"global","period":"daily"}'));
+  expect(
+    lineForOrg(line('BudgetLimitExceeded', `{"action":"tool.call","tier":"global","period":"daily",${amounts}}`)),
+  ).toBe(line('BudgetLimitExceeded', '{"action":"tool.call","tier":"global","period":"daily"}'));
   for (const tier of ['org', 'team', 'agent']) {
     const own = line('BudgetLimitExceeded', `{"tier":"${tier}","period":"daily",${amounts}}`);
     expect(lineForOrg(own)).toBe(own);

@@ -28,54 +28,74 @@ type Row = Pick<AuditDraft, 'eventType' | 'lineage' | 'actor' | 'opId' | 'decisi
 const rows: fc.Arbitrary<Row> = fc.record({
   eventType: fc.constantFrom(...AUDIT_EVENTS.slice(0, 5)),
   lineage: fc.record({
-    orgId: fc.constantFrom(null, ...names), teamId: fc.constantFrom(null, ...names), agentId: fc.constantFrom(null, ...names),
+    orgId: fc.constantFrom(null, ...names),
+    teamId: fc.constantFrom(null, ...names),
+    agentId: fc.constantFrom(null, ...names),
   }),
   actor: fc.constantFrom('gateway', 'agent:acme/a/a', 'key:1'),
-  opId: fc.option(fc.nat(30).map((nth) => `t${nth}:s` as OpId), { nil: undefined }),
+  opId: fc.option(
+    fc.nat(30).map((nth) => `t${nth}:s` as OpId),
+    { nil: undefined },
+  ),
   decision: fc.constantFrom(undefined, 'allow', 'deny'),
   timestampMs: fc.nat(1000).map((ms) => NOON_MS + ms),
 });
-const filters: fc.Arbitrary<AuditFilter> = fc.record({
-  orgId: fc.constantFrom(...names, 'nobody'), teamId: fc.constantFrom(...names), agentId: fc.constantFrom(...names),
-  eventType: fc.constantFrom(...AUDIT_EVENTS.slice(0, 6)), decision: fc.constantFrom('allow', 'deny'),
-  opId: fc.nat(31).map((nth) => `t${nth}:s`), actor: fc.constantFrom('gateway', 'agent:acme/a/a', 'key:2'),
-  sinceMs: fc.nat(1000).map((ms) => NOON_MS + ms), untilMs: fc.nat(1000).map((ms) => NOON_MS + ms),
-}, { requiredKeys: [] });
+const filters: fc.Arbitrary<AuditFilter> = fc.record(
+  {
+    orgId: fc.constantFrom(...names, 'nobody'),
+    teamId: fc.constantFrom(...names),
+    agentId: fc.constantFrom(...names),
+    eventType: fc.constantFrom(...AUDIT_EVENTS.slice(0, 6)),
+    decision: fc.constantFrom('allow', 'deny'),
+    opId: fc.nat(31).map((nth) => `t${nth}:s`),
+    actor: fc.constantFrom('gateway', 'agent:acme/a/a', 'key:2'),
+    sinceMs: fc.nat(1000).map((ms) => NOON_MS + ms),
+    untilMs: fc.nat(1000).map((ms) => NOON_MS + ms),
+  },
+  { requiredKeys: [] },
+);
 
 function meets(row: Row, filter: AuditFilter): boolean {
-  return (filter.orgId === undefined || row.lineage.orgId === filter.orgId)
-    && (filter.teamId === undefined || row.lineage.teamId === filter.teamId)
-    && (filter.agentId === undefined || row.lineage.agentId === filter.agentId)
-    && (filter.eventType === undefined || row.eventType === filter.eventType)
-    && (filter.decision === undefined || row.decision === filter.decision)
-    && (filter.opId === undefined || row.opId === filter.opId)
-    && (filter.actor === undefined || row.actor === filter.actor)
-    && (filter.sinceMs === undefined || row.timestampMs >= filter.sinceMs)
-    && (filter.untilMs === undefined || row.timestampMs < filter.untilMs);
+  return (
+    (filter.orgId === undefined || row.lineage.orgId === filter.orgId) &&
+    (filter.teamId === undefined || row.lineage.teamId === filter.teamId) &&
+    (filter.agentId === undefined || row.lineage.agentId === filter.agentId) &&
+    (filter.eventType === undefined || row.eventType === filter.eventType) &&
+    (filter.decision === undefined || row.decision === filter.decision) &&
+    (filter.opId === undefined || row.opId === filter.opId) &&
+    (filter.actor === undefined || row.actor === filter.actor) &&
+    (filter.sinceMs === undefined || row.timestampMs >= filter.sinceMs) &&
+    (filter.untilMs === undefined || row.timestampMs < filter.untilMs)
+  );
 }
 
 test('any filter over any log finds what a look at every entry finds, newest first, with a warm index and a new one', async () => {
-  await fc.assert(fc.asyncProperty(
-    fc.array(rows, { minLength: 1, maxLength: 700, size: 'max' }), fc.array(filters, { minLength: 1, maxLength: 6 }), fc.integer({ min: 1, max: 60 }),
-    async (log, asked, perPage) => {
-      const directory = freshDirectory();
-      const writer = openWriter(directory, { segmentBytes: 90_000 });
-      const warm = new AuditReader(directory);
-      for (let from = 0; from < log.length; from += 50) {
-        append(writer, log.slice(from, from + 50));
-        if (from % 200 === 0) await queried(warm, { orgId: 'acme' }, { perPage: 1 });
-      }
-      for (const filter of asked) {
-        const expected = log.flatMap((row, index) => (meets(row, filter) ? [index + 1] : [])).reverse();
-        expect(await ids(warm, filter, perPage)).toEqual(expected);
-        expect(await ids(new AuditReader(directory), filter, perPage)).toEqual(expected);
-        expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), filter, perPage)).toEqual(expected);
-        expect(await ids(new AuditReader(directory, { maxMsPerPage: 0 }), filter, perPage)).toEqual(expected);
-      }
-      writer.close();
-      rmSync(directory, { recursive: true });
-    },
-  ), { numRuns: 25 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(rows, { minLength: 1, maxLength: 700, size: 'max' }),
+      fc.array(filters, { minLength: 1, maxLength: 6 }),
+      fc.integer({ min: 1, max: 60 }),
+      async (log, asked, perPage) => {
+        const directory = freshDirectory();
+        const writer = openWriter(directory, { segmentBytes: 90_000 });
+        const warm = new AuditReader(directory);
+        for (let from = 0; from < log.length; from += 50) {
+          append(writer, log.slice(from, from + 50));
+          if (from % 200 === 0) await queried(warm, { orgId: 'acme' }, { perPage: 1 });
+        }
+        for (const filter of asked) {
+          const expected = log.flatMap((row, index) => (meets(row, filter) ? [index + 1] : [])).reverse();
+          expect(await ids(warm, filter, perPage)).toEqual(expected);
+          expect(await ids(new AuditReader(directory), filter, perPage)).toEqual(expected);
+          expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), filter, perPage)).toEqual(expected);
+          expect(await ids(new AuditReader(directory, { maxMsPerPage: 0 }), filter, perPage)).toEqual(expected);
+        }
+        writer.close();
+        rmSync(directory, { recursive: true });
+      },
+    ),
+    { numRuns: 25 },
+  );
 });
 
 const many = (count: number, draft: Partial<AuditDraft> = {}) => Array.from({ length: count }, () => draft);
@@ -106,17 +126,38 @@ test('a page that takes too long is answered with what was found, and a cursor t
 test('an entry without an org is found by no org filter, and an entry comes back as it was written', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory);
-  append(writer, [ofOrg(null), ofOrg('acme'), ofOrg('null'), { ...ofOrg('größe'), reason: 'naïve "quotes"', payload: { a: ['é'] } }]);
+  append(writer, [
+    ofOrg(null),
+    ofOrg('acme'),
+    ofOrg('null'),
+    { ...ofOrg('größe'), reason: 'naïve "quotes"', payload: { a: ['é'] } },
+  ]);
   writer.close();
   const reader = new AuditReader(directory);
   expect(await ids(reader, { orgId: 'null' })).toEqual([3]);
   expect(await ids(reader, { orgId: '' })).toEqual([]);
   const page = await queried(reader, { orgId: 'größe' }, { perPage: 5 });
-  expect(page).toMatchObject({ ok: true, value: { next: undefined, items: [{
-    id: 4, timestamp: '2026-03-01T12:00:00.000Z', event_type: 'ActionAllowed',
-    lineage: { org_id: 'größe', team_id: 't', agent_id: 'a' }, op_id: null, decision: null, reason: 'naïve "quotes"',
-    policy: null, rule_id: null, actor: 'gateway', payload: { a: ['é'] },
-  }] } });
+  expect(page).toMatchObject({
+    ok: true,
+    value: {
+      next: undefined,
+      items: [
+        {
+          id: 4,
+          timestamp: '2026-03-01T12:00:00.000Z',
+          event_type: 'ActionAllowed',
+          lineage: { org_id: 'größe', team_id: 't', agent_id: 'a' },
+          op_id: null,
+          decision: null,
+          reason: 'naïve "quotes"',
+          policy: null,
+          rule_id: null,
+          actor: 'gateway',
+          payload: { a: ['é'] },
+        },
+      ],
+    },
+  });
 });
 
 test('pages neither repeat nor lose an entry while new ones arrive', async () => {
@@ -141,9 +182,20 @@ test('the last page has no cursor, and a cursor of somebody’s own making is re
   const directory = logOf(10);
   const reader = new AuditReader(directory);
   expect(await queried(reader, {}, { perPage: 10 })).toMatchObject({ ok: true, value: { next: undefined } });
-  expect(await queried(new AuditReader(join(directory, 'nowhere')), {}, { perPage: 10 })).toEqual({ ok: true, value: { items: [], next: undefined } });
-  for (const cursor of ['', 'x', Buffer.from('before:0').toString('base64url'), Buffer.from('before:1e3').toString('base64url')]) {
-    expect(await queried(reader, {}, { perPage: 10, cursor })).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field: 'cursor' } });
+  expect(await queried(new AuditReader(join(directory, 'nowhere')), {}, { perPage: 10 })).toEqual({
+    ok: true,
+    value: { items: [], next: undefined },
+  });
+  for (const cursor of [
+    '',
+    'x',
+    Buffer.from('before:0').toString('base64url'),
+    Buffer.from('before:1e3').toString('base64url'),
+  ]) {
+    expect(await queried(reader, {}, { perPage: 10, cursor })).toMatchObject({
+      ok: false,
+      fault: { kind: 'invalid_argument', field: 'cursor' },
+    });
   }
 });
 
@@ -187,7 +239,12 @@ test('an index that is missing, cut, flipped anywhere or of another log is built
   const [index] = readdirSync(directory).filter((name) => name.endsWith('.idx'));
   const path = join(directory, index ?? '');
   const whole = readFileSync(path);
-  const damages = [whole.subarray(0, whole.length - 1), Buffer.alloc(0), Buffer.from('nonsense'), Buffer.concat([whole, whole])];
+  const damages = [
+    whole.subarray(0, whole.length - 1),
+    Buffer.alloc(0),
+    Buffer.from('nonsense'),
+    Buffer.concat([whole, whole]),
+  ];
   // Each byte of its beginning, which says what the rest is, and some of the rest.
   for (let at = 0; at < whole.length; at += at < 64 ? 1 : Math.ceil(whole.length / 400)) {
     const flipped = Buffer.from(whole);
@@ -213,7 +270,10 @@ test('an index that says wrong where a value is found, or was made when the segm
   const whole = readFileSync(path);
   // What it says of single values stands at its end.
   for (let end = 16; end <= 160; end += 16) {
-    writeFileSync(path, Buffer.concat([whole.subarray(0, -end), Buffer.alloc(16), whole.subarray(whole.length - end + 16)]));
+    writeFileSync(
+      path,
+      Buffer.concat([whole.subarray(0, -end), Buffer.alloc(16), whole.subarray(whole.length - end + 16)]),
+    );
     expect(await ids(new AuditReader(directory), { orgId: 'rare' })).toEqual([200, 100]);
   }
   const segment = readFileSync(join(directory, SEGMENT_ONE));
@@ -241,35 +301,69 @@ test('whoever keeps the indexes up to date finds one beside every sealed segment
 });
 
 test('every event is found by its name, also where the index says which parts hold it', async () => {
-  expect(AUDIT_EVENTS.length, 'an index has 32 bits for the kinds of entries, and the last stands for those that it does not know').toBeLessThanOrEqual(31);
+  expect(
+    AUDIT_EVENTS.length,
+    'an index has 32 bits for the kinds of entries, and the last stands for those that it does not know',
+  ).toBeLessThanOrEqual(31);
   const directory = freshDirectory();
   const writer = openWriter(directory);
-  append(writer, AUDIT_EVENTS.flatMap((eventType) => many(200, { eventType })));
+  append(
+    writer,
+    AUDIT_EVENTS.flatMap((eventType) => many(200, { eventType })),
+  );
   writer.close();
   const reader = new AuditReader(directory);
-  for (const [at, eventType] of AUDIT_EVENTS.entries()) expect([eventType, await ids(reader, { eventType })]).toEqual([eventType, Array.from({ length: 200 }, (_, nth) => 200 * (at + 1) - nth)]);
+  for (const [at, eventType] of AUDIT_EVENTS.entries())
+    expect([eventType, await ids(reader, { eventType })]).toEqual([
+      eventType,
+      Array.from({ length: 200 }, (_, nth) => 200 * (at + 1) - nth),
+    ]);
 });
 
-const RARE: Partial<AuditDraft> = { eventType: 'PolicyReloaded', lineage: { orgId: 'rare', teamId: 'few', agentId: 'one' }, opId: 't:rare' as OpId, decision: 'deny', actor: 'key:rare' };
+const RARE: Partial<AuditDraft> = {
+  eventType: 'PolicyReloaded',
+  lineage: { orgId: 'rare', teamId: 'few', agentId: 'one' },
+  opId: 't:rare' as OpId,
+  decision: 'deny',
+  actor: 'key:rare',
+};
 
 test.each<[string, AuditFilter]>([
-  ['an org', { orgId: 'rare' }], ['a team', { teamId: 'few' }], ['an agent', { agentId: 'one' }], ['an operation', { opId: 't:rare' }], ['an actor', { actor: 'key:rare' }],
-  ['an event', { eventType: 'PolicyReloaded' }], ['a decision', { decision: 'deny' }], ['a time', { sinceMs: NOON_MS + 1_500, untilMs: NOON_MS + 1_501 }],
+  ['an org', { orgId: 'rare' }],
+  ['a team', { teamId: 'few' }],
+  ['an agent', { agentId: 'one' }],
+  ['an operation', { opId: 't:rare' }],
+  ['an actor', { actor: 'key:rare' }],
+  ['an event', { eventType: 'PolicyReloaded' }],
+  ['a decision', { decision: 'deny' }],
+  ['a time', { sinceMs: NOON_MS + 1_500, untilMs: NOON_MS + 1_501 }],
 ])('who asks for %s that is rare waits for the part of the log where it is, not for the whole', async (_, filter) => {
   const directory = freshDirectory();
   const writer = openWriter(directory);
-  append(writer, Array.from({ length: 3_000 }, (_entry, at) => ({ ...(at === 1_500 ? RARE : ofOrg('acme')), timestampMs: NOON_MS + at })));
+  append(
+    writer,
+    Array.from({ length: 3_000 }, (_entry, at) => ({
+      ...(at === 1_500 ? RARE : ofOrg('acme')),
+      timestampMs: NOON_MS + at,
+    })),
+  );
   // 24 parts in one segment: looking it up is a step, each part is one more.
   const growing = new AuditReader(directory, { maxStepsPerPage: 4 });
   while (await growing.refresh());
-  expect(await queried(growing, filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
+  expect(await queried(growing, filter, { perPage: 10 })).toMatchObject({
+    ok: true,
+    value: { items: [{ id: 1_501 }], next: undefined },
+  });
   writer.close();
   const next = openWriter(directory, { segmentBytes: 1_000 });
   append(next, [ofOrg('acme')]);
   next.close();
   while (await new AuditReader(directory).refresh());
   const sealed = new AuditReader(directory, { maxStepsPerPage: 6 });
-  expect(await queried(sealed, filter, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 1_501 }], next: undefined } });
+  expect(await queried(sealed, filter, { perPage: 10 })).toMatchObject({
+    ok: true,
+    value: { items: [{ id: 1_501 }], next: undefined },
+  });
 });
 
 test('an entry of an event that only a newer version knows is found by all but the filters for events', async () => {
@@ -297,12 +391,22 @@ test('a log of which retention takes the oldest part while it is read is read to
   rmSync(join(directory, '0000000000001001.ndjson'));
   rmSync(join(directory, SEGMENT_ONE));
   for await (const piece of exporting) text += piece;
-  expect(text.trimEnd().split('\n').map((line: string) => (JSON.parse(line) as AuditEntry).id)).toEqual(Array.from({ length: 2000 }, (_, index) => 4000 - index));
+  expect(
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line: string) => (JSON.parse(line) as AuditEntry).id),
+  ).toEqual(Array.from({ length: 2000 }, (_, index) => 4000 - index));
   const midway = reader.export({}, 'ndjson');
   text = (await midway.next()).value ?? '';
   rmSync(join(directory, '0000000000003001.ndjson')); // the one that is being read
   for await (const piece of midway) text += piece;
-  expect(text.trimEnd().split('\n').map((line: string) => (JSON.parse(line) as AuditEntry).id)).toEqual(expect.arrayContaining([4000, 3000, 2001]));
+  expect(
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line: string) => (JSON.parse(line) as AuditEntry).id),
+  ).toEqual(expect.arrayContaining([4000, 3000, 2001]));
 });
 
 test('a segment in the middle that lost its end shows what it still holds', async () => {
@@ -319,8 +423,11 @@ test('a segment in the middle that lost its end shows what it still holds', asyn
 
 test('a log on a disk that cannot be written is read all the same', async (context) => {
   const disk = freshDirectory();
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk]).status !== 0) return context.skip('mounting needs a privilege this machine does not give');
-  onTestFinished(() => { spawnSync('umount', ['-l', disk]); });
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk]).status !== 0)
+    return context.skip('mounting needs a privilege this machine does not give');
+  onTestFinished(() => {
+    spawnSync('umount', ['-l', disk]);
+  });
   const writer = openWriter(disk, { segmentBytes: 20_000 });
   for (let nth = 0; nth < 3; nth += 1) append(writer, many(100));
   writer.close();
@@ -331,7 +438,10 @@ test('a log on a disk that cannot be written is read all the same', async (conte
 test('a span of time holds the entry of its first millisecond and not that of its end, also where a part of the index begins or ends with it', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory);
-  append(writer, Array.from({ length: 256 }, (_entry, at) => ({ timestampMs: NOON_MS + at })));
+  append(
+    writer,
+    Array.from({ length: 256 }, (_entry, at) => ({ timestampMs: NOON_MS + at })),
+  );
   writer.close();
   const reader = new AuditReader(directory);
   // Entries 1 to 128 are one part, 129 to 256 the next.
@@ -379,15 +489,25 @@ test.each([
   expect(await ids(new AuditReader(directory), {})).toEqual([3, 1]);
 });
 
-test.each([['in the part that is indexed', 129, 300], ['behind it', 129, 140], ['at the beginning of the log', 1, 10]])('a line whose id is damaged, the first of those read together %s, hides none of the others', async (_where, damaged, count) => {
-  const directory = logOf(count);
-  const path = join(directory, SEGMENT_ONE);
-  writeFileSync(path, readFileSync(path, 'utf8').replace(`{"id":${damaged},`, `{"id":${String(damaged).replace('1', 'q')},`));
-  const expected = Array.from({ length: count }, (_entry, at) => count - at).filter((id) => id !== damaged);
-  const reader = new AuditReader(directory);
-  for (const perPage of [1_000, 50]) expect(await ids(reader, {}, perPage)).toEqual(expected);
-  expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), {})).toEqual(expected);
-});
+test.each([
+  ['in the part that is indexed', 129, 300],
+  ['behind it', 129, 140],
+  ['at the beginning of the log', 1, 10],
+])(
+  'a line whose id is damaged, the first of those read together %s, hides none of the others',
+  async (_where, damaged, count) => {
+    const directory = logOf(count);
+    const path = join(directory, SEGMENT_ONE);
+    writeFileSync(
+      path,
+      readFileSync(path, 'utf8').replace(`{"id":${damaged},`, `{"id":${String(damaged).replace('1', 'q')},`),
+    );
+    const expected = Array.from({ length: count }, (_entry, at) => count - at).filter((id) => id !== damaged);
+    const reader = new AuditReader(directory);
+    for (const perPage of [1_000, 50]) expect(await ids(reader, {}, perPage)).toEqual(expected);
+    expect(await ids(new AuditReader(directory, { maxStepsPerPage: 1 }), {})).toEqual(expected);
+  },
+);
 
 async function exported(reader: AuditReader, filter: AuditFilter, format: 'ndjson' | 'csv'): Promise<string> {
   let text = '';
@@ -403,26 +523,53 @@ test('an NDJSON export is the lines of the log byte for byte, newest first', asy
   const writer = openWriter(directory, { segmentBytes: 50_000 });
   for (let nth = 0; nth < 5; nth += 1) append(writer, many(150, ofOrg(nth % 2 === 0 ? 'größe' : 'b')));
   writer.close();
-  const log = readdirSync(directory).filter((name) => name.endsWith('.ndjson')).sort().map((name) => readFileSync(join(directory, name), 'utf8')).join('');
+  const log = readdirSync(directory)
+    .filter((name) => name.endsWith('.ndjson'))
+    .sort()
+    .map((name) => readFileSync(join(directory, name), 'utf8'))
+    .join('');
   const reader = new AuditReader(directory);
   expect(await exported(reader, {}, 'ndjson')).toBe(reversed(log));
   const one = await exported(reader, { orgId: 'b' }, 'ndjson');
-  expect(one.trimEnd().split('\n').map((line) => (JSON.parse(line) as AuditEntry).id)).toEqual(
-    [...Array.from({ length: 150 }, (_, index) => 600 - index), ...Array.from({ length: 150 }, (_, index) => 300 - index)]);
+  expect(
+    one
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as AuditEntry).id),
+  ).toEqual([
+    ...Array.from({ length: 150 }, (_, index) => 600 - index),
+    ...Array.from({ length: 150 }, (_, index) => 300 - index),
+  ]);
 });
 
 test('a CSV export quotes what needs it and disarms what a spreadsheet would run', async () => {
   const directory = freshDirectory();
   const writer = openWriter(directory);
-  append(writer, [{ lineage: { orgId: 'acme', teamId: '=cmd|x', agentId: 'a,b' }, decision: 'deny', reason: 'say "no"\nplease', payload: { n: 1 } }]);
+  append(writer, [
+    {
+      lineage: { orgId: 'acme', teamId: '=cmd|x', agentId: 'a,b' },
+      decision: 'deny',
+      reason: 'say "no"\nplease',
+      payload: { n: 1 },
+    },
+  ]);
   writer.close();
   const csv = await exported(new AuditReader(directory), {}, 'csv');
   const hash = /[0-9a-f]{64}(?=\r\n$)/.exec(csv)?.[0] ?? '';
   expect(csv).toBe(
-    'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,actor,payload,prev_hash,hash\r\n'
-    + `1,2026-03-01T12:00:00.000Z,ActionAllowed,acme,"'=cmd|x","a,b",,deny,"say ""no""\nplease",,,gateway,"{""n"":1}",${'0'.repeat(64)},${hash}\r\n`);
-  expect(['+1', '-1', '@x', '\tx', '\rx', 'plain', null, ''].map(csvCell)).toEqual(
-    ['"\'+1"', '"\'-1"', '"\'@x"', '"\'\tx"', '"\'\rx"', 'plain', '', '']);
+    'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,actor,payload,prev_hash,hash\r\n' +
+      `1,2026-03-01T12:00:00.000Z,ActionAllowed,acme,"'=cmd|x","a,b",,deny,"say ""no""\nplease",,,gateway,"{""n"":1}",${'0'.repeat(64)},${hash}\r\n`,
+  );
+  expect(['+1', '-1', '@x', '\tx', '\rx', 'plain', null, ''].map(csvCell)).toEqual([
+    '"\'+1"',
+    '"\'-1"',
+    '"\'@x"',
+    '"\'\tx"',
+    '"\'\rx"',
+    'plain',
+    '',
+    '',
+  ]);
 });
 
 test('an export of a large log, taken slowly, holds no more memory than a few pieces, and ends although the log grows', async () => {

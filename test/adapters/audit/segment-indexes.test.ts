@@ -1,4 +1,15 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
@@ -6,7 +17,10 @@ import { SegmentIndexes, withSegment } from '../../../src/adapters/audit/segment
 import { listSegments } from '../../../src/adapters/audit/segments.ts';
 import { append, freshDirectory, openWriter, queried } from './log.ts';
 
-const indexesIn = (directory: string): string[] => readdirSync(directory).filter((name) => name.endsWith('.idx')).sort();
+const indexesIn = (directory: string): string[] =>
+  readdirSync(directory)
+    .filter((name) => name.endsWith('.idx'))
+    .sort();
 
 /** The directory of a log of so many segments of one entry each, closed. */
 function logOfSegments(count: number): string {
@@ -24,14 +38,20 @@ test('an index that could not be written for a reason nobody knows is an error, 
   mkdirSync(inTheWay);
   await expect(queried(reader, {}, { perPage: 10 })).rejects.toThrow('EISDIR');
   rmdirSync(inTheWay);
-  expect(await queried(reader, {}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 2 }, { id: 1 }], next: undefined } });
+  expect(await queried(reader, {}, { perPage: 10 })).toMatchObject({
+    ok: true,
+    value: { items: [{ id: 2 }, { id: 1 }], next: undefined },
+  });
 });
 
 test('a segment that lost its end gets no index file: it would be wrong, and written again by every query', async () => {
   const directory = logOfSegments(3);
   const torn = join(directory, '0000000000000002.ndjson');
   truncateSync(torn, statSync(torn).size - 20);
-  expect(await queried(new AuditReader(directory), {}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 3 }, { id: 1 }] } });
+  expect(await queried(new AuditReader(directory), {}, { perPage: 10 })).toMatchObject({
+    ok: true,
+    value: { items: [{ id: 3 }, { id: 1 }] },
+  });
   expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
 });
 
@@ -39,7 +59,11 @@ test('a segment of long entries is indexed to its end as any other', async () =>
   const directory = freshDirectory();
   const writer = openWriter(directory, { segmentBytes: 1_000_000 });
   // The first 128 entries, which one row of the index covers, are more than is read at once.
-  for (let nth = 0; nth < 2; nth += 1) append(writer, Array.from({ length: 130 }, () => ({ payload: { text: 'x'.repeat(8_000) } })));
+  for (let nth = 0; nth < 2; nth += 1)
+    append(
+      writer,
+      Array.from({ length: 130 }, () => ({ payload: { text: 'x'.repeat(8_000) } })),
+    );
   writer.close();
   await new AuditReader(directory).refresh();
   expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
@@ -50,7 +74,10 @@ test('of a log of many segments, 512 indexes stay in memory, those used last; th
   const reader = new AuditReader(directory, { maxStepsPerPage: 10_000, maxMsPerPage: 60_000 });
   const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
   // From the newest to the oldest: of the 514 that are sealed, 514 and 513 are the first to go.
-  expect(await queried(reader, { orgId: 'nobody' }, { perPage: 1 })).toMatchObject({ ok: true, value: { next: undefined } });
+  expect(await queried(reader, { orgId: 'nobody' }, { perPage: 1 })).toMatchObject({
+    ok: true,
+    value: { next: undefined },
+  });
   expect(indexesIn(directory)).toHaveLength(514);
   for (const name of indexesIn(directory)) rmSync(join(directory, name));
   await queried(reader, { orgId: 'nobody' }, { perPage: 1, cursor: cursorOf(513) });
@@ -62,7 +89,8 @@ test('of a log of many segments, 512 indexes stay in memory, those used last; th
 test('an append that is taken back while its segment is indexed leaves nothing behind in the index: what takes its place is found', async () => {
   const directory = freshDirectory();
   const path = join(directory, '0000000000000001.ndjson');
-  const ofOrg = (orgId: string, count: number) => Array.from({ length: count }, () => ({ lineage: { orgId, teamId: null, agentId: null } }));
+  const ofOrg = (orgId: string, count: number) =>
+    Array.from({ length: count }, () => ({ lineage: { orgId, teamId: null, agentId: null } }));
   const log = (orgId: string): Buffer => {
     rmSync(path, { force: true });
     const writer = openWriter(directory);
@@ -86,7 +114,10 @@ test('an index that cannot be opened, as one that somebody else has made, is mad
   const directory = logOfSegments(2);
   const index = join(directory, '0000000000000001.idx');
   symlinkSync(index, index); // the system opens it for nobody, not even root
-  expect(await queried(new AuditReader(directory), {}, { perPage: 10 })).toMatchObject({ ok: true, value: { items: [{ id: 2 }, { id: 1 }], next: undefined } });
+  expect(await queried(new AuditReader(directory), {}, { perPage: 10 })).toMatchObject({
+    ok: true,
+    value: { items: [{ id: 2 }, { id: 1 }], next: undefined },
+  });
   expect(lstatSync(index).isFile()).toBe(true);
 });
 

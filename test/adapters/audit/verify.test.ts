@@ -1,10 +1,26 @@
 import { spawnSync } from 'node:child_process';
 import { createPublicKey, hash, verify } from 'node:crypto';
-import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCheckpointer, loadCheckpointKey, readAnchor, readCheckpoints, writeAnchor } from '../../../src/adapters/audit/checkpoint.ts';
+import {
+  createCheckpointer,
+  loadCheckpointKey,
+  readAnchor,
+  readCheckpoints,
+  writeAnchor,
+} from '../../../src/adapters/audit/checkpoint.ts';
 import { AuditReader } from '../../../src/adapters/audit/reader.ts';
 import { applyRetention } from '../../../src/adapters/audit/retention.ts';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
@@ -12,7 +28,10 @@ import { PACKAGE_ROOT } from '../../../src/package-files.ts';
 import { append, freshDirectory, NOON_MS, openWriter, queried } from './log.ts';
 
 const SEGMENT_ONE = '0000000000000001.ndjson';
-const segmentsOf = (directory: string) => readdirSync(directory).filter((name) => /^\d{16}\.ndjson$/.test(name)).sort();
+const segmentsOf = (directory: string) =>
+  readdirSync(directory)
+    .filter((name) => /^\d{16}\.ndjson$/.test(name))
+    .sort();
 const many = (count: number) => Array.from({ length: count }, (_, index) => ({ reason: `reason ${index}` }));
 
 /** Ten entries in one segment. */
@@ -41,7 +60,16 @@ test('an untouched log is whole, over several segments, and its head is told', a
   for (let nth = 0; nth < 20; nth += 1) append(writer, many(7));
   const progress: number[] = [];
   const report = await verifyAuditLog(directory, { onProgress: (entries) => progress.push(entries) });
-  expect(report).toEqual({ ok: true, entries: 140, firstId: 1, head: writer.head(), checkpoints: 0, checkpointedUpTo: 0, checkpointedAt: undefined, tornBytes: 0 });
+  expect(report).toEqual({
+    ok: true,
+    entries: 140,
+    firstId: 1,
+    head: writer.head(),
+    checkpoints: 0,
+    checkpointedUpTo: 0,
+    checkpointedAt: undefined,
+    tornBytes: 0,
+  });
   expect(progress.at(-1)).toBe(140);
   writer.close();
   expect(await verifyAuditLog(join(directory, 'nowhere'))).toMatchObject({ ok: true, entries: 0, head: { id: 0 } });
@@ -50,15 +78,28 @@ test('an untouched log is whole, over several segments, and its head is told', a
 test('whichever byte is changed, the entry it belongs to is the first broken one', async () => {
   const { directory, path, lines } = tenEntries();
   const whole = readFileSync(path);
-  const entryAt = (at: number) => lines.findIndex((_, index) => at < lines.slice(0, index + 1).reduce((sum, line) => sum + line.length + 1, 0)) + 1;
-  await fc.assert(fc.asyncProperty(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
-    const changed = Buffer.from(whole);
-    changed[at] = (changed[at] ?? 0) ^ flip;
-    writeFileSync(path, changed);
-    expect(await verifyAuditLog(directory)).toMatchObject({
-      ok: false, entries: entryAt(at) - 1, firstBroken: { id: entryAt(at), line: entryAt(at), segment: SEGMENT_ONE, problem: 'changed' },
-    });
-  }), { numRuns: 300, examples: [[whole.length - 1, 1], [0, 1], [lines[0]?.length ?? 0, 0x2a]] });
+  const entryAt = (at: number) =>
+    lines.findIndex((_, index) => at < lines.slice(0, index + 1).reduce((sum, line) => sum + line.length + 1, 0)) + 1;
+  await fc.assert(
+    fc.asyncProperty(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
+      const changed = Buffer.from(whole);
+      changed[at] = (changed[at] ?? 0) ^ flip;
+      writeFileSync(path, changed);
+      expect(await verifyAuditLog(directory)).toMatchObject({
+        ok: false,
+        entries: entryAt(at) - 1,
+        firstBroken: { id: entryAt(at), line: entryAt(at), segment: SEGMENT_ONE, problem: 'changed' },
+      });
+    }),
+    {
+      numRuns: 300,
+      examples: [
+        [whole.length - 1, 1],
+        [0, 1],
+        [lines[0]?.length ?? 0, 0x2a],
+      ],
+    },
+  );
 });
 
 test('entries removed, reordered, doubled or sealed anew are named', async () => {
@@ -66,7 +107,9 @@ test('entries removed, reordered, doubled or sealed anew are named', async () =>
   const written = async (order: readonly number[]) => {
     writeFileSync(path, order.map((id) => `${lines[id - 1]}\n`).join(''));
     const report = await verifyAuditLog(directory);
-    return report.ok ? 'whole' : `${report.firstBroken.id} ${report.firstBroken.problem} in line ${report.firstBroken.line}`;
+    return report.ok
+      ? 'whole'
+      : `${report.firstBroken.id} ${report.firstBroken.problem} in line ${report.firstBroken.line}`;
   };
   expect(await written([1, 2, 3, 4, 6, 7, 8, 9, 10])).toBe('5 removed in line 5');
   expect(await written([3, 4, 5, 6, 7, 8, 9, 10])).toBe('1 removed in line 1');
@@ -81,14 +124,23 @@ test('an entry changed together with its hash is named, because its successor re
   const sealed = (lines[4] ?? '').replace('reason 4', 'reason X').slice(0, -75);
   const resealed = `${sealed},"hash":"${hash('sha256', sealed, 'hex')}"}`;
   writeFileSync(path, `${[...lines.slice(0, 4), resealed, ...lines.slice(5)].join('\n')}\n`);
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { id: 5, line: 5, problem: 'changed' } });
+  expect(await verifyAuditLog(directory)).toMatchObject({
+    ok: false,
+    firstBroken: { id: 5, line: 5, problem: 'changed' },
+  });
 });
 
 test('a log whose first entry names a predecessor is not the log from its beginning', async () => {
   const { directory, path, lines } = tenEntries();
-  const sealed = (lines[0] ?? '').replace(`"prev_hash":"${'0'.repeat(64)}"`, `"prev_hash":"${'1'.repeat(64)}"`).slice(0, -75);
+  const sealed = (lines[0] ?? '')
+    .replace(`"prev_hash":"${'0'.repeat(64)}"`, `"prev_hash":"${'1'.repeat(64)}"`)
+    .slice(0, -75);
   writeFileSync(path, `${sealed},"hash":"${hash('sha256', sealed, 'hex')}"}\n`);
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 0, firstBroken: { id: 1, line: 1, segment: SEGMENT_ONE, problem: 'changed' } });
+  expect(await verifyAuditLog(directory)).toMatchObject({
+    ok: false,
+    entries: 0,
+    firstBroken: { id: 1, line: 1, segment: SEGMENT_ONE, problem: 'changed' },
+  });
 });
 
 test('a segment taken out of the middle is missed at its first entry', async () => {
@@ -98,7 +150,10 @@ test('a segment taken out of the middle is missed at its first entry', async () 
   writer.close();
   expect(segmentsOf(directory)).toHaveLength(5);
   unlinkSync(join(directory, '0000000000000021.ndjson'));
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { id: 21, segment: '0000000000000031.ndjson', problem: 'removed' } });
+  expect(await verifyAuditLog(directory)).toMatchObject({
+    ok: false,
+    firstBroken: { id: 21, segment: '0000000000000031.ndjson', problem: 'removed' },
+  });
 });
 
 test('a log that is copied as OPERATIONS.md says is whole, though the gateway signs and deletes meanwhile', async () => {
@@ -113,7 +168,10 @@ test('a log that is copied as OPERATIONS.md says is whole, though the gateway si
     applyRetention({ directory, maxBytes, key, nowMs: NOON_MS });
   };
   for (let nth = 0; nth < 4; nth += 1) goOn(Infinity);
-  const block = /```sh\n(cp data\/audit\/checkpoints[^`]*)```/.exec(readFileSync(join(PACKAGE_ROOT, 'OPERATIONS.md'), 'utf8'))?.[1] ?? '';
+  const block =
+    /```sh\n(cp data\/audit\/checkpoints[^`]*)```/.exec(
+      readFileSync(join(PACKAGE_ROOT, 'OPERATIONS.md'), 'utf8'),
+    )?.[1] ?? '';
   const steps = block.trim().split('\n');
   expect(steps).toHaveLength(4);
   for (const step of steps) {
@@ -122,7 +180,10 @@ test('a log that is copied as OPERATIONS.md says is whole, though the gateway si
   }
   writer.close();
   expect(readAnchor(join(base, 'copy'))).toMatchObject({ first_id: expect.any(Number) });
-  expect(await verifyAuditLog(join(base, 'copy'), { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: true, checkpoints: 2 });
+  expect(await verifyAuditLog(join(base, 'copy'), { checkpointKey: createPublicKey(key) })).toMatchObject({
+    ok: true,
+    checkpoints: 2,
+  });
 });
 
 /** 30 entries; checkpoints at 10 and 20; the key's path, in a folder beside the log. */
@@ -143,23 +204,44 @@ function checkpointed() {
   return { base, directory, key, publicKey: createPublicKey(key), head };
 }
 
-test.each([['whoever has the key', true], ['whoever has it not, and must take its word', false]])('a signed checkpoint shows to %s a tail that was cut, and a chain that was made anew', async (_who, hasKey) => {
+test.each([
+  ['whoever has the key', true],
+  ['whoever has it not, and must take its word', false],
+])('a signed checkpoint shows to %s a tail that was cut, and a chain that was made anew', async (_who, hasKey) => {
   const { directory, publicKey, head } = checkpointed();
   const options = { checkpointKey: hasKey ? publicKey : undefined };
-  expect(await verifyAuditLog(directory, options))
-    .toEqual({ ok: true, entries: 30, firstId: 1, head, checkpoints: 2, checkpointedUpTo: 20, checkpointedAt: '2026-03-01T12:00:00.000Z', tornBytes: 0 });
+  expect(await verifyAuditLog(directory, options)).toEqual({
+    ok: true,
+    entries: 30,
+    firstId: 1,
+    head,
+    checkpoints: 2,
+    checkpointedUpTo: 20,
+    checkpointedAt: '2026-03-01T12:00:00.000Z',
+    tornBytes: 0,
+  });
   unlinkSync(join(directory, '0000000000000021.ndjson'));
   expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: true, entries: 20 });
   const second = join(directory, '0000000000000011.ndjson');
   const lines = readFileSync(second, 'utf8').trimEnd().split('\n');
   writeFileSync(second, `${lines.slice(0, 7).join('\n')}\n`);
   expect(await verifyAuditLog(directory, options)).toMatchObject({
-    ok: false, firstBroken: { id: 18, segment: '0000000000000011.ndjson', line: 8, problem: 'cut', detail: 'the checkpoint from 2026-03-01T12:00:00.000Z covers entry 20, but the log ends at 17' },
+    ok: false,
+    firstBroken: {
+      id: 18,
+      segment: '0000000000000011.ndjson',
+      line: 8,
+      problem: 'cut',
+      detail: 'the checkpoint from 2026-03-01T12:00:00.000Z covers entry 20, but the log ends at 17',
+    },
   });
   const forger = openWriter(directory, { segmentBytes: 3000 });
   append(forger, many(5));
   forger.close();
-  expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: false, firstBroken: { id: 20, problem: 'rewritten' } });
+  expect(await verifyAuditLog(directory, options)).toMatchObject({
+    ok: false,
+    firstBroken: { id: 20, problem: 'rewritten' },
+  });
 });
 
 test('a checkpoint of the first entry vouches for it, and a half-written one for nothing', async () => {
@@ -171,7 +253,12 @@ test('a checkpoint of the first entry vouches for it, and a half-written one for
   append(writer, many(1));
   writer.close();
   appendFileSync(join(directory, 'checkpoints.ndjson'), '{"id":2,"ha');
-  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: true, entries: 2, checkpoints: 1, checkpointedUpTo: 1 });
+  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({
+    ok: true,
+    entries: 2,
+    checkpoints: 1,
+    checkpointedUpTo: 1,
+  });
 });
 
 test('an append that failed and is taken back while the log is verified is no break', async () => {
@@ -190,11 +277,19 @@ test('an append that failed and is taken back while the log is verified is no br
   expect(await verifyAuditLog(directory, options)).toMatchObject({ ok: true, entries: 10, tornBytes: 0 });
 });
 
-test.each([['with a zero before it', '{"id":010,'], ['under another name', '{"ix":10,'], ['of no digits', '{"id":0xa,']])('an entry whose id stands there %s is named, also when its hash was made to fit', async (_how, start) => {
+test.each([
+  ['with a zero before it', '{"id":010,'],
+  ['under another name', '{"ix":10,'],
+  ['of no digits', '{"id":0xa,'],
+])('an entry whose id stands there %s is named, also when its hash was made to fit', async (_how, start) => {
   const { directory, path, lines } = tenEntries();
   const [sealed = ''] = (lines[9] ?? '').replace('{"id":10,', start).split(',"hash":');
   writeFileSync(path, [...lines.slice(0, 9), `${sealed},"hash":"${hash('sha256', sealed)}"}`, ''].join('\n'));
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 9, firstBroken: { id: 10, problem: 'changed', detail: 'the line is not an entry' } });
+  expect(await verifyAuditLog(directory)).toMatchObject({
+    ok: false,
+    entries: 9,
+    firstBroken: { id: 10, problem: 'changed', detail: 'the line is not an entry' },
+  });
 });
 
 test('a checkpoint that the key did not sign is a forgery, and retention does not tidy it away', async () => {
@@ -203,7 +298,10 @@ test('a checkpoint that the key did not sign is a forgery, and retention does no
   const text = readFileSync(path, 'utf8');
   expect(text.split('\n')).toHaveLength(3);
   writeFileSync(path, text.replace('"id":20', '"id":21'));
-  expect(await verifyAuditLog(directory, { checkpointKey: publicKey })).toMatchObject({ ok: false, firstBroken: { segment: 'checkpoints.ndjson', line: 2, problem: 'forged' } });
+  expect(await verifyAuditLog(directory, { checkpointKey: publicKey })).toMatchObject({
+    ok: false,
+    firstBroken: { segment: 'checkpoints.ndjson', line: 2, problem: 'forged' },
+  });
   for (const line of ['null', '{}', text.split('\n')[0]?.replace('{', '{"note":"unsigned",'), 'nonsense']) {
     writeFileSync(path, `${line}\n${text}`);
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
@@ -244,17 +342,29 @@ test('a gateway that starts again does not sign the head it signed last once mor
 test('a line that is being written or was torn is no break, in the newest segment only', async () => {
   const { directory, path, lines } = tenEntries();
   truncateSync(path, statSync(path).size - 30);
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 9, tornBytes: (lines[9]?.length ?? 0) + 1 - 30 });
+  expect(await verifyAuditLog(directory)).toMatchObject({
+    ok: true,
+    entries: 9,
+    tornBytes: (lines[9]?.length ?? 0) + 1 - 30,
+  });
 
   const older = threeSegments();
   truncateSync(join(older, SEGMENT_ONE), statSync(join(older, SEGMENT_ONE)).size - 30);
-  expect(await verifyAuditLog(older)).toMatchObject({ ok: false, entries: 9, firstBroken: { id: 10, line: 10, segment: SEGMENT_ONE, problem: 'changed' } });
+  expect(await verifyAuditLog(older)).toMatchObject({
+    ok: false,
+    entries: 9,
+    firstBroken: { id: 10, line: 10, segment: SEGMENT_ONE, problem: 'changed' },
+  });
 });
 
 test('a file without an end of line is named, not read into memory', async () => {
   const { directory, path } = tenEntries();
   appendFileSync(path, Buffer.alloc(40 * 1024 * 1024, 'x'));
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, entries: 10, firstBroken: { id: 11, line: 11, problem: 'changed' } });
+  expect(await verifyAuditLog(directory)).toMatchObject({
+    ok: false,
+    entries: 10,
+    firstBroken: { id: 11, line: 11, problem: 'changed' },
+  });
 });
 
 test('a checkpoint and the anchor are checked with the public key and nothing but what the handbook says', async () => {
@@ -263,8 +373,13 @@ test('a checkpoint and the anchor are checked with the public key and nothing bu
   createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record(head);
   const { prev_hash: prevHash } = JSON.parse(lines[4] ?? '') as { prev_hash: string };
   writeAnchor({ directory, firstId: 5, prevHash, key, nowMs: NOON_MS });
-  const signatureOf = (name: string): Buffer => Buffer.from((JSON.parse(readFileSync(join(directory, name), 'utf8')) as { signature: string }).signature, 'base64url');
-  const isSigned = (text: string, name: string) => verify(null, Buffer.from(text), createPublicKey(key), signatureOf(name));
+  const signatureOf = (name: string): Buffer =>
+    Buffer.from(
+      (JSON.parse(readFileSync(join(directory, name), 'utf8')) as { signature: string }).signature,
+      'base64url',
+    );
+  const isSigned = (text: string, name: string) =>
+    verify(null, Buffer.from(text), createPublicKey(key), signatureOf(name));
   expect(isSigned(`svc-audit-checkpoint\n10\n${head.hash}\n2026-03-01T12:00:00.000Z`, 'checkpoints.ndjson')).toBe(true);
   expect(isSigned(`svc-audit-anchor\n5\n${prevHash}\n2026-03-01T12:00:00.000Z`, 'anchor.json')).toBe(true);
 });
@@ -277,22 +392,36 @@ test('retention deletes the oldest segments by age and by size, and what is left
   const writer = openWriter(directory, { segmentBytes: 3000 });
   const checkpointer = createCheckpointer({ directory, key, nowMs: () => NOON_MS });
   for (let nth = 0; nth < 6; nth += 1) {
-    append(writer, many(10).map((draft) => ({ ...draft, timestampMs: NOON_MS + nth * 1000 })));
+    append(
+      writer,
+      many(10).map((draft) => ({ ...draft, timestampMs: NOON_MS + nth * 1000 })),
+    );
     checkpointer.record(writer.head());
   }
   const reader = new AuditReader(directory);
   while (await reader.refresh());
-  expect(applyRetention({ directory, maxAgeMs: 10_000, maxBytes: 1e9, key, nowMs: NOON_MS + 10_000 }).deletedSegments).toEqual([]);
+  expect(
+    applyRetention({ directory, maxAgeMs: 10_000, maxBytes: 1e9, key, nowMs: NOON_MS + 10_000 }).deletedSegments,
+  ).toEqual([]);
   const first = readFileSync(join(directory, SEGMENT_ONE));
   const bytes = first.length + statSync(join(directory, '0000000000000011.ndjson')).size;
   expect(readdirSync(directory)).toContain('0000000000000001.idx');
-  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 11_001 }))
-    .toEqual({ deletedSegments: ['0000000000000001.ndjson', '0000000000000011.ndjson'], deletedBytes: bytes, isCut: false });
+  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 11_001 })).toEqual({
+    deletedSegments: ['0000000000000001.ndjson', '0000000000000011.ndjson'],
+    deletedBytes: bytes,
+    isCut: false,
+  });
   expect(readdirSync(directory)).not.toContain('0000000000000001.idx');
   expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([30, 40, 50, 60]);
   // Left behind by a crash: what the anchor vouches for begins later.
   writeFileSync(join(directory, SEGMENT_ONE), first);
-  expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({ ok: true, entries: 40, firstId: 21, checkpoints: 4, head: writer.head() });
+  expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({
+    ok: true,
+    entries: 40,
+    firstId: 21,
+    checkpoints: 4,
+    head: writer.head(),
+  });
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 40, firstId: 21, checkpoints: 4 });
   unlinkSync(join(directory, SEGMENT_ONE));
   const page = await queried(reader, {}, { perPage: 1000 });
@@ -303,7 +432,12 @@ test('retention deletes the oldest segments by age and by size, and what is left
   cpSync(directory, copy, { recursive: true });
   expect(applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS }).deletedSegments).toHaveLength(3);
   append(writer, many(1));
-  expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({ ok: true, entries: 11, firstId: 51, head: { id: 61 } });
+  expect(await verifyAuditLog(directory, { checkpointKey })).toMatchObject({
+    ok: true,
+    entries: 11,
+    firstId: 51,
+    head: { id: 61 },
+  });
   writer.close();
   const reopened = openWriter(directory);
   expect(reopened.head().id).toBe(61);
@@ -311,18 +445,31 @@ test('retention deletes the oldest segments by age and by size, and what is left
 
   // Deleted by somebody else: no anchor vouches for it.
   unlinkSync(join(copy, '0000000000000021.ndjson'));
-  expect(await verifyAuditLog(copy, { checkpointKey })).toMatchObject({ ok: false, firstBroken: { id: 21, problem: 'removed' } });
+  expect(await verifyAuditLog(copy, { checkpointKey })).toMatchObject({
+    ok: false,
+    firstBroken: { id: 21, problem: 'removed' },
+  });
   const anchor = JSON.parse(readFileSync(join(copy, 'anchor.json'), 'utf8')) as object;
   writeFileSync(join(copy, 'anchor.json'), JSON.stringify({ ...anchor, first_id: 31 }));
-  expect(await verifyAuditLog(copy, { checkpointKey })).toMatchObject({ ok: false, firstBroken: { segment: 'anchor.json', problem: 'forged' } });
+  expect(await verifyAuditLog(copy, { checkpointKey })).toMatchObject({
+    ok: false,
+    firstBroken: { segment: 'anchor.json', problem: 'forged' },
+  });
   writeFileSync(join(copy, 'anchor.json'), 'nonsense');
-  expect(await verifyAuditLog(copy)).toMatchObject({ ok: false, firstBroken: { segment: 'anchor.json', problem: 'forged' } });
+  expect(await verifyAuditLog(copy)).toMatchObject({
+    ok: false,
+    firstBroken: { segment: 'anchor.json', problem: 'forged' },
+  });
 });
 
 test('the ten lines of Python in the manual agree', async (context) => {
   const { directory, head, path } = tenEntries();
   const manual = readFileSync(new URL('../../../src/adapters/audit/verify.ts', import.meta.url), 'utf8');
-  const program = manual.split('\n').filter((line) => line.startsWith(' *   ')).map((line) => line.slice(5)).join('\n');
+  const program = manual
+    .split('\n')
+    .filter((line) => line.startsWith(' *   '))
+    .map((line) => line.slice(5))
+    .join('\n');
   const run = () => spawnSync('python3', ['-c', program, directory], { encoding: 'utf8' });
   const whole = run();
   if (whole.error !== undefined) return context.skip('there is no python3 here');
@@ -352,7 +499,10 @@ test('retention vouches for what it deletes, and where it deletes nothing, not f
   unlinkSync(join(directory, SEGMENT_ONE));
   const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
   expect(applyRetention({ directory, maxAgeMs: 1e9, maxBytes: 1e9, key, nowMs: NOON_MS }).deletedSegments).toEqual([]);
-  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: false, firstBroken: { id: 1, problem: 'removed' } });
+  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({
+    ok: false,
+    firstBroken: { id: 1, problem: 'removed' },
+  });
 });
 
 test('the newest segment that holds an entry stays, and so does all before one that nothing can vouch for', () => {
@@ -383,7 +533,12 @@ test('retention keeps what just fits, the newest checkpoint, and a log whose ent
   expect(retain()).toEqual([SEGMENT_ONE]);
   expect(retain()).toEqual([]);
   expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([1]);
-  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({ ok: true, entries: 2, firstId: 2, head: writer.head() });
+  expect(await verifyAuditLog(directory, { checkpointKey: createPublicKey(key) })).toMatchObject({
+    ok: true,
+    entries: 2,
+    firstId: 2,
+    head: writer.head(),
+  });
   writer.close();
 });
 
@@ -393,33 +548,43 @@ test('a segment whose entries were made by a clock far ahead goes with those aro
   const key = loadCheckpointKey(join(base, 'key.pem'));
   const writer = openWriter(directory, { segmentBytes: 3000 });
   const inTenYearsMs = NOON_MS + 10 * 365 * 86_400_000;
-  for (const timestampMs of [inTenYearsMs, NOON_MS, NOON_MS + 1000, NOON_MS + 60_000, NOON_MS + 60_000]) append(writer, many(10).map((draft) => ({ ...draft, timestampMs })));
+  for (const timestampMs of [inTenYearsMs, NOON_MS, NOON_MS + 1000, NOON_MS + 60_000, NOON_MS + 60_000])
+    append(
+      writer,
+      many(10).map((draft) => ({ ...draft, timestampMs })),
+    );
   writer.close();
   expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 5_000 }).deletedSegments).toEqual([]);
-  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 60_000 }).deletedSegments)
-    .toEqual(['0000000000000001.ndjson', '0000000000000011.ndjson', '0000000000000021.ndjson']);
+  expect(applyRetention({ directory, maxAgeMs: 10_000, key, nowMs: NOON_MS + 60_000 }).deletedSegments).toEqual([
+    '0000000000000001.ndjson',
+    '0000000000000011.ndjson',
+    '0000000000000021.ndjson',
+  ]);
   expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: 20, firstId: 31 });
 });
 
 // Looked at once the anchor has been read and before the segments are; and before the first of them is opened.
-test.each(['checkpointKey', 'onProgress'] as const)('what retention deletes while a log is being verified is not called removed (%s)', async (moment) => {
-  const base = freshDirectory();
-  const directory = join(base, 'audit');
-  const key = loadCheckpointKey(join(base, 'key.pem'));
-  const writer = openWriter(directory, { segmentBytes: 3000 });
-  for (let nth = 0; nth < 6; nth += 1) append(writer, many(10));
-  writer.close();
-  let deleted: readonly string[] | undefined;
-  const options = Object.defineProperty({}, moment, {
-    get() {
-      deleted ??= applyRetention({ directory, maxBytes: 6_000, key, nowMs: NOON_MS }).deletedSegments;
-      return moment === 'checkpointKey' ? createPublicKey(key) : undefined;
-    },
-  });
-  const report = await verifyAuditLog(directory, options);
-  expect(deleted?.length).toBeGreaterThan(0);
-  expect(report).toMatchObject({ ok: true, head: writer.head() });
-});
+test.each(['checkpointKey', 'onProgress'] as const)(
+  'what retention deletes while a log is being verified is not called removed (%s)',
+  async (moment) => {
+    const base = freshDirectory();
+    const directory = join(base, 'audit');
+    const key = loadCheckpointKey(join(base, 'key.pem'));
+    const writer = openWriter(directory, { segmentBytes: 3000 });
+    for (let nth = 0; nth < 6; nth += 1) append(writer, many(10));
+    writer.close();
+    let deleted: readonly string[] | undefined;
+    const options = Object.defineProperty({}, moment, {
+      get() {
+        deleted ??= applyRetention({ directory, maxBytes: 6_000, key, nowMs: NOON_MS }).deletedSegments;
+        return moment === 'checkpointKey' ? createPublicKey(key) : undefined;
+      },
+    });
+    const report = await verifyAuditLog(directory, options);
+    expect(deleted?.length).toBeGreaterThan(0);
+    expect(report).toMatchObject({ ok: true, head: writer.head() });
+  },
+);
 
 test('a segment that cannot be read is no break either: the file system says why', async () => {
   const { directory } = tenEntries();

@@ -12,7 +12,15 @@ if (!opened.ok) {
   process.exit(3);
 }
 const { writer } = opened.value;
-const body = encodeDraft({ eventType: 'ActionAllowed', lineage: { orgId: 'acme', teamId: 't', agentId: 'a' }, actor: 'gateway', reason: 'x'.repeat(500) }, Date.now());
+const body = encodeDraft(
+  {
+    eventType: 'ActionAllowed',
+    lineage: { orgId: 'acme', teamId: 't', agentId: 'a' },
+    actor: 'gateway',
+    reason: 'x'.repeat(500),
+  },
+  Date.now(),
+);
 for (let size = 1; ; size = (size % 40) + 1) {
   const appended = writer.append(Array(size).fill(body).join('\n'), size);
   if (appended.ok) {
@@ -20,7 +28,10 @@ for (let size = 1; ; size = (size % 40) + 1) {
     continue;
   }
   const smaller = writer.append(body, 1);
-  writeSync(1, `${appended.fault.code} ${appended.fault.kind} head ${writer.head().id} then ${smaller.ok ? 'ok' : smaller.fault.code}\n`);
+  writeSync(
+    1,
+    `${appended.fault.code} ${appended.fault.kind} head ${writer.head().id} then ${smaller.ok ? 'ok' : smaller.fault.code}\n`,
+  );
   if (behaviour === 'until-full') break;
 }
 writer.close();

@@ -1,13 +1,22 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createCheckpointer, loadCheckpointKey } from '../../../src/adapters/audit/checkpoint.ts';
 import { explainNotice } from '../../../src/adapters/audit/recovery.ts';
 import { applyRetention } from '../../../src/adapters/audit/retention.ts';
-import { openAuditWriter, type AuditWriter, type AuditWriterOptions } from '../../../src/adapters/audit/writer.ts';
+import { type AuditWriter, type AuditWriterOptions, openAuditWriter } from '../../../src/adapters/audit/writer.ts';
+import { type AuditDraft, NO_LINEAGE } from '../../../src/core/audit.ts';
 import { encodeDraft } from '../../../src/core/audit-line.ts';
-import { NO_LINEAGE, type AuditDraft } from '../../../src/core/audit.ts';
 import type { OpId } from '../../../src/core/ids.ts';
 
 const NOON_MS = Date.UTC(2026, 2, 1, 12);
@@ -15,7 +24,9 @@ const FIRST = '0000000000000001.ndjson';
 const GENESIS = '0000000000000000000000000000000000000000000000000000000000000000';
 
 let directory: string;
-beforeEach(() => { directory = mkdtempSync(join(tmpdir(), 'svc-audit-')); });
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-audit-'));
+});
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 function open(options: Partial<AuditWriterOptions> = {}) {
@@ -24,7 +35,8 @@ function open(options: Partial<AuditWriterOptions> = {}) {
   return opened.value;
 }
 
-const body = (nth: number) => encodeDraft({ eventType: 'ActionAllowed', lineage: NO_LINEAGE, actor: `agent:${nth}` }, NOON_MS + nth);
+const body = (nth: number) =>
+  encodeDraft({ eventType: 'ActionAllowed', lineage: NO_LINEAGE, actor: `agent:${nth}` }, NOON_MS + nth);
 const read = (name = FIRST) => readFileSync(join(directory, name), 'utf8');
 
 function write(writer: AuditWriter, from: number, count: number) {
@@ -33,16 +45,33 @@ function write(writer: AuditWriter, from: number, count: number) {
 }
 
 const GOLDEN_DRAFTS: readonly (readonly [AuditDraft, number])[] = [
-  [{
-    eventType: 'ActionAllowed', lineage: { orgId: 'acme', teamId: 'search', agentId: 'crawler-7' }, actor: 'agent:acme/search/crawler-7',
-    opId: '4bf92f:00f067' as OpId, decision: 'allow', reason: 'web tools only', policy: 'search-team', ruleId: 'web-only',
-    payload: { action: 'tool.call', resource: 'web_search', attributes: { size: 12 } },
-  }, NOON_MS],
+  [
+    {
+      eventType: 'ActionAllowed',
+      lineage: { orgId: 'acme', teamId: 'search', agentId: 'crawler-7' },
+      actor: 'agent:acme/search/crawler-7',
+      opId: '4bf92f:00f067' as OpId,
+      decision: 'allow',
+      reason: 'web tools only',
+      policy: 'search-team',
+      ruleId: 'web-only',
+      payload: { action: 'tool.call', resource: 'web_search', attributes: { size: 12 } },
+    },
+    NOON_MS,
+  ],
   [{ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor: 'gateway' }, NOON_MS + 1],
-  [{
-    eventType: 'ActionDenied', lineage: { orgId: null, teamId: 'équipe', agentId: 'a"b' }, actor: 'anonymous', opId: 't:s' as OpId,
-    decision: 'deny', reason: 'line\nfeed', payload: { größe: '\u0007', n: 1.5, lone: '\ud800' },
-  }, NOON_MS + 1],
+  [
+    {
+      eventType: 'ActionDenied',
+      lineage: { orgId: null, teamId: 'équipe', agentId: 'a"b' },
+      actor: 'anonymous',
+      opId: 't:s' as OpId,
+      decision: 'deny',
+      reason: 'line\nfeed',
+      payload: { größe: '\u0007', n: 1.5, lone: '\ud800' },
+    },
+    NOON_MS + 1,
+  ],
 ];
 
 const GOLDEN = `\
@@ -90,9 +119,15 @@ test('a segment that is full or old is followed by one named after its first id,
   nowMs += 1;
   write(writer, 7, 1);
   writer.close();
-  expect(readdirSync(directory).filter((name) => name.endsWith('.ndjson')).sort())
-    .toEqual([FIRST, '0000000000000005.ndjson', '0000000000000007.ndjson']);
-  expect(JSON.parse(read('0000000000000005.ndjson').split('\n')[0] ?? '')).toMatchObject({ id: 5, prev_hash: headOfFirst.hash });
+  expect(
+    readdirSync(directory)
+      .filter((name) => name.endsWith('.ndjson'))
+      .sort(),
+  ).toEqual([FIRST, '0000000000000005.ndjson', '0000000000000007.ndjson']);
+  expect(JSON.parse(read('0000000000000005.ndjson').split('\n')[0] ?? '')).toMatchObject({
+    id: 5,
+    prev_hash: headOfFirst.hash,
+  });
   const reopened = open().writer;
   expect(reopened.head().id).toBe(7);
   reopened.close();
@@ -109,7 +144,9 @@ test('wherever the last line is torn, the log opens at the last whole entry, say
   for (let end = whole + 1; end < full.length; end += 1) {
     writeFileSync(join(directory, FIRST), full.subarray(0, end));
     const opened = open();
-    expect(opened.notices).toEqual([{ kind: 'torn-tail', segment: FIRST, bytes: end - whole, keptAs: `${FIRST}.torn` }]);
+    expect(opened.notices).toEqual([
+      { kind: 'torn-tail', segment: FIRST, bytes: end - whole, keptAs: `${FIRST}.torn` },
+    ]);
     expect(opened.writer.head()).toEqual(headAtTwo);
     write(opened.writer, 3, 1);
     opened.writer.close();
@@ -119,19 +156,24 @@ test('wherever the last line is torn, the log opens at the last whole entry, say
   }
 });
 
-test.skipIf(!existsSync('/dev/full'))('a torn line is cut off also where the disk has no room to keep it, and whoever starts the gateway is told', () => {
-  const { writer } = open();
-  write(writer, 1, 2);
-  const head = writer.head();
-  writer.close();
-  appendFileSync(join(directory, FIRST), '{"id":3,');
-  symlinkSync('/dev/full', join(directory, `${FIRST}.torn`));
-  const opened = open();
-  expect(opened.notices.map(explainNotice)).toEqual([`audit log: removed 8 bytes of an unfinished write from the end of ${FIRST}; could not keep them`]);
-  expect(opened.writer.head()).toEqual(head);
-  opened.writer.close();
-  expect(read().endsWith('"}\n')).toBe(true);
-});
+test.skipIf(!existsSync('/dev/full'))(
+  'a torn line is cut off also where the disk has no room to keep it, and whoever starts the gateway is told',
+  () => {
+    const { writer } = open();
+    write(writer, 1, 2);
+    const head = writer.head();
+    writer.close();
+    appendFileSync(join(directory, FIRST), '{"id":3,');
+    symlinkSync('/dev/full', join(directory, `${FIRST}.torn`));
+    const opened = open();
+    expect(opened.notices.map(explainNotice)).toEqual([
+      `audit log: removed 8 bytes of an unfinished write from the end of ${FIRST}; could not keep them`,
+    ]);
+    expect(opened.writer.head()).toEqual(head);
+    opened.writer.close();
+    expect(read().endsWith('"}\n')).toBe(true);
+  },
+);
 
 test('zeros behind the last entry, as a lost page leaves them, are cut off', () => {
   const { writer } = open();
@@ -139,7 +181,9 @@ test('zeros behind the last entry, as a lost page leaves them, are cut off', () 
   writer.close();
   appendFileSync(join(directory, FIRST), Buffer.alloc(200_000));
   const opened = open();
-  expect(opened.notices.map(explainNotice)).toEqual([`audit log: removed 200000 bytes of an unfinished write from the end of ${FIRST}; kept as ${FIRST}.torn`]);
+  expect(opened.notices.map(explainNotice)).toEqual([
+    `audit log: removed 200000 bytes of an unfinished write from the end of ${FIRST}; kept as ${FIRST}.torn`,
+  ]);
   expect(opened.writer.head().id).toBe(1);
   opened.writer.close();
 });
@@ -155,7 +199,12 @@ test('an empty segment is taken away, and one without a whole entry is set aside
   writeFileSync(join(directory, '0000000000000003.ndjson'), 'garbage\nmore');
   const garbage = open();
   expect(garbage.notices).toEqual([
-    { kind: 'unreadable-segment', segment: '0000000000000003.ndjson', bytes: 12, keptAs: '0000000000000003.ndjson.torn' },
+    {
+      kind: 'unreadable-segment',
+      segment: '0000000000000003.ndjson',
+      bytes: 12,
+      keptAs: '0000000000000003.ndjson.torn',
+    },
   ]);
   write(garbage.writer, 3, 1);
   garbage.writer.close();
@@ -170,7 +219,10 @@ test('a segment that is set aside a second time, after the log went on under its
     writeFileSync(join(directory, '0000000000000003.ndjson'), garbage);
     open().writer.close();
   }
-  const kept = readdirSync(directory).filter((name) => name.startsWith('0000000000000003.')).map((name) => read(name)).join('');
+  const kept = readdirSync(directory)
+    .filter((name) => name.startsWith('0000000000000003.'))
+    .map((name) => read(name))
+    .join('');
   expect(kept).toContain('the first\n');
   expect(kept).toContain('the second\n');
 });
@@ -187,7 +239,9 @@ test('a log that ends before an entry that was signed, as one of which the newes
   untouched.writer.close();
   writeFileSync(join(directory, FIRST), `${whole.split('\n').slice(0, 3).join('\n')}\n`);
   const cut = open();
-  expect(cut.notices.map(explainNotice)).toEqual(['audit log: it ends at entry 3, but the checkpoint from 2026-03-01T12:00:00.000Z covers entry 5: the entries in between are MISSING; stop the gateway and restore them, or continue without them, which `svc audit verify` will report']);
+  expect(cut.notices.map(explainNotice)).toEqual([
+    'audit log: it ends at entry 3, but the checkpoint from 2026-03-01T12:00:00.000Z covers entry 5: the entries in between are MISSING; stop the gateway and restore them, or continue without them, which `svc audit verify` will report',
+  ]);
   expect(cut.writer.head().id).toBe(3);
   cut.writer.close();
   appendFileSync(join(directory, 'checkpoints.ndjson'), 'which somebody has damaged\n');
@@ -204,13 +258,18 @@ test('a log of which a file at its begin or in its midst is gone says what is mi
   const segment = (firstId: number): string => join(directory, `000000000000000${firstId}.ndjson`);
   rmSync(segment(3));
   const gap = open();
-  const REMEDY = 'stop the gateway and restore the file that contained them, or continue without it, which `svc audit verify` will report';
-  expect(gap.notices.map(explainNotice)).toEqual([`audit log: entries 3 to 4 are MISSING before 0000000000000005.ndjson; ${REMEDY}`]);
+  const REMEDY =
+    'stop the gateway and restore the file that contained them, or continue without it, which `svc audit verify` will report';
+  expect(gap.notices.map(explainNotice)).toEqual([
+    `audit log: entries 3 to 4 are MISSING before 0000000000000005.ndjson; ${REMEDY}`,
+  ]);
   expect(gap.writer.head().id).toBe(8);
   gap.writer.close();
   rmSync(segment(1));
   const headless = open();
-  expect(headless.notices.map(explainNotice)).toEqual([`audit log: entries 1 to 4 are MISSING before 0000000000000005.ndjson; ${REMEDY}`]);
+  expect(headless.notices.map(explainNotice)).toEqual([
+    `audit log: entries 1 to 4 are MISSING before 0000000000000005.ndjson; ${REMEDY}`,
+  ]);
   headless.writer.close();
 });
 
@@ -233,7 +292,12 @@ test('a copy made while retention deleted, with a file before the log begins and
   for (const from of [1, 3, 5, 7]) write(writer, from, 2);
   writer.close();
   const [kept, copied] = [read('0000000000000005.ndjson'), read('0000000000000001.ndjson')];
-  applyRetention({ directory, maxBytes: kept.length * 2, key: loadCheckpointKey(join(directory, 'key.pem')), nowMs: NOON_MS });
+  applyRetention({
+    directory,
+    maxBytes: kept.length * 2,
+    key: loadCheckpointKey(join(directory, 'key.pem')),
+    nowMs: NOON_MS,
+  });
   writeFileSync(join(directory, '0000000000000001.ndjson'), copied);
   const opened = open();
   expect(opened.notices).toEqual([]);
@@ -252,27 +316,45 @@ test('a last entry that does not match its hash is reported loudly, and the gate
   opened.writer.close();
 });
 
-test.each([9, 90, 200])('a batch of %s entries in letters of three bytes is written whole, however large it is', (count) => {
-  const reason = '統'.repeat(10_000);
-  const { writer } = open();
-  write(writer, 1, 1);
-  const long = encodeDraft({ eventType: 'ActionDenied', lineage: NO_LINEAGE, actor: 'gateway', reason }, NOON_MS);
-  expect(writer.append(Array.from({ length: count }, () => long).join('\n'), count)).toEqual({ ok: true, value: { firstId: 2 } });
-  writer.close();
-  const entries = read().trimEnd().split('\n').slice(1).map((line) => JSON.parse(line) as { id: number; reason: string; hash: string });
-  expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, nth) => nth + 2));
-  expect(entries.every((entry) => entry.reason === reason)).toBe(true);
-  const { notices, writer: again } = open();
-  expect([notices, again.head()]).toEqual([[], { id: count + 1, hash: entries.at(-1)?.hash }]);
-  again.close();
-});
+test.each([9, 90, 200])(
+  'a batch of %s entries in letters of three bytes is written whole, however large it is',
+  (count) => {
+    const reason = '統'.repeat(10_000);
+    const { writer } = open();
+    write(writer, 1, 1);
+    const long = encodeDraft({ eventType: 'ActionDenied', lineage: NO_LINEAGE, actor: 'gateway', reason }, NOON_MS);
+    expect(writer.append(Array.from({ length: count }, () => long).join('\n'), count)).toEqual({
+      ok: true,
+      value: { firstId: 2 },
+    });
+    writer.close();
+    const entries = read()
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => JSON.parse(line) as { id: number; reason: string; hash: string });
+    expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, nth) => nth + 2));
+    expect(entries.every((entry) => entry.reason === reason)).toBe(true);
+    const { notices, writer: again } = open();
+    expect([notices, again.head()]).toEqual([[], { id: count + 1, hash: entries.at(-1)?.hash }]);
+    again.close();
+  },
+);
 
 test('where a log ends is not told by what an agent wrote into its last entry, however it is placed', () => {
   // Looks like the beginning of entry 77, every 16 bytes; one of the paddings puts one where the end of the file is begun to be read.
   const list = Array.from({ length: 6_000 }, () => ({ id: 77, n: 1 }));
   for (let padding = 0; padding < 16; padding += 1) {
     const { writer } = open();
-    const long = encodeDraft({ eventType: 'ActionDenied', lineage: NO_LINEAGE, actor: 'gateway', payload: { list, padding: 'x'.repeat(padding) } }, NOON_MS);
+    const long = encodeDraft(
+      {
+        eventType: 'ActionDenied',
+        lineage: NO_LINEAGE,
+        actor: 'gateway',
+        payload: { list, padding: 'x'.repeat(padding) },
+      },
+      NOON_MS,
+    );
     expect(writer.append(long, 1).ok).toBe(true);
     const head = writer.head();
     writer.close();

@@ -19,7 +19,9 @@ test('mail that there is no room for is told as not sent at once, and all other 
   await Promise.resolve();
   const second = outbox.send(mailTo('second'));
   await outbox.send(mailTo('third'));
-  expect(lines).toEqual([{ message: 'e-mail not sent: the outbox is full or closed', to: 'third', subject: 'Reset your password' }]);
+  expect(lines).toEqual([
+    { message: 'e-mail not sent: the outbox is full or closed', to: 'third', subject: 'Reset your password' },
+  ]);
   underWay[0]?.end({ kind: 'delivered' });
   await first;
   await eventually(() => expect(underWay).toHaveLength(2));

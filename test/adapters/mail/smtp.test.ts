@@ -1,21 +1,32 @@
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { createMailer, type ClosableMailer } from '../../../src/adapters/mail/mailer.ts';
+import { type ClosableMailer, createMailer } from '../../../src/adapters/mail/mailer.ts';
 import type { SmtpOptions } from '../../../src/adapters/mail/smtp.ts';
-import { selfSigned, type Certificate } from '../../support/certificate.ts';
+import { type Certificate, selfSigned } from '../../support/certificate.ts';
 import { eventually } from '../../support/eventually.ts';
 
-const MAIL = { to: 'owner@example.com', subject: 'Reset your password', text: 'open https://gateway.test/#/reset-password/SECRET-TOKEN\n' };
+const MAIL = {
+  to: 'owner@example.com',
+  subject: 'Reset your password',
+  text: 'open https://gateway.test/#/reset-password/SECRET-TOKEN\n',
+};
 const CREDENTIALS = { user: 'gateway', pass: 'relay-password' };
 
 let certificate: Certificate;
-beforeAll(() => { certificate = selfSigned('localhost'); });
+beforeAll(() => {
+  certificate = selfSigned('localhost');
+});
 afterAll(() => certificate.remove());
 
-type Received = { readonly recipients: string[]; readonly raw: string; readonly isSecure: boolean; readonly user: string | undefined };
+type Received = {
+  readonly recipients: string[];
+  readonly raw: string;
+  readonly isSecure: boolean;
+  readonly user: string | undefined;
+};
 type Relay = { readonly port: number; readonly received: Received[]; readonly passwordsSeen: string[] };
 
 /** A real relay on loopback. It takes `refusals` mails badly before it takes one. */
@@ -24,19 +35,30 @@ async function startRelay(options: SMTPServerOptions = {}, refusals = 0): Promis
   const passwordsSeen: string[] = [];
   let refused = 0;
   const server = new SMTPServer({
-    ...certificate, authOptional: true, logger: false,
+    ...certificate,
+    authOptional: true,
+    logger: false,
     onAuth: (auth, _session, callback) => {
       passwordsSeen.push(auth.password ?? '');
-      if (auth.username === CREDENTIALS.user && auth.password === CREDENTIALS.pass) callback(null, { user: auth.username });
+      if (auth.username === CREDENTIALS.user && auth.password === CREDENTIALS.pass)
+        callback(null, { user: auth.username });
       else callback(new Error('no such user'));
     },
     onData: (stream, session, callback) => {
       let raw = '';
-      stream.setEncoding('utf8').on('data', (text: string) => (raw += text)).on('end', () => {
-        if (refused++ < refusals) return callback(Object.assign(new Error('come again'), { responseCode: 451 }));
-        received.push({ recipients: session.envelope.rcptTo.map(({ address }) => address), raw, isSecure: session.secure, user: session.user as string | undefined });
-        callback();
-      });
+      stream
+        .setEncoding('utf8')
+        .on('data', (text: string) => (raw += text))
+        .on('end', () => {
+          if (refused++ < refusals) return callback(Object.assign(new Error('come again'), { responseCode: 451 }));
+          received.push({
+            recipients: session.envelope.rcptTo.map(({ address }) => address),
+            raw,
+            isSecure: session.secure,
+            user: session.user as string | undefined,
+          });
+          callback();
+        });
     },
     ...options,
   });
@@ -48,10 +70,23 @@ async function startRelay(options: SMTPServerOptions = {}, refusals = 0): Promis
 
 type Line = { readonly level: 'info' | 'warn'; readonly message: string; readonly fields: object };
 
-function openMailer(smtp: Partial<SmtpOptions> & { port: number } | undefined): { mailer: ClosableMailer; lines: Line[] } {
+function openMailer(smtp: (Partial<SmtpOptions> & { port: number }) | undefined): {
+  mailer: ClosableMailer;
+  lines: Line[];
+} {
   const lines: Line[] = [];
-  const write = (level: Line['level']) => (message: string, fields: object = {}) => void lines.push({ level, message, fields });
-  const options = smtp && { host: 'localhost', credentials: undefined, from: 'no-reply@gateway.test', ca: certificate.cert, timeoutMs: 300, ...smtp };
+  const write =
+    (level: Line['level']) =>
+    (message: string, fields: object = {}) =>
+      void lines.push({ level, message, fields });
+  const options = smtp && {
+    host: 'localhost',
+    credentials: undefined,
+    from: 'no-reply@gateway.test',
+    ca: certificate.cert,
+    timeoutMs: 300,
+    ...smtp,
+  };
   const mailer = createMailer(options, { info: write('info'), warn: write('warn') }, { retryPausesMs: [20, 20] });
   onTestFinished(() => mailer.close(1000));
   return { mailer, lines };
@@ -63,13 +98,28 @@ test('a relay that knows the gateway gets the mail over TLS', async () => {
   const relay = await startRelay();
   const { mailer } = openMailer({ port: relay.port, credentials: CREDENTIALS });
   await mailer.send(MAIL);
-  expect(relay.received).toEqual([{ recipients: ['owner@example.com'], raw: expect.stringContaining('SECRET-TOKEN'), isSecure: true, user: 'gateway' }]);
+  expect(relay.received).toEqual([
+    {
+      recipients: ['owner@example.com'],
+      raw: expect.stringContaining('SECRET-TOKEN'),
+      isSecure: true,
+      user: 'gateway',
+    },
+  ]);
   expect(relay.received[0]!.raw).toMatch(/^From: no-reply@gateway\.test\r$/m);
 });
 
 test('neither the check of the relay nor a mail leaves a connection behind', async () => {
   const seen = { opened: 0, closed: 0 };
-  const { port } = await startRelay({ onConnect: (_session, callback) => { seen.opened += 1; callback(); }, onClose: () => { seen.closed += 1; } });
+  const { port } = await startRelay({
+    onConnect: (_session, callback) => {
+      seen.opened += 1;
+      callback();
+    },
+    onClose: () => {
+      seen.closed += 1;
+    },
+  });
   await openMailer({ port, credentials: CREDENTIALS, timeoutMs: 60_000 }).mailer.send(MAIL);
   await eventually(() => expect(seen).toEqual({ opened: 2, closed: 2 }));
 });
@@ -93,11 +143,21 @@ test('credentials are never sent to a relay without TLS', async () => {
 test('at port 465 the first byte that a relay gets is that of TLS, even if it greets without', async (context) => {
   const firstBytes: (number | undefined)[] = [];
   const server = createServer((socket) => {
-    socket.on('error', () => undefined).once('data', (bytes: Buffer) => { firstBytes.push(bytes[0]); socket.destroy(); });
+    socket
+      .on('error', () => undefined)
+      .once('data', (bytes: Buffer) => {
+        firstBytes.push(bytes[0]);
+        socket.destroy();
+      });
     socket.write('220 relay\r\n');
   });
-  const isListening = await new Promise<boolean>((resolve) => server.once('error', () => resolve(false)).listen(465, '127.0.0.1', () => resolve(true)));
-  if (!isListening) return context.skip('listening at port 465 needs a privilege this machine does not give, or something does already');
+  const isListening = await new Promise<boolean>((resolve) =>
+    server.once('error', () => resolve(false)).listen(465, '127.0.0.1', () => resolve(true)),
+  );
+  if (!isListening)
+    return context.skip(
+      'listening at port 465 needs a privilege this machine does not give, or something does already',
+    );
   onTestFinished(() => void server.close());
   openMailer({ port: 465, credentials: CREDENTIALS });
   const TLS_HANDSHAKE = 0x16;
@@ -116,14 +176,23 @@ test('wrong credentials make the mailer log instead, with recipient and subject 
   const relay = await startRelay();
   const { mailer, lines } = openMailer({ port: relay.port, credentials: { user: 'gateway', pass: 'wrong' } });
   await mailer.send(MAIL);
-  expect(messages(lines)).toEqual(['no e-mail will be sent; fix the relay settings and restart', 'e-mail not sent: the relay settings do not work']);
+  expect(messages(lines)).toEqual([
+    'no e-mail will be sent; fix the relay settings and restart',
+    'e-mail not sent: the relay settings do not work',
+  ]);
   expect(lines[1]!.fields).toEqual({ to: 'owner@example.com', subject: 'Reset your password' });
 });
 
 test('without a relay, recipient and subject are logged, and that there is none', async () => {
   const { mailer, lines } = openMailer(undefined);
   await mailer.send(MAIL);
-  expect(lines).toEqual([{ level: 'info', message: 'e-mail not sent: no relay is configured', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]);
+  expect(lines).toEqual([
+    {
+      level: 'info',
+      message: 'e-mail not sent: no relay is configured',
+      fields: { to: 'owner@example.com', subject: 'Reset your password' },
+    },
+  ]);
 });
 
 test.each([
@@ -160,7 +229,12 @@ test('a relay that hangs is given up, and holds up the shutdown no longer than i
   const slow = openMailer({ port, timeoutMs: 20_000 });
   void slow.mailer.send(MAIL);
   // Well before the 20 seconds that it waits for its relay.
-  expect(await Promise.race([slow.mailer.close(200).then(() => 'closed'), new Promise((resolve) => setTimeout(resolve, 10_000, 'still waiting'))])).toBe('closed');
+  expect(
+    await Promise.race([
+      slow.mailer.close(200).then(() => 'closed'),
+      new Promise((resolve) => setTimeout(resolve, 10_000, 'still waiting')),
+    ]),
+  ).toBe('closed');
 });
 
 test('a shutdown cuts off the check and the mail that a silent relay holds, and leaves no connection behind', async () => {
@@ -205,7 +279,12 @@ async function startDripping(): Promise<{ readonly port: number }> {
 test('a relay that never comes to the end of an answer is given up as well, and the mail with it', async () => {
   const { mailer, lines } = openMailer({ ...(await startDripping()), deliveryTimeoutMs: 500 });
   await mailer.send(MAIL);
-  expect(messages(lines)).toEqual(['the mail relay does not respond yet', 'e-mail not sent yet; retrying', 'e-mail not sent yet; retrying', 'e-mail not sent; giving up']);
+  expect(messages(lines)).toEqual([
+    'the mail relay does not respond yet',
+    'e-mail not sent yet; retrying',
+    'e-mail not sent yet; retrying',
+    'e-mail not sent; giving up',
+  ]);
 });
 
 test('it is given up in time in a process that collects its garbage meanwhile, too', async () => {
@@ -218,7 +297,9 @@ test('it is given up in time in a process that collects its garbage meanwhile, t
 });
 
 /** A relay that greets with one line, or with none, and says no more. */
-async function startMute(greeting?: string): Promise<{ readonly port: number; readonly accepted: () => number; greetWith(line: string | undefined): void }> {
+async function startMute(
+  greeting?: string,
+): Promise<{ readonly port: number; readonly accepted: () => number; greetWith(line: string | undefined): void }> {
   let line = greeting;
   let accepted = 0;
   const server = createServer((socket) => {
@@ -228,7 +309,13 @@ async function startMute(greeting?: string): Promise<{ readonly port: number; re
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
-  return { port: (server.address() as AddressInfo).port, accepted: () => accepted, greetWith: (next) => { line = next; } };
+  return {
+    port: (server.address() as AddressInfo).port,
+    accepted: () => accepted,
+    greetWith: (next) => {
+      line = next;
+    },
+  };
 }
 
 test('a relay that serves nobody when the gateway starts is asked again for each mail, and gets it once it serves', async () => {
@@ -245,7 +332,11 @@ test('a relay that serves nobody when the gateway starts is asked again for each
   const { mailer, lines } = openMailer({ port: (door.address() as AddressInfo).port, timeoutMs: 5000 });
   await eventually(() => expect(messages(lines)).toEqual(['the mail relay does not respond yet']));
   await mailer.send(MAIL);
-  expect(messages(lines).slice(1)).toEqual(['e-mail not sent yet; retrying', 'e-mail not sent yet; retrying', 'e-mail not sent; giving up']);
+  expect(messages(lines).slice(1)).toEqual([
+    'e-mail not sent yet; retrying',
+    'e-mail not sent yet; retrying',
+    'e-mail not sent; giving up',
+  ]);
   isServing = true;
   await mailer.send(MAIL);
   expect(relay.received).toHaveLength(1);
@@ -256,7 +347,15 @@ test('a shutdown before the relay has answered says of each mail that it was not
   const { mailer, lines } = openMailer({ port, timeoutMs: 30_000 });
   void mailer.send(MAIL);
   await mailer.close(0);
-  await eventually(() => expect(lines).toEqual([{ level: 'warn', message: 'e-mail not sent: the outbox is full or closed', fields: { to: 'owner@example.com', subject: 'Reset your password' } }]));
+  await eventually(() =>
+    expect(lines).toEqual([
+      {
+        level: 'warn',
+        message: 'e-mail not sent: the outbox is full or closed',
+        fields: { to: 'owner@example.com', subject: 'Reset your password' },
+      },
+    ]),
+  );
 });
 
 test('a shutdown is as short when the wall clock is set back meanwhile', async () => {
@@ -269,7 +368,11 @@ test('a shutdown is as short when the wall clock is set back meanwhile', async (
   let nowMs = Date.now();
   const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs -= 3_600_000));
   await mailer.close(200).finally(() => now.mockRestore());
-  expect(lines.at(-1)).toEqual({ level: 'warn', message: 'e-mail not sent; giving up', fields: { to: 'owner@example.com', subject: 'Reset your password', cause: 'the gateway is stopping' } });
+  expect(lines.at(-1)).toEqual({
+    level: 'warn',
+    message: 'e-mail not sent; giving up',
+    fields: { to: 'owner@example.com', subject: 'Reset your password', cause: 'the gateway is stopping' },
+  });
 });
 
 test('a shutdown waits for the mail that is on its way, and tries again at once', async () => {

@@ -7,10 +7,26 @@ import { apiKeyStores } from '../../support/api-key-stores.ts';
 import { withTables } from '../../support/postgres.ts';
 
 const KEY: ApiKey = {
-  id: 'k1', name: 'ci', digest: 'd1' as SecretDigest, hint: 'svc_k1…', scopes: ['read', 'admin'], orgId: 'acme',
-  createdAtMs: 1000, createdBy: 'key:k0', expiresAtMs: 5000, revokedAtMs: null, lastUsedAtMs: null,
+  id: 'k1',
+  name: 'ci',
+  digest: 'd1' as SecretDigest,
+  hint: 'svc_k1…',
+  scopes: ['read', 'admin'],
+  orgId: 'acme',
+  createdAtMs: 1000,
+  createdBy: 'key:k0',
+  expiresAtMs: 5000,
+  revokedAtMs: null,
+  lastUsedAtMs: null,
 };
-const OTHER: ApiKey = { ...KEY, id: 'k2', digest: 'd2' as SecretDigest, orgId: null, expiresAtMs: null, createdAtMs: 2000 };
+const OTHER: ApiKey = {
+  ...KEY,
+  id: 'k2',
+  digest: 'd2' as SecretDigest,
+  orgId: null,
+  expiresAtMs: null,
+  createdAtMs: 2000,
+};
 
 describe.each(apiKeyStores(withTables()))('in %s', (_name, open) => {
   test('a key comes back as it was put in, and neither its id nor its digest is taken twice', async () => {
@@ -33,15 +49,24 @@ describe.each(apiKeyStores(withTables()))('in %s', (_name, open) => {
       { ...KEY, id: 'environment', digest: '7' as SecretDigest, createdBy: 'gateway:environment', revokedAtMs: 1 },
     ];
     for (const key of keys) await store.insert(key);
-    expect(valueOf(await store.notLongOver(3_000)).map(({ id }) => id).toSorted()).toEqual(['environment', 'first', 'for ever', 'just expired', 'just revoked']);
+    expect(
+      valueOf(await store.notLongOver(3_000))
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual(['environment', 'first', 'for ever', 'just expired', 'just revoked']);
     expect(await store.find({ id: 'revoked' })).toEqual(ok(keys[1]));
     expect(await store.find({ digest: '1' as SecretDigest })).toEqual(ok(keys[0]));
-    expect([await store.find({ id: 'nope' }), await store.find({ digest: 'nope' as SecretDigest })]).toEqual([ok(undefined), ok(undefined)]);
+    expect([await store.find({ id: 'nope' }), await store.find({ digest: 'nope' as SecretDigest })]).toEqual([
+      ok(undefined),
+      ok(undefined),
+    ]);
   });
 
   test('of ten gateways that start at once one puts in the first key', async () => {
     const store = await open();
-    const results = await Promise.all(Array.from({ length: 10 }, (_, i) => store.insertFirst({ ...KEY, id: `k${i}`, digest: `d${i}` as SecretDigest })));
+    const results = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => store.insertFirst({ ...KEY, id: `k${i}`, digest: `d${i}` as SecretDigest })),
+    );
     expect(results.filter((result) => result.ok && result.value === 'inserted')).toHaveLength(1);
     expect(valueOf(await store.all())).toHaveLength(1);
   });
@@ -52,7 +77,10 @@ describe.each(apiKeyStores(withTables()))('in %s', (_name, open) => {
     await store.revoke('k1', 3000);
     await store.revoke('k1', 4000);
     expect(await store.revoke('unknown', 4000)).toEqual(ok(undefined));
-    await store.touch([{ id: 'k1', lastUsedAtMs: 2500 }, { id: 'unknown', lastUsedAtMs: 1 }]);
+    await store.touch([
+      { id: 'k1', lastUsedAtMs: 2500 },
+      { id: 'unknown', lastUsedAtMs: 1 },
+    ]);
     await store.touch([{ id: 'k1', lastUsedAtMs: 1500 }]);
     expect(await store.all()).toEqual(ok([{ ...KEY, revokedAtMs: 3000, lastUsedAtMs: 2500 }]));
   });

@@ -11,7 +11,12 @@ test('a data directory says its format from its first start on, and one of befor
   expect(await unknownFormat(dataDir)).toBeUndefined();
 });
 
-test.each([['2\n', '2'], ['10', '10'], ['', ''], ['of another program', 'of another program']])('a format that says %j is not known, and stays', async (text, format) => {
+test.each([
+  ['2\n', '2'],
+  ['10', '10'],
+  ['', ''],
+  ['of another program', 'of another program'],
+])('a format that says %j is not known, and stays', async (text, format) => {
   const dataDir = temporaryFolder();
   const file = join(dataDir, 'format');
   writeFileSync(file, text);

@@ -7,8 +7,8 @@ import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { EmbeddedOptions, EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
 import { stopLeftover } from '../../../src/adapters/store/leftover-postgres.ts';
-import { layDatabase, SILENT, startTestPostgres } from '../../support/postgres.ts';
 import { eventually } from '../../support/eventually.ts';
+import { layDatabase, SILENT, startTestPostgres } from '../../support/postgres.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -76,7 +76,11 @@ test('it listens on loopback only, asks for a password that only the gateway can
   await expect(ask(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
   expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
   expect((await stat(join(dataDir, 'postgres', 'cluster'))).mode & 0o777).toBe(0o700);
-  expect((await readdir(join(dataDir, 'postgres'))).filter((name) => !name.startsWith('native-')).sort()).toEqual(['cluster', 'log', 'password']);
+  expect((await readdir(join(dataDir, 'postgres'))).filter((name) => !name.startsWith('native-')).sort()).toEqual([
+    'cluster',
+    'log',
+    'password',
+  ]);
 });
 
 test('it starts also while the wall clock is being set, as at the boot of a machine', async () => {
@@ -117,7 +121,12 @@ test('one that does not stop in time is ended the hard way, loses nothing, and s
   const pid = await pidOf(dataDir);
   process.kill(pid, 'SIGSTOP');
   // Well before the 15 seconds that it is given by itself.
-  expect(await Promise.race([hung.stop(300).then(() => 'ended'), new Promise((resolve) => setTimeout(resolve, 10_000, 'still there'))])).toBe('ended');
+  expect(
+    await Promise.race([
+      hung.stop(300).then(() => 'ended'),
+      new Promise((resolve) => setTimeout(resolve, 10_000, 'still there')),
+    ]),
+  ).toBe('ended');
   expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   const next = await start(dataDir);
   expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
@@ -125,13 +134,16 @@ test('one that does not stop in time is ended the hard way, loses nothing, and s
 
 test('a database that a killed gateway was making, and that goes on being made, is in the way of no other', async () => {
   const dataDir = await temporaryDir();
-  const [unfinished, cluster] = ['unfinished', 'cluster'].map((name) => join(dataDir, 'postgres', name)) as [string, string];
+  const [unfinished, cluster] = ['unfinished', 'cluster'].map((name) => join(dataDir, 'postgres', name)) as [
+    string,
+    string,
+  ];
   await mkdir(unfinished, { recursive: true });
   let written = 0;
   const orphan = setInterval(() => {
     // As initdb does: files in folders that are there.
     if (existsSync(cluster)) clearInterval(orphan);
-    else if (existsSync(unfinished)) writeFileSync(join(unfinished, `base-${written += 1}`), '');
+    else if (existsSync(unfinished)) writeFileSync(join(unfinished, `base-${(written += 1)}`), '');
   }, 1);
   const server = await start(dataDir).finally(() => clearInterval(orphan));
   expect(written).toBeGreaterThan(0);
@@ -168,7 +180,10 @@ test('another program that has the number of a server of before is left alone, a
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { cwd: dataDir, stdio: 'ignore' });
   cleanUps.push(async () => other.kill('SIGKILL'));
   const cluster = join(dataDir, 'postgres', 'cluster');
-  await writeFile(join(cluster, 'postmaster.pid'), [other.pid, cluster, 1, 1, '', '127.0.0.1', '', 'ready', ''].join('\n'));
+  await writeFile(
+    join(cluster, 'postmaster.pid'),
+    [other.pid, cluster, 1, 1, '', '127.0.0.1', '', 'ready', ''].join('\n'),
+  );
   const { url } = await start(dataDir);
   expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   expect([other.exitCode, other.signalCode]).toEqual([null, null]);
@@ -197,16 +212,22 @@ test('a cluster without its password is refused at once, by the file that is mis
   const [file, cluster] = [join(dataDir, 'postgres', 'password'), join(dataDir, 'postgres', 'cluster')];
   const kept = await readFile(file, 'utf8');
   await rm(file);
-  await expect(start(dataDir)).rejects.toThrow(`${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`);
+  await expect(start(dataDir)).rejects.toThrow(
+    `${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`,
+  );
   await writeFile(file, 'of another copy\n');
-  await expect(start(dataDir)).rejects.toThrow(`rejects the password in ${file}; restore that file from the same backup as ${cluster}`);
+  await expect(start(dataDir)).rejects.toThrow(
+    `rejects the password in ${file}; restore that file from the same backup as ${cluster}`,
+  );
   await writeFile(file, kept);
   await start(dataDir);
 });
 
 test('a start that fails says why in the words of PostgreSQL', async () => {
   const dataDir = await dirWithDatabase();
-  await expect(start(dataDir, { settings: { shared_buffers: 'much' } })).rejects.toThrow('(exit status 1: invalid value for parameter "shared_buffers": "much"); its log is ');
+  await expect(start(dataDir, { settings: { shared_buffers: 'much' } })).rejects.toThrow(
+    '(exit status 1: invalid value for parameter "shared_buffers": "much"); its log is ',
+  );
 });
 
 const isRoot = process.getuid?.() === 0;
@@ -216,21 +237,31 @@ test.runIf(isRoot)('root runs it as another account where it must, and takes it 
   const before = await start(dataDir, { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } });
   await ask(before.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
   expect((await stat(join(dataDir, 'postgres', 'cluster'))).uid).toBe(65_534);
-  expect([(await stat(dataDir)).mode & 0o777, (await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777]).toEqual([0o711, 0o600]);
+  expect([
+    (await stat(dataDir)).mode & 0o777,
+    (await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777,
+  ]).toEqual([0o711, 0o600]);
   await before.stop();
   const after = await start(dataDir);
   expect(await ask(after.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
 });
 
-test.runIf(isRoot)('a folder that the other account cannot reach is refused with the folder that is in the way', async () => {
-  const closed = await temporaryDir(); // 0700
-  await expect(start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } })).rejects.toThrow(`${closed} is closed to it`);
-});
+test.runIf(isRoot)(
+  'a folder that the other account cannot reach is refused with the folder that is in the way',
+  async () => {
+    const closed = await temporaryDir(); // 0700
+    await expect(start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } })).rejects.toThrow(
+      `${closed} is closed to it`,
+    );
+  },
+);
 
 test.runIf(isRoot)('root changes nothing of a folder that it cannot use without its powers', async () => {
   const dataDir = await dirWithDatabase();
   const cluster = join(dataDir, 'postgres', 'cluster');
   for (const path of [dataDir, cluster]) await chown(path, 65_534, 65_534);
-  await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(`${dataDir} is closed to it; run the gateway as the account that owns the folder`);
+  await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(
+    `${dataDir} is closed to it; run the gateway as the account that owns the folder`,
+  );
   expect((await stat(cluster)).uid).toBe(65_534);
 });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import type { Key } from 'lmdb';
 import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
+import { type EmbeddedStore, openEmbeddedStore, type Table } from '../../../src/adapters/store/lmdb.ts';
 import { createLmdbAgents } from '../../../src/adapters/store/lmdb-agents.ts';
-import { openEmbeddedStore, type EmbeddedStore, type Table } from '../../../src/adapters/store/lmdb.ts';
 import type { AgentRegistration } from '../../../src/core/agents.ts';
 import { agentKeyOf, type SecretDigest } from '../../../src/core/ids.ts';
 import type { AgentStore } from '../../../src/gateway/ports.ts';
@@ -20,10 +20,18 @@ test('tables are apart, their rows come in the order of the keys, and a removed 
   const store = temporaryStore();
   const fruits = store.table<string, { readonly sweet: boolean }>('fruits');
   const stones = store.table<number, string>('stones');
-  await Promise.all([fruits.put('pear', { sweet: true }), fruits.put('lemon', { sweet: false }), stones.put(10, 'ten'), stones.put(9, 'nine')]);
+  await Promise.all([
+    fruits.put('pear', { sweet: true }),
+    fruits.put('lemon', { sweet: false }),
+    stones.put(10, 'ten'),
+    stones.put(9, 'nine'),
+  ]);
   await fruits.remove('pear');
   expect([...fruits.entries()]).toEqual([['lemon', { sweet: false }]]);
-  expect([...stones.entries()]).toEqual([[9, 'nine'], [10, 'ten']]);
+  expect([...stones.entries()]).toEqual([
+    [9, 'nine'],
+    [10, 'ten'],
+  ]);
   expect(fruits.get('pear')).toBeUndefined();
 });
 
@@ -40,8 +48,12 @@ test('a transaction that throws changes nothing', async () => {
 
 test('a token that was replaced, or whose agent was deregistered, comes back with no restart, however many lie in between', async () => {
   const folder = temporaryFolder();
-  const registration = (agentId: string, credential: string) =>
-    ({ identity: { orgId: 'acme', teamId: 'search', agentId }, credential: credential as SecretDigest, registeredAtMs: 1, parent: undefined });
+  const registration = (agentId: string, credential: string) => ({
+    identity: { orgId: 'acme', teamId: 'search', agentId },
+    credential: credential as SecretDigest,
+    registeredAtMs: 1,
+    parent: undefined,
+  });
   const keyOf = (agentId: string) => agentKeyOf(registration(agentId, '').identity);
   /** What a gateway knows of agents when it has started. */
   const run = async (work: (agents: AgentStore) => Promise<unknown>): Promise<readonly string[]> => {
@@ -53,23 +65,36 @@ test('a token that was replaced, or whose agent was deregistered, comes back wit
     return known.toSorted();
   };
   await run(async (agents) => {
-    for (const [agentId, credential] of [['crawler', 'c1'], ['crawler', 'c2'], ['reader', 'r1'], ['writer', 'w1'], ['writer', 'w1']] as const) await agents.save(registration(agentId, credential));
+    for (const [agentId, credential] of [
+      ['crawler', 'c1'],
+      ['crawler', 'c2'],
+      ['reader', 'r1'],
+      ['writer', 'w1'],
+      ['writer', 'w1'],
+    ] as const)
+      await agents.save(registration(agentId, credential));
     await agents.save(registration('gone', 'g1'));
     await agents.remove(keyOf('gone'));
     await agents.remove(keyOf('never there'));
   });
-  expect(await run(async (agents) => {
-    await agents.save(registration('crawler', 'c3'));
-    await agents.remove(keyOf('reader'));
-  })).toEqual(['crawler c2', 'reader r1', 'writer w1']);
+  expect(
+    await run(async (agents) => {
+      await agents.save(registration('crawler', 'c3'));
+      await agents.remove(keyOf('reader'));
+    }),
+  ).toEqual(['crawler c2', 'reader r1', 'writer w1']);
   expect(await run(async (agents) => agents.remove(keyOf('crawler')))).toEqual(['crawler c3', 'writer w1']);
   expect(await run(async () => undefined)).toEqual(['writer w1']);
 });
 
 test('a token comes back with no restart that was replaced after the store had refused a write', async () => {
   const folder = temporaryFolder();
-  const registration = (credential: string) =>
-    ({ identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, credential: credential as SecretDigest, registeredAtMs: 1, parent: undefined });
+  const registration = (credential: string) => ({
+    identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+    credential: credential as SecretDigest,
+    registeredAtMs: 1,
+    parent: undefined,
+  });
   const store = openEmbeddedStore(folder);
   let isFull = false;
   const agents = createLmdbAgents(refusing(store, () => isFull));
@@ -85,29 +110,46 @@ test('a token comes back with no restart that was replaced after the store had r
 
 test('a token that an earlier release has kept is in force, and comes back with no restart once it was replaced or its agent deregistered', async () => {
   const folder = temporaryFolder();
-  const registration = (agentId: string, credential: string) =>
-    ({ identity: { orgId: 'acme', teamId: 'search', agentId }, credential: credential as SecretDigest, registeredAtMs: 1, parent: undefined });
+  const registration = (agentId: string, credential: string) => ({
+    identity: { orgId: 'acme', teamId: 'search', agentId },
+    credential: credential as SecretDigest,
+    registeredAtMs: 1,
+    parent: undefined,
+  });
   const store = openEmbeddedStore(folder);
   const table = store.table<string, AgentRegistration>('agents');
-  for (const [agentId, credential] of [['crawler', 'c1'], ['gone', 'g1'], ['reader', 'r1']] as const) await table.put(credential, registration(agentId, credential));
+  for (const [agentId, credential] of [
+    ['crawler', 'c1'],
+    ['gone', 'g1'],
+    ['reader', 'r1'],
+  ] as const)
+    await table.put(credential, registration(agentId, credential));
   const agents = createLmdbAgents(store);
   expect(Array.from(agents.load(), ({ credential }) => credential)).toEqual(['c1', 'g1', 'r1']);
   await agents.save(registration('crawler', 'c2'));
   await agents.remove(agentKeyOf(registration('gone', '').identity));
   await store.close();
-  expect(Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential).toSorted()).toEqual(['c2', 'r1']);
+  expect(
+    Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential).toSorted(),
+  ).toEqual(['c2', 'r1']);
 });
 
 /** The store, on a disk that takes nothing while it is full. */
 function refusing(store: EmbeddedStore, isFull: () => boolean): EmbeddedStore {
   const table = <K extends Key, Row>(name: string): Table<K, Row> => {
     const whole = store.table<K, Row>(name);
-    return { ...whole, transaction: (action) => (isFull() ? Promise.reject(new Error('full')) : whole.transaction(action)) };
+    return {
+      ...whole,
+      transaction: (action) => (isFull() ? Promise.reject(new Error('full')) : whole.transaction(action)),
+    };
   };
   return { ...store, table };
 }
 
-test.each([['new', undefined], ['open to all', 0o777]])('the store is closed to other users of the machine, its folder being %s', (_, mode) => {
+test.each([
+  ['new', undefined],
+  ['open to all', 0o777],
+])('the store is closed to other users of the machine, its folder being %s', (_, mode) => {
   const folder = temporaryFolder();
   if (mode !== undefined) mkdirSync(join(folder, 'store'));
   if (mode !== undefined) chmodSync(join(folder, 'store'), mode);
@@ -120,10 +162,14 @@ test.each([
   ['transaction', 'table.transaction((inside) => inside.put(n, n))'],
 ])('every %s that was acknowledged before kill -9 is there afterwards', async (_, write) => {
   const folder = temporaryFolder();
-  const child = spawn(process.execPath, ['--input-type=module', '-e', `
+  const child = spawn(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `
     import { openEmbeddedStore } from ${JSON.stringify(BUILT)};
     const table = openEmbeddedStore(${JSON.stringify(folder)}).table('numbers');
-    for (let n = 0; ; n += 1) { await ${write}; process.stdout.write(n + '\\n'); }`]);
+    for (let n = 0; ; n += 1) { await ${write}; process.stdout.write(n + '\\n'); }`,
+  ]);
   let acknowledged = '';
   child.stdout.on('data', (chunk: Buffer) => {
     acknowledged += chunk.toString();
@@ -138,10 +184,16 @@ test.each([
 test('one process at a time holds a data directory, and its death frees it', async () => {
   const folder = temporaryFolder();
   const first = await lockDataDir(folder);
-  expect(await lockDataDir(folder)).toEqual({ ok: false, fault: { kind: 'data_dir_in_use', path: folder, holder: `process ${process.pid}` } });
+  expect(await lockDataDir(folder)).toEqual({
+    ok: false,
+    fault: { kind: 'data_dir_in_use', path: folder, holder: `process ${process.pid}` },
+  });
   if (first.ok) await first.value.release();
-  const child = spawn(process.execPath, ['-e', `
-    require('net').createServer((socket) => socket.end('1')).listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`]);
+  const child = spawn(process.execPath, [
+    '-e',
+    `
+    require('net').createServer((socket) => socket.end('1')).listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`,
+  ]);
   await once(child.stdout, 'data');
   expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'process 1' } });
   child.kill('SIGKILL'); // the socket stays behind, with nobody listening
@@ -159,7 +211,9 @@ test('an asker that stands still does not keep the lock from being released', as
   onTestFinished(() => void asker.destroy());
   await once(asker, 'connect');
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => { timer = setTimeout(resolve, 2_000, 'still held'); });
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, 2_000, 'still held');
+  });
   if (lock.ok) expect(await Promise.race([lock.value.release().then(() => 'released'), late])).toBe('released');
   clearTimeout(timer);
 });
@@ -208,7 +262,10 @@ test('a lock that another has cleared away as stale, and taken, is its own: who 
 
 test('of many that start at once on a stale lock one gets it', async () => {
   const folder = temporaryFolder();
-  const child = spawn(process.execPath, ['-e', `require('net').createServer().listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`]);
+  const child = spawn(process.execPath, [
+    '-e',
+    `require('net').createServer().listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`,
+  ]);
   await once(child.stdout, 'data');
   child.kill('SIGKILL');
   await once(child, 'close');

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,8 +21,10 @@ function closedPackage(symlinks: string) {
   const dir = mkdtempSync(join(tmpdir(), 'svc-binaries-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   const [root, copyTo] = [join(dir, 'closed', 'package'), join(dir, 'postgres')];
-  for (const folder of [join(root, 'native', 'bin'), join(root, 'native', 'lib'), copyTo]) mkdirSync(folder, { recursive: true });
-  for (const file of ['bin/postgres', 'bin/initdb', 'lib/libpq.so.5.18']) writeFileSync(join(root, 'native', file), file);
+  for (const folder of [join(root, 'native', 'bin'), join(root, 'native', 'lib'), copyTo])
+    mkdirSync(folder, { recursive: true });
+  for (const file of ['bin/postgres', 'bin/initdb', 'lib/libpq.so.5.18'])
+    writeFileSync(join(root, 'native', file), file);
   writeFileSync(join(root, 'native', 'pg-symlinks.json'), symlinks);
   chmodSync(join(dir, 'closed'), 0o700);
   return { copyTo, found: { root, version: '18.4.0' } };
@@ -22,7 +34,11 @@ test('a package that PostgreSQL may not reach is copied, with its links, and can
   const { copyTo, found } = closedPackage('[{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]');
   const { postgres, initdb, version } = await locatePostgres(copyTo, NOBODY, found);
   const native = join(copyTo, 'native-18.4.0', 'native');
-  expect([postgres, initdb, version]).toEqual([join(native, 'bin', 'postgres'), join(native, 'bin', 'initdb'), '18.4.0']);
+  expect([postgres, initdb, version]).toEqual([
+    join(native, 'bin', 'postgres'),
+    join(native, 'bin', 'initdb'),
+    '18.4.0',
+  ]);
   expect([postgres, initdb].map((program) => lstatSync(program).mode & 0o777)).toEqual([0o755, 0o755]);
   expect(readlinkSync(join(native, 'lib', 'libpq.so.5'))).toBe('libpq.so.5.18');
   expect(await locatePostgres(copyTo, NOBODY, found)).toEqual({ postgres, initdb, version });
@@ -30,7 +46,8 @@ test('a package that PostgreSQL may not reach is copied, with its links, and can
 
 test('of copies that were cut short, as by a kill, or that another release has made, nothing is left', async () => {
   const { copyTo, found } = closedPackage('[]');
-  for (const left of ['native-18.4.0.4711', 'native-18.3.0', 'native-18.4.0.unfinished']) mkdirSync(join(copyTo, left, 'native', 'bin'), { recursive: true });
+  for (const left of ['native-18.4.0.4711', 'native-18.3.0', 'native-18.4.0.unfinished'])
+    mkdirSync(join(copyTo, left, 'native', 'bin'), { recursive: true });
   mkdirSync(join(copyTo, 'cluster'));
   await locatePostgres(copyTo, NOBODY, found);
   expect(readdirSync(copyTo).sort()).toEqual(['cluster', 'native-18.4.0']);

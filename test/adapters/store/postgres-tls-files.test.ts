@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { Postgres, POSTGRES_DEFAULTS } from '../../../src/adapters/store/postgres.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../../../src/adapters/store/postgres.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
 import { SILENT, withPostgres } from '../../support/postgres.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { migrate, MigrationError } from '../../../src/adapters/store/migrate.ts';
-import { Postgres, POSTGRES_DEFAULTS, type PostgresOptions } from '../../../src/adapters/store/postgres.ts';
+import { MigrationError, migrate } from '../../../src/adapters/store/migrate.ts';
+import { POSTGRES_DEFAULTS, Postgres, type PostgresOptions } from '../../../src/adapters/store/postgres.ts';
 import { schemaTrouble, UNIQUE_COLUMNS } from '../../../src/adapters/store/schema-check.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -41,9 +41,12 @@ test('a database is missed for each table that the migrations make, and for each
     `SELECT tablename AS name, ARRAY(
        SELECT attname::text FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
         WHERE indrelid = tablename::regclass AND indnkeyatts = 1 AND indisunique AND indpred IS NULL AND attidentity = '' ORDER BY attname) AS columns
-       FROM pg_tables WHERE schemaname = 'public'`);
+       FROM pg_tables WHERE schemaname = 'public'`,
+  );
   const made = Object.fromEntries(rows.map(({ name, columns }) => [name, columns]));
-  expect(made).toEqual(Object.fromEntries(Object.entries(UNIQUE_COLUMNS).map(([name, columns]) => [name, [...columns].sort()])));
+  expect(made).toEqual(
+    Object.fromEntries(Object.entries(UNIQUE_COLUMNS).map(([name, columns]) => [name, [...columns].sort()])),
+  );
 });
 
 test('a migration that fails leaves no trace of itself nor of those before it', async () => {
@@ -71,7 +74,12 @@ test('a transaction that ends in a fault or an exception is undone', async () =>
   await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
   const insert = 'INSERT INTO t VALUES (1)';
   await postgres.transact(async (on) => (await on.query(insert), fail({ kind: 'internal' })));
-  await expect(postgres.transact(async (on) => { await on.query(insert); throw new Error('a bug'); })).rejects.toThrow('a bug');
+  await expect(
+    postgres.transact(async (on) => {
+      await on.query(insert);
+      throw new Error('a bug');
+    }),
+  ).rejects.toThrow('a bug');
   expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rows)).toEqual(ok([]));
   await postgres.transact(async (on) => (await on.query(insert), ok(undefined)));
   expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rows)).toEqual(ok([{ n: 1 }]));
@@ -85,7 +93,9 @@ test.each([
   const postgres = open(url.href, { maxConnections: 1 });
   await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
   proxy.cutAt('COMMIT\0', when === 'answered' ? when : 'asked');
-  expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(answer);
+  expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(
+    answer,
+  );
   expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rowCount)).toEqual(ok(rowsLeft));
 });
 
@@ -98,12 +108,16 @@ test('when a server takes over that has never heard of the transaction that was 
   const postgres = open(url.href);
   await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
   proxy.cutAt('COMMIT\0', 'asked');
-  expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  expect(await postgres.transact(async (on) => (await on.query('INSERT INTO t VALUES (1)'), ok('done')))).toEqual(
+    fail({ kind: 'store_unreachable', retryAfterSecs: 2 }),
+  );
 });
 
 test('a statement that takes too long is given up, and the connection is used again', async () => {
   const postgres = open(await newDatabase(), { maxConnections: 1, statementTimeoutMs: 200 });
-  expect(await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+  expect(await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).toEqual(
+    fail({ kind: 'store_unreachable', retryAfterSecs: 2 }),
+  );
   expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }]));
 });
 
@@ -122,7 +136,10 @@ test('fifty callers wait for each connection, and whoever comes then is told at 
 
 test('the log tells of an outage once, however often something works in between, and of its end once nothing fails any more', async () => {
   const lines: string[] = [];
-  const log = { info: (line: string) => void lines.push(line), warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
+  const log = {
+    info: (line: string) => void lines.push(line),
+    warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`),
+  };
   const postgres = new Postgres({ url: await newDatabase(), ...POSTGRES_DEFAULTS, statementTimeoutMs: 100 }, log);
   onTestFinished(() => postgres.close());
   await postgres.start();
@@ -138,7 +155,10 @@ test('the log tells of an outage once, however often something works in between,
 test('of an outage that lasts the log tells what keeps it going, and not only what began it', async () => {
   const url = await newDatabase();
   const lines: string[] = [];
-  const log = { info: () => undefined, warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
+  const log = {
+    info: () => undefined,
+    warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`),
+  };
   const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, log);
   onTestFinished(() => postgres.close());
   await postgres.start();
@@ -146,26 +166,40 @@ test('of an outage that lasts the log tells what keeps it going, and not only wh
   const during = postgres.attempt((on) => on.query('SELECT pg_sleep(5)'));
   const asleep = `FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()`;
   await eventually(async () => expect((await other.query(`SELECT 1 ${asleep}`)).rowCount).toBe(1));
-  await other.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on; SELECT pg_terminate_backend(pid) ${asleep}`);
+  await other.query(
+    `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on; SELECT pg_terminate_backend(pid) ${asleep}`,
+  );
   expect((await during).ok).toBe(false);
-  await eventually(() => expect(lines).toEqual([
-    'the database does not respond: terminating connection due to administrator command',
-    'the database still does not respond: it is read-only',
-  ]));
+  await eventually(() =>
+    expect(lines).toEqual([
+      'the database does not respond: terminating connection due to administrator command',
+      'the database still does not respond: it is read-only',
+    ]),
+  );
 });
 
 test('a start that the database lets nobody in for says so at once, and goes on as soon as its user and its database are made', async () => {
   const url = await newDatabase();
   const admin = await connect(url);
-  onTestFinished(async () => { await admin.query('DROP DATABASE IF EXISTS late WITH (FORCE)'); await admin.query('DROP ROLE IF EXISTS late'); });
+  onTestFinished(async () => {
+    await admin.query('DROP DATABASE IF EXISTS late WITH (FORCE)');
+    await admin.query('DROP ROLE IF EXISTS late');
+  });
   const asLate = Object.assign(new URL(url), { username: 'late', password: 'secret', pathname: '/late' });
   const lines: string[] = [];
-  const log = { info: () => undefined, warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
+  const log = {
+    info: () => undefined,
+    warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`),
+  };
   const postgres = new Postgres({ url: asLate.href, ...POSTGRES_DEFAULTS }, log);
   onTestFinished(() => postgres.close());
   const started = postgres.start();
   const ADVICE = 'check the user, password and database in SVC_DATABASE_URL';
-  await eventually(() => expect(lines).toEqual([`the database refuses to let the gateway in: password authentication failed for user "late"; ${ADVICE}`]));
+  await eventually(() =>
+    expect(lines).toEqual([
+      `the database refuses to let the gateway in: password authentication failed for user "late"; ${ADVICE}`,
+    ]),
+  );
   await admin.query(`CREATE ROLE late LOGIN PASSWORD 'secret'`);
   await eventually(() => expect(postgres.trouble).toBe(`database "late" does not exist; ${ADVICE}`));
   await admin.query('CREATE DATABASE late OWNER late');
@@ -177,10 +211,18 @@ test('of a database whose password was changed while the gateway ran the log say
   const url = await newDatabase();
   const admin = await connect(url);
   await admin.query(`CREATE ROLE changed LOGIN PASSWORD 'first'; GRANT CREATE, USAGE ON SCHEMA public TO changed`);
-  onTestFinished(async () => { await admin.query('DROP OWNED BY changed CASCADE; DROP ROLE changed'); });
+  onTestFinished(async () => {
+    await admin.query('DROP OWNED BY changed CASCADE; DROP ROLE changed');
+  });
   const lines: string[] = [];
-  const log = { info: () => undefined, warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`) };
-  const postgres = new Postgres({ url: Object.assign(new URL(url), { username: 'changed', password: 'first' }).href, ...POSTGRES_DEFAULTS }, log);
+  const log = {
+    info: () => undefined,
+    warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`),
+  };
+  const postgres = new Postgres(
+    { url: Object.assign(new URL(url), { username: 'changed', password: 'first' }).href, ...POSTGRES_DEFAULTS },
+    log,
+  );
   onTestFinished(() => postgres.close());
   await postgres.start();
   const during = postgres.attempt((on) => on.query('SELECT pg_sleep(5)'));
@@ -189,10 +231,12 @@ test('of a database whose password was changed while the gateway ran the log say
   await admin.query(`ALTER ROLE changed PASSWORD 'second'`);
   await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'changed'`);
   expect((await during).ok).toBe(false);
-  await eventually(() => expect(lines).toEqual([
-    'the database does not respond: terminating connection due to administrator command',
-    'the database refuses to let the gateway in: password authentication failed for user "changed"; check the user, password and database in SVC_DATABASE_URL',
-  ]));
+  await eventually(() =>
+    expect(lines).toEqual([
+      'the database does not respond: terminating connection due to administrator command',
+      'the database refuses to let the gateway in: password authentication failed for user "changed"; check the user, password and database in SVC_DATABASE_URL',
+    ]),
+  );
 });
 
 test('idle connections that something in between ends, as proxies and poolers do, are not taken for an outage, also when it ends all at once', async () => {
@@ -202,9 +246,13 @@ test('idle connections that something in between ends, as proxies and poolers do
   await Promise.all(Array.from({ length: 10 }, () => postgres.attempt((on) => on.query('SELECT pg_sleep(0.1)'))));
   const other = await connect(url);
   const ofTheGateway = `FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'svc-gateway'`;
-  const ended = (await other.query(`SELECT pid, pg_terminate_backend(pid) ${ofTheGateway} AND state = 'idle'`)).rows.map(({ pid }) => pid);
+  const ended = (
+    await other.query(`SELECT pid, pg_terminate_backend(pid) ${ofTheGateway} AND state = 'idle'`)
+  ).rows.map(({ pid }) => pid);
   expect(ended.length).toBeGreaterThan(1);
-  await eventually(async () => expect((await other.query(`SELECT 1 ${ofTheGateway} AND pid <> ALL ($1)`, [ended])).rowCount).toBe(1));
+  await eventually(async () =>
+    expect((await other.query(`SELECT 1 ${ofTheGateway} AND pid <> ALL ($1)`, [ended])).rowCount).toBe(1),
+  );
   await eventually(async () => expect(await postgres.isReachable()).toBe(true));
   expect(postgres.isAway).toBe(false);
 });
@@ -215,11 +263,14 @@ test('a database that takes no writes, as a standby, is not ready', async () => 
   await postgres.start();
   expect(await postgres.isReachable()).toBe(true);
   const other = await connect(url);
-  const setReadOnly = (value: string) => other.query(`
+  const setReadOnly = (value: string) =>
+    other.query(`
     ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = ${value};
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`);
   await setReadOnly('on');
-  await eventually(async () => expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }])));
+  await eventually(async () =>
+    expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }])),
+  );
   expect(await postgres.isReachable()).toBe(false);
   expect(postgres.trouble).toBe('it is read-only');
   await other.query('SET default_transaction_read_only = off');
@@ -232,11 +283,12 @@ test('connections to a server that a fail-over has made read-only are given up f
   await postgres.start();
   // These three sessions stand for the old server: new ones take writes. Each is kept until there are three.
   let demoted = 0;
-  const demote = () => postgres.attempt(async (on) => {
-    await on.query(`SELECT set_config('default_transaction_read_only', 'on', false)`);
-    demoted += 1;
-    await eventually(() => expect(demoted).toBe(3));
-  });
+  const demote = () =>
+    postgres.attempt(async (on) => {
+      await on.query(`SELECT set_config('default_transaction_read_only', 'on', false)`);
+      demoted += 1;
+      await eventually(() => expect(demoted).toBe(3));
+    });
   expect((await Promise.all([demote(), demote(), demote()])).every((result) => result.ok)).toBe(true);
   expect(await postgres.isReachable()).toBe(false);
   expect(postgres.trouble).toBe('it is read-only');
@@ -248,9 +300,15 @@ test('a pooler that takes no time-outs from whoever connects, as PgBouncer, pass
   proxy.refuseFrom('_timeout\0'); // what connects sends names and values so, and a statement does not
   const postgres = open(url.href);
   await postgres.start();
-  expect(await postgres.attempt(async (on) => (await on.query(`
-    SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock, current_setting('idle_in_transaction_session_timeout') AS idle`)).rows,
-  )).toEqual(ok([{ statement: '5s', lock: '5s', idle: '10s' }]));
+  expect(
+    await postgres.attempt(
+      async (on) =>
+        (
+          await on.query(`
+    SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock, current_setting('idle_in_transaction_session_timeout') AS idle`)
+        ).rows,
+    ),
+  ).toEqual(ok([{ statement: '5s', lock: '5s', idle: '10s' }]));
 });
 
 test('whether the database answers is known within a second, also when it says nothing at all', async () => {
@@ -316,7 +374,8 @@ test('tables that are away while a backup is put back are an outage, and not a b
   const postgres = open(url);
   await postgres.start();
   const other = await connect(url);
-  const count = () => postgres.attempt(async (on) => (await on.query('SELECT count(*)::int AS accounts FROM accounts')).rows);
+  const count = () =>
+    postgres.attempt(async (on) => (await on.query('SELECT count(*)::int AS accounts FROM accounts')).rows);
   await other.query('ALTER SCHEMA public RENAME TO away');
   expect(await count()).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
   await other.query('ALTER SCHEMA away RENAME TO public');
@@ -324,45 +383,84 @@ test('tables that are away while a backup is put back are an outage, and not a b
 });
 
 test.each([
-  ['nothing', 'DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC', 'it has no tables; restore a backup, or restart the gateway to start with an empty database', undefined],
-  ['part of the tables', 'DROP TABLE password_resets, refresh_tokens', 'it lacks the table refresh_tokens, password_resets; restore a complete backup', 'same'],
-  ['tables without an index', 'ALTER TABLE accounts DROP CONSTRAINT accounts_email_key_key', 'it lacks the unique index on accounts.email_key; restore a complete backup, and if it is from an older release, restart the gateway', 'same'],
-  ['tables without a column', 'ALTER TABLE invites DROP COLUMN revoked_at', 'it lacks the column invites.revoked_at; restore a complete backup, and if it is from an older release, restart the gateway', 'same'],
-  ['those of an older release', 'ALTER TABLE invites DROP COLUMN id, DROP COLUMN sequence, DROP COLUMN revoked_at; DELETE FROM svc_migrations WHERE number = 4', 'it lacks the unique index on invites.id; restore a complete backup, and if it is from an older release, restart the gateway', undefined],
-  ['tables of another owner', 'REVOKE ALL ON sessions FROM granted', 'permission denied for table sessions; grant SELECT, INSERT, UPDATE and DELETE on all tables to granted', 'same'],
-])('a database with %s is not ready, says what is to be done, and is ready when that is done', async (_, damage, trouble, atStart) => {
-  const whole = await newDatabase();
-  const owner = await connect(whole);
-  await migrate(owner);
-  await owner.query(`DO $$ BEGIN CREATE ROLE granted LOGIN PASSWORD 'granted'; EXCEPTION WHEN duplicate_object THEN END $$; GRANT ALL ON ALL TABLES IN SCHEMA public TO granted`);
-  const url = new URL(whole);
-  url.username = url.password = 'granted';
-  const postgres = open(url.href);
-  await postgres.start();
-  expect(await postgres.isReachable()).toBe(true);
+  [
+    'nothing',
+    'DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC',
+    'it has no tables; restore a backup, or restart the gateway to start with an empty database',
+    undefined,
+  ],
+  [
+    'part of the tables',
+    'DROP TABLE password_resets, refresh_tokens',
+    'it lacks the table refresh_tokens, password_resets; restore a complete backup',
+    'same',
+  ],
+  [
+    'tables without an index',
+    'ALTER TABLE accounts DROP CONSTRAINT accounts_email_key_key',
+    'it lacks the unique index on accounts.email_key; restore a complete backup, and if it is from an older release, restart the gateway',
+    'same',
+  ],
+  [
+    'tables without a column',
+    'ALTER TABLE invites DROP COLUMN revoked_at',
+    'it lacks the column invites.revoked_at; restore a complete backup, and if it is from an older release, restart the gateway',
+    'same',
+  ],
+  [
+    'those of an older release',
+    'ALTER TABLE invites DROP COLUMN id, DROP COLUMN sequence, DROP COLUMN revoked_at; DELETE FROM svc_migrations WHERE number = 4',
+    'it lacks the unique index on invites.id; restore a complete backup, and if it is from an older release, restart the gateway',
+    undefined,
+  ],
+  [
+    'tables of another owner',
+    'REVOKE ALL ON sessions FROM granted',
+    'permission denied for table sessions; grant SELECT, INSERT, UPDATE and DELETE on all tables to granted',
+    'same',
+  ],
+])(
+  'a database with %s is not ready, says what is to be done, and is ready when that is done',
+  async (_, damage, trouble, atStart) => {
+    const whole = await newDatabase();
+    const owner = await connect(whole);
+    await migrate(owner);
+    await owner.query(
+      `DO $$ BEGIN CREATE ROLE granted LOGIN PASSWORD 'granted'; EXCEPTION WHEN duplicate_object THEN END $$; GRANT ALL ON ALL TABLES IN SCHEMA public TO granted`,
+    );
+    const url = new URL(whole);
+    url.username = url.password = 'granted';
+    const postgres = open(url.href);
+    await postgres.start();
+    expect(await postgres.isReachable()).toBe(true);
 
-  await owner.query('BEGIN');
-  await owner.query(damage);
-  await owner.query('COMMIT');
-  expect(await postgres.isReachable()).toBe(false);
-  expect(postgres.trouble).toBe(trouble);
-  if (atStart === 'same') await expect(open(url.href).start()).rejects.toThrow(trouble);
+    await owner.query('BEGIN');
+    await owner.query(damage);
+    await owner.query('COMMIT');
+    expect(await postgres.isReachable()).toBe(false);
+    expect(postgres.trouble).toBe(trouble);
+    if (atStart === 'same') await expect(open(url.href).start()).rejects.toThrow(trouble);
 
-  await owner.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC');
-  await migrate(owner);
-  await owner.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO granted');
-  await eventually(async () => expect(await postgres.isReachable()).toBe(true));
-});
+    await owner.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC');
+    await migrate(owner);
+    await owner.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO granted');
+    await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+  },
+);
 
 test('each column that the migrations have made is missed where it is not there', async () => {
   const client = await connect(await newDatabase());
   await migrate(client);
-  const { rows } = await client.query<{ table: string; column: string }>(`SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns WHERE table_schema = 'public'`);
+  const { rows } = await client.query<{ table: string; column: string }>(
+    `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns WHERE table_schema = 'public'`,
+  );
   expect(rows.length).toBeGreaterThan(50);
   const unnoticed: string[] = [];
   for (const { table, column } of rows) {
     await client.query(`BEGIN; ALTER TABLE ${table} RENAME COLUMN ${column} TO away`);
-    const trouble = await schemaTrouble({ query: async (text, values = []) => client.query(text, [...values]) as never });
+    const trouble = await schemaTrouble({
+      query: async (text, values = []) => client.query(text, [...values]) as never,
+    });
     if (trouble?.includes(`${table}.${column}`) !== true) unnoticed.push(`${table}.${column}`);
     await client.query('ROLLBACK');
   }
@@ -399,7 +497,9 @@ test('a database that stops answering in the middle of a migration does not keep
   const { url, proxy } = await throughProxy(direct);
   const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS }, SILENT);
   const started = postgres.start();
-  await eventually(async () => expect((await other.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).rowCount).toBe(1));
+  await eventually(async () =>
+    expect((await other.query(`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).rowCount).toBe(1),
+  );
   proxy.freeze();
   await Promise.all([postgres.close(), started]);
   expect(await postgres.isReachable()).toBe(false);
@@ -409,11 +509,15 @@ test('a role that may read and write rows but create nothing is enough once the 
   const url = new URL(await newDatabase());
   await open(url.href).start();
   const owner = await connect(url.href);
-  await owner.query(`CREATE ROLE rows_only LOGIN PASSWORD 'rows_only'; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO rows_only`);
+  await owner.query(
+    `CREATE ROLE rows_only LOGIN PASSWORD 'rows_only'; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO rows_only`,
+  );
   url.username = url.password = 'rows_only';
   const postgres = open(url.href);
   await postgres.start();
-  expect(await postgres.attempt(async (on) => (await on.query('SELECT count(*)::int AS accounts FROM accounts')).rows)).toEqual(ok([{ accounts: 0 }]));
+  expect(
+    await postgres.attempt(async (on) => (await on.query('SELECT count(*)::int AS accounts FROM accounts')).rows),
+  ).toEqual(ok([{ accounts: 0 }]));
 });
 
 test('a database that takes no more connections is told of as such, with the setting that helps, and answers again once it does', async () => {
@@ -422,10 +526,18 @@ test('a database that takes no more connections is told of as such, with the set
   await admin.query(`CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2; GRANT ALL ON SCHEMA public TO few`);
   Object.assign(url, { username: 'few', password: 'few' });
   const told: unknown[] = [];
-  const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS, maxConnections: 7 }, { info: () => undefined, warn: (message, fields) => told.push([message, fields]) });
+  const postgres = new Postgres(
+    { url: url.href, ...POSTGRES_DEFAULTS, maxConnections: 7 },
+    { info: () => undefined, warn: (message, fields) => told.push([message, fields]) },
+  );
   onTestFinished(() => postgres.close());
   await postgres.start();
-  const areOpen = (count: number) => eventually(async () => expect((await admin.query(`SELECT count(*)::int AS open FROM pg_stat_activity WHERE usename = 'few'`)).rows[0].open).toBe(count));
+  const areOpen = (count: number) =>
+    eventually(async () =>
+      expect(
+        (await admin.query(`SELECT count(*)::int AS open FROM pg_stat_activity WHERE usename = 'few'`)).rows[0].open,
+      ).toBe(count),
+    );
   await areOpen(0); // the connection of the migrations closes a moment later
   await admin.query('SELECT pg_advisory_lock(1)');
   const wait = () => postgres.attempt((on) => on.query('SELECT pg_advisory_lock_shared(1)'));
@@ -435,8 +547,14 @@ test('a database that takes no more connections is told of as such, with the set
   expect(told).toHaveLength(1);
   await admin.query('SELECT pg_advisory_unlock(1)');
   expect((await Promise.all(welcome)).map((result) => result.ok)).toEqual([true, true]);
-  expect(told).toEqual([['the database does not respond', {
-    cause: 'too many connections for role "few": it accepts no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here 7) on the gateways that share it',
-  }]]);
+  expect(told).toEqual([
+    [
+      'the database does not respond',
+      {
+        cause:
+          'too many connections for role "few": it accepts no more connections; raise its max_connections, or lower SVC_DATABASE_POOL (here 7) on the gateways that share it',
+      },
+    ],
+  ]);
   expect((await wait()).ok).toBe(true);
 });

@@ -1,14 +1,14 @@
 /** Clients that begin a message and do not end it, or ask and do not take the answer. */
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type Settings } from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type Settings } from 'node:http2';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { listenForGrpc, type GrpcListener } from '../../../src/wire/grpc/listener.ts';
+import { type GrpcListener, listenForGrpc } from '../../../src/wire/grpc/listener.ts';
 import { createGrpcServer, type GrpcServer } from '../../../src/wire/grpc/server.ts';
 import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
 import type { CheckActionRequest } from '../../../src/wire/proto/messages.ts';
 import { messageShape } from '../../../src/wire/proto/schema.ts';
 import { eventually } from '../../support/eventually.ts';
 import { framed } from '../../support/grpc-frames.ts';
-import { fakeGateway, TOKEN, type FakeGateway } from '../fake-ports.ts';
+import { type FakeGateway, fakeGateway, TOKEN } from '../fake-ports.ts';
 
 const TIMEOUT_MS = 400;
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
@@ -30,8 +30,21 @@ const defects: unknown[] = [];
 beforeAll(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   gateway = fakeGateway();
-  server = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 300_000, onDefect: (error) => defects.push(error) });
-  listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: server.serve, onError: (error) => defects.push(error) });
+  server = createGrpcServer({
+    ports: gateway,
+    control: gateway.control,
+    messageTimeoutMs: TIMEOUT_MS,
+    maxHalfSentBytes: 300_000,
+    onDefect: (error) => defects.push(error),
+  });
+  listener = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 100,
+    onConnection: server.serve,
+    onError: (error) => defects.push(error),
+  });
 });
 afterAll(async () => {
   server.drain(0);
@@ -39,7 +52,9 @@ afterAll(async () => {
   vi.useRealTimers();
   expect(defects).toEqual([]);
 });
-beforeEach(() => { session = dial(); });
+beforeEach(() => {
+  session = dial();
+});
 afterEach(() => session.destroy());
 
 function dial(port = listener.port, settings: Settings = {}): ClientHttp2Session {
@@ -48,22 +63,40 @@ function dial(port = listener.port, settings: Settings = {}): ClientHttp2Session
   return dialled;
 }
 
-type Call = { readonly stream: ClientHttp2Stream; readonly told: Record<string, unknown>; answers: number; isClosed: boolean };
+type Call = {
+  readonly stream: ClientHttp2Stream;
+  readonly told: Record<string, unknown>;
+  answers: number;
+  isClosed: boolean;
+};
 
 function begin(path: string, on = session): Call {
   const stream = on.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
   const call: Call = { stream, told: {}, answers: 0, isClosed: false };
   stream.on('response', (headers) => Object.assign(call.told, headers));
   stream.on('trailers', (headers) => Object.assign(call.told, headers));
-  stream.on('data', () => { call.answers += 1; });
+  stream.on('data', () => {
+    call.answers += 1;
+  });
   stream.on('error', () => undefined);
-  stream.on('close', () => { call.isClosed = true; });
+  stream.on('close', () => {
+    call.isClosed = true;
+  });
   return call;
 }
 
-const request = (fields: Partial<CheckActionRequest> = {}) => binaryCodec('CheckActionRequest').encode({
-  ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), agent: AGENT, credentialToken: TOKEN, traceId: 't', spanId: 's', action: 'tool.call', resource: 'web_search', correlationId: 'c', ...fields,
-}) as Buffer;
+const request = (fields: Partial<CheckActionRequest> = {}) =>
+  binaryCodec('CheckActionRequest').encode({
+    ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest),
+    agent: AGENT,
+    credentialToken: TOKEN,
+    traceId: 't',
+    spanId: 's',
+    action: 'tool.call',
+    resource: 'web_search',
+    correlationId: 'c',
+    ...fields,
+  }) as Buffer;
 const checkIsAnswered = async (on = session): Promise<void> => {
   const call = begin(CHECK, on);
   call.stream.end(framed(request()));
@@ -72,10 +105,11 @@ const checkIsAnswered = async (on = session): Promise<void> => {
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const toldIs = (call: Call, status: string) => eventually(() => expect(call.told['grpc-status']).toBe(status));
 /** Lets time pass until the expectation holds, in steps that are short beside any time-out here. */
-const inTime = (expectation: () => void) => eventually(() => {
-  vi.advanceTimersByTime(TIMEOUT_MS / 4);
-  expectation();
-});
+const inTime = (expectation: () => void) =>
+  eventually(() => {
+    vi.advanceTimersByTime(TIMEOUT_MS / 4);
+    expectation();
+  });
 /** Resolves when all of it has left for the gateway. */
 const sent = (call: Call, bytes: Buffer) => new Promise((resolve) => call.stream.write(bytes, resolve));
 
@@ -85,17 +119,22 @@ test.each([
   ['half its message', CHECK, framed(request()).subarray(0, 30)],
   ['its message, and not that this is all', CHECK, framed(request())],
   ['half the request for a stream of signals', CONTROL, Buffer.from([0, 0, 0, 0, 9, 10])],
-])('a call of which the client has sent %s is ended in time, and its connection goes on', async (_what, path, bytes) => {
-  const startMs = performance.now();
-  const call = begin(path);
-  if (bytes !== undefined) call.stream.write(bytes);
-  await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
-  expect(performance.now() - startMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
-  expect(decodeURIComponent(String(call.told['grpc-message']))).toBe('the rest of the message did not arrive in time');
-  // It never ends its own side, and still does not keep the stream, not even until the next sweep.
-  await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
-  await checkIsAnswered();
-});
+])(
+  'a call of which the client has sent %s is ended in time, and its connection goes on',
+  async (_what, path, bytes) => {
+    const startMs = performance.now();
+    const call = begin(path);
+    if (bytes !== undefined) call.stream.write(bytes);
+    await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
+    expect(decodeURIComponent(String(call.told['grpc-message']))).toBe(
+      'the rest of the message did not arrive in time',
+    );
+    // It never ends its own side, and still does not keep the stream, not even until the next sweep.
+    await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
+    await checkIsAnswered();
+  },
+);
 
 test('a call that is answered before its message has come whole is closed with its answer: a client that sends no more of it counts it as over', async () => {
   const call = begin(CHECK);
@@ -121,7 +160,15 @@ test('a message that drips is not waited for any longer, however regularly it do
 test('a stream of checks may rest between its messages for as long as it likes, and not within one', async () => {
   const call = begin(STREAM);
   const control = begin(CONTROL);
-  control.stream.end(framed(binaryCodec('OpControlStreamRequest').encode({ ...(emptyMessage(messageShape('OpControlStreamRequest')) as object), agent: AGENT, credentialToken: TOKEN } as never) as Buffer));
+  control.stream.end(
+    framed(
+      binaryCodec('OpControlStreamRequest').encode({
+        ...(emptyMessage(messageShape('OpControlStreamRequest')) as object),
+        agent: AGENT,
+        credentialToken: TOKEN,
+      } as never) as Buffer,
+    ),
+  );
   const bytes = framed(request());
   for (let round = 1; round <= 3; round += 1) {
     // In pieces, with the end of one message and the beginning of the next in one of them.
@@ -132,18 +179,37 @@ test('a stream of checks may rest between its messages for as long as it likes, 
     vi.advanceTimersByTime(TIMEOUT_MS * 2);
   }
   await checkIsAnswered(); // what else was said before it has come by now
-  expect([call.told['grpc-status'], control.told['grpc-status'], control.isClosed]).toEqual([undefined, undefined, false]);
+  expect([call.told['grpc-status'], control.told['grpc-status'], control.isClosed]).toEqual([
+    undefined,
+    undefined,
+    false,
+  ]);
   call.stream.write(bytes.subarray(0, 10));
   await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
   expect(control.isClosed).toBe(false);
 });
 
 test('a stream that is answered slowly is not blamed for what the gateway has not read yet', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => defects.push(error) });
-  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const patient = createGrpcServer({
+    ports: gateway,
+    control: gateway.control,
+    messageTimeoutMs: TIMEOUT_MS,
+    maxHalfSentBytes: 128 * 1024 * 1024,
+    onDefect: (error) => defects.push(error),
+  });
+  const other = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 100,
+    onConnection: patient.serve,
+    onError: (error) => defects.push(error),
+  });
   const client = dial(other.port);
   let release = (): void => undefined;
-  const released = new Promise<void>((resolve) => { release = resolve; });
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   gateway.answer = () => released as never;
   gateway.asked.length = 0;
   const call = begin(STREAM, client);
@@ -163,8 +229,21 @@ test('a stream that is answered slowly is not blamed for what the gateway has no
 });
 
 test('half-sent messages have a bound together, over all connections, and their room is free again when they are gone', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 300_000, onDefect: (error) => defects.push(error) });
-  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const patient = createGrpcServer({
+    ports: gateway,
+    control: gateway.control,
+    messageTimeoutMs: TIMEOUT_MS,
+    maxHalfSentBytes: 300_000,
+    onDefect: (error) => defects.push(error),
+  });
+  const other = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 100,
+    onConnection: patient.serve,
+    onError: (error) => defects.push(error),
+  });
   const [one, two, three] = [dial(other.port), dial(other.port), dial(other.port)] as const;
   for (let round = 0; round < 2; round += 1) {
     const held = [begin(BATCH, one), begin(BATCH, two)];
@@ -176,7 +255,9 @@ test('half-sent messages have a bound together, over all connections, and their 
     const tooMuch = begin(BATCH, three);
     tooMuch.stream.write(framed(Buffer.alloc(60_000), { length: 1_000_000 }));
     await toldIs(tooMuch, RESOURCE_EXHAUSTED);
-    expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe('the size of incomplete messages is at its limit; try again in 1 second');
+    expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe(
+      'the size of incomplete messages is at its limit; try again in 1 second',
+    );
     // What comes in one piece needs no room.
     await checkIsAnswered(three);
     for (const call of [...held, tooMuch]) await inTime(() => expect(call.isClosed).toBe(true));
@@ -190,8 +271,21 @@ test('half-sent messages have a bound together, over all connections, and their 
 });
 
 test('a message in pieces of one byte takes the room that the pieces need', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
-  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const patient = createGrpcServer({
+    ports: gateway,
+    control: gateway.control,
+    messageTimeoutMs: 60_000,
+    maxHalfSentBytes: 100_000,
+    onDefect: (error) => defects.push(error),
+  });
+  const other = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 100,
+    onConnection: patient.serve,
+    onError: (error) => defects.push(error),
+  });
   const call = begin(BATCH, dial(other.port));
   call.stream.write(framed(Buffer.alloc(0), { length: 1_000_000 }));
   for (let bytes = 0; bytes < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; bytes += 1) {
@@ -205,9 +299,19 @@ test('a message in pieces of one byte takes the room that the pieces need', asyn
 
 /** A client with this takes no answer, however small. */
 const READS_NOTHING: Settings = { initialWindowSize: 0 };
-const batch = (size: number) => framed(binaryCodec('BatchCheckActionsRequest').encode({
-  requests: Array.from({ length: size }, (_, index) => ({ ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest), agent: AGENT, credentialToken: TOKEN, traceId: 't', spanId: `s${index}`, action: 'tool.call' })),
-} as never) as Buffer);
+const batch = (size: number) =>
+  framed(
+    binaryCodec('BatchCheckActionsRequest').encode({
+      requests: Array.from({ length: size }, (_, index) => ({
+        ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest),
+        agent: AGENT,
+        credentialToken: TOKEN,
+        traceId: 't',
+        spanId: `s${index}`,
+        action: 'tool.call',
+      })),
+    } as never) as Buffer,
+  );
 /** Asks for a file of some kilobytes. */
 const DESCRIBE = framed(Buffer.from('\x22\x1fsvc.governance.v1.PolicyService'));
 
@@ -217,28 +321,57 @@ test.each([
   ['a stream of checks', STREAM, framed(request()), false],
   ['a stream of checks that is half closed', STREAM, framed(request()), true],
   ['reflection', REFLECTION, DESCRIBE, false],
-])('the answer to %s that nobody takes is kept for no longer than a request is waited for, and its connection goes on', async (_what, path, bytes, isAll) => {
-  const deaf = dial(listener.port, READS_NOTHING);
-  const call = begin(path, deaf);
-  call.stream.write(bytes);
-  if (isAll) call.stream.end();
-  await inTime(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]));
-  expect(call.answers).toBe(0);
-  deaf.settings({ initialWindowSize: 65_535 });
-  await checkIsAnswered(deaf);
-  deaf.destroy();
-});
+])(
+  'the answer to %s that nobody takes is kept for no longer than a request is waited for, and its connection goes on',
+  async (_what, path, bytes, isAll) => {
+    const deaf = dial(listener.port, READS_NOTHING);
+    const call = begin(path, deaf);
+    call.stream.write(bytes);
+    if (isAll) call.stream.end();
+    await inTime(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]));
+    expect(call.answers).toBe(0);
+    deaf.settings({ initialWindowSize: 65_535 });
+    await checkIsAnswered(deaf);
+    deaf.destroy();
+  },
+);
 
 test('a client on a slow link that goes on reading gets every answer, however long it takes', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: TIMEOUT_MS, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => defects.push(error) });
-  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
-  const answer = { reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 } as const;
+  const patient = createGrpcServer({
+    ports: gateway,
+    control: gateway.control,
+    messageTimeoutMs: TIMEOUT_MS,
+    maxHalfSentBytes: 128 * 1024 * 1024,
+    onDefect: (error) => defects.push(error),
+  });
+  const other = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 100,
+    onConnection: patient.serve,
+    onError: (error) => defects.push(error),
+  });
+  const answer = {
+    reply: {
+      ok: true,
+      value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined },
+    },
+    auditId: 1,
+  } as const;
   let release = (): void => undefined;
-  const released = new Promise<void>((resolve) => { release = resolve; });
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   gateway.answer = () => released.then(() => answer);
   gateway.asked.length = 0;
   const slow = dial(other.port);
-  const stream = slow.request({ ':method': 'POST', ':path': STREAM, 'content-type': 'application/grpc', te: 'trailers' });
+  const stream = slow.request({
+    ':method': 'POST',
+    ':path': STREAM,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
   // More than are asked at once, so that a thousand are answered at once, and the gateway stops reading within a message.
   stream.end(Buffer.concat(Array.from({ length: 1_500 }, () => framed(request()))));
   await eventually(() => expect(gateway.asked.length).toBeGreaterThanOrEqual(1_024));
@@ -262,10 +395,29 @@ test('a client on a slow link that goes on reading gets every answer, however lo
 const A_DAY_MS = 24 * 3_600_000;
 
 test('answers that nobody takes have a bound together, and those that have waited longest go first', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: A_DAY_MS, maxHalfSentBytes: 100_000, onDefect: (error) => defects.push(error) });
-  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const patient = createGrpcServer({
+    ports: gateway,
+    control: gateway.control,
+    messageTimeoutMs: A_DAY_MS,
+    maxHalfSentBytes: 100_000,
+    onDefect: (error) => defects.push(error),
+  });
+  const other = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 100,
+    onConnection: patient.serve,
+    onError: (error) => defects.push(error),
+  });
   const deaf = dial(other.port, READS_NOTHING);
-  gateway.answer = () => ({ reply: { ok: true, value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } }, auditId: 1 });
+  gateway.answer = () => ({
+    reply: {
+      ok: true,
+      value: { decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined },
+    },
+    auditId: 1,
+  });
   gateway.asked.length = 0;
   const calls: Call[] = [];
   const ask = (times: number): void => {
@@ -293,8 +445,21 @@ test('answers that nobody takes have a bound together, and those that have waite
 });
 
 test('a client that asks reflection on and takes no answer is not listened to any further', async () => {
-  const patient = createGrpcServer({ ports: gateway, control: gateway.control, messageTimeoutMs: 60_000, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => defects.push(error) });
-  const other = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 100, onConnection: patient.serve, onError: (error) => defects.push(error) });
+  const patient = createGrpcServer({
+    ports: gateway,
+    control: gateway.control,
+    messageTimeoutMs: 60_000,
+    maxHalfSentBytes: 128 * 1024 * 1024,
+    onDefect: (error) => defects.push(error),
+  });
+  const other = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 100,
+    onConnection: patient.serve,
+    onError: (error) => defects.push(error),
+  });
   const deaf = dial(other.port, READS_NOTHING);
   const call = begin(REFLECTION, deaf);
   call.stream.write(Buffer.concat(Array.from({ length: 10_000 }, () => DESCRIBE)));

@@ -12,20 +12,40 @@ test('checks are pipelined on a stream: answers carry the correlation id, and ha
   expect(await ended).toEqual({ code: 'OK', details: 'OK' });
   expect(new Set(answers.map(({ correlationId }) => correlationId)).size).toBe(5000);
   expect(answers[0]).toEqual({
-    decision: 'allow', reason: 'web tools only', policy: 'search-team', ruleId: 'web-only', opId: 'trace:s0', opState: 'running', auditId: 7, correlationId: 'c0', error: undefined,
+    decision: 'allow',
+    reason: 'web tools only',
+    policy: 'search-team',
+    ruleId: 'web-only',
+    opId: 'trace:s0',
+    opState: 'running',
+    auditId: 7,
+    correlationId: 'c0',
+    error: undefined,
   });
 });
 
 test('what is wrong with one check of a stream is told in its answer, and the others go on', async () => {
   const { call, answers, ended } = openChecks();
   call.write(check({ correlationId: 'bad', traceId: '' }));
-  call.write(Buffer.concat([binaryCodec('CheckActionRequest').encode(check({ correlationId: 'worse' })), Buffer.from([0x3a, 0x05, 0x0a, 0x03, 0x0a, 0x01, 0x61])]));
+  call.write(
+    Buffer.concat([
+      binaryCodec('CheckActionRequest').encode(check({ correlationId: 'worse' })),
+      Buffer.from([0x3a, 0x05, 0x0a, 0x03, 0x0a, 0x01, 0x61]),
+    ]),
+  );
   call.write(check({ correlationId: 'huge', resource: 'x'.repeat(1024 * 1024) }));
   call.write(check({ correlationId: 'good' }));
   call.end();
   expect(await ended).toMatchObject({ code: 'OK' });
-  expect(answers.map(({ correlationId, decision, error }) => [correlationId, decision, error?.code, error?.message]).sort()).toEqual([
-    ['bad', 'unspecified', 'invalid_argument', 'trace_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"'],
+  expect(
+    answers.map(({ correlationId, decision, error }) => [correlationId, decision, error?.code, error?.message]).sort(),
+  ).toEqual([
+    [
+      'bad',
+      'unspecified',
+      'invalid_argument',
+      'trace_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+    ],
     ['good', 'allow', undefined, undefined],
     ['huge', 'unspecified', 'payload_too_large', 'the body is larger than 1048576 bytes'],
     ['worse', 'unspecified', 'invalid_argument', 'attributes.a: has no value'],
@@ -78,10 +98,13 @@ test('a bearer that cannot be verified for the moment closes no stream', async (
   await until(() => answers.length === 1 && control.signals.length === 2);
   const { authenticate } = scene.gateway;
   let asked = 0;
-  scene.gateway = { ...scene.gateway, authenticate: async () => {
-    asked += 1;
-    return { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the verification of keys' } };
-  } };
+  scene.gateway = {
+    ...scene.gateway,
+    authenticate: async () => {
+      asked += 1;
+      return { ok: false, fault: { kind: 'overloaded', retryAfterSecs: 1, what: 'the verification of keys' } };
+    },
+  };
   scene.server.recheckBearers();
   await until(() => asked === 2);
   scene.gateway = { ...scene.gateway, authenticate };
@@ -89,7 +112,10 @@ test('a bearer that cannot be verified for the moment closes no stream', async (
   call.write(check({ credentialToken: '', correlationId: 'after' }));
   call.end();
   expect(await ended).toMatchObject({ code: 'OK' });
-  expect(answers).toMatchObject([{ correlationId: 'before', decision: 'allow' }, { correlationId: 'after', decision: 'allow' }]);
+  expect(answers).toMatchObject([
+    { correlationId: 'before', decision: 'allow' },
+    { correlationId: 'after', decision: 'allow' },
+  ]);
 });
 
 test('a bearer that is not in force closes no stream whose agents present credentials of their own', async () => {
@@ -102,13 +128,19 @@ test('a bearer that is not in force closes no stream whose agents present creden
   call.write(check({ correlationId: 'after' }));
   call.end();
   expect(await ended).toMatchObject({ code: 'OK' });
-  expect(answers).toMatchObject([{ correlationId: 'before', decision: 'allow' }, { correlationId: 'after', decision: 'allow' }]);
+  expect(answers).toMatchObject([
+    { correlationId: 'before', decision: 'allow' },
+    { correlationId: 'after', decision: 'allow' },
+  ]);
 });
 
 /** A stream of so many checks, each of which waits until it is released. */
 function openUnanswered(count: number) {
   const waiting: (() => void)[] = [];
-  scene.gateway.answer = () => new Promise((resolve) => { waiting.push(() => resolve(undefined as never)); });
+  scene.gateway.answer = () =>
+    new Promise((resolve) => {
+      waiting.push(() => resolve(undefined as never));
+    });
   const { call, answers, ended } = openChecks();
   for (let index = 0; index < count; index++) call.write(check({ spanId: `s${index}`, correlationId: `c${index}` }));
   call.end();
@@ -142,13 +174,22 @@ test('a stream that stands still goes on when half of its checks are answered, a
 });
 
 test('for a client that takes no answers no more checks are decided, until it takes them', async () => {
-  scene.gateway.answer = () => ({ reply: ok({ decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } as const), auditId: 1 });
+  scene.gateway.answer = () => ({
+    reply: ok({
+      decision: 'deny',
+      reason: 'x'.repeat(2_000),
+      policy: undefined,
+      ruleId: undefined,
+      opState: undefined,
+    } as const),
+    auditId: 1,
+  });
   const { call, answers, ended } = openChecks();
   call.pause();
   for (let index = 0; index < 5_000; index++) call.write(check({ spanId: `s${index}` }));
   call.end();
   await until(() => scene.gateway.asked.length > 0);
-  for (let before = -1; before !== scene.gateway.asked.length;) {
+  for (let before = -1; before !== scene.gateway.asked.length; ) {
     before = scene.gateway.asked.length;
     await sleep(200);
   }
@@ -161,7 +202,10 @@ test('for a client that takes no answers no more checks are decided, until it ta
 
 test('a client that breaks off leaves nothing behind, and late answers go nowhere', async () => {
   let release = (): void => undefined;
-  scene.gateway.answer = () => new Promise((resolve) => { release = () => resolve(undefined as never); });
+  scene.gateway.answer = () =>
+    new Promise((resolve) => {
+      release = () => resolve(undefined as never);
+    });
   const { call, ended } = openChecks();
   call.write(check());
   await until(() => scene.gateway.asked.length === 1);

@@ -7,21 +7,31 @@ import { AGENT, bearer, check, checkAction, crawler, openControl, refusal, scene
 test('a control stream sends what is pending, then every signal once, until it is closed', async () => {
   scene.gateway.answer = (command) => {
     // Given while the stream is being opened: part of the pending ones already.
-    if (command.type === 'open-control') scene.control.deliver(command.stream, { opId: 't:2' as never, signal: 'terminate', sequence: 3 });
+    if (command.type === 'open-control')
+      scene.control.deliver(command.stream, { opId: 't:2' as never, signal: 'terminate', sequence: 3 });
     return undefined;
   };
   const { signals, ended } = openControl();
   await until(() => signals.length === 2);
-  scene.control.deliver((scene.gateway.asked[0] as { stream: number }).stream, { opId: 't:1' as never, signal: 'resume', sequence: 4 });
+  scene.control.deliver((scene.gateway.asked[0] as { stream: number }).stream, {
+    opId: 't:1' as never,
+    signal: 'resume',
+    sequence: 4,
+  });
   await until(() => signals.length === 3);
   expect(signals).toEqual([
-    { opId: 't:1', signal: 'pause', sequence: 1 }, { opId: 't:2', signal: 'terminate', sequence: 3 }, { opId: 't:1', signal: 'resume', sequence: 4 },
+    { opId: 't:1', signal: 'pause', sequence: 1 },
+    { opId: 't:2', signal: 'terminate', sequence: 3 },
+    { opId: 't:1', signal: 'resume', sequence: 4 },
   ]);
   scene.control.revokeSubject('key:w');
   scene.control.revokeAgent('acme/search/other' as never);
   expect(scene.control.size).toBe(1);
   scene.control.revokeAgent('acme/search/crawler' as never);
-  expect(await ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential token of the agent is no longer valid' });
+  expect(await ended).toEqual({
+    code: 'UNAUTHENTICATED',
+    details: 'the credential token of the agent is no longer valid',
+  });
   expect(scene.control.size).toBe(0);
   expect(scene.closedStreams).toEqual([(scene.gateway.asked[0] as { stream: number }).stream]);
 });
@@ -44,7 +54,12 @@ test('an agent knows that its control stream is open before there is any signal'
 test('a control stream that is cancelled while its bearer is verified is not opened any more', async () => {
   let verify: (() => void) | undefined;
   const { authenticate } = scene.gateway;
-  Object.assign(scene.gateway, { authenticate: (key: string) => new Promise((resolve) => { verify = () => resolve(authenticate(key)); }) });
+  Object.assign(scene.gateway, {
+    authenticate: (key: string) =>
+      new Promise((resolve) => {
+        verify = () => resolve(authenticate(key));
+      }),
+  });
   const { call } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
   await until(() => verify !== undefined);
   call.cancel();
@@ -55,15 +70,27 @@ test('a control stream that is cancelled while its bearer is verified is not ope
 });
 
 test('a control stream that is refused says so, and listens to nothing', async () => {
-  scene.gateway.answer = () => ({ reply: fail({ kind: 'unauthenticated', detail: 'the credential token is not registered' }), auditId: undefined });
-  expect(await openControl().ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential token is not registered' });
+  scene.gateway.answer = () => ({
+    reply: fail({ kind: 'unauthenticated', detail: 'the credential token is not registered' }),
+    auditId: undefined,
+  });
+  expect(await openControl().ended).toEqual({
+    code: 'UNAUTHENTICATED',
+    details: 'the credential token is not registered',
+  });
   expect(scene.control.size).toBe(0);
-  expect(await openControl({ agent: undefined }).ended).toEqual({ code: 'INVALID_ARGUMENT', details: 'agent: is required' });
+  expect(await openControl({ agent: undefined }).ended).toEqual({
+    code: 'INVALID_ARGUMENT',
+    details: 'agent: is required',
+  });
 });
 
 test('a bearer that is revoked while its control stream is being opened gets no signal', async () => {
   scene.gateway.answer = ({ type }) => {
-    if (type === 'open-control') Object.assign(scene.gateway, { authenticate: async () => fail({ kind: 'unauthenticated', detail: 'the credential was revoked' }) });
+    if (type === 'open-control')
+      Object.assign(scene.gateway, {
+        authenticate: async () => fail({ kind: 'unauthenticated', detail: 'the credential was revoked' }),
+      });
     return undefined;
   };
   const { signals, ended } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
@@ -74,8 +101,12 @@ test('a bearer that is revoked while its control stream is being opened gets no 
 
 test('an agent that takes no signals is sent away when more than a thousand wait for it, also while its stream is being opened', async () => {
   const opened = (): number => (scene.gateway.asked[0] as { stream: number }).stream;
-  const signal = (sequence: number): void => scene.control.deliver(opened(), { opId: 't:1' as never, signal: 'pause', sequence });
-  const unread = { code: 'RESOURCE_EXHAUSTED', details: 'the number of unread signals is at its limit; try again in 1 second' };
+  const signal = (sequence: number): void =>
+    scene.control.deliver(opened(), { opId: 't:1' as never, signal: 'pause', sequence });
+  const unread = {
+    code: 'RESOURCE_EXHAUSTED',
+    details: 'the number of unread signals is at its limit; try again in 1 second',
+  };
 
   const deaf = openControl();
   deaf.call.pause();
@@ -90,7 +121,10 @@ test('an agent that takes no signals is sent away when more than a thousand wait
 
   scene.gateway.asked.length = 0;
   let open = (): void => undefined;
-  scene.gateway.answer = () => new Promise((resolve) => { open = () => resolve(undefined as never); });
+  scene.gateway.answer = () =>
+    new Promise((resolve) => {
+      open = () => resolve(undefined as never);
+    });
   const early = openControl();
   await until(() => scene.gateway.asked.length === 1);
   for (let sequence = 4; sequence < 4 + 1_024; sequence += 1) signal(sequence);
@@ -102,7 +136,13 @@ test('an agent that takes no signals is sent away when more than a thousand wait
 });
 
 test('a signal is acknowledged by its number', async () => {
-  const acknowledge = (sequence: number) => unary(`${AGENT}/AckOpControl`, 'AckOpControlRequest', 'AckOpControlResponse', { agent: crawler, credentialToken: TOKEN, opId: 't:1', sequence });
+  const acknowledge = (sequence: number) =>
+    unary(`${AGENT}/AckOpControl`, 'AckOpControlRequest', 'AckOpControlResponse', {
+      agent: crawler,
+      credentialToken: TOKEN,
+      opId: 't:1',
+      sequence,
+    });
   expect(await acknowledge(4)).toEqual({});
   expect(scene.gateway.asked).toMatchObject([{ type: 'ack-signal', opId: 't:1', sequence: 4, agent: crawler }]);
   expect(await refusal(acknowledge(0))).toMatchObject({ details: 'sequence: is required' });

@@ -1,6 +1,12 @@
 /** Streams of checks, both those that pass the gRPC library by and those that go through it, as one that announces compression does. */
 import { once } from 'node:events';
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+} from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ok } from '../../../src/core/result.ts';
@@ -18,12 +24,26 @@ beforeEach(async () => {
 });
 afterEach(() => session.destroy());
 
-const request = (id: string, fields = {}): Buffer => framed(binaryCodec('StreamCheckActionsRequest').encode(check({ spanId: id, correlationId: id, ...fields })) as Buffer);
+const request = (id: string, fields = {}): Buffer =>
+  framed(
+    binaryCodec('StreamCheckActionsRequest').encode(check({ spanId: id, correlationId: id, ...fields })) as Buffer,
+  );
 
-type Call = { readonly stream: ClientHttp2Stream; readonly told: IncomingHttpHeaders; readonly answers: StreamCheckActionsResponse[]; isClosed: boolean };
+type Call = {
+  readonly stream: ClientHttp2Stream;
+  readonly told: IncomingHttpHeaders;
+  readonly answers: StreamCheckActionsResponse[];
+  isClosed: boolean;
+};
 
 function open(fields: Readonly<Record<string, string>>, on = session): Call {
-  const stream = on.request({ ':method': 'POST', ':path': `${POLICY}/StreamCheckActions`, 'content-type': 'application/grpc', te: 'trailers', ...fields });
+  const stream = on.request({
+    ':method': 'POST',
+    ':path': `${POLICY}/StreamCheckActions`,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    ...fields,
+  });
   const call: Call = { stream, told: {}, answers: [], isClosed: false };
   const reader = new MessageReader();
   stream.on('data', (piece: Buffer) => {
@@ -33,8 +53,14 @@ function open(fields: Readonly<Record<string, string>>, on = session): Call {
       if (answer.ok) call.answers.push(answer.value);
     }
   });
-  stream.on('response', (told) => Object.assign(call.told, told)).on('trailers', (told) => Object.assign(call.told, told));
-  stream.on('error', () => undefined).on('close', () => { call.isClosed = true; });
+  stream
+    .on('response', (told) => Object.assign(call.told, told))
+    .on('trailers', (told) => Object.assign(call.told, told));
+  stream
+    .on('error', () => undefined)
+    .on('close', () => {
+      call.isClosed = true;
+    });
   return call;
 }
 
@@ -43,11 +69,15 @@ async function send({ stream }: Call, bytes: Buffer): Promise<void> {
   await new Promise((resolve) => stream.write(bytes, resolve));
   await new Promise((resolve) => session.ping(resolve));
 }
-const statusIs = (call: Call, status: string) => eventually(() => expect([call.told['grpc-status'], call.isClosed]).toEqual([status, true]));
+const statusIs = (call: Call, status: string) =>
+  eventually(() => expect([call.told['grpc-status'], call.isClosed]).toEqual([status, true]));
 const messageOf = ({ told }: Call): string => decodeURIComponent(String(told['grpc-message']));
 const idsOf = ({ answers }: Call): string[] => answers.map(({ correlationId }) => correlationId).sort();
 
-describe.each([['past the library', {}], ['through the library', { 'grpc-encoding': 'gzip' }]])('%s', (way, head) => {
+describe.each([
+  ['past the library', {}],
+  ['through the library', { 'grpc-encoding': 'gzip' }],
+])('%s', (way, head) => {
   test('checks are answered one by one, wherever the pieces begin and end in which they come', async () => {
     const bytes = Buffer.concat([request('a'), request('b'), request('c')]);
     for (const size of [1, 7, 64, bytes.length]) {
@@ -63,7 +93,10 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
     const call = open(head);
     call.stream.end(Buffer.concat([request('long', { attributes: { text: 'x'.repeat(200_000) } }), request('short')]));
     await statusIs(call, '0');
-    expect(call.answers.map(({ correlationId, decision }) => [correlationId, decision])).toEqual([['long', 'allow'], ['short', 'allow']]);
+    expect(call.answers.map(({ correlationId, decision }) => [correlationId, decision])).toEqual([
+      ['long', 'allow'],
+      ['short', 'allow'],
+    ]);
   });
 
   test('answers come while the stream is open, and after the client has sent its last check', async () => {
@@ -71,7 +104,10 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
     call.stream.write(request('first'));
     await eventually(() => expect(idsOf(call)).toEqual(['first']));
     let answer = (): void => undefined;
-    scene.gateway.answer = () => new Promise((resolve) => { answer = () => resolve(undefined as never); });
+    scene.gateway.answer = () =>
+      new Promise((resolve) => {
+        answer = () => resolve(undefined as never);
+      });
     call.stream.end(request('last'));
     await eventually(() => expect(scene.gateway.asked).toHaveLength(2));
     answer();
@@ -86,7 +122,7 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
     expect(call.answers).toEqual([]);
   });
 
-  test('half a check at the end is nobody\'s, and those before it are answered', async () => {
+  test("half a check at the end is nobody's, and those before it are answered", async () => {
     const call = open(head);
     call.stream.end(Buffer.concat([request('whole'), request('half').subarray(0, 30)]));
     await statusIs(call, '0');
@@ -103,7 +139,10 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
 
   test('a deadline ends the stream, and a late answer harms nobody', async () => {
     const late: (() => void)[] = [];
-    scene.gateway.answer = () => new Promise((resolve) => { late.push(() => resolve(undefined as never)); });
+    scene.gateway.answer = () =>
+      new Promise((resolve) => {
+        late.push(() => resolve(undefined as never));
+      });
     const call = open({ ...head, 'grpc-timeout': '100m' });
     await send(call, request('slow'));
     await eventually(() => expect([call.told['grpc-status'], messageOf(call)]).toEqual(['4', 'Deadline exceeded']));
@@ -116,11 +155,15 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
 
   test('clients that break off while their answers are on the way harm nobody', async () => {
     const release: (() => void)[] = [];
-    scene.gateway.answer = () => new Promise((resolve) => { release.push(() => resolve(undefined as never)); });
+    scene.gateway.answer = () =>
+      new Promise((resolve) => {
+        release.push(() => resolve(undefined as never));
+      });
     const other = connect(`http://${scene.address}`);
     other.on('error', () => undefined);
     const calls = Array.from({ length: 40 }, (_, index) => open(head, index % 4 === 3 ? other : session));
-    for (const [index, { stream }] of calls.entries()) stream.write(Buffer.concat([request(`${index}-a`), request(`${index}-b`)]));
+    for (const [index, { stream }] of calls.entries())
+      stream.write(Buffer.concat([request(`${index}-a`), request(`${index}-b`)]));
     await eventually(() => expect(release).toHaveLength(80));
     for (const [index, { stream }] of calls.entries()) if (index % 2 === 0) stream.close(constants.NGHTTP2_CANCEL);
     other.destroy();
@@ -137,7 +180,10 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
 
   test('a message that cannot be read ends the stream, behind the answers that are due', async () => {
     const release: (() => void)[] = [];
-    scene.gateway.answer = () => new Promise((resolve) => { release.push(() => resolve(undefined as never)); });
+    scene.gateway.answer = () =>
+      new Promise((resolve) => {
+        release.push(() => resolve(undefined as never));
+      });
     const call = open(head);
     await send(call, request('due'));
     await send(call, Buffer.concat([framed(Buffer.from([0x0a, 0x7f])), request('after')]));
@@ -148,35 +194,70 @@ describe.each([['past the library', {}], ['through the library', { 'grpc-encodin
   });
 
   test.each([
-    ['announced as larger than any may be', { length: 5 * 1024 * 1024 }, '8', 'Received message larger than max (5242880 vs 4194304)'],
-    ...(way === 'through the library' ? [['compressed', { flag: 1 }, '12', 'Received message compressed with unsupported encoding "any; send messages uncompressed"'] as const] : []),
-  ] as const)('a message that is %s ends the stream behind the answers that are due, also where it is the last', async (_what, prefix, status, message) => {
-    const release: (() => void)[] = [];
-    scene.gateway.answer = () => new Promise((resolve) => { release.push(() => resolve(undefined as never)); });
-    const call = open(head);
-    await send(call, Buffer.concat([request('a'), request('b')]));
-    await eventually(() => expect(release).toHaveLength(2));
-    release[0]!();
-    await eventually(() => expect(idsOf(call)).toEqual(['a']));
-    await send(call, framed(Buffer.alloc(100), prefix));
-    await new Promise<void>((resolve) => call.stream.end(resolve));
-    await new Promise((resolve) => session.ping(resolve));
-    release[1]!();
-    await statusIs(call, status);
-    expect(messageOf(call)).toBe(message);
-    expect(idsOf(call)).toEqual(['a', 'b']);
-    expect(scene.defects).toEqual([]);
-  });
+    [
+      'announced as larger than any may be',
+      { length: 5 * 1024 * 1024 },
+      '8',
+      'Received message larger than max (5242880 vs 4194304)',
+    ],
+    ...(way === 'through the library'
+      ? [
+          [
+            'compressed',
+            { flag: 1 },
+            '12',
+            'Received message compressed with unsupported encoding "any; send messages uncompressed"',
+          ] as const,
+        ]
+      : []),
+  ] as const)(
+    'a message that is %s ends the stream behind the answers that are due, also where it is the last',
+    async (_what, prefix, status, message) => {
+      const release: (() => void)[] = [];
+      scene.gateway.answer = () =>
+        new Promise((resolve) => {
+          release.push(() => resolve(undefined as never));
+        });
+      const call = open(head);
+      await send(call, Buffer.concat([request('a'), request('b')]));
+      await eventually(() => expect(release).toHaveLength(2));
+      release[0]!();
+      await eventually(() => expect(idsOf(call)).toEqual(['a']));
+      await send(call, framed(Buffer.alloc(100), prefix));
+      await new Promise<void>((resolve) => call.stream.end(resolve));
+      await new Promise((resolve) => session.ping(resolve));
+      release[1]!();
+      await statusIs(call, status);
+      expect(messageOf(call)).toBe(message);
+      expect(idsOf(call)).toEqual(['a', 'b']);
+      expect(scene.defects).toEqual([]);
+    },
+  );
 
   test('a client that does not read is told by the time it does that its deadline has passed, whatever answers have come since', async () => {
     const late: (() => void)[] = [];
     scene.gateway.answer = (command) => {
-      const reply = { reply: ok({ decision: 'deny', reason: 'x'.repeat(2_000), policy: undefined, ruleId: undefined, opState: undefined } as const), auditId: 1 };
-      return 'opId' in command && String(command.opId).endsWith('late') ? new Promise((resolve) => { late.push(() => resolve(reply)); }) : reply;
+      const reply = {
+        reply: ok({
+          decision: 'deny',
+          reason: 'x'.repeat(2_000),
+          policy: undefined,
+          ruleId: undefined,
+          opState: undefined,
+        } as const),
+        auditId: 1,
+      };
+      return 'opId' in command && String(command.opId).endsWith('late')
+        ? new Promise((resolve) => {
+            late.push(() => resolve(reply));
+          })
+        : reply;
     };
     const call = open({ ...head, 'grpc-timeout': '300m' });
     call.stream.pause();
-    call.stream.write(Buffer.concat([request('late'), ...Array.from({ length: 200 }, (_, index) => request(`${index}`))]));
+    call.stream.write(
+      Buffer.concat([request('late'), ...Array.from({ length: 200 }, (_, index) => request(`${index}`))]),
+    );
     await eventually(() => expect(late).toHaveLength(1));
     await sleep(500);
     late[0]!();

@@ -1,14 +1,19 @@
 /** One gRPC server over fake ports for the tests of a file, and what they send to it. */
-import { Client, credentials, Metadata, status, type ClientDuplexStream, type ServiceError } from '@grpc/grpc-js';
+import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { listenForGrpc, type GrpcListener } from '../../../src/wire/grpc/listener.ts';
-import { createGrpcServer, type GrpcServer } from '../../../src/wire/grpc/server.ts';
 import { ControlSwitch } from '../../../src/wire/control-switch.ts';
+import { type GrpcListener, listenForGrpc } from '../../../src/wire/grpc/listener.ts';
+import { createGrpcServer, type GrpcServer } from '../../../src/wire/grpc/server.ts';
 import type { WirePorts } from '../../../src/wire/ports.ts';
 import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
-import type { CheckActionRequest, MessageName, Messages, StreamCheckActionsResponse } from '../../../src/wire/proto/messages.ts';
+import type {
+  CheckActionRequest,
+  MessageName,
+  Messages,
+  StreamCheckActionsResponse,
+} from '../../../src/wire/proto/messages.ts';
 import { messageShape } from '../../../src/wire/proto/schema.ts';
-import { fakeGateway, TOKEN, type FakeGateway } from '../fake-ports.ts';
+import { type FakeGateway, fakeGateway, TOKEN } from '../fake-ports.ts';
 
 export const POLICY = '/svc.governance.v1.PolicyService';
 export const AGENT = '/svc.governance.v1.AgentService';
@@ -36,13 +41,30 @@ beforeAll(async () => {
     link: {
       ask: ((command: never) => scene.gateway.link.ask(command)) as WirePorts['link']['ask'],
       call: ((name: never, input: never) => scene.gateway.link.call(name, input)) as WirePorts['link']['call'],
-      get pending() { return scene.gateway.link.pending; },
+      get pending() {
+        return scene.gateway.link.pending;
+      },
     },
     authenticate: (bearer) => scene.gateway.authenticate(bearer),
-    get largeBatches() { return scene.gateway.largeBatches; },
+    get largeBatches() {
+      return scene.gateway.largeBatches;
+    },
   };
-  scene.server = createGrpcServer({ ports, control: scene.control, messageTimeoutMs: 30_000, maxHalfSentBytes: 128 * 1024 * 1024, onDefect: (error) => scene.defects.push(error) });
-  listener = await listenForGrpc({ host: '127.0.0.1', port: 0, isShared: false, maxConnections: 1_000, onConnection: scene.server.serve, onError: (error) => scene.defects.push(error) });
+  scene.server = createGrpcServer({
+    ports,
+    control: scene.control,
+    messageTimeoutMs: 30_000,
+    maxHalfSentBytes: 128 * 1024 * 1024,
+    onDefect: (error) => scene.defects.push(error),
+  });
+  listener = await listenForGrpc({
+    host: '127.0.0.1',
+    port: 0,
+    isShared: false,
+    maxConnections: 1_000,
+    onConnection: scene.server.serve,
+    onError: (error) => scene.defects.push(error),
+  });
   scene.address = `127.0.0.1:${listener.port}`;
   scene.client = new Client(scene.address, credentials.createInsecure());
 });
@@ -59,7 +81,13 @@ afterAll(async () => {
 
 export const check = (fields: Partial<CheckActionRequest> = {}): CheckActionRequest => ({
   ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest),
-  agent: crawler, credentialToken: TOKEN, traceId: 'trace', spanId: 'span', action: 'tool.call', resource: 'web_search', ...fields,
+  agent: crawler,
+  credentialToken: TOKEN,
+  traceId: 'trace',
+  spanId: 'span',
+  action: 'tool.call',
+  resource: 'web_search',
+  ...fields,
 });
 
 export const bearer = (key: string): Metadata => {
@@ -68,49 +96,93 @@ export const bearer = (key: string): Metadata => {
   return metadata;
 };
 
-export function unary<Q extends MessageName, R extends MessageName>(path: string, q: Q, r: R, request: Messages[Q] | Buffer, metadata = new Metadata(), options = {}): Promise<Messages[R]> {
+export function unary<Q extends MessageName, R extends MessageName>(
+  path: string,
+  q: Q,
+  r: R,
+  request: Messages[Q] | Buffer,
+  metadata = new Metadata(),
+  options = {},
+): Promise<Messages[R]> {
   const { decode } = binaryCodec(r);
   return new Promise((resolve, reject) => {
-    scene.client.makeUnaryRequest(path, (message: Messages[Q] | Buffer) => (Buffer.isBuffer(message) ? message : binaryCodec(q).encode(message)), (bytes) => {
-      const message = decode(bytes);
-      if (!message.ok) throw new Error(JSON.stringify(message.fault));
-      return message.value;
-    }, request, metadata, options, (error, value) => (error === null ? resolve(value as Messages[R]) : reject(error)));
+    scene.client.makeUnaryRequest(
+      path,
+      (message: Messages[Q] | Buffer) => (Buffer.isBuffer(message) ? message : binaryCodec(q).encode(message)),
+      (bytes) => {
+        const message = decode(bytes);
+        if (!message.ok) throw new Error(JSON.stringify(message.fault));
+        return message.value;
+      },
+      request,
+      metadata,
+      options,
+      (error, value) => (error === null ? resolve(value as Messages[R]) : reject(error)),
+    );
   });
 }
 export const checkAction = (request: CheckActionRequest | Buffer, metadata?: Metadata, options?: object) =>
   unary(`${POLICY}/CheckAction`, 'CheckActionRequest', 'CheckActionResponse', request, metadata, options);
 
 export const refusal = async (call: Promise<unknown>) => {
-  const error = await call.then(() => { throw new Error('it was not refused'); }, (reason: ServiceError) => reason);
-  return { code: status[error.code], details: error.details, word: error.metadata.get('svc-code')[0], retryAfter: error.metadata.get('retry-after')[0] };
+  const error = await call.then(
+    () => {
+      throw new Error('it was not refused');
+    },
+    (reason: ServiceError) => reason,
+  );
+  return {
+    code: status[error.code],
+    details: error.details,
+    word: error.metadata.get('svc-code')[0],
+    retryAfter: error.metadata.get('retry-after')[0],
+  };
 };
 
 export type CheckClient = ClientDuplexStream<CheckActionRequest | Buffer, StreamCheckActionsResponse>;
-export function openChecks(metadata = new Metadata()): { call: CheckClient; answers: StreamCheckActionsResponse[]; ended: Promise<{ code: string; details: string }> } {
+export function openChecks(metadata = new Metadata()): {
+  call: CheckClient;
+  answers: StreamCheckActionsResponse[];
+  ended: Promise<{ code: string; details: string }>;
+} {
   const { encode } = binaryCodec('StreamCheckActionsRequest');
   const { decode } = binaryCodec('StreamCheckActionsResponse');
-  const call = scene.client.makeBidiStreamRequest(`${POLICY}/StreamCheckActions`, (message: CheckActionRequest | Buffer) => (Buffer.isBuffer(message) ? message : encode(message)), (bytes) => {
-    const message = decode(bytes);
-    return message.ok ? message.value : (undefined as never);
-  }, metadata);
+  const call = scene.client.makeBidiStreamRequest(
+    `${POLICY}/StreamCheckActions`,
+    (message: CheckActionRequest | Buffer) => (Buffer.isBuffer(message) ? message : encode(message)),
+    (bytes) => {
+      const message = decode(bytes);
+      return message.ok ? message.value : (undefined as never);
+    },
+    metadata,
+  );
   const answers: StreamCheckActionsResponse[] = [];
   call.on('data', (answer: StreamCheckActionsResponse) => answers.push(answer));
   call.on('error', () => undefined); // the status says it too
-  const ended = new Promise<{ code: string; details: string }>((resolve) => { call.on('status', ({ code, details }) => resolve({ code: status[code], details })); });
+  const ended = new Promise<{ code: string; details: string }>((resolve) => {
+    call.on('status', ({ code, details }) => resolve({ code: status[code], details }));
+  });
   return { call, answers, ended };
 }
 
 export function openControl(request: Partial<Messages['OpControlStreamRequest']> = {}, metadata = new Metadata()) {
   const { encode } = binaryCodec('OpControlStreamRequest');
   const { decode } = binaryCodec('OpControlStreamResponse');
-  const call = scene.client.makeServerStreamRequest(`${AGENT}/OpControlStream`, encode, (bytes) => {
-    const message = decode(bytes);
-    return message.ok ? message.value : (undefined as never);
-  }, { agent: crawler, credentialToken: TOKEN, resumeAfter: undefined, ...request }, metadata);
+  const call = scene.client.makeServerStreamRequest(
+    `${AGENT}/OpControlStream`,
+    encode,
+    (bytes) => {
+      const message = decode(bytes);
+      return message.ok ? message.value : (undefined as never);
+    },
+    { agent: crawler, credentialToken: TOKEN, resumeAfter: undefined, ...request },
+    metadata,
+  );
   const signals: unknown[] = [];
   call.on('data', (signal) => signals.push(signal));
   call.on('error', () => undefined);
-  const ended = new Promise<{ code: string; details: string }>((resolve) => { call.on('status', ({ code, details }) => resolve({ code: status[code], details })); });
+  const ended = new Promise<{ code: string; details: string }>((resolve) => {
+    call.on('status', ({ code, details }) => resolve({ code: status[code], details }));
+  });
   return { call, signals, ended };
 }

@@ -7,22 +7,38 @@ import { eventually } from '../../support/eventually.ts';
 /** A stream that ends with trailers, whose client takes `windowBytes` and then nothing until it reads. */
 async function open(windowBytes: number) {
   const server = createServer();
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { settings: { initialWindowSize: windowBytes } });
-  onTestFinished(() => { session.destroy(); server.close(); });
-  const accepted = new Promise<ServerHttp2Stream>((resolve) => { server.once('stream', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+    settings: { initialWindowSize: windowBytes },
+  });
+  onTestFinished(() => {
+    session.destroy();
+    server.close();
+  });
+  const accepted = new Promise<ServerHttp2Stream>((resolve) => {
+    server.once('stream', resolve);
+  });
   const client = session.request({ ':path': '/' });
   const stream = await accepted;
   let left = 0;
-  writeInPieces(stream, () => { left += 1; });
+  writeInPieces(stream, () => {
+    left += 1;
+  });
   stream.respond({ ':status': 200 }, { waitForTrailers: true });
   stream.on('wantTrailers', () => stream.sendTrailers({ done: 'yes' }));
-  const trailers = new Promise<unknown>((resolve) => { client.once('trailers', ({ done }) => resolve(done)); });
+  const trailers = new Promise<unknown>((resolve) => {
+    client.once('trailers', ({ done }) => resolve(done));
+  });
   return {
     stream,
     left: () => left,
     /** Once the client has it, what was sent before has come too. */
-    ping: () => new Promise<void>((resolve) => { session.ping(() => resolve()); }),
+    ping: () =>
+      new Promise<void>((resolve) => {
+        session.ping(() => resolve());
+      }),
     readAll: async () => {
       const pieces: Buffer[] = [];
       for await (const piece of client) pieces.push(piece as Buffer);

@@ -10,24 +10,42 @@ import { eventually } from '../../support/eventually.ts';
 import { nameOf, ROWS } from '../../support/routes.ts';
 
 test('of the places of a row one address has half, and a /64 of IPv6 is one address; they come back when the answers are sent', async () => {
-  const http = createHttpApp((error) => { throw error; });
+  const http = createHttpApp((error) => {
+    throw error;
+  });
   onTestFinished(() => http.close());
   const ends: (() => void)[] = [];
   serveRoutes(http.app, {
     door: new DoorState(Infinity),
     link: { ask: () => Promise.reject(new Error('not asked')), call: async () => ok(undefined) as never },
-    routes: [{
-      method: 'post', path: '/sign-in', access: 'public', atOnce: { limit: 4, what: 'sign-in' }, summary: 'Signs in',
-      handle: () => new Promise<HttpReply>((resolve) => ends.push(() => resolve(ok({ status: 200, body: {} })))),
-    }],
+    routes: [
+      {
+        method: 'post',
+        path: '/sign-in',
+        access: 'public',
+        atOnce: { limit: 4, what: 'sign-in' },
+        summary: 'Signs in',
+        handle: () => new Promise<HttpReply>((resolve) => ends.push(() => resolve(ok({ status: 200, body: {} })))),
+      },
+    ],
     authenticate: () => Promise.reject(new Error('not asked')),
     addressOf: addressBehind(['127.0.0.1']),
-    corsOrigins: [], bodyTimeoutMs: 60_000, onError: (error) => { throw error; }, onCut: () => undefined,
+    corsOrigins: [],
+    bodyTimeoutMs: 60_000,
+    onError: (error) => {
+      throw error;
+    },
+    onCut: () => undefined,
   });
   const port = await http.listen('127.0.0.1', 0, false);
   const signIn = async (address: string): Promise<unknown> => {
-    const response = await fetch(`http://127.0.0.1:${port}/sign-in`, { method: 'POST', headers: { 'x-forwarded-for': address } });
-    return response.status === 200 ? 200 : [response.status, response.headers.get('retry-after'), ((await response.json()) as { code: string }).code];
+    const response = await fetch(`http://127.0.0.1:${port}/sign-in`, {
+      method: 'POST',
+      headers: { 'x-forwarded-for': address },
+    });
+    return response.status === 200
+      ? 200
+      : [response.status, response.headers.get('retry-after'), ((await response.json()) as { code: string }).code];
   };
   const held: Promise<unknown>[] = [];
   const hold = async (address: string): Promise<void> => {
@@ -50,5 +68,8 @@ test('of the places of a row one address has half, and a /64 of IPv6 is one addr
 });
 
 test('so are those that have a password hashed for whoever asks', () => {
-  expect(ROWS.filter(({ atOnce }) => atOnce !== undefined).map(nameOf)).toEqual(['post /api/v1/auth/register', 'post /api/v1/auth/login']);
+  expect(ROWS.filter(({ atOnce }) => atOnce !== undefined).map(nameOf)).toEqual([
+    'post /api/v1/auth/register',
+    'post /api/v1/auth/login',
+  ]);
 });

@@ -3,14 +3,14 @@ import { ok } from '../../../src/core/result.ts';
 import { createApiKey, revokeApiKey } from '../../../src/gateway/api-key-admin.ts';
 import { CachedAuthenticator } from '../../../src/gateway/cached-authenticator.ts';
 import { createCredentialUseCases } from '../../../src/gateway/credential-use-cases.ts';
+import type { Link } from '../../../src/gateway/link.ts';
+import { digestOf } from '../../../src/gateway/secret-token.ts';
 import type { UseCases } from '../../../src/gateway/use-cases.ts';
 import { VerifiedCache } from '../../../src/gateway/verified-cache.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
-import type { Link } from '../../../src/gateway/link.ts';
-import { digestOf } from '../../../src/gateway/secret-token.ts';
+import { credentialRoutes } from '../../../src/wire/http/credentials.ts';
 import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
-import { credentialRoutes } from '../../../src/wire/http/credentials.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { ADMIN, must } from '../../gateway/harness.ts';
 import { openTestCredentials, testCryptoPool } from '../../support/credentials.ts';
@@ -23,7 +23,10 @@ const pool = testCryptoPool();
 /** The rows over a real socket, with the use cases in the same thread: what passes between is encoded as between threads. */
 async function serve() {
   const { clock, apiKeys, issuer, authenticator, signingKeys } = await openTestCredentials(pool);
-  const useCases: Partial<UseCases> = { ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys, onKeyRotated: () => undefined }), takePermit: async () => ok(undefined) };
+  const useCases: Partial<UseCases> = {
+    ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys, onKeyRotated: () => undefined }),
+    takePermit: async () => ok(undefined),
+  };
   const link: Link = {
     ask: () => Promise.reject(new Error('these rows command nothing')),
     call: async (name, input) => decode(encode(await useCases[name]!(decode(encode(input)) as never))) as never,
@@ -35,7 +38,9 @@ async function serve() {
     nowMs: clock.nowMs,
   });
   authenticator.onRevoked((subject) => cached.drop(subject));
-  const http = createHttpApp((error) => { throw error; });
+  const http = createHttpApp((error) => {
+    throw error;
+  });
   const { app } = http;
   serveRoutes(app, {
     door: new DoorState(Infinity),
@@ -45,22 +50,36 @@ async function serve() {
       const result = await cached.authenticate(bearer);
       return result.ok ? ok(result.value.principal) : result;
     },
-    corsOrigins: [], bodyTimeoutMs: 30_000,
-    onError: (error) => { throw error; },
-    onCut: () => { throw new Error('these rows answer in one piece'); },
+    corsOrigins: [],
+    bodyTimeoutMs: 30_000,
+    onError: (error) => {
+      throw error;
+    },
+    onCut: () => {
+      throw new Error('these rows answer in one piece');
+    },
   });
   onTestFinished(() => http.close());
   const port = await http.listen('127.0.0.1', 0, false);
   const call = async (method: string, path: string, bearer?: string, body?: unknown) => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
-      headers: { ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }), 'content-type': 'application/json', connection: 'close' },
+      headers: {
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+        'content-type': 'application/json',
+        connection: 'close',
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: (text === '' ? undefined : JSON.parse(text)) as any };
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (text === '' ? undefined : JSON.parse(text)) as any,
+    };
   };
-  const mint = async (input: object) => must(await createApiKey(apiKeys, ADMIN, { name: 'n', scopes: ['admin'], ...input }));
+  const mint = async (input: object) =>
+    must(await createApiKey(apiKeys, ADMIN, { name: 'n', scopes: ['admin'], ...input }));
   return { call, mint, apiKeys, clock };
 }
 
@@ -73,25 +92,31 @@ test('every row answers every kind of credential with the status that is written
   must(await revokeApiKey(apiKeys, ADMIN, revoked.record.id));
   const target = (await mint({ orgId: 'acme' })).record.id;
   const credentials = {
-    none: undefined, garbage: 'garbage', expired, revoked: revoked.key, otherOrg: await make({ orgId: 'globex' }),
-    read: await make({ scopes: ['read'] }), write: await make({ scopes: ['write'] }), admin: await make({}),
+    none: undefined,
+    garbage: 'garbage',
+    expired,
+    revoked: revoked.key,
+    otherOrg: await make({ orgId: 'globex' }),
+    read: await make({ scopes: ['read'] }),
+    write: await make({ scopes: ['write'] }),
+    admin: await make({}),
   };
   const newKey = { name: 'n', scopes: ['read'], org_id: 'acme' };
   const rows: [string, string, unknown, number[]][] = [
     //                                                             none garb expi revo othr read write admin
-    ['POST', '/api/v1/auth/token', undefined,                     [401, 401, 401, 401, 200, 200, 200, 200]],
-    ['POST', '/api/v1/auth/token', { scopes: ['write'] },         [401, 401, 401, 401, 200, 403, 200, 200]],
-    ['POST', '/api/v1/iam/api-keys', newKey,                      [401, 401, 401, 401, 403, 403, 403, 201]],
-    ['POST', '/iam/api-keys', newKey,                             [401, 401, 401, 401, 403, 403, 403, 201]],
-    ['GET', '/api/v1/iam/api-keys', undefined,                    [401, 401, 401, 401, 200, 403, 403, 200]],
-    ['GET', '/iam/api-keys', undefined,                           [401, 401, 401, 401, 200, 403, 403, 200]],
-    ['GET', '/api/v1/iam/api-keys?org_id=acme', undefined,        [401, 401, 401, 401, 403, 403, 403, 200]],
-    ['GET', '/api/v1/iam/api-keys/self', undefined,               [401, 401, 401, 401, 200, 200, 200, 200]],
-    ['POST', `/api/v1/iam/api-keys/${target}/revoke`, undefined,  [401, 401, 401, 401, 404, 403, 403, 204]],
-    ['POST', `/iam/api-keys/${target}/revoke`, undefined,         [401, 401, 401, 401, 404, 403, 403, 204]],
-    ['POST', '/iam/api-keys/unknown/revoke', undefined,           [401, 401, 401, 401, 404, 403, 403, 404]],
-    ['POST', '/api/v1/iam/signing-keys/rotate', undefined,        [401, 401, 401, 401, 403, 403, 403, 200]],
-    ['GET', '/.well-known/jwks.json', undefined,                  [200, 200, 200, 200, 200, 200, 200, 200]],
+    ['POST', '/api/v1/auth/token', undefined, [401, 401, 401, 401, 200, 200, 200, 200]],
+    ['POST', '/api/v1/auth/token', { scopes: ['write'] }, [401, 401, 401, 401, 200, 403, 200, 200]],
+    ['POST', '/api/v1/iam/api-keys', newKey, [401, 401, 401, 401, 403, 403, 403, 201]],
+    ['POST', '/iam/api-keys', newKey, [401, 401, 401, 401, 403, 403, 403, 201]],
+    ['GET', '/api/v1/iam/api-keys', undefined, [401, 401, 401, 401, 200, 403, 403, 200]],
+    ['GET', '/iam/api-keys', undefined, [401, 401, 401, 401, 200, 403, 403, 200]],
+    ['GET', '/api/v1/iam/api-keys?org_id=acme', undefined, [401, 401, 401, 401, 403, 403, 403, 200]],
+    ['GET', '/api/v1/iam/api-keys/self', undefined, [401, 401, 401, 401, 200, 200, 200, 200]],
+    ['POST', `/api/v1/iam/api-keys/${target}/revoke`, undefined, [401, 401, 401, 401, 404, 403, 403, 204]],
+    ['POST', `/iam/api-keys/${target}/revoke`, undefined, [401, 401, 401, 401, 404, 403, 403, 204]],
+    ['POST', '/iam/api-keys/unknown/revoke', undefined, [401, 401, 401, 401, 404, 403, 403, 404]],
+    ['POST', '/api/v1/iam/signing-keys/rotate', undefined, [401, 401, 401, 401, 403, 403, 403, 200]],
+    ['GET', '/.well-known/jwks.json', undefined, [200, 200, 200, 200, 200, 200, 200, 200]],
   ];
   for (const [method, path, body, expected] of rows) {
     const statuses: number[] = [];
@@ -105,18 +130,44 @@ test('a key is made, exchanged, used, listed without its secret and revoked', as
   const { call, mint, clock } = await serve();
   const { key: admin } = await mint({});
   const expiresAt = new Date(clock.nowMs() + DAY_MS * 30).toISOString();
-  const created = await call('POST', '/api/v1/iam/api-keys', admin, { name: 'ci', scopes: ['admin', 'read'], org_id: 'acme', expires_at: expiresAt });
+  const created = await call('POST', '/api/v1/iam/api-keys', admin, {
+    name: 'ci',
+    scopes: ['admin', 'read'],
+    org_id: 'acme',
+    expires_at: expiresAt,
+  });
   expect(created.body).toEqual({
-    id: expect.stringMatching(/^\w{11}$/), key: expect.stringMatching(/^svc_/), name: 'ci', hint: `svc_${created.body.id}…`, scopes: ['read', 'admin'],
-    org_id: 'acme', created_at: expect.stringMatching(RFC_3339), created_by: expect.stringMatching(/^key:\w{11}$/),
-    expires_at: expiresAt, revoked_at: null, last_used_at: null,
+    id: expect.stringMatching(/^\w{11}$/),
+    key: expect.stringMatching(/^svc_/),
+    name: 'ci',
+    hint: `svc_${created.body.id}…`,
+    scopes: ['read', 'admin'],
+    org_id: 'acme',
+    created_at: expect.stringMatching(RFC_3339),
+    created_by: expect.stringMatching(/^key:\w{11}$/),
+    expires_at: expiresAt,
+    revoked_at: null,
+    last_used_at: null,
   });
   const exchanged = await call('POST', '/api/v1/auth/token', created.body.key);
-  expect(exchanged.body).toEqual({ token: expect.stringMatching(/^eyJ/), expires_at: clock.nowMs() / 1000 + 86_400, scopes: ['read', 'admin'] });
+  expect(exchanged.body).toEqual({
+    token: expect.stringMatching(/^eyJ/),
+    expires_at: clock.nowMs() / 1000 + 86_400,
+    scopes: ['read', 'admin'],
+  });
   const { token } = exchanged.body;
   const listed = await call('GET', '/iam/api-keys', token);
-  expect(listed.body).toMatchObject({ api_keys: [{ id: created.body.id, last_used_at: expect.stringMatching(RFC_3339) }], next_cursor: null });
-  expect((await call('GET', '/api/v1/iam/api-keys/self', token)).body).toEqual({ id: created.body.id, name: 'ci', scopes: ['read', 'admin'], org_id: 'acme', expires_at: expiresAt });
+  expect(listed.body).toMatchObject({
+    api_keys: [{ id: created.body.id, last_used_at: expect.stringMatching(RFC_3339) }],
+    next_cursor: null,
+  });
+  expect((await call('GET', '/api/v1/iam/api-keys/self', token)).body).toEqual({
+    id: created.body.id,
+    name: 'ci',
+    scopes: ['read', 'admin'],
+    org_id: 'acme',
+    expires_at: expiresAt,
+  });
   expect(JSON.stringify(listed.body)).not.toContain(created.body.key.slice(16));
   expect((await call('POST', '/api/v1/auth/token', token)).status).toBe(401);
   expect((await call('POST', `/iam/api-keys/${created.body.id}/revoke`, admin)).status).toBe(204);
@@ -142,7 +193,11 @@ test('a body that does not fit is 400 and names its field', async () => {
   ];
   for (const [path, body, field] of rows) {
     const answer = await call('POST', path, key, body);
-    expect([answer.status, answer.body.code, answer.body.field], JSON.stringify(body)).toEqual([400, 'invalid_argument', field]);
+    expect([answer.status, answer.body.code, answer.body.field], JSON.stringify(body)).toEqual([
+      400,
+      'invalid_argument',
+      field,
+    ]);
   }
 });
 

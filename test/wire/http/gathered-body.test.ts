@@ -6,10 +6,16 @@ import { GatheredBody } from '../../../src/wire/http/gathered-body.ts';
 const KIB = 1024;
 const LIMITS = { maxBytes: 1024 * KIB, timeoutMs: 30_000 };
 const piece = (bytes: number): ArrayBuffer => new ArrayBuffer(bytes);
-const unexpected = (): void => { throw new Error('it is not late'); };
+const unexpected = (): void => {
+  throw new Error('it is not late');
+};
 
-beforeEach(() => { vi.useFakeTimers(); });
-afterEach(() => { vi.useRealTimers(); });
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test('incomplete bodies have a bound together, and all that one has taken as it grew is there for others when it is over', () => {
   const door = new DoorState(64 * KIB);
@@ -27,7 +33,12 @@ test('incomplete bodies have a bound together, and all that one has taken as it 
 test('a body takes no more memory than the largest that is allowed, and can be as large', () => {
   const door = new DoorState(40 * KIB);
   const body = new GatheredBody(door, { ...LIMITS, maxBytes: 40 * KIB }, unexpected);
-  expect([body.add(piece(30 * KIB)), body.add(piece(10 * KIB)), body.size, body.bytes.length]).toEqual([true, true, 40 * KIB, 40 * KIB]);
+  expect([body.add(piece(30 * KIB)), body.add(piece(10 * KIB)), body.size, body.bytes.length]).toEqual([
+    true,
+    true,
+    40 * KIB,
+    40 * KIB,
+  ]);
   body.letGo();
 });
 

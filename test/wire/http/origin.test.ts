@@ -30,5 +30,8 @@ test.each<[string, string, string | undefined]>([
 
 test('an origin that goes on and on is told in 256 characters', () => {
   const origin = `https://${'x'.repeat(10_000)}.test`;
-  expect(refuseForeignOrigin(origin, 'localhost', OWN)).toEqual({ ok: false, fault: { kind: 'foreign_origin', origin: origin.slice(0, 256) } });
+  expect(refuseForeignOrigin(origin, 'localhost', OWN)).toEqual({
+    ok: false,
+    fault: { kind: 'foreign_origin', origin: origin.slice(0, 256) },
+  });
 });

@@ -1,34 +1,56 @@
 /** Listings of one org hold up neither those of another nor the checks of anybody. */
 import { expect, onTestFinished, test } from 'vitest';
 import { ok } from '../../../src/core/result.ts';
-import type { Authorized, HttpReply } from '../../../src/wire/http/route.ts';
 import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { createHttpApp } from '../../../src/wire/http/http-app.ts';
+import type { Authorized, HttpReply } from '../../../src/wire/http/route.ts';
 import { serveRoutes } from '../../../src/wire/http/server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ROWS } from '../../support/routes.ts';
 
 test('what an org asks for in turn is asked for one at a time, and what another asks for comes next', async () => {
-  const http = createHttpApp((error) => { throw error; });
+  const http = createHttpApp((error) => {
+    throw error;
+  });
   onTestFinished(() => http.close());
   let counted = 0;
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   serveRoutes(http.app, {
     door: new DoorState(Infinity),
-    link: { ask: () => Promise.reject(new Error('not asked')), call: async () => { counted += 1; return ok(undefined) as never; } },
-    routes: [{
-      method: 'get', path: '/list', access: { scope: 'read' }, isQueued: true, summary: 'Lists',
-      handle: ({ principal }: Authorized) => {
-        begun.push(principal.orgId ?? '');
-        return new Promise<HttpReply>((resolve) => ends.push(() => resolve(ok({ status: 200, body: {} }))));
+    link: {
+      ask: () => Promise.reject(new Error('not asked')),
+      call: async () => {
+        counted += 1;
+        return ok(undefined) as never;
       },
-    }],
+    },
+    routes: [
+      {
+        method: 'get',
+        path: '/list',
+        access: { scope: 'read' },
+        isQueued: true,
+        summary: 'Lists',
+        handle: ({ principal }: Authorized) => {
+          begun.push(principal.orgId ?? '');
+          return new Promise<HttpReply>((resolve) => ends.push(() => resolve(ok({ status: 200, body: {} }))));
+        },
+      },
+    ],
     authenticate: async (bearer) => ok({ subject: `key:${bearer}`, scopes: ['read'], orgId: bearer }),
-    corsOrigins: [], bodyTimeoutMs: 60_000, onError: (error) => { throw error; }, onCut: () => undefined,
+    corsOrigins: [],
+    bodyTimeoutMs: 60_000,
+    onError: (error) => {
+      throw error;
+    },
+    onCut: () => undefined,
   });
   const port = await http.listen('127.0.0.1', 0, false);
-  const list = (orgId: string) => fetch(`http://127.0.0.1:${port}/list`, { headers: { authorization: `Bearer ${orgId}` } }).then(({ status }) => status);
+  const list = (orgId: string) =>
+    fetch(`http://127.0.0.1:${port}/list`, { headers: { authorization: `Bearer ${orgId}` } }).then(
+      ({ status }) => status,
+    );
   const endAfter = async (count: number): Promise<void> => {
     await eventually(() => expect(begun.length).toBeGreaterThanOrEqual(count));
     ends[count - 1]!();
@@ -48,8 +70,21 @@ test('what an org asks for in turn is asked for one at a time, and what another 
 });
 
 test('so are all that may be long work for the thread that decides', () => {
-  expect(ROWS.filter(({ isQueued }) => isQueued === true).map(({ path }) => path).sort()).toEqual([
-    '/api/v1/agents', '/api/v1/budgets', '/api/v1/ops', '/api/v1/policies', '/api/v1/policies/explain', '/api/v1/policies/rules',
-    '/api/v1/topology/lineage/:agent_id', '/api/v1/topology/overview', '/api/v1/topology/stats', '/api/v1/topology/team/:team_id', '/api/v1/topology/tree',
+  expect(
+    ROWS.filter(({ isQueued }) => isQueued === true)
+      .map(({ path }) => path)
+      .sort(),
+  ).toEqual([
+    '/api/v1/agents',
+    '/api/v1/budgets',
+    '/api/v1/ops',
+    '/api/v1/policies',
+    '/api/v1/policies/explain',
+    '/api/v1/policies/rules',
+    '/api/v1/topology/lineage/:agent_id',
+    '/api/v1/topology/overview',
+    '/api/v1/topology/stats',
+    '/api/v1/topology/team/:team_id',
+    '/api/v1/topology/tree',
   ]);
 });

@@ -2,12 +2,21 @@ import { expect, test } from 'vitest';
 import { Router } from '../../../src/wire/http/router.ts';
 
 const router = new Router([
-  { method: 'get', path: '/ops' }, { method: 'post', path: '/ops' }, { method: 'get', path: '/ops/:id' }, { method: 'post', path: '/ops/:id/pause' },
-  { method: 'get', path: '/ops/summary' }, { method: 'delete', path: '/agents/:org/:team/:agent' }, { method: 'get', path: '/' },
+  { method: 'get', path: '/ops' },
+  { method: 'post', path: '/ops' },
+  { method: 'get', path: '/ops/:id' },
+  { method: 'post', path: '/ops/:id/pause' },
+  { method: 'get', path: '/ops/summary' },
+  { method: 'delete', path: '/agents/:org/:team/:agent' },
+  { method: 'get', path: '/' },
 ]);
 const found = (method: 'get' | 'post' | 'delete', path: string): unknown => {
   const match = router.match(method, path);
-  return match.kind === 'route' ? [match.route.path, match.params] : match.kind === 'no-method' ? match.allowed : match.kind;
+  return match.kind === 'route'
+    ? [match.route.path, match.params]
+    : match.kind === 'no-method'
+      ? match.allowed
+      : match.kind;
 };
 
 test.each([
@@ -22,17 +31,48 @@ test.each([
   ['delete', '/agents//search/crawler', ['/agents/:org/:team/:agent', { org: '', team: 'search', agent: 'crawler' }]],
 ] as const)('%s %s', (method, path, expected) => expect(found(method, path)).toEqual(expected));
 
-test('a literal path wins over a name, in whatever order the rows stand', () => expect(found('get', '/ops/summary')).toEqual(['/ops/summary', {}]));
+test('a literal path wins over a name, in whatever order the rows stand', () =>
+  expect(found('get', '/ops/summary')).toEqual(['/ops/summary', {}]));
 
-test.each([['delete', '/ops', ['get', 'head', 'post']], ['get', '/ops/t:s/pause', ['post']], ['post', '/ops/t:s', ['get', 'head']]] as const)('%s %s is known by other methods', (method, path, allowed) => expect(found(method, path)).toEqual(allowed));
+test.each([
+  ['delete', '/ops', ['get', 'head', 'post']],
+  ['get', '/ops/t:s/pause', ['post']],
+  ['post', '/ops/t:s', ['get', 'head']],
+] as const)('%s %s is known by other methods', (method, path, allowed) => expect(found(method, path)).toEqual(allowed));
 
-test.each(['/nope', '/ops/a/b', '/ops//pause/x', '/OPS', '//ops', '/ops/%', '/ops/%zz', '/ops/%C3%28', '', '/%6Fps/a/b', '*', 'http://host/ops'])('%j is no path', (path) => expect(found('get', path)).toBe('no-path'));
+test.each([
+  '/nope',
+  '/ops/a/b',
+  '/ops//pause/x',
+  '/OPS',
+  '//ops',
+  '/ops/%',
+  '/ops/%zz',
+  '/ops/%C3%28',
+  '',
+  '/%6Fps/a/b',
+  '*',
+  'http://host/ops',
+])('%j is no path', (path) => expect(found('get', path)).toBe('no-path'));
 
-test.each([['get', '/ops/'], ['post', '/ops/'], ['get', '/ops/t:s/'], ['post', '/ops/t:s/pause/'], ['delete', '/agents/acme/search/'], ['get', '/ops/summary/']] as const)(
+test.each([
+  ['get', '/ops/'],
+  ['post', '/ops/'],
+  ['get', '/ops/t:s/'],
+  ['post', '/ops/t:s/pause/'],
+  ['delete', '/agents/acme/search/'],
+  ['get', '/ops/summary/'],
+] as const)(
   '%s %s is no path: a client that ends its paths with a slash is told so, and not that its method or its id is wrong',
   (method, path) => expect(found(method, path)).toBe('no-path'),
 );
 
 test('two rows for one method and path are a defect, found when the table is read', () => {
-  expect(() => new Router([{ method: 'get', path: '/a' }, { method: 'get', path: '/a' }])).toThrow('two routes for get /a');
+  expect(
+    () =>
+      new Router([
+        { method: 'get', path: '/a' },
+        { method: 'get', path: '/a' },
+      ]),
+  ).toThrow('two routes for get /a');
 });

@@ -19,15 +19,26 @@ test.each<[string, StreamQuery]>([
 });
 
 test.each([
-  ['org_id=', 'org_id'], ['org_id=a/b', 'org_id'], ['org_id=-', 'org_id'],
-  ['snapshot=yes', 'snapshot'], ['snapshot=1', 'snapshot'], ['lineage=TRUE', 'lineage'],
-  ['types=ops', 'types'], ['types=violation,Budget', 'types'], ['types=violation&types=budget', 'types'],
-  ['org_id=acme&org_id=globex', 'org_id'], ['snapshot=true&snapshot=true', 'snapshot'],
+  ['org_id=', 'org_id'],
+  ['org_id=a/b', 'org_id'],
+  ['org_id=-', 'org_id'],
+  ['snapshot=yes', 'snapshot'],
+  ['snapshot=1', 'snapshot'],
+  ['lineage=TRUE', 'lineage'],
+  ['types=ops', 'types'],
+  ['types=violation,Budget', 'types'],
+  ['types=violation&types=budget', 'types'],
+  ['org_id=acme&org_id=globex', 'org_id'],
+  ['snapshot=true&snapshot=true', 'snapshot'],
 ])('a stream asked for with ?%s is refused by name', (query, field) => {
   expect(asked(query)).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field } });
 });
 
-const principal = (scope: 'read' | 'write' | 'admin', orgId: string | null): Principal => ({ subject: 'key:k', scopes: [scope], orgId });
+const principal = (scope: 'read' | 'write' | 'admin', orgId: string | null): Principal => ({
+  subject: 'key:k',
+  scopes: [scope],
+  orgId,
+});
 const shown = (who: Principal, query: Partial<StreamQuery> = {}) => {
   const interest = interestOf(who, { ...ALL, ...query });
   return interest.ok ? [interest.value.orgId, kindsOf(interest.value.kinds)] : interest.fault;
@@ -48,10 +59,18 @@ test('a credential of no org is shown every org, or the one it asks for', () => 
 test('what happens to accounts is shown to administrators only, and who asks for it without being one is told', () => {
   expect(shown(principal('admin', null))).toEqual([null, ['account', ...FOR_READERS]]);
   expect(shown(principal('admin', 'acme'), { kinds: new Set(['account']) })).toEqual(['acme', ['account']]);
-  expect(shown(principal('write', null), { kinds: new Set(['account', 'budget']) })).toEqual({ kind: 'insufficient_scope', needed: 'admin', held: ['write'] });
+  expect(shown(principal('write', null), { kinds: new Set(['account', 'budget']) })).toEqual({
+    kind: 'insufficient_scope',
+    needed: 'admin',
+    held: ['write'],
+  });
   expect(shown(principal('write', null), { kinds: new Set(['budget']) })).toEqual([null, ['budget']]);
 });
 
 test('a credential that may read nothing is shown nothing', () => {
-  expect(shown({ subject: 'key:k', scopes: [], orgId: null })).toEqual({ kind: 'insufficient_scope', needed: 'read', held: [] });
+  expect(shown({ subject: 'key:k', scopes: [], orgId: null })).toEqual({
+    kind: 'insufficient_scope',
+    needed: 'read',
+    held: [],
+  });
 });

@@ -11,10 +11,19 @@ import { eventually } from '../../support/eventually.ts';
 
 const ANYBODY: Principal = { subject: 'key:k1', scopes: ['admin'], orgId: null };
 
-type Board = { readonly reader: Reader; readonly frames: any[]; closed: number | undefined; /** Takes nothing while true. */ isStuck: boolean; unsent: number; drain(): void };
+type Board = {
+  readonly reader: Reader;
+  readonly frames: any[];
+  closed: number | undefined /** Takes nothing while true. */;
+  isStuck: boolean;
+  unsent: number;
+  drain(): void;
+};
 
 const fanOuts: FanOut[] = [];
-beforeEach(() => { vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date', 'performance'] }); });
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date', 'performance'] });
+});
 afterEach(() => {
   for (const fanOut of fanOuts.splice(0)) fanOut.closeAll({ code: 1001, reason: 'the gateway is shutting down' });
   vi.useRealTimers();
@@ -27,17 +36,42 @@ function scene(options: Partial<FanOutOptions> = {}) {
     maxReaders: 10_000,
     onInterest: (interest) => interests.push(interest),
     listOps: (request) => new Promise((resolve) => asked.push({ request, answer: (page) => resolve(ok(page)) })),
-    onError: (error) => { throw error; },
+    onError: (error) => {
+      throw error;
+    },
     nowMs: () => Date.now(),
     name: 'test',
     ...options,
   });
   fanOuts.push(fanOut);
-  const join = ({ orgId = null, kinds = EVENT_KINDS, principal = ANYBODY, wantsSnapshot = false, lineage = false, expiresAtMs = Infinity }: { orgId?: string | null; kinds?: readonly EventKind[]; principal?: Principal; wantsSnapshot?: boolean; lineage?: boolean; expiresAtMs?: number } = {}): Board => {
-    const seat = fanOut.reserve({ principal, expiresAtMs, interest: { orgId, kinds: new Set(kinds), lineage }, wantsSnapshot });
+  const join = ({
+    orgId = null,
+    kinds = EVENT_KINDS,
+    principal = ANYBODY,
+    wantsSnapshot = false,
+    lineage = false,
+    expiresAtMs = Infinity,
+  }: {
+    orgId?: string | null;
+    kinds?: readonly EventKind[];
+    principal?: Principal;
+    wantsSnapshot?: boolean;
+    lineage?: boolean;
+    expiresAtMs?: number;
+  } = {}): Board => {
+    const seat = fanOut.reserve({
+      principal,
+      expiresAtMs,
+      interest: { orgId, kinds: new Set(kinds), lineage },
+      wantsSnapshot,
+    });
     if (!seat.ok) throw new Error(seat.fault.kind);
     const board: Board = {
-      reader: seat.value, frames: [], closed: undefined, isStuck: false, unsent: 0,
+      reader: seat.value,
+      frames: [],
+      closed: undefined,
+      isStuck: false,
+      unsent: 0,
       drain: () => {
         board.isStuck = false;
         board.unsent = 0;
@@ -64,11 +98,31 @@ function scene(options: Partial<FanOutOptions> = {}) {
 }
 
 let lastId = 0;
-const change = (opId: string, state: OpState, orgId: string | null = 'acme'): GatewayEvent =>
-  ({ id: (lastId += 1), kind: 'ops_change', orgId, agentId: 'crawler', atMs: 1_000, payload: { opId: opId as OpId, state, registeredAtMs: 400, updatedAtMs: 1_000, teamId: 'search' } });
-const other = (kind: Exclude<EventKind, 'ops_change'>, orgId: string | null = 'acme'): GatewayEvent => ({ id: (lastId += 1), kind, orgId, agentId: null, atMs: 1_000, payload: {} });
+const change = (opId: string, state: OpState, orgId: string | null = 'acme'): GatewayEvent => ({
+  id: (lastId += 1),
+  kind: 'ops_change',
+  orgId,
+  agentId: 'crawler',
+  atMs: 1_000,
+  payload: { opId: opId as OpId, state, registeredAtMs: 400, updatedAtMs: 1_000, teamId: 'search' },
+});
+const other = (kind: Exclude<EventKind, 'ops_change'>, orgId: string | null = 'acme'): GatewayEvent => ({
+  id: (lastId += 1),
+  kind,
+  orgId,
+  agentId: null,
+  atMs: 1_000,
+  payload: {},
+});
 
-const told = (frames: readonly any[]) => frames.map(({ event_type, payload }) => (event_type === 'ops_change' ? `${payload.op_id} ${payload.state}` : event_type === 'lagged' ? `lagged ${payload.dropped}` : event_type));
+const told = (frames: readonly any[]) =>
+  frames.map(({ event_type, payload }) =>
+    event_type === 'ops_change'
+      ? `${payload.op_id} ${payload.state}`
+      : event_type === 'lagged'
+        ? `lagged ${payload.dropped}`
+        : event_type,
+  );
 const settled = async (board: Board, count: number) => {
   await eventually(() => expect(board.frames.length).toBeGreaterThanOrEqual(count));
   return told(board.frames);
@@ -80,21 +134,59 @@ test('a frame has exactly the fields of the specification', async () => {
   const board = join();
   fanOut.publish([change('t:"1"', 'running', null)]);
   await settled(board, 1);
-  expect(board.frames).toEqual([{
-    id: String(lastId), event_type: 'ops_change', org_id: null, agent_id: 'crawler', timestamp: '1970-01-01T00:00:01.000Z',
-    payload: { op_id: 't:"1"', state: 'running', updated_at: '1970-01-01T00:00:01.000Z' },
-  }]);
+  expect(board.frames).toEqual([
+    {
+      id: String(lastId),
+      event_type: 'ops_change',
+      org_id: null,
+      agent_id: 'crawler',
+      timestamp: '1970-01-01T00:00:01.000Z',
+      payload: { op_id: 't:"1"', state: 'running', updated_at: '1970-01-01T00:00:01.000Z' },
+    },
+  ]);
 });
 
 test('the team and the time of registration are told to the readers that asked for them, and to no other of the same org', async () => {
   const { fanOut, join } = scene();
-  const [strict, full, second] = [join({ orgId: 'acme' }), join({ orgId: 'acme', lineage: true }), join({ lineage: true })];
+  const [strict, full, second] = [
+    join({ orgId: 'acme' }),
+    join({ orgId: 'acme', lineage: true }),
+    join({ lineage: true }),
+  ];
   fanOut.publish([change('t:1', 'running'), other('violation')]);
   for (const board of [strict, full, second]) await settled(board, 2);
-  const head = { id: String(lastId - 1), event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:01.000Z' };
-  const violation = { id: String(lastId), event_type: 'violation', org_id: 'acme', agent_id: null, timestamp: '1970-01-01T00:00:01.000Z', payload: {} };
-  expect(strict.frames).toEqual([{ ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z' } }, violation]);
-  expect(full.frames).toEqual([{ ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z', registered_at: '1970-01-01T00:00:00.400Z', team_id: 'search' } }, violation]);
+  const head = {
+    id: String(lastId - 1),
+    event_type: 'ops_change',
+    org_id: 'acme',
+    agent_id: 'crawler',
+    timestamp: '1970-01-01T00:00:01.000Z',
+  };
+  const violation = {
+    id: String(lastId),
+    event_type: 'violation',
+    org_id: 'acme',
+    agent_id: null,
+    timestamp: '1970-01-01T00:00:01.000Z',
+    payload: {},
+  };
+  expect(strict.frames).toEqual([
+    { ...head, payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:01.000Z' } },
+    violation,
+  ]);
+  expect(full.frames).toEqual([
+    {
+      ...head,
+      payload: {
+        op_id: 't:1',
+        state: 'running',
+        updated_at: '1970-01-01T00:00:01.000Z',
+        registered_at: '1970-01-01T00:00:00.400Z',
+        team_id: 'search',
+      },
+    },
+    violation,
+  ]);
   expect(second.frames).toEqual(full.frames);
   await eventually(() => expect(fanOut.held).toBe(0));
 });
@@ -122,7 +214,13 @@ test('a reader that keeps up sees every state, also when one follows the other a
 test('what a reader sees is what it asked for and may see', async () => {
   const { fanOut, join } = scene();
   const [all, acme, violations] = [join(), join({ orgId: 'acme' }), join({ orgId: 'acme', kinds: ['violation'] })];
-  fanOut.publish([change('t:1', 'pending', 'globex'), change('t:2', 'pending', null), other('violation'), other('account', null), change('t:3', 'pending')]);
+  fanOut.publish([
+    change('t:1', 'pending', 'globex'),
+    change('t:2', 'pending', null),
+    other('violation'),
+    other('account', null),
+    change('t:3', 'pending'),
+  ]);
   expect(await settled(all, 5)).toEqual(['t:1 pending', 't:2 pending', 'violation', 'account', 't:3 pending']);
   expect(told(acme.frames)).toEqual(['violation', 't:3 pending']);
   expect(told(violations.frames)).toEqual(['violation']);
@@ -137,12 +235,26 @@ test('a reader that is behind gets the latest state of each operation, and all t
   await settled(fast, 300);
   const before = slow.frames.length;
   expect(before).toBeLessThan(300);
-  fanOut.publish([change('t:1', 'pending'), change('t:1', 'running'), other('violation'), change('t:2', 'pending'), change('t:1', 'paused'), other('agent')]);
+  fanOut.publish([
+    change('t:1', 'pending'),
+    change('t:1', 'running'),
+    other('violation'),
+    change('t:2', 'pending'),
+    change('t:1', 'paused'),
+    other('agent'),
+  ]);
   await settled(fast, 306);
   expect(slow.frames).toHaveLength(before);
   slow.drain();
   expect((await settled(slow, 304)).slice(-4)).toEqual(['violation', 't:2 pending', 't:1 paused', 'agent']);
-  expect(told(fast.frames).slice(-6)).toEqual(['t:1 pending', 't:1 running', 'violation', 't:2 pending', 't:1 paused', 'agent']);
+  expect(told(fast.frames).slice(-6)).toEqual([
+    't:1 pending',
+    't:1 running',
+    'violation',
+    't:2 pending',
+    't:1 paused',
+    'agent',
+  ]);
   await vi.advanceTimersByTimeAsync(1_000);
   await eventually(() => expect(fanOut.held).toBe(0));
   expect(fanOut.dropped).toBe(0);
@@ -154,7 +266,8 @@ test('what is kept for a slow reader is bounded; it is told how much it has miss
   const { fanOut, join } = scene();
   const slow = join();
   slow.isStuck = true;
-  for (let at = 0; at < 200; at += 1) fanOut.publish(Array.from({ length: 1_000 }, (_, of) => change(`op:${at * 1_000 + of}`, 'running')));
+  for (let at = 0; at < 200; at += 1)
+    fanOut.publish(Array.from({ length: 1_000 }, (_, of) => change(`op:${at * 1_000 + of}`, 'running')));
   await turn();
   expect(fanOut.held).toBeLessThanOrEqual(50_000);
   slow.drain();
@@ -165,12 +278,16 @@ test('what is kept for a slow reader is bounded; it is told how much it has miss
   // Nothing is missing without being counted.
   expect(words.length - 1 + dropped).toBe(200_000);
   expect(fanOut.dropped).toBe(dropped);
-  expect(slow.frames.find(({ event_type }) => event_type === 'lagged')).toEqual({ event_type: 'lagged', payload: { dropped } });
+  expect(slow.frames.find(({ event_type }) => event_type === 'lagged')).toEqual({
+    event_type: 'lagged',
+    payload: { dropped },
+  });
 });
 
 test('of two slow readers of the same events each is told what it has missed itself', async () => {
   const { fanOut, join } = scene();
-  const publish = (from: number, to: number): void => fanOut.publish(Array.from({ length: to - from }, (_, at) => change(`op:${from + at}`, 'running')));
+  const publish = (from: number, to: number): void =>
+    fanOut.publish(Array.from({ length: to - from }, (_, at) => change(`op:${from + at}`, 'running')));
   const never = join();
   never.isStuck = true;
   const atFirst = join();
@@ -184,16 +301,28 @@ test('of two slow readers of the same events each is told what it has missed its
     board.drain();
     await eventually(() => expect(board.frames.at(-1).payload.op_id).toBe('op:59999'));
     const lagged = board.frames.filter(({ event_type }) => event_type === 'lagged');
-    told.push({ lagged: lagged.length, events: board.frames.length - lagged.length + lagged.reduce((sum: number, { payload }) => sum + Number(payload.dropped), 0) });
+    told.push({
+      lagged: lagged.length,
+      events:
+        board.frames.length -
+        lagged.length +
+        lagged.reduce((sum: number, { payload }) => sum + Number(payload.dropped), 0),
+    });
   }
-  expect(told).toEqual([{ lagged: 1, events: 60_000 }, { lagged: 0, events: 60_000 }]);
+  expect(told).toEqual([
+    { lagged: 1, events: 60_000 },
+    { lagged: 0, events: 60_000 },
+  ]);
 });
 
 test('operations that change over and over cost a slow reader no event', async () => {
   const { fanOut, join } = scene();
   const slow = join();
   slow.isStuck = true;
-  for (let round = 0; round < 100; round += 1) fanOut.publish(Array.from({ length: 1_000 }, (_, of) => change(`op:${of}`, round % 2 === 0 ? 'paused' : 'running')));
+  for (let round = 0; round < 100; round += 1)
+    fanOut.publish(
+      Array.from({ length: 1_000 }, (_, of) => change(`op:${of}`, round % 2 === 0 ? 'paused' : 'running')),
+    );
   fanOut.publish([other('violation')]);
   await turn();
   slow.drain();
@@ -207,7 +336,8 @@ test('a thousand slow readers of a thousand orgs keep no more than one thread ha
   const { fanOut, join } = scene();
   const boards = Array.from({ length: 1_000 }, (_, at) => join({ orgId: `org-${at}` }));
   for (const board of boards) board.isStuck = true;
-  for (let round = 0; round < 500; round += 1) fanOut.publish(boards.map((_, at) => change(`op:${at}-${round}`, 'running', `org-${at}`)));
+  for (let round = 0; round < 500; round += 1)
+    fanOut.publish(boards.map((_, at) => change(`op:${at}-${round}`, 'running', `org-${at}`)));
   await turn();
   expect(fanOut.held).toBeLessThanOrEqual(200_000);
 });
@@ -231,7 +361,11 @@ test('a reader that takes nothing for half a minute is sent away, one that takes
 
 test('a stream ends when its credential does, and when it is revoked', async () => {
   const { fanOut, join } = scene();
-  const [expiring, revoked, kept] = [join({ expiresAtMs: Date.now() + 5_000 }), join({ principal: { ...ANYBODY, subject: 'key:k2' } }), join()];
+  const [expiring, revoked, kept] = [
+    join({ expiresAtMs: Date.now() + 5_000 }),
+    join({ principal: { ...ANYBODY, subject: 'key:k2' } }),
+    join(),
+  ];
   fanOut.closeSubject('key:k2');
   expect([expiring.closed, revoked.closed, kept.closed]).toEqual([undefined, 4401, undefined]);
   await vi.advanceTimersByTimeAsync(5_000);
@@ -271,8 +405,14 @@ test('the main thread is told of the orgs that have readers, and of those that h
 test('one reader too many is refused', () => {
   const { fanOut, join } = scene({ maxReaders: 1 });
   join();
-  expect(fanOut.reserve({ principal: ANYBODY, expiresAtMs: Infinity, interest: { orgId: null, kinds: new Set(EVENT_KINDS), lineage: false }, wantsSnapshot: false }))
-    .toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' }));
+  expect(
+    fanOut.reserve({
+      principal: ANYBODY,
+      expiresAtMs: Infinity,
+      interest: { orgId: null, kinds: new Set(EVENT_KINDS), lineage: false },
+      wantsSnapshot: false,
+    }),
+  ).toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' }));
 });
 
 test('an org that opens ever more streams gets half of them, and others find theirs', () => {
@@ -287,7 +427,14 @@ test('an org that opens ever more streams gets half of them, and others find the
   expect(() => join(of('globex'))).toThrow('overloaded');
 });
 
-const row = (opId: string, state: OpState): OpView => ({ opId: opId as OpId, state, registeredAtMs: 500, updatedAtMs: 900, agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' }, acknowledgedAtMs: undefined });
+const row = (opId: string, state: OpState): OpView => ({
+  opId: opId as OpId,
+  state,
+  registeredAtMs: 500,
+  updatedAtMs: 900,
+  agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+  acknowledgedAtMs: undefined,
+});
 
 test('a page of the snapshot comes before the events that follow it, and never over a newer one', async () => {
   const { fanOut, asked, join } = scene();
@@ -299,7 +446,11 @@ test('a page of the snapshot comes before the events that follow it, and never o
   asked[0]!.answer({ items: [row('t:1', 'running'), row('t:2', 'running')], next: '2' });
   expect(await settled(board, 2)).toEqual(['t:2 running', 't:1 paused']);
   expect(board.frames[0]).toEqual({
-    id: 'test-1', event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:00.900Z',
+    id: 'test-1',
+    event_type: 'ops_change',
+    org_id: 'acme',
+    agent_id: 'crawler',
+    timestamp: '1970-01-01T00:00:00.900Z',
     payload: { op_id: 't:2', state: 'running', updated_at: '1970-01-01T00:00:00.900Z' },
   });
   await eventually(() => expect(asked).toHaveLength(2));
@@ -316,10 +467,22 @@ test('a snapshot tells the team and the time of registration to a reader that as
   const board = join({ wantsSnapshot: true, lineage: true });
   asked[0]!.answer({ items: [row('t:1', 'running')], next: undefined });
   await settled(board, 1);
-  expect(board.frames).toEqual([{
-    id: 'test-1', event_type: 'ops_change', org_id: 'acme', agent_id: 'crawler', timestamp: '1970-01-01T00:00:00.900Z',
-    payload: { op_id: 't:1', state: 'running', updated_at: '1970-01-01T00:00:00.900Z', registered_at: '1970-01-01T00:00:00.500Z', team_id: 'search' },
-  }]);
+  expect(board.frames).toEqual([
+    {
+      id: 'test-1',
+      event_type: 'ops_change',
+      org_id: 'acme',
+      agent_id: 'crawler',
+      timestamp: '1970-01-01T00:00:00.900Z',
+      payload: {
+        op_id: 't:1',
+        state: 'running',
+        updated_at: '1970-01-01T00:00:00.900Z',
+        registered_at: '1970-01-01T00:00:00.500Z',
+        team_id: 'search',
+      },
+    },
+  ]);
 });
 
 test('pages are read one at a time, however many readers want one', async () => {

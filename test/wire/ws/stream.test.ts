@@ -11,7 +11,13 @@ import { Stream } from '../../../src/wire/ws/stream.ts';
 import { dial, head } from '../../support/raw-http.ts';
 import { openStream, Refused } from '../../support/stream.ts';
 
-const HANDSHAKE = head('GET /api/v1/stream HTTP/1.1', { Authorization: 'Bearer key', Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version': '13' });
+const HANDSHAKE = head('GET /api/v1/stream HTTP/1.1', {
+  Authorization: 'Bearer key',
+  Upgrade: 'websocket',
+  Connection: 'Upgrade',
+  'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  'Sec-WebSocket-Version': '13',
+});
 
 let http: HttpApp | undefined;
 afterEach(() => {
@@ -22,19 +28,31 @@ afterEach(() => {
 test('who asks for a stream while the gateway shuts down is told just that', async () => {
   http = createHttpApp(() => undefined);
   let askForPermit = (): void => undefined;
-  const asked = new Promise<void>((resolve) => { askForPermit = resolve; });
+  const asked = new Promise<void>((resolve) => {
+    askForPermit = resolve;
+  });
   let givePermit = (): void => undefined;
   const link = {
     call: () => {
       askForPermit();
-      return new Promise((resolve) => { givePermit = () => resolve(ok(undefined)); });
+      return new Promise((resolve) => {
+        givePermit = () => resolve(ok(undefined));
+      });
     },
   } as unknown as Link;
   const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
-    link, tellInterest: () => undefined, authenticate: async () => ok(reader), origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
-    onError: (error) => { throw error; },
+    link,
+    tellInterest: () => undefined,
+    authenticate: async () => ok(reader),
+    origins: [],
+    maxStreams: 10,
+    nowMs: Date.now,
+    name: 'test',
+    onError: (error) => {
+      throw error;
+    },
   });
   const port = await http.listen('127.0.0.1', 0, false);
 
@@ -44,17 +62,29 @@ test('who asks for a stream while the gateway shuts down is told just that', asy
   givePermit();
   const refused = await opening;
   if (!(refused instanceof Refused)) throw refused;
-  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([503, 'shutting_down', 'the gateway is shutting down; reconnect']);
+  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+    503,
+    'shutting_down',
+    'the gateway is shutting down; reconnect',
+  ]);
 });
 
 /** A stream that anybody may open. */
-const openToAll = ({ app }: HttpApp): Stream => new Stream(app, {
-  door: new DoorState(Infinity),
-  link: { call: async () => ok(undefined) } as unknown as Link,
-  tellInterest: () => undefined, origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
-  authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
-  onError: (error) => { throw error; },
-});
+const openToAll = ({ app }: HttpApp): Stream =>
+  new Stream(app, {
+    door: new DoorState(Infinity),
+    link: { call: async () => ok(undefined) } as unknown as Link,
+    tellInterest: () => undefined,
+    origins: [],
+    maxStreams: 10,
+    nowMs: Date.now,
+    name: 'test',
+    authenticate: async () =>
+      ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
+    onError: (error) => {
+      throw error;
+    },
+  });
 
 test('over node:http a reader that answers no ping within half a minute loses its place, and one that answers keeps it', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -95,15 +125,29 @@ async function askForPermit() {
   let givePermit: ((permit: Result<undefined, Fault>) => void) | undefined;
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
-    link: { call: () => new Promise((resolve) => { givePermit = resolve; }) } as unknown as Link,
-    tellInterest: () => undefined, origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
-    authenticate: async () => ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
-    onError: (error) => { throw error; },
+    link: {
+      call: () =>
+        new Promise((resolve) => {
+          givePermit = resolve;
+        }),
+    } as unknown as Link,
+    tellInterest: () => undefined,
+    origins: [],
+    maxStreams: 10,
+    nowMs: Date.now,
+    name: 'test',
+    authenticate: async () =>
+      ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
+    onError: (error) => {
+      throw error;
+    },
   });
   const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
   socket.write(HANDSHAKE);
   let told = '';
-  socket.on('data', (piece: Buffer) => { told += piece.toString(); });
+  socket.on('data', (piece: Buffer) => {
+    told += piece.toString();
+  });
   await expect.poll(() => givePermit).toBeDefined();
   expect(stream.size).toBe(1);
   return { stream, socket, givePermit: givePermit!, told: () => told };
@@ -139,17 +183,27 @@ test('a key that is revoked while it is being verified opens no stream', async (
   http = createHttpApp(() => undefined);
   let verify = (): void => undefined;
   let tellOfAsking = (): void => undefined;
-  const asked = new Promise<void>((resolve) => { tellOfAsking = resolve; });
+  const asked = new Promise<void>((resolve) => {
+    tellOfAsking = resolve;
+  });
   const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
   const stream = new Stream(http.app, {
     door: new DoorState(Infinity),
     link: { call: async () => ok(undefined) } as unknown as Link,
-    tellInterest: () => undefined, origins: [], maxStreams: 10, nowMs: Date.now, name: 'test',
+    tellInterest: () => undefined,
+    origins: [],
+    maxStreams: 10,
+    nowMs: Date.now,
+    name: 'test',
     authenticate: () => {
       tellOfAsking();
-      return new Promise((resolve) => { verify = () => resolve(ok(reader)); });
+      return new Promise((resolve) => {
+        verify = () => resolve(ok(reader));
+      });
     },
-    onError: (error) => { throw error; },
+    onError: (error) => {
+      throw error;
+    },
   });
   const port = await http.listen('127.0.0.1', 0, false);
 
@@ -159,6 +213,10 @@ test('a key that is revoked while it is being verified opens no stream', async (
   verify();
   const refused = await opening;
   if (!(refused instanceof Refused)) throw refused;
-  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([401, 'unauthenticated', 'the credential was revoked']);
+  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+    401,
+    'unauthenticated',
+    'the credential was revoked',
+  ]);
   expect(stream.size).toBe(0);
 });
