@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 
 const linesOf = (path: string): string[] =>
@@ -30,20 +30,22 @@ function buildContext(): string {
   return context;
 }
 
-test('the image builds from what .dockerignore lets through, and everything that it ships is there', () => {
-  const context = buildContext();
-  const { status, stdout } = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: context, encoding: 'utf8' });
-  expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
+describe('container image', () => {
+  test('the image builds from what .dockerignore lets through, and everything that it ships is there', () => {
+    const context = buildContext();
+    const { status, stdout } = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: context, encoding: 'utf8' });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
 
-  const shipped = linesOf('Dockerfile')
-    .filter((line) => line.startsWith('COPY --from=build'))
-    .flatMap((line) => line.match(/\/app\/\S+/g) ?? []);
-  expect(shipped).toContain('/app/dist');
-  expect(shipped.filter((path) => !existsSync(join(context, path.slice('/app/'.length))))).toEqual([]);
+    const shipped = linesOf('Dockerfile')
+      .filter((line) => line.startsWith('COPY --from=build'))
+      .flatMap((line) => line.match(/\/app\/\S+/g) ?? []);
+    expect(shipped).toContain('/app/dist');
+    expect(shipped.filter((path) => !existsSync(join(context, path.slice('/app/'.length))))).toEqual([]);
 
-  const version = spawnSync(process.execPath, ['dist/src/cli/main.js', '--version'], {
-    cwd: context,
-    encoding: 'utf8',
+    const version = spawnSync(process.execPath, ['dist/src/cli/main.js', '--version'], {
+      cwd: context,
+      encoding: 'utf8',
+    });
+    expect(version).toMatchObject({ status: 0, stderr: '' });
   });
-  expect(version).toMatchObject({ status: 0, stderr: '' });
 });

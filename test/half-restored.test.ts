@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { missingParts } from '../src/half-restored.ts';
 
 const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
@@ -12,29 +12,31 @@ const WHOLE = {
   isKeyGiven: false,
 };
 
-test('with a database, what it holds is not missed in the store, and it is missed itself where it has nothing', () => {
-  expect(missingParts(WHOLE)).toEqual([]);
-  expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([
-    `/data/store was missing and starts over, without the previous registrations and spend: ${REMEDY}`,
-  ]);
-  expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([
-    `the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys: ${REMEDY}`,
-  ]);
-});
+describe('half restored', () => {
+  test('with a database, what it holds is not missed in the store, and it is missed itself where it has nothing', () => {
+    expect(missingParts(WHOLE)).toEqual([]);
+    expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([
+      `/data/store was missing and starts over, without the previous registrations and spend: ${REMEDY}`,
+    ]);
+    expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([
+      `the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys: ${REMEDY}`,
+    ]);
+  });
 
-test('nothing is missed where a gateway is the first, or joins others at a database, or has its key from the operator', () => {
-  const first = { ...WHOLE, found: { store: false, signingKey: false }, entries: 0, agents: 0, apiKeys: 0 };
-  expect(missingParts(first)).toEqual([]);
-  expect(missingParts({ ...first, hasDatabase: false })).toEqual([]);
-  expect(missingParts({ ...first, apiKeys: 5 })).toEqual([]);
-  expect(missingParts({ ...WHOLE, found: { store: true, signingKey: false }, isKeyGiven: true })).toEqual([]);
-});
+  test('nothing is missed where a gateway is the first, or joins others at a database, or has its key from the operator', () => {
+    const first = { ...WHOLE, found: { store: false, signingKey: false }, entries: 0, agents: 0, apiKeys: 0 };
+    expect(missingParts(first)).toEqual([]);
+    expect(missingParts({ ...first, hasDatabase: false })).toEqual([]);
+    expect(missingParts({ ...first, apiKeys: 5 })).toEqual([]);
+    expect(missingParts({ ...WHOLE, found: { store: true, signingKey: false }, isKeyGiven: true })).toEqual([]);
+  });
 
-test('an audit log without entries is missed where the store was in use: by agents, or by keys that are not in a database', () => {
-  const empty = { ...WHOLE, entries: 0 };
-  const missed = [`/data/audit was empty and starts over at entry 1: ${REMEDY}`];
-  expect(missingParts(empty)).toEqual(missed);
-  expect(missingParts({ ...empty, apiKeys: 0, hasDatabase: false })).toEqual(missed);
-  expect(missingParts({ ...empty, agents: 0, hasDatabase: false })).toEqual(missed);
-  expect(missingParts({ ...empty, agents: 0 })).toEqual([]);
+  test('an audit log without entries is missed where the store was in use: by agents, or by keys that are not in a database', () => {
+    const empty = { ...WHOLE, entries: 0 };
+    const missed = [`/data/audit was empty and starts over at entry 1: ${REMEDY}`];
+    expect(missingParts(empty)).toEqual(missed);
+    expect(missingParts({ ...empty, apiKeys: 0, hasDatabase: false })).toEqual(missed);
+    expect(missingParts({ ...empty, agents: 0, hasDatabase: false })).toEqual(missed);
+    expect(missingParts({ ...empty, agents: 0 })).toEqual([]);
+  });
 });

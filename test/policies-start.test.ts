@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadPolicies } from '../src/adapters/policy-file.ts';
 import type { Governor } from '../src/core/governor.ts';
 import type { PolicySet } from '../src/core/policy.ts';
@@ -44,50 +44,52 @@ function policyFile(): string {
   return join(folder, 'p.yaml');
 }
 
-test('a reload of a policy file that does not answer is refused in time, as are those after it, and the file comes into force as soon as it answers', async (context) => {
-  const path = policyFile();
-  const { keeper, errors, namesInForce } = await keeperOf(path, { readTimeoutMs: 500 });
-  writeFileSync(path, named('after'));
-  const hung = await hang(path);
-  if (hung === undefined) return context.skip();
-  const refused = {
-    kind: 'policy_invalid',
-    problems: [`${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`],
-  };
-  for (let nth = 0; nth < 3; nth += 1) expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
-  expect(namesInForce()).toEqual(['before']);
-  await hung.answer();
-  await eventually(() => expect(namesInForce()).toEqual(['after']));
-  expect([keeper.reloads, errors]).toEqual([{ done: 1, failed: 3 }, []]);
-});
-
-/** A file of which the system says that its disk fails. */
-const FAILING = '/proc/self/mem';
-
-test.skipIf(!existsSync(FAILING))(
-  'policies that the system does not give for a moment come into force once it does, though no file has changed since',
-  async () => {
+describe('policies start', () => {
+  test('a reload of a policy file that does not answer is refused in time, as are those after it, and the file comes into force as soon as it answers', async (context) => {
     const path = policyFile();
-    const { keeper, errors, namesInForce } = await keeperOf(path, { retryMs: 100 });
-    rmSync(path);
-    symlinkSync(FAILING, path);
-    const refused = { kind: 'policy_invalid', problems: [`${path}: cannot be read: EIO: i/o error, read`] };
-    expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
-    expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
-    rmSync(path);
+    const { keeper, errors, namesInForce } = await keeperOf(path, { readTimeoutMs: 500 });
     writeFileSync(path, named('after'));
+    const hung = await hang(path);
+    if (hung === undefined) return context.skip();
+    const refused = {
+      kind: 'policy_invalid',
+      problems: [`${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`],
+    };
+    for (let nth = 0; nth < 3; nth += 1) expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+    expect(namesInForce()).toEqual(['before']);
+    await hung.answer();
     await eventually(() => expect(namesInForce()).toEqual(['after']));
-    expect(errors).toEqual([]);
-  },
-);
-
-test('a mistake in a policy file is not read again before the file changes', async () => {
-  const path = policyFile();
-  const { keeper, namesInForce } = await keeperOf(path, { retryMs: 50 });
-  writeFileSync(path, 'name: after\nscope: nowhere\n');
-  expect(faultOf(await keeper.reload('account:root'))).toMatchObject({ kind: 'policy_invalid' });
-  await new Promise((resolve) => {
-    setTimeout(resolve, 300);
+    expect([keeper.reloads, errors]).toEqual([{ done: 1, failed: 3 }, []]);
   });
-  expect([keeper.reloads, namesInForce()]).toEqual([{ done: 0, failed: 1 }, ['before']]);
+
+  /** A file of which the system says that its disk fails. */
+  const FAILING = '/proc/self/mem';
+
+  test.skipIf(!existsSync(FAILING))(
+    'policies that the system does not give for a moment come into force once it does, though no file has changed since',
+    async () => {
+      const path = policyFile();
+      const { keeper, errors, namesInForce } = await keeperOf(path, { retryMs: 100 });
+      rmSync(path);
+      symlinkSync(FAILING, path);
+      const refused = { kind: 'policy_invalid', problems: [`${path}: cannot be read: EIO: i/o error, read`] };
+      expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+      expect(faultOf(await keeper.reload('account:root'))).toEqual(refused);
+      rmSync(path);
+      writeFileSync(path, named('after'));
+      await eventually(() => expect(namesInForce()).toEqual(['after']));
+      expect(errors).toEqual([]);
+    },
+  );
+
+  test('a mistake in a policy file is not read again before the file changes', async () => {
+    const path = policyFile();
+    const { keeper, namesInForce } = await keeperOf(path, { retryMs: 50 });
+    writeFileSync(path, 'name: after\nscope: nowhere\n');
+    expect(faultOf(await keeper.reload('account:root'))).toMatchObject({ kind: 'policy_invalid' });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 300);
+    });
+    expect([keeper.reloads, namesInForce()]).toEqual([{ done: 0, failed: 1 }, ['before']]);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Logger } from '../src/adapters/log.ts';
 import { StoreUnwritable } from '../src/gateway/store-unwritable.ts';
 import { StoreOutage } from '../src/store-outage.ts';
@@ -23,37 +23,37 @@ function openOutage() {
   return { outage, said, attempts };
 }
 
-test('of an outage each kind of work that fails is logged once, and its end, which is found by trying, once; of the next one again', async () => {
-  const { outage, said, attempts } = openOutage();
-  const noted = ['saving a key', 'saving a key', 'saving spend', 'saving a key'].map((doing) =>
-    outage.noteFailure(STORE_FULL, doing),
-  );
-  expect(noted).toEqual([true, false, true, false]);
-  await vi.advanceTimersByTimeAsync(2_000);
-  attempts[0]?.reject(STORE_FULL);
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect([outage.isOn, attempts.length, said]).toEqual([true, 2, []]);
-  attempts[1]?.resolve();
-  await vi.advanceTimersByTimeAsync(10_000);
-  expect([outage.isOn, attempts.length, said]).toEqual([false, 2, [WRITTEN_AGAIN]]);
-  expect(outage.noteFailure(STORE_FULL, 'saving a key')).toBe(true);
-  expect(outage.isOn).toBe(true);
-});
+describe('store outage', () => {
+  test('of an outage each kind of work that fails is logged once, and its end, which is found by trying, once; of the next one again', async () => {
+    const { outage, said, attempts } = openOutage();
+    const noted = ['saving a key', 'saving a key', 'saving spend', 'saving a key'].map((doing) =>
+      outage.noteFailure(STORE_FULL, doing),
+    );
+    expect(noted).toEqual([true, false, true, false]);
+    await vi.advanceTimersByTimeAsync(2_000);
+    attempts[0]?.reject(STORE_FULL);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([outage.isOn, attempts.length, said]).toEqual([true, 2, []]);
+    attempts[1]?.resolve();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([outage.isOn, attempts.length, said]).toEqual([false, 2, [WRITTEN_AGAIN]]);
+    expect(outage.noteFailure(STORE_FULL, 'saving a key')).toBe(true);
+    expect(outage.isOn).toBe(true);
+  });
 
-test('where attempts take longer than the time between two, the end of an outage is logged once all the same', async () => {
-  const { outage, said, attempts } = openOutage();
-  outage.noteFailure(STORE_FULL, 'saving a key');
-  await vi.advanceTimersByTimeAsync(4_000);
-  for (const attempt of attempts) attempt.resolve();
-  await vi.advanceTimersByTimeAsync(0);
-  expect([outage.isOn, attempts.length, said]).toEqual([false, 2, [WRITTEN_AGAIN]]);
-});
+  test('where attempts take longer than the time between two, the end of an outage is logged once all the same', async () => {
+    const { outage, said, attempts } = openOutage();
+    outage.noteFailure(STORE_FULL, 'saving a key');
+    await vi.advanceTimersByTimeAsync(4_000);
+    for (const attempt of attempts) attempt.resolve();
+    await vi.advanceTimersByTimeAsync(0);
+    expect([outage.isOn, attempts.length, said]).toEqual([false, 2, [WRITTEN_AGAIN]]);
+  });
 
-test('what fails at another file than the store’s is logged each time, and is no outage of the store', () => {
-  const { outage } = openOutage();
-  expect([outage.noteFailure(KEYS_FULL, 'rotating'), outage.noteFailure(KEYS_FULL, 'rotating'), outage.isOn]).toEqual([
-    true,
-    true,
-    false,
-  ]);
+  test('what fails at another file than the store’s is logged each time, and is no outage of the store', () => {
+    const { outage } = openOutage();
+    expect([outage.noteFailure(KEYS_FULL, 'rotating'), outage.noteFailure(KEYS_FULL, 'rotating'), outage.isOn]).toEqual(
+      [true, true, false],
+    );
+  });
 });

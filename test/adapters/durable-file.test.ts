@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-durable-'));
@@ -22,23 +22,25 @@ function runWhereFilesAreShort(script: string): string {
   }).trim();
 }
 
-test('a file is replaced by the whole of the new text or not at all, where the disk takes only the first part of it', () => {
-  const folder = newFolder();
-  for (const replace of ['replaceFile', 'replaceFileSync']) {
-    const path = join(folder, replace);
-    writeFileSync(path, 'old');
-    const code = runWhereFilesAreShort(`
+describe('durable file', () => {
+  test('a file is replaced by the whole of the new text or not at all, where the disk takes only the first part of it', () => {
+    const folder = newFolder();
+    for (const replace of ['replaceFile', 'replaceFileSync']) {
+      const path = join(folder, replace);
+      writeFileSync(path, 'old');
+      const code = runWhereFilesAreShort(`
       try { await ${replace}(${JSON.stringify(path)}, 'x'.repeat(5000)); console.log('replaced'); } catch (error) { console.log(error.code); }`);
-    expect([replace, code, readFileSync(path, 'utf8')]).toEqual([replace, 'EFBIG', 'old']);
-  }
-});
+      expect([replace, code, readFileSync(path, 'utf8')]).toEqual([replace, 'EFBIG', 'old']);
+    }
+  });
 
-test('a checkpoint of which the disk takes only the first part is not taken for written', () => {
-  const folder = newFolder();
-  const outcome = runWhereFilesAreShort(`
+  test('a checkpoint of which the disk takes only the first part is not taken for written', () => {
+    const folder = newFolder();
+    const outcome = runWhereFilesAreShort(`
     const { record } = createCheckpointer({ directory: ${JSON.stringify(folder)}, key: generateKeyPairSync('ed25519').privateKey, nowMs: () => 0 });
     let id = 0;
     try { for (;;) { record({ id: id + 1, hash: 'a'.repeat(64) }); id += 1; } } catch (error) { console.log(id, error.code); }`);
-  const lines = readFileSync(join(folder, 'checkpoints.ndjson'), 'utf8').split('\n').slice(0, -1);
-  expect(outcome).toBe(`${lines.length} EFBIG`);
+    const lines = readFileSync(join(folder, 'checkpoints.ndjson'), 'utf8').split('\n').slice(0, -1);
+    expect(outcome).toBe(`${lines.length} EFBIG`);
+  });
 });

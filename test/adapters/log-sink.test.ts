@@ -3,7 +3,7 @@ import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { LogSink } from '../../src/adapters/log-sink.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -40,48 +40,49 @@ function openPipe() {
   };
 }
 
-test('lines that cannot be written wait, and are written in their order, each once, when they can be', async () => {
-  const { writer, leave, comeBack, read } = openPipe();
-  const sink = new LogSink(writer);
-  sink.write('one\n');
-  await eventually(() => expect(read()).toBe('one\n'));
-  leave();
-  for (const line of ['two\n', 'three\n']) sink.write(line);
-  await sleep(250); // in which it is tried in vain, more than once
-  sink.write('four\n');
-  comeBack();
-  await eventually(() => expect(read()).toBe('one\ntwo\nthree\nfour\n'));
-});
+describe('log sink', () => {
+  test('lines that cannot be written wait, and are written in their order, each once, when they can be', async () => {
+    const { writer, leave, comeBack, read } = openPipe();
+    const sink = new LogSink(writer);
+    sink.write('one\n');
+    await eventually(() => expect(read()).toBe('one\n'));
+    leave();
+    for (const line of ['two\n', 'three\n']) sink.write(line);
+    await sleep(250); // in which it is tried in vain, more than once
+    sink.write('four\n');
+    comeBack();
+    await eventually(() => expect(read()).toBe('one\ntwo\nthree\nfour\n'));
+  });
 
-test('of more than a mebibyte that waits the rest is lost and counted, and what is short enough still finds room', async () => {
-  const { writer, leave, comeBack, read } = openPipe();
-  const sink = new LogSink(writer);
-  leave();
-  sink.write('first\n');
-  for (const letter of ['a', 'b', 'c', 'd']) sink.write(`${letter.repeat(400_000)}\n`);
-  sink.write('short\n');
-  comeBack();
-  const shape = (): string[] =>
-    read()
-      .replaceAll(/(.)\1{9,}/g, '$1…')
-      .split('\n')
-      .map((line) => (line.startsWith('{') ? JSON.stringify({ ...JSON.parse(line), time: undefined }) : line));
-  await eventually(() =>
-    expect(shape()).toEqual([
-      'first',
-      'a…',
-      'b…',
-      'short',
-      '{"level":"warn","lines":2,"msg":"log lines were lost: the log could not be written or was not read"}',
-      '',
-    ]),
-  );
-  sink.write('after\n');
-  await eventually(() => expect(shape().slice(-2)).toEqual(['after', '']));
-});
+  test('of more than a mebibyte that waits the rest is lost and counted, and what is short enough still finds room', async () => {
+    const { writer, leave, comeBack, read } = openPipe();
+    const sink = new LogSink(writer);
+    leave();
+    sink.write('first\n');
+    for (const letter of ['a', 'b', 'c', 'd']) sink.write(`${letter.repeat(400_000)}\n`);
+    sink.write('short\n');
+    comeBack();
+    const shape = (): string[] =>
+      read()
+        .replaceAll(/(.)\1{9,}/g, '$1…')
+        .split('\n')
+        .map((line) => (line.startsWith('{') ? JSON.stringify({ ...JSON.parse(line), time: undefined }) : line));
+    await eventually(() =>
+      expect(shape()).toEqual([
+        'first',
+        'a…',
+        'b…',
+        'short',
+        '{"level":"warn","lines":2,"msg":"log lines were lost: the log could not be written or was not read"}',
+        '',
+      ]),
+    );
+    sink.write('after\n');
+    await eventually(() => expect(shape().slice(-2)).toEqual(['after', '']));
+  });
 
-test('what is said in the turn of an exit is written to its last line', () => {
-  const program = `
+  test('what is said in the turn of an exit is written to its last line', () => {
+    const program = `
     import { LogSink } from ${JSON.stringify(new URL('../../dist/src/adapters/log-sink.js', import.meta.url).href)};
     const sink = new LogSink(2);
     sink.write('before\\n');
@@ -90,6 +91,9 @@ test('what is said in the turn of an exit is written to its last line', () => {
       void Promise.resolve().then(() => { sink.write('last words\\n'); process.exit(3); });
     }, 50);
   `;
-  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
-  expect({ status, stderr }).toEqual({ status: 3, stderr: 'before\nline 1\nline 2\nline 3\nlast words\n' });
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 3, stderr: 'before\nline 1\nline 2\nline 3\nlast words\n' });
+  });
 });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -45,81 +45,85 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test.each([
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const)(
-  'a benchmark that is ended by %s ends what it has started, leaves no files, and tells no figures',
-  async (signal, expected) => {
-    const { child, folder, told, status } = start('connect');
-    // A bare server, the gateway, and the client.
-    await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
-    const children = childrenOf(child.pid!);
-    child.kill(signal);
-    expect(await status).toBe(expected);
-    expect(readdirSync(folder)).toEqual([]);
-    await eventually(() => expect(children.filter(isAlive)).toEqual([]));
-    expect(told.stdout).not.toContain('checks/s');
-    expect(told.stderr).toBe('');
-  },
-);
-
-test('a benchmark whose gateway dies fails, says why, and leaves no files', async () => {
-  const { child, folder, told, status } = start('steady');
-  const gateway = await eventually(() => {
-    const found = childrenOf(child.pid!).find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('serve'));
-    expect(found).toBeDefined();
-    return found!;
-  });
-  process.kill(gateway, 'SIGKILL');
-  expect(await status).toBe(1);
-  expect(told.stderr).toMatch(/ended with null|checks failed/);
-  expect(readdirSync(folder)).toEqual([]);
-});
-
-test('a reader that has seen enough is no error', async () => {
-  const { child, folder, told, status } = start('policy-decide', '--brief');
-  child.stdout?.once('data', () => child.stdout?.destroy());
-  expect(await status).toBe(0);
-  expect(told.stderr).toBe('');
-  expect(readdirSync(folder)).toEqual([]);
-});
-
-test('what a benchmark does not know is said, with what it knows, and nothing is measured', async () => {
-  const { told, status } = start('steady', '--breif');
-  expect(await status).toBe(2);
-  expect(told.stdout).toBe('');
-  expect(told.stderr).toMatch(
-    /^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/,
+describe('ending', () => {
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)(
+    'a benchmark that is ended by %s ends what it has started, leaves no files, and tells no figures',
+    async (signal, expected) => {
+      const { child, folder, told, status } = start('connect');
+      // A bare server, the gateway, and the client.
+      await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
+      const children = childrenOf(child.pid!);
+      child.kill(signal);
+      expect(await status).toBe(expected);
+      expect(readdirSync(folder)).toEqual([]);
+      await eventually(() => expect(children.filter(isAlive)).toEqual([]));
+      expect(told.stdout).not.toContain('checks/s');
+      expect(told.stderr).toBe('');
+    },
   );
-});
 
-test.each([
-  ['governor', ['5'], '5'],
-  ['audit-query', ['500', '7'], '7'],
-  ['stream', ['10', '100', '1', '8'], '8'],
-  ['stream', ['0'], '0'],
-] as const)(
-  '%s %j is refused for a number that it would pass over, or wait for in vain',
-  async (bench, words, refused) => {
-    const { told, status } = start(bench, ...words);
+  test('a benchmark whose gateway dies fails, says why, and leaves no files', async () => {
+    const { child, folder, told, status } = start('steady');
+    const gateway = await eventually(() => {
+      const found = childrenOf(child.pid!).find((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('serve'),
+      );
+      expect(found).toBeDefined();
+      return found!;
+    });
+    process.kill(gateway, 'SIGKILL');
+    expect(await status).toBe(1);
+    expect(told.stderr).toMatch(/ended with null|checks failed/);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('a reader that has seen enough is no error', async () => {
+    const { child, folder, told, status } = start('policy-decide', '--brief');
+    child.stdout?.once('data', () => child.stdout?.destroy());
+    expect(await status).toBe(0);
+    expect(told.stderr).toBe('');
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('what a benchmark does not know is said, with what it knows, and nothing is measured', async () => {
+    const { told, status } = start('steady', '--breif');
     expect(await status).toBe(2);
     expect(told.stdout).toBe('');
-    expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
-  },
-);
+    expect(told.stderr).toMatch(
+      /^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/,
+    );
+  });
 
-test('an odd number of dashboards opens as any other does, and one alone', async () => {
-  for (const dashboards of ['1', '3']) {
-    const { told, status } = start('stream', '--brief', dashboards);
+  test.each([
+    ['governor', ['5'], '5'],
+    ['audit-query', ['500', '7'], '7'],
+    ['stream', ['10', '100', '1', '8'], '8'],
+    ['stream', ['0'], '0'],
+  ] as const)(
+    '%s %j is refused for a number that it would pass over, or wait for in vain',
+    async (bench, words, refused) => {
+      const { told, status } = start(bench, ...words);
+      expect(await status).toBe(2);
+      expect(told.stdout).toBe('');
+      expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
+    },
+  );
+
+  test('an odd number of dashboards opens as any other does, and one alone', async () => {
+    for (const dashboards of ['1', '3']) {
+      const { told, status } = start('stream', '--brief', dashboards);
+      expect(await status).toBe(0);
+      expect(told.stdout).toContain(`\n${dashboards} dashboards see `);
+    }
+  });
+
+  test('a benchmark tells how it is used', async () => {
+    const { told, status } = start('steady', '--help');
     expect(await status).toBe(0);
-    expect(told.stdout).toContain(`\n${dashboards} dashboards see `);
-  }
-});
-
-test('a benchmark tells how it is used', async () => {
-  const { told, status } = start('steady', '--help');
-  expect(await status).toBe(0);
-  expect(told.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief\]\n/);
-  expect(told.stderr).toBe('');
+    expect(told.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief\]\n/);
+    expect(told.stderr).toBe('');
+  });
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as requestHttp } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -36,240 +36,243 @@ async function startReverseProxy(port: number): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('behind a proxy that answers for a gateway which is away, a followed log and a watch go on when it is back', async () => {
-  const port = await freePort();
-  const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
-  const cli = createCliHome();
-  onTestFinished(cli.remove);
-  const env = { SVC_CLI_API_URL: await startReverseProxy(port), SVC_CLI_API_KEY: ADMIN_KEY };
-  const first = await start();
-  const [logs, watch] = [
-    cli.inTerminal(['logs', '--follow'], { env, columns: 400 }),
-    cli.inTerminal(['ops', 'watch', '-o', 'json'], { env, columns: 400 }),
-  ];
-  const begin = (gateway: typeof first, op: string) =>
-    gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
-  await begin(first, 'before:1');
-  await Promise.all([logs.until('before:1'), watch.until('before:1')]);
-  await first.stop('SIGKILL');
-  await Promise.all([
-    logs.until('the server that answered, with status 502, is not a gateway; retrying.'),
-    watch.until('; retrying.'),
-  ]);
-  const second = await start();
-  onTestFinished(() => second.stop().then(() => undefined));
-  let ops = 0;
-  await eventually(async () => {
-    ops += 1;
-    await begin(second, `after:${ops}`);
-    for (const { shown } of [logs, watch]) expect(shown()).toContain('after:');
+describe('following', () => {
+  test('behind a proxy that answers for a gateway which is away, a followed log and a watch go on when it is back', async () => {
+    const port = await freePort();
+    const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
+    const cli = createCliHome();
+    onTestFinished(cli.remove);
+    const env = { SVC_CLI_API_URL: await startReverseProxy(port), SVC_CLI_API_KEY: ADMIN_KEY };
+    const first = await start();
+    const [logs, watch] = [
+      cli.inTerminal(['logs', '--follow'], { env, columns: 400 }),
+      cli.inTerminal(['ops', 'watch', '-o', 'json'], { env, columns: 400 }),
+    ];
+    const begin = (gateway: typeof first, op: string) =>
+      gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await begin(first, 'before:1');
+    await Promise.all([logs.until('before:1'), watch.until('before:1')]);
+    await first.stop('SIGKILL');
+    await Promise.all([
+      logs.until('the server that answered, with status 502, is not a gateway; retrying.'),
+      watch.until('; retrying.'),
+    ]);
+    const second = await start();
+    onTestFinished(() => second.stop().then(() => undefined));
+    let ops = 0;
+    await eventually(async () => {
+      ops += 1;
+      await begin(second, `after:${ops}`);
+      for (const { shown } of [logs, watch]) expect(shown()).toContain('after:');
+    });
+    for (const { type } of [logs, watch]) type('\u0003');
+    expect(await watch.ended).toBe(0);
+    await logs.ended;
   });
-  for (const { type } of [logs, watch]) type('\u0003');
-  expect(await watch.ended).toBe(0);
-  await logs.ended;
-});
 
-test('a watch ends at once when it is interrupted while what answers in place of the gateway says nothing', async () => {
-  const streams = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-  await once(streams, 'listening');
-  const { port } = streams.address() as AddressInfo;
-  const cli = createCliHome();
-  onTestFinished(cli.remove);
-  const watch = cli.inTerminal(['ops', 'watch', '-o', 'json'], {
-    env: { SVC_CLI_API_URL: `http://127.0.0.1:${port}` },
+  test('a watch ends at once when it is interrupted while what answers in place of the gateway says nothing', async () => {
+    const streams = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(streams, 'listening');
+    const { port } = streams.address() as AddressInfo;
+    const cli = createCliHome();
+    onTestFinished(cli.remove);
+    const watch = cli.inTerminal(['ops', 'watch', '-o', 'json'], {
+      env: { SVC_CLI_API_URL: `http://127.0.0.1:${port}` },
+    });
+    const [stream] = (await once(streams, 'connection')) as [WebSocket];
+    streams.close();
+    const silent = createTcpServer().listen(port, '127.0.0.1');
+    onTestFinished(() => {
+      silent.close();
+    });
+    stream.terminate();
+    const [tried] = (await once(silent, 'connection')) as [Socket];
+    onTestFinished(() => {
+      tried.destroy();
+    });
+    const interruptedMs = performance.now();
+    watch.type('\u0003');
+    expect(await watch.ended).toBe(0);
+    expect(performance.now() - interruptedMs).toBeLessThan(5_000);
   });
-  const [stream] = (await once(streams, 'connection')) as [WebSocket];
-  streams.close();
-  const silent = createTcpServer().listen(port, '127.0.0.1');
-  onTestFinished(() => {
-    silent.close();
-  });
-  stream.terminate();
-  const [tried] = (await once(silent, 'connection')) as [Socket];
-  onTestFinished(() => {
-    tried.destroy();
-  });
-  const interruptedMs = performance.now();
-  watch.type('\u0003');
-  expect(await watch.ended).toBe(0);
-  expect(performance.now() - interruptedMs).toBeLessThan(5_000);
-});
 
-test('of a log that begins anew, as that of a gateway which was started without its data, a follower sees the first entries, too', async () => {
-  const port = await freePort();
-  const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
-  const cli = createCliHome();
-  onTestFinished(cli.remove);
-  const begin = (gateway: TestGateway, op: string) =>
-    gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
-  const first = await start();
-  for (let nth = 1; nth <= 20; nth += 1) await begin(first, `before:${nth}`);
-  const logs = cli.inTerminal(['logs', '--follow', '--org', 'acme'], {
-    env: { SVC_CLI_API_URL: first.url, SVC_CLI_API_KEY: ADMIN_KEY },
-    columns: 400,
+  test('of a log that begins anew, as that of a gateway which was started without its data, a follower sees the first entries, too', async () => {
+    const port = await freePort();
+    const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
+    const cli = createCliHome();
+    onTestFinished(cli.remove);
+    const begin = (gateway: TestGateway, op: string) =>
+      gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    const first = await start();
+    for (let nth = 1; nth <= 20; nth += 1) await begin(first, `before:${nth}`);
+    const logs = cli.inTerminal(['logs', '--follow', '--org', 'acme'], {
+      env: { SVC_CLI_API_URL: first.url, SVC_CLI_API_KEY: ADMIN_KEY },
+      columns: 400,
+    });
+    await logs.until('before:20');
+    await first.stop('SIGKILL');
+    const second = await start();
+    onTestFinished(() => second.stop().then(() => undefined));
+    await begin(second, 'after:1');
+    await logs.until('after:1');
+    await begin(second, 'after:2');
+    await logs.until('after:2');
+    logs.type('\u0003');
+    await logs.ended;
+    expect([...logs.shown().matchAll(/ (before:20|after:\d+) /g)].map(([, op]) => op)).toEqual([
+      'before:20',
+      'after:1',
+      'after:2',
+    ]);
   });
-  await logs.until('before:20');
-  await first.stop('SIGKILL');
-  const second = await start();
-  onTestFinished(() => second.stop().then(() => undefined));
-  await begin(second, 'after:1');
-  await logs.until('after:1');
-  await begin(second, 'after:2');
-  await logs.until('after:2');
-  logs.type('\u0003');
-  await logs.ended;
-  expect([...logs.shown().matchAll(/ (before:20|after:\d+) /g)].map(([, op]) => op)).toEqual([
-    'before:20',
-    'after:1',
-    'after:2',
-  ]);
-});
 
-/** A log with an entry for each millisecond until now; counts the pages that are asked for. */
-async function startBusyLog(entries: number) {
-  let startMs = Date.now() - entries;
-  const beginAnew = (length: number): void => {
-    startMs = Date.now();
-    log.entries = length;
-  };
-  const log = { entries, furtherPages: 0, isAway: false, setBackAt: Infinity, url: '', beginAnew };
-  const timeOf = (id: number): string => new Date(startMs + id - (id > log.setBackAt ? 3_600_000 : 0)).toISOString();
-  const server = createServer(({ url = '' }, response) => {
-    if (log.isAway) return void response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>no such route</h1>');
-    const query = new URL(url, 'http://log').searchParams;
-    const newest = Number(query.get('cursor') ?? log.entries);
-    if (query.has('cursor')) log.furtherPages += 1;
-    const matching = Array.from({ length: newest }, (_, at) => newest - at).filter(
-      (id) => timeOf(id) >= (query.get('since') ?? '') && timeOf(id) < (query.get('until') ?? '9'),
-    );
-    const ids = matching.slice(0, Number(query.get('per_page')));
-    const rows = ids.map((id) => ({
-      id,
-      timestamp: timeOf(id),
-      event_type: 'ActionAllowed',
-      decision: 'allow',
-      op_id: `op:${id}`,
-      lineage: { org_id: null, team_id: null, agent_id: null },
-    }));
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(
-        JSON.stringify({ entries: rows, next_cursor: matching.length > ids.length ? String(ids.at(-1)! - 1) : null }),
+  /** A log with an entry for each millisecond until now; counts the pages that are asked for. */
+  async function startBusyLog(entries: number) {
+    let startMs = Date.now() - entries;
+    const beginAnew = (length: number): void => {
+      startMs = Date.now();
+      log.entries = length;
+    };
+    const log = { entries, furtherPages: 0, isAway: false, setBackAt: Infinity, url: '', beginAnew };
+    const timeOf = (id: number): string => new Date(startMs + id - (id > log.setBackAt ? 3_600_000 : 0)).toISOString();
+    const server = createServer(({ url = '' }, response) => {
+      if (log.isAway)
+        return void response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>no such route</h1>');
+      const query = new URL(url, 'http://log').searchParams;
+      const newest = Number(query.get('cursor') ?? log.entries);
+      if (query.has('cursor')) log.furtherPages += 1;
+      const matching = Array.from({ length: newest }, (_, at) => newest - at).filter(
+        (id) => timeOf(id) >= (query.get('since') ?? '') && timeOf(id) < (query.get('until') ?? '9'),
       );
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  log.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return log;
-}
-
-/** On a terminal. */
-function follow(log: { readonly url: string }) {
-  const cli = createCliHome();
-  onTestFinished(cli.remove);
-  return cli.inTerminal(['logs', '--follow'], {
-    env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY },
-    columns: 400,
-  });
-}
-
-/** The numbers of the entries, in the order in which they were printed until Ctrl-C. */
-async function entriesShown(logs: ReturnType<typeof follow>): Promise<readonly number[]> {
-  logs.type('\u0003');
-  await logs.ended;
-  return [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
-}
-
-test('who follows a busy log asks for what is new, each entry once and in order, and not for the last minute again and again', async () => {
-  const log = await startBusyLog(20_000);
-  const logs = follow(log);
-  await logs.until('op:20000');
-  log.entries += 3;
-  await logs.until('op:20003');
-  expect(log.furtherPages).toBe(0);
-  log.entries += 2_500; // more than a page
-  await logs.until('op:22503');
-  expect(log.furtherPages).toBe(2);
-  const shown = await entriesShown(logs);
-  expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
-});
-
-test('a followed log goes on after a proxy has found no route for a while, as while its gateway is replaced', async () => {
-  const log = await startBusyLog(3);
-  const terminal = follow(log);
-  await terminal.until('op:3');
-  log.isAway = true;
-  await terminal.until('the server that answered, with status 404, is not a gateway; retrying.');
-  log.entries = 4;
-  log.isAway = false;
-  await terminal.until('op:4');
-  terminal.type('\u0003');
-  await terminal.ended;
-});
-
-test('what is recorded after the clock was set back while the gateway was stopped is shown to a follower, once', async () => {
-  const log = await startBusyLog(100);
-  const logs = follow(log);
-  await logs.until('op:100');
-  log.setBackAt = 100;
-  log.entries = 103;
-  await logs.until('op:103');
-  log.entries = 105;
-  await logs.until('op:105');
-  const shown = await entriesShown(logs);
-  expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
-});
-
-test('of a log that begins anew and is longer at the next look than the old one was, a follower sees the first entries, too', async () => {
-  const log = await startBusyLog(20);
-  const logs = follow(log);
-  await logs.until('op:20');
-  log.beginAnew(30);
-  await logs.until('op:30');
-  const shown = await entriesShown(logs);
-  expect(shown.slice(shown.indexOf(20) + 1)).toEqual(Array.from({ length: 30 }, (_, at) => at + 1));
-});
-
-test('on a terminal that can only print lines, a watch prints lines', async () => {
-  const gateway = await startTestGateway();
-  const cli = createCliHome();
-  onTestFinished(async () => {
-    cli.remove();
-    await gateway.stop();
-  });
-  const watch = cli.inTerminal(['ops', 'watch'], {
-    env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, TERM: 'dumb' },
-  });
-  await gateway.call('POST', '/api/v1/ops', {
-    op_id: 'dumb:1',
-    agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
-  });
-  await watch.until('dumb:1  pending  acme/t/a\r\n');
-  watch.type('\u0003');
-  await watch.ended;
-  expect(watch.shown()).not.toContain('\u001b');
-});
-
-test('a followed log and a watch for a program that reads YAML are one document an entry', async () => {
-  const gateway = await startTestGateway();
-  onTestFinished(() => gateway.stop().then(() => undefined));
-  const cli = createCliHome();
-  onTestFinished(cli.remove);
-  const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
-  const [logs, watch] = [
-    cli.inTerminal(['logs', '-f', '-o', 'yaml'], { env, columns: 400 }),
-    cli.inTerminal(['ops', 'watch', '-o', 'yaml'], { env, columns: 400 }),
-  ];
-  for (const op of ['first:1', 'second:1']) {
-    await gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
-    await Promise.all([logs.until(`op_id: ${op}`), watch.until(`op_id: ${op}`)]);
+      const ids = matching.slice(0, Number(query.get('per_page')));
+      const rows = ids.map((id) => ({
+        id,
+        timestamp: timeOf(id),
+        event_type: 'ActionAllowed',
+        decision: 'allow',
+        op_id: `op:${id}`,
+        lineage: { org_id: null, team_id: null, agent_id: null },
+      }));
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(
+          JSON.stringify({ entries: rows, next_cursor: matching.length > ids.length ? String(ids.at(-1)! - 1) : null }),
+        );
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    log.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return log;
   }
-  for (const { shown, type } of [logs, watch]) {
-    expect(shown()).toMatch(/^---\r\n[^]*op_id: first:1\r\n[^]*\r\n---\r\n[^]*op_id: second:1\r\n/);
-    type('\u0003');
+
+  /** On a terminal. */
+  function follow(log: { readonly url: string }) {
+    const cli = createCliHome();
+    onTestFinished(cli.remove);
+    return cli.inTerminal(['logs', '--follow'], {
+      env: { SVC_CLI_API_URL: log.url, SVC_CLI_API_KEY: ADMIN_KEY },
+      columns: 400,
+    });
   }
-  await Promise.all([logs.ended, watch.ended]);
+
+  /** The numbers of the entries, in the order in which they were printed until Ctrl-C. */
+  async function entriesShown(logs: ReturnType<typeof follow>): Promise<readonly number[]> {
+    logs.type('\u0003');
+    await logs.ended;
+    return [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
+  }
+
+  test('who follows a busy log asks for what is new, each entry once and in order, and not for the last minute again and again', async () => {
+    const log = await startBusyLog(20_000);
+    const logs = follow(log);
+    await logs.until('op:20000');
+    log.entries += 3;
+    await logs.until('op:20003');
+    expect(log.furtherPages).toBe(0);
+    log.entries += 2_500; // more than a page
+    await logs.until('op:22503');
+    expect(log.furtherPages).toBe(2);
+    const shown = await entriesShown(logs);
+    expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
+  });
+
+  test('a followed log goes on after a proxy has found no route for a while, as while its gateway is replaced', async () => {
+    const log = await startBusyLog(3);
+    const terminal = follow(log);
+    await terminal.until('op:3');
+    log.isAway = true;
+    await terminal.until('the server that answered, with status 404, is not a gateway; retrying.');
+    log.entries = 4;
+    log.isAway = false;
+    await terminal.until('op:4');
+    terminal.type('\u0003');
+    await terminal.ended;
+  });
+
+  test('what is recorded after the clock was set back while the gateway was stopped is shown to a follower, once', async () => {
+    const log = await startBusyLog(100);
+    const logs = follow(log);
+    await logs.until('op:100');
+    log.setBackAt = 100;
+    log.entries = 103;
+    await logs.until('op:103');
+    log.entries = 105;
+    await logs.until('op:105');
+    const shown = await entriesShown(logs);
+    expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
+  });
+
+  test('of a log that begins anew and is longer at the next look than the old one was, a follower sees the first entries, too', async () => {
+    const log = await startBusyLog(20);
+    const logs = follow(log);
+    await logs.until('op:20');
+    log.beginAnew(30);
+    await logs.until('op:30');
+    const shown = await entriesShown(logs);
+    expect(shown.slice(shown.indexOf(20) + 1)).toEqual(Array.from({ length: 30 }, (_, at) => at + 1));
+  });
+
+  test('on a terminal that can only print lines, a watch prints lines', async () => {
+    const gateway = await startTestGateway();
+    const cli = createCliHome();
+    onTestFinished(async () => {
+      cli.remove();
+      await gateway.stop();
+    });
+    const watch = cli.inTerminal(['ops', 'watch'], {
+      env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, TERM: 'dumb' },
+    });
+    await gateway.call('POST', '/api/v1/ops', {
+      op_id: 'dumb:1',
+      agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
+    });
+    await watch.until('dumb:1  pending  acme/t/a\r\n');
+    watch.type('\u0003');
+    await watch.ended;
+    expect(watch.shown()).not.toContain('\u001b');
+  });
+
+  test('a followed log and a watch for a program that reads YAML are one document an entry', async () => {
+    const gateway = await startTestGateway();
+    onTestFinished(() => gateway.stop().then(() => undefined));
+    const cli = createCliHome();
+    onTestFinished(cli.remove);
+    const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
+    const [logs, watch] = [
+      cli.inTerminal(['logs', '-f', '-o', 'yaml'], { env, columns: 400 }),
+      cli.inTerminal(['ops', 'watch', '-o', 'yaml'], { env, columns: 400 }),
+    ];
+    for (const op of ['first:1', 'second:1']) {
+      await gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+      await Promise.all([logs.until(`op_id: ${op}`), watch.until(`op_id: ${op}`)]);
+    }
+    for (const { shown, type } of [logs, watch]) {
+      expect(shown()).toMatch(/^---\r\n[^]*op_id: first:1\r\n[^]*\r\n---\r\n[^]*op_id: second:1\r\n/);
+      type('\u0003');
+    }
+    await Promise.all([logs.ended, watch.ended]);
+  });
 });

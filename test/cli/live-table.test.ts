@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { createCliHome } from '../support/cli.ts';
 
@@ -31,31 +31,33 @@ const change = (opId: string, state: string) =>
     payload: { op_id: opId, state, updated_at: '2026-01-31T12:34:56.000Z', team_id: 't' },
   });
 
-test('what has ended stays in the live table for a while, and then makes room', async () => {
-  const terminal = await watching(
-    (socket) => {
-      for (const state of ['running', 'completing']) socket.send(change('done:1', state));
-      socket.send(change('killed:1', 'terminated'));
-      socket.send(change('going:1', 'running'));
-    },
-    { NODE_OPTIONS: `--import=${FAST}` },
-  );
-  await terminal.until(
-    /: 1 running, 1 completing, 1 terminated[^]*going:1 +running +acme\/t\/a +12:34:56[^]*killed:1[^]*done:1/,
-  );
-  await terminal.until(/: 1 running(?!,)/);
-  const last = terminal.shown().split('\u001b[H').at(-1);
-  expect(last).toContain('going:1');
-  expect(last).not.toMatch(/done:1|killed:1/);
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-});
-
-test('of more operations than a live table can hold the oldest are let go, and that is said', async () => {
-  const terminal = await watching((socket) => {
-    for (let nth = 0; nth <= 50_000; nth += 1) socket.send(change(`many-${nth}:1`, nth === 0 ? 'paused' : 'running'));
+describe('live table', () => {
+  test('what has ended stays in the live table for a while, and then makes room', async () => {
+    const terminal = await watching(
+      (socket) => {
+        for (const state of ['running', 'completing']) socket.send(change('done:1', state));
+        socket.send(change('killed:1', 'terminated'));
+        socket.send(change('going:1', 'running'));
+      },
+      { NODE_OPTIONS: `--import=${FAST}` },
+    );
+    await terminal.until(
+      /: 1 running, 1 completing, 1 terminated[^]*going:1 +running +acme\/t\/a +12:34:56[^]*killed:1[^]*done:1/,
+    );
+    await terminal.until(/: 1 running(?!,)/);
+    const last = terminal.shown().split('\u001b[H').at(-1);
+    expect(last).toContain('going:1');
+    expect(last).not.toMatch(/done:1|killed:1/);
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
   });
-  await terminal.until('50000 running (older ones not counted)');
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
+
+  test('of more operations than a live table can hold the oldest are let go, and that is said', async () => {
+    const terminal = await watching((socket) => {
+      for (let nth = 0; nth <= 50_000; nth += 1) socket.send(change(`many-${nth}:1`, nth === 0 ? 'paused' : 'running'));
+    });
+    await terminal.until('50000 running (older ones not counted)');
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
 });

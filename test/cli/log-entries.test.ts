@@ -1,79 +1,86 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CliHome, type CliOptions, createCliHome } from '../support/cli.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let cli: CliHome;
 
-beforeAll(async () => {
-  gateway = await startTestGateway();
-  cli = createCliHome();
-});
-afterAll(async () => {
-  await gateway.stop();
-  cli.remove();
-});
-
-const svc = (command: string, { env }: CliOptions = {}) =>
-  cli.run(command.split(' '), { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, ...env } });
-const json = async (command: string) => JSON.parse((await svc(`${command} -o json`)).stdout);
-
-test('the log says who did it, where that was not the agent', async () => {
-  const own = { env: { SVC_CLI_AGENT_TOKEN: 'the-token-of-a1-0123456789-0123456789-0123' } };
-  await svc('agents register acme/by/a1', own);
-  await svc('check --agent acme/by/a1 --action tool.call --resource web_search --op by:1', own);
-  await svc('ops pause by:1');
-  expect((await svc('logs --op by:1')).stdout.replace(/^\S+ {2}\d+ {2}/gm, '')).toMatch(
-    /^ActionAllowed {2}acme\/by\/a1 {2}by:1 {2}tool\.call web_search {2}allowed by rule harmless-tools of policy starter\nOpPaused {2}acme\/by\/a1 {2}by:1 {2}by key:\S+\n$/,
-  );
-});
-
-test('the log says what was done, to what, and of a check that names two agents both', async () => {
-  const own = { env: { SVC_CLI_AGENT_TOKEN: 'the-token-of-did-a1-0123456789-0123456789' } };
-  await svc('agents register acme/did/a1', own);
-  await svc('agents register acme/did/a2');
-  await svc('check --agent acme/did/a1 --action mail.send --op did:1', own);
-  await svc('check --agent acme/did/a1 --action tool.call --resource web_search --caller acme/did/a2 --op did:2', own);
-  await svc('check --agent acme/did/a2 --action tool.call --resource web_search --op did:3', own);
-  expect((await svc('logs --team did --since 5m')).stdout.replace(/^.*AgentRegistered.*\n|^\S+ {2}\d+ {2}/gm, '')).toBe(
-    'ActionDenied  acme/did/a1  did:1  mail.send  no policy allows mail.send for acme/did/a1\n' +
-      'A2ACallIntercepted  acme/did/a1  did:2  tool.call web_search  called by acme/did/a2  allowed by rule harmless-tools of policy starter\n' +
-      'A2AImpersonationAttempted  acme/did/a1  did:3  tool.call web_search  as acme/did/a2  the credential token is registered to a different agent\n',
-  );
-});
-
-test('of what is no call of an agent the log says what it was about: which key was made, and with which scopes', async () => {
-  await svc('keys create deploy --scope read --scope write');
-  await svc('agents register acme/about/a1');
-  expect((await svc('logs --event ApiKeyCreated --limit 1')).stdout).toMatch(
-    / {2}ApiKeyCreated {2}key:\S+ {2}- {2}key_id [^ ,]+, name deploy, scopes read write\n$/,
-  );
-  expect((await svc('logs --team about')).stdout).toMatch(
-    / {2}AgentRegistered {2}acme\/about\/a1 {2}- {2}rotated false {2}by key:\S+\n$/,
-  );
-});
-
-test('the log is searched, and exported, for what one credential or agent did', async () => {
-  await svc('agents register acme/actors/a1');
-  const { actor } = (await json('logs --team actors --event AgentRegistered')).entries[0];
-  await svc('check --agent acme/actors/a1 --action tool.call --op actors:1', {
-    env: { SVC_CLI_AGENT_TOKEN: 'nobody-has-this-token-0123456789-0123456789' },
+describe('log entries', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    cli = createCliHome();
   });
-  const events = async (who: string) =>
-    (await json(`logs --team actors --actor ${who}`)).entries.map(
-      ({ event_type: event }: { event_type: string }) => event,
+  afterAll(async () => {
+    await gateway.stop();
+    cli.remove();
+  });
+
+  const svc = (command: string, { env }: CliOptions = {}) =>
+    cli.run(command.split(' '), { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, ...env } });
+  const json = async (command: string) => JSON.parse((await svc(`${command} -o json`)).stdout);
+
+  test('the log says who did it, where that was not the agent', async () => {
+    const own = { env: { SVC_CLI_AGENT_TOKEN: 'the-token-of-a1-0123456789-0123456789-0123' } };
+    await svc('agents register acme/by/a1', own);
+    await svc('check --agent acme/by/a1 --action tool.call --resource web_search --op by:1', own);
+    await svc('ops pause by:1');
+    expect((await svc('logs --op by:1')).stdout.replace(/^\S+ {2}\d+ {2}/gm, '')).toMatch(
+      /^ActionAllowed {2}acme\/by\/a1 {2}by:1 {2}tool\.call web_search {2}allowed by rule harmless-tools of policy starter\nOpPaused {2}acme\/by\/a1 {2}by:1 {2}by key:\S+\n$/,
     );
-  expect([await events(actor), await events('anonymous'), await events('key:another')]).toEqual([
-    ['AgentRegistered'],
-    ['ActionDenied'],
-    [],
-  ]);
-  const exported = await svc(`audit export --team actors --actor ${actor}`);
-  expect(
-    exported.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).event_type),
-  ).toEqual(['AgentRegistered']);
-  expect(await svc(`audit export --team actors --actor ${actor} --dir ${gateway.dataDir}`)).toEqual(exported);
+  });
+
+  test('the log says what was done, to what, and of a check that names two agents both', async () => {
+    const own = { env: { SVC_CLI_AGENT_TOKEN: 'the-token-of-did-a1-0123456789-0123456789' } };
+    await svc('agents register acme/did/a1', own);
+    await svc('agents register acme/did/a2');
+    await svc('check --agent acme/did/a1 --action mail.send --op did:1', own);
+    await svc(
+      'check --agent acme/did/a1 --action tool.call --resource web_search --caller acme/did/a2 --op did:2',
+      own,
+    );
+    await svc('check --agent acme/did/a2 --action tool.call --resource web_search --op did:3', own);
+    expect(
+      (await svc('logs --team did --since 5m')).stdout.replace(/^.*AgentRegistered.*\n|^\S+ {2}\d+ {2}/gm, ''),
+    ).toBe(
+      'ActionDenied  acme/did/a1  did:1  mail.send  no policy allows mail.send for acme/did/a1\n' +
+        'A2ACallIntercepted  acme/did/a1  did:2  tool.call web_search  called by acme/did/a2  allowed by rule harmless-tools of policy starter\n' +
+        'A2AImpersonationAttempted  acme/did/a1  did:3  tool.call web_search  as acme/did/a2  the credential token is registered to a different agent\n',
+    );
+  });
+
+  test('of what is no call of an agent the log says what it was about: which key was made, and with which scopes', async () => {
+    await svc('keys create deploy --scope read --scope write');
+    await svc('agents register acme/about/a1');
+    expect((await svc('logs --event ApiKeyCreated --limit 1')).stdout).toMatch(
+      / {2}ApiKeyCreated {2}key:\S+ {2}- {2}key_id [^ ,]+, name deploy, scopes read write\n$/,
+    );
+    expect((await svc('logs --team about')).stdout).toMatch(
+      / {2}AgentRegistered {2}acme\/about\/a1 {2}- {2}rotated false {2}by key:\S+\n$/,
+    );
+  });
+
+  test('the log is searched, and exported, for what one credential or agent did', async () => {
+    await svc('agents register acme/actors/a1');
+    const { actor } = (await json('logs --team actors --event AgentRegistered')).entries[0];
+    await svc('check --agent acme/actors/a1 --action tool.call --op actors:1', {
+      env: { SVC_CLI_AGENT_TOKEN: 'nobody-has-this-token-0123456789-0123456789' },
+    });
+    const events = async (who: string) =>
+      (await json(`logs --team actors --actor ${who}`)).entries.map(
+        ({ event_type: event }: { event_type: string }) => event,
+      );
+    expect([await events(actor), await events('anonymous'), await events('key:another')]).toEqual([
+      ['AgentRegistered'],
+      ['ActionDenied'],
+      [],
+    ]);
+    const exported = await svc(`audit export --team actors --actor ${actor}`);
+    expect(
+      exported.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).event_type),
+    ).toEqual(['AgentRegistered']);
+    expect(await svc(`audit export --team actors --actor ${actor} --dir ${gateway.dataDir}`)).toEqual(exported);
+  });
 });

@@ -13,7 +13,7 @@ import {
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { type CliHome, createCliHome, SVC } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -21,18 +21,19 @@ import { startFakeServer } from '../support/fake-server.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let cli: CliHome;
-beforeEach(() => {
-  cli = createCliHome();
-});
-afterEach(() => cli.remove());
+describe('offline', () => {
+  beforeEach(() => {
+    cli = createCliHome();
+  });
+  afterEach(() => cli.remove());
 
-const write = (name: string, text: string): string => {
-  const path = join(cli.home, name);
-  writeFileSync(path, text);
-  return path;
-};
+  const write = (name: string, text: string): string => {
+    const path = join(cli.home, name);
+    writeFileSync(path, text);
+    return path;
+  };
 
-const POLICY = `name: search
+  const POLICY = `name: search
 scope: team:acme/search
 rules:
   - id: web-only
@@ -48,27 +49,27 @@ rules:
     reason: agents do not send mail
 `;
 
-test('every shipped policy passes the cases that stand beside it', async () => {
-  expect(await cli.run(['policy', 'test', 'examples/policies'], { cwd: PACKAGE_ROOT })).toMatchObject({
-    status: 0,
-    stderr: '',
-    stdout: expect.stringMatching(/\d+ cases passed\n$/),
+  test('every shipped policy passes the cases that stand beside it', async () => {
+    expect(await cli.run(['policy', 'test', 'examples/policies'], { cwd: PACKAGE_ROOT })).toMatchObject({
+      status: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/\d+ cases passed\n$/),
+    });
   });
-});
 
-test('a case that fails is shown as a difference, and the status says so', async () => {
-  write('search.yaml', POLICY);
-  const file = write(
-    'search.test.yaml',
-    `cases:
+  test('a case that fails is shown as a difference, and the status says so', async () => {
+    write('search.yaml', POLICY);
+    const file = write(
+      'search.test.yaml',
+      `cases:
   - { name: searches, agent: acme/search/a1, action: tool.call, resource: web_search, attributes: { size: 9 }, expect: allow, rule: web-only }
   - { name: sends mail, agent: acme/search/a1, action: tool.call, resource: send_mail, expect: allow }
   - { name: too large, agent: acme/search/a1, action: tool.call, resource: web_search, attributes: { size: 9000 }, expect: deny, rule: no-mail }
 `,
-  );
-  const { status, stdout, stderr } = await cli.run(['policy', 'test', file]);
-  expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
-  expect(stdout.replaceAll(cli.home, '~')).toBe(`FAIL  ~/search.test.yaml against ~/search.yaml: 3 cases
+    );
+    const { status, stdout, stderr } = await cli.run(['policy', 'test', file]);
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+    expect(stdout.replaceAll(cli.home, '~')).toBe(`FAIL  ~/search.test.yaml against ~/search.yaml: 3 cases
 
   sends mail
     acme/search/a1 requests tool.call on send_mail
@@ -85,140 +86,84 @@ test('a case that fails is shown as a difference, and the status says so', async
 
 2 of 3 cases failed
 `);
-  const json = JSON.parse((await cli.run(['policy', 'test', file, '-o', 'json'])).stdout);
-  expect([json.passed, json.failed, json.files[0].cases[1].difference]).toEqual([
-    1,
-    2,
-    'expected allow, got deny: agents do not send mail (rule no-mail of policy search)',
-  ]);
-});
-
-test('mistakes in policies and in cases are named with file, line and column, all at once', async () => {
-  const policy = write(
-    'bad.yaml',
-    POLICY.replace('attributes.size < 1000', 'attributes.size <').replace('effect: deny', 'effect: maybe'),
-  );
-  const { status, stdout, stderr } = await cli.run(['policy', 'validate', policy]);
-  expect(status).toBe(1);
-  expect(stdout.replaceAll(cli.home, '~')).toMatch(
-    /^~\/bad\.yaml:7:\d+: rules\[0\]\.when: .+\n~\/bad\.yaml:13:\d+: rules\[1\]\.effect: .+\n$/,
-  );
-  expect(stderr).toBe('error: 2 problems in these files\nEach is listed with its line and column.\n');
-  expect(JSON.parse((await cli.run(['policy', 'validate', policy, '-o', 'json'])).stdout)).toMatchObject({
-    ok: false,
-    problems: [
-      { line: 7, path: 'rules[0].when' },
-      { line: 13, path: 'rules[1].effect' },
-    ],
+    const json = JSON.parse((await cli.run(['policy', 'test', file, '-o', 'json'])).stdout);
+    expect([json.passed, json.failed, json.files[0].cases[1].difference]).toEqual([
+      1,
+      2,
+      'expected allow, got deny: agents do not send mail (rule no-mail of policy search)',
+    ]);
   });
-  write('search.yaml', POLICY);
-  const cases = write('search.test.yaml', 'cases:\n  - { agent: acme, action: x, resource: y, expect: allow }\n');
-  expect((await cli.run(['policy', 'test', cases])).stdout.replaceAll(cli.home, '~')).toMatch(
-    /^~\/search\.test\.yaml:2:\d+: cases\[0\]\.agent: /,
-  );
-  expect(await cli.run(['policy', 'validate', 'absent.yaml'], { cwd: cli.home })).toEqual({
-    status: 1,
-    stdout: 'absent.yaml: does not exist\n',
-    stderr: 'error: 1 problem in these files\nCheck the names of the files.\n',
+
+  test('mistakes in policies and in cases are named with file, line and column, all at once', async () => {
+    const policy = write(
+      'bad.yaml',
+      POLICY.replace('attributes.size < 1000', 'attributes.size <').replace('effect: deny', 'effect: maybe'),
+    );
+    const { status, stdout, stderr } = await cli.run(['policy', 'validate', policy]);
+    expect(status).toBe(1);
+    expect(stdout.replaceAll(cli.home, '~')).toMatch(
+      /^~\/bad\.yaml:7:\d+: rules\[0\]\.when: .+\n~\/bad\.yaml:13:\d+: rules\[1\]\.effect: .+\n$/,
+    );
+    expect(stderr).toBe('error: 2 problems in these files\nEach is listed with its line and column.\n');
+    expect(JSON.parse((await cli.run(['policy', 'validate', policy, '-o', 'json'])).stdout)).toMatchObject({
+      ok: false,
+      problems: [
+        { line: 7, path: 'rules[0].when' },
+        { line: 13, path: 'rules[1].effect' },
+      ],
+    });
+    write('search.yaml', POLICY);
+    const cases = write('search.test.yaml', 'cases:\n  - { agent: acme, action: x, resource: y, expect: allow }\n');
+    expect((await cli.run(['policy', 'test', cases])).stdout.replaceAll(cli.home, '~')).toMatch(
+      /^~\/search\.test\.yaml:2:\d+: cases\[0\]\.agent: /,
+    );
+    expect(await cli.run(['policy', 'validate', 'absent.yaml'], { cwd: cli.home })).toEqual({
+      status: 1,
+      stdout: 'absent.yaml: does not exist\n',
+      stderr: 'error: 1 problem in these files\nCheck the names of the files.\n',
+    });
   });
-});
 
-test('policies without a mistake are counted; cases among them are left out', async () => {
-  write('search.yaml', POLICY);
-  write('search.test.yaml', 'cases: []\n');
-  expect(await cli.run(['policy', 'validate', 'search.yaml', 'search.test.yaml'], { cwd: cli.home })).toEqual({
-    status: 0,
-    stdout: '1 document with 2 rules in 1 file: no problems.\n',
-    stderr: '',
+  test('policies without a mistake are counted; cases among them are left out', async () => {
+    write('search.yaml', POLICY);
+    write('search.test.yaml', 'cases: []\n');
+    expect(await cli.run(['policy', 'validate', 'search.yaml', 'search.test.yaml'], { cwd: cli.home })).toEqual({
+      status: 0,
+      stdout: '1 document with 2 rules in 1 file: no problems.\n',
+      stderr: '',
+    });
+    expect((await cli.run(['policy', 'validate', cli.home])).stdout).toBe(
+      '1 document with 2 rules in 1 file: no problems.\n',
+    );
   });
-  expect((await cli.run(['policy', 'validate', cli.home])).stdout).toBe(
-    '1 document with 2 rules in 1 file: no problems.\n',
-  );
-});
 
-test('a folder may hold more policies than the system lets a process open files', () => {
-  for (let nth = 0; nth < 200; nth += 1) write(`p${nth}.yaml`, POLICY.replace('name: search', `name: p${nth}`));
-  const limited = ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'policy', 'validate', cli.home];
-  expect(execFileSync('sh', limited, { encoding: 'utf8' })).toBe(
-    '200 documents with 400 rules in 200 files: no problems.\n',
-  );
-});
-
-test('a file of tests is no policy: validate says so and what to run, also of several', async () => {
-  write('search.test.yaml', 'cases: []\n');
-  expect(await cli.run(['policy', 'validate', 'search.test.yaml'], { cwd: cli.home })).toEqual({
-    status: 2,
-    stdout: '',
-    stderr:
-      'error: search.test.yaml contains policy tests, not policies\nRun them with `svc policy test search.test.yaml`.\n',
+  test('a folder may hold more policies than the system lets a process open files', () => {
+    for (let nth = 0; nth < 200; nth += 1) write(`p${nth}.yaml`, POLICY.replace('name: search', `name: p${nth}`));
+    const limited = ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'policy', 'validate', cli.home];
+    expect(execFileSync('sh', limited, { encoding: 'utf8' })).toBe(
+      '200 documents with 400 rules in 200 files: no problems.\n',
+    );
   });
-  expect((await cli.run(['policy', 'validate', 'a.test.yml', 'search.test.yaml'], { cwd: cli.home })).stderr).toContain(
-    'Run them with `svc policy test a.test.yml search.test.yaml`.\n',
-  );
-});
 
-test('explain shows every document and rule, and which one decided', async () => {
-  const policy = write(
-    'search.yaml',
-    `${POLICY}---\nname: others\nscope: org:globex\nrules:\n  - { id: all, actions: ["*"], effect: allow }\n`,
-  );
-  const { status, stdout } = await cli.run([
-    'policy',
-    'explain',
-    '--policies',
-    policy,
-    '--agent',
-    'acme/search/a1',
-    '--action',
-    'tool.call',
-    '--resource',
-    'web_search',
-    '--attr',
-    'size=12',
-  ]);
-  expect(status).toBe(0);
-  expect(stdout).toBe(`allow  web tools only (rule web-only of policy search)
-
-others  (org:globex, search.yaml): its scope does not reach the agent
-
-search  (team:acme/search, search.yaml)
-  web-only  allow  matched: allow  <- decided
-  no-mail   deny   resource does not match
-`);
-});
-
-test('explain shows a condition that fails, which denies, and why', async () => {
-  const policy = write('search.yaml', POLICY);
-  const { status, stdout } = await cli.run([
-    'policy',
-    'explain',
-    '--policies',
-    policy,
-    '--agent',
-    'acme/search/a1',
-    '--action',
-    'tool.call',
-    '--resource',
-    'web_search',
-  ]);
-  expect({ status, stdout }).toEqual({
-    status: 0,
-    stdout: `deny  the condition of rule web-only of policy search failed: No such key: size
-
-search  (team:acme/search, search.yaml)
-  web-only  allow  condition failed: No such key: size  <- decided
-  no-mail   deny   resource does not match
-`,
+  test('a file of tests is no policy: validate says so and what to run, also of several', async () => {
+    write('search.test.yaml', 'cases: []\n');
+    expect(await cli.run(['policy', 'validate', 'search.test.yaml'], { cwd: cli.home })).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        'error: search.test.yaml contains policy tests, not policies\nRun them with `svc policy test search.test.yaml`.\n',
+    });
+    expect(
+      (await cli.run(['policy', 'validate', 'a.test.yml', 'search.test.yaml'], { cwd: cli.home })).stderr,
+    ).toContain('Run them with `svc policy test a.test.yml search.test.yaml`.\n');
   });
-});
 
-test('explain counts a cost as a check does: rounded up to a micro-dollar, and not without end', async () => {
-  const policy = write(
-    'spend.yaml',
-    'name: spend\nscope: org:acme\nrules:\n  - { id: free, actions: ["*"], when: "estimated_cost_usd == 0.0", effect: allow }\n',
-  );
-  const explain = (cost: string) =>
-    cli.run([
+  test('explain shows every document and rule, and which one decided', async () => {
+    const policy = write(
+      'search.yaml',
+      `${POLICY}---\nname: others\nscope: org:globex\nrules:\n  - { id: all, actions: ["*"], effect: allow }\n`,
+    );
+    const { status, stdout } = await cli.run([
       'policy',
       'explain',
       '--policies',
@@ -226,467 +171,529 @@ test('explain counts a cost as a check does: rounded up to a micro-dollar, and n
       '--agent',
       'acme/search/a1',
       '--action',
-      'a',
+      'tool.call',
       '--resource',
-      'r',
-      '--cost',
-      cost,
+      'web_search',
+      '--attr',
+      'size=12',
     ]);
-  expect((await explain('0')).stdout).toMatch(/^allow /);
-  expect((await explain('0.0000001')).stdout).toMatch(/^deny /);
-  expect(await explain('1000001')).toMatchObject({
-    status: 2,
-    stderr: expect.stringContaining('--cost must be an amount in US dollars from 0 to 1000000, such as 0.25'),
+    expect(status).toBe(0);
+    expect(stdout).toBe(`allow  web tools only (rule web-only of policy search)
+
+others  (org:globex, search.yaml): its scope does not reach the agent
+
+search  (team:acme/search, search.yaml)
+  web-only  allow  matched: allow  <- decided
+  no-mail   deny   resource does not match
+`);
   });
-});
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-  for (const name of ['a1', 'a2', 'a3'])
-    await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: name } });
-});
-afterAll(async () => {
-  await gateway.stop();
-});
+  test('explain shows a condition that fails, which denies, and why', async () => {
+    const policy = write('search.yaml', POLICY);
+    const { status, stdout } = await cli.run([
+      'policy',
+      'explain',
+      '--policies',
+      policy,
+      '--agent',
+      'acme/search/a1',
+      '--action',
+      'tool.call',
+      '--resource',
+      'web_search',
+    ]);
+    expect({ status, stdout }).toEqual({
+      status: 0,
+      stdout: `deny  the condition of rule web-only of policy search failed: No such key: size
 
-function deferred() {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}
-
-const segmentIn = (folder: string): string =>
-  join(folder, readdirSync(folder).find((name) => /^\d+\.ndjson$/.test(name)) ?? '');
-
-test('a whole log is proved, in the data directory of a running gateway too', async () => {
-  for (const path of [gateway.dataDir, join(gateway.dataDir, 'audit')]) {
-    const { status, stdout, stderr } = await cli.run(['audit', 'verify', path]);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    const { signatures_checked: isSigned } = JSON.parse(
-      (await cli.run(['audit', 'verify', path, '-o', 'json'])).stdout,
-    );
-    expect(isSigned).toBe(path === gateway.dataDir);
-    expect(stdout).toMatch(/^ok {4}\d+ entries, unbroken from 1 to \d+\nhead {2}[0-9a-f]{64}\n/);
-  }
-});
-
-test('of a log whose checkpoints are missing it is said what cannot be noticed', async () => {
-  const copy = join(cli.home, 'unsigned');
-  mkdirSync(copy);
-  const segment = segmentIn(join(gateway.dataDir, 'audit'));
-  cpSync(segment, join(copy, basename(segment)));
-  const { status, stdout } = await cli.run(['audit', 'verify', copy]);
-  expect(status).toBe(0);
-  expect(stdout).toMatch(/\nno checkpoints: a log that was truncated or rebuilt would look the same\n$/);
-});
-
-test('of a log that was tampered with the first broken entry is named', async () => {
-  const copy = join(cli.home, 'copy');
-  mkdirSync(copy);
-  for (const name of readdirSync(join(gateway.dataDir, 'audit')).filter((each) => /json$/.test(each)))
-    cpSync(join(gateway.dataDir, 'audit', name), join(copy, name));
-  const segment = segmentIn(copy);
-  writeFileSync(segment, readFileSync(segment, 'utf8').replace('"agent_id":"a2"', '"agent_id":"zz"'));
-  const { status, stdout, stderr } = await cli.run(['audit', 'verify', copy]);
-  expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
-  expect(stdout).toMatch(
-    /^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are intact\n$/,
-  );
-  expect(JSON.parse((await cli.run(['audit', 'verify', copy, '-o', 'json'])).stdout)).toMatchObject({
-    ok: false,
-    entries: 2,
-    first_broken: { id: 3, problem: 'changed', line: 3 },
-  });
-  for (const path of [join(cli.home, 'nowhere'), cli.home, segment])
-    expect(await cli.run(['audit', 'verify', path])).toMatchObject({
-      status: 1,
-      stdout: '',
-      stderr: expect.stringMatching(/^error: no audit log in /),
+search  (team:acme/search, search.yaml)
+  web-only  allow  condition failed: No such key: size  <- decided
+  no-mail   deny   resource does not match
+`,
     });
-});
-
-test('what is wrong with the checkpoints is not said of an entry, nor where a log stood of which nothing is left', async () => {
-  const copy = join(cli.home, 'checkpointed');
-  const started = await startTestGateway({ dataDir: copy });
-  await started.stop();
-  rmSync(join(copy, 'data', 'keys', 'audit-checkpoint.pem'));
-  const again = await startTestGateway({ dataDir: copy });
-  await again.stop();
-  const audit = join(copy, 'data', 'audit');
-  expect((await cli.run(['audit', 'verify', join(copy, 'data')])).stdout).toBe(
-    `BROKEN  checkpoints.ndjson, line 1, is forged or signed with another key: the signature does not match\n        if the key was replaced, svc audit verify ${audit} checks everything except the signatures\n`,
-  );
-  expect((await cli.run(['audit', 'verify', audit])).stdout).toContain('check their signatures with --key');
-  rmSync(segmentIn(audit));
-  expect((await cli.run(['audit', 'verify', audit])).stdout).toMatch(
-    /^BROKEN {2}entry 1 was cut: the checkpoint from \S+ covers entry 1, but the log ends at 0\n$/,
-  );
-});
-
-test('the log is exported from the gateway and from its folder alike, to a file that only its owner reads and that is not overwritten', async () => {
-  const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
-  const remote = await cli.run(['audit', 'export', '--org', 'acme'], { env });
-  const local = await cli.run(['audit', 'export', '--org', 'acme', '--dir', gateway.dataDir]);
-  expect(remote).toMatchObject({ status: 0, stderr: '' });
-  expect(local.stdout).toBe(remote.stdout);
-  expect(
-    remote.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).lineage.agent_id),
-  ).toEqual(['a3', 'a2', 'a1']);
-  const file = join(cli.home, 'log.csv');
-  expect(
-    await cli.run(['audit', 'export', '--format', 'csv', '--event', 'AgentRegistered', '--file', file], { env }),
-  ).toEqual({ status: 0, stdout: '', stderr: '' });
-  expect(readFileSync(file, 'utf8').split('\r\n')).toHaveLength(5);
-  expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({
-    status: 1,
-    stderr: `error: ${file} already exists\nChoose another file, or overwrite it with --force.\n`,
   });
-  expect((await cli.run(['audit', 'export', '--file', file, '--force'], { env })).status).toBe(0);
-  expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
-});
 
-test('a server that is no gateway is named as such, with what to look at', async () => {
-  const server = await startFakeServer((request, response) =>
-    response.writeHead(request.method === 'GET' ? 404 : 501, { 'content-type': 'text/html' }).end('<h1>It works!</h1>'),
-  );
-  onTestFinished(() => server.stop());
-  const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-  const advice = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n';
-  expect(await cli.run(['ops', 'ls'], { env })).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: the server that answered, with status 404, is not a gateway\n${advice}`,
+  test('explain counts a cost as a check does: rounded up to a micro-dollar, and not without end', async () => {
+    const policy = write(
+      'spend.yaml',
+      'name: spend\nscope: org:acme\nrules:\n  - { id: free, actions: ["*"], when: "estimated_cost_usd == 0.0", effect: allow }\n',
+    );
+    const explain = (cost: string) =>
+      cli.run([
+        'policy',
+        'explain',
+        '--policies',
+        policy,
+        '--agent',
+        'acme/search/a1',
+        '--action',
+        'a',
+        '--resource',
+        'r',
+        '--cost',
+        cost,
+      ]);
+    expect((await explain('0')).stdout).toMatch(/^allow /);
+    expect((await explain('0.0000001')).stdout).toMatch(/^deny /);
+    expect(await explain('1000001')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('--cost must be an amount in US dollars from 0 to 1000000, such as 0.25'),
+    });
   });
-  expect(await cli.run(['login'], { env })).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: the gateway did not create a session: the server that answered, with status 501, is not a gateway\n${advice}`,
-  });
-});
 
-test.each([401, 403])(
-  'a page that a proxy answers with status %i passes for no refusal of the gateway: neither key nor session is said to be bad',
-  async (status) => {
-    const server = await startFakeServer((_request, response) =>
-      response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Please sign in</h1>'),
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    for (const name of ['a1', 'a2', 'a3'])
+      await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: name } });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+  });
+
+  function deferred() {
+    let resolve = (): void => undefined;
+    const promise = new Promise<void>((done) => {
+      resolve = done;
+    });
+    return { promise, resolve };
+  }
+
+  const segmentIn = (folder: string): string =>
+    join(folder, readdirSync(folder).find((name) => /^\d+\.ndjson$/.test(name)) ?? '');
+
+  test('a whole log is proved, in the data directory of a running gateway too', async () => {
+    for (const path of [gateway.dataDir, join(gateway.dataDir, 'audit')]) {
+      const { status, stdout, stderr } = await cli.run(['audit', 'verify', path]);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      const { signatures_checked: isSigned } = JSON.parse(
+        (await cli.run(['audit', 'verify', path, '-o', 'json'])).stdout,
+      );
+      expect(isSigned).toBe(path === gateway.dataDir);
+      expect(stdout).toMatch(/^ok {4}\d+ entries, unbroken from 1 to \d+\nhead {2}[0-9a-f]{64}\n/);
+    }
+  });
+
+  test('of a log whose checkpoints are missing it is said what cannot be noticed', async () => {
+    const copy = join(cli.home, 'unsigned');
+    mkdirSync(copy);
+    const segment = segmentIn(join(gateway.dataDir, 'audit'));
+    cpSync(segment, join(copy, basename(segment)));
+    const { status, stdout } = await cli.run(['audit', 'verify', copy]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/\nno checkpoints: a log that was truncated or rebuilt would look the same\n$/);
+  });
+
+  test('of a log that was tampered with the first broken entry is named', async () => {
+    const copy = join(cli.home, 'copy');
+    mkdirSync(copy);
+    for (const name of readdirSync(join(gateway.dataDir, 'audit')).filter((each) => /json$/.test(each)))
+      cpSync(join(gateway.dataDir, 'audit', name), join(copy, name));
+    const segment = segmentIn(copy);
+    writeFileSync(segment, readFileSync(segment, 'utf8').replace('"agent_id":"a2"', '"agent_id":"zz"'));
+    const { status, stdout, stderr } = await cli.run(['audit', 'verify', copy]);
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+    expect(stdout).toMatch(
+      /^BROKEN {2}entry 3 was changed: the entry does not match its hash\n {8}\d+\.ndjson, line 3; the 2 entries before it are intact\n$/,
+    );
+    expect(JSON.parse((await cli.run(['audit', 'verify', copy, '-o', 'json'])).stdout)).toMatchObject({
+      ok: false,
+      entries: 2,
+      first_broken: { id: 3, problem: 'changed', line: 3 },
+    });
+    for (const path of [join(cli.home, 'nowhere'), cli.home, segment])
+      expect(await cli.run(['audit', 'verify', path])).toMatchObject({
+        status: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^error: no audit log in /),
+      });
+  });
+
+  test('what is wrong with the checkpoints is not said of an entry, nor where a log stood of which nothing is left', async () => {
+    const copy = join(cli.home, 'checkpointed');
+    const started = await startTestGateway({ dataDir: copy });
+    await started.stop();
+    rmSync(join(copy, 'data', 'keys', 'audit-checkpoint.pem'));
+    const again = await startTestGateway({ dataDir: copy });
+    await again.stop();
+    const audit = join(copy, 'data', 'audit');
+    expect((await cli.run(['audit', 'verify', join(copy, 'data')])).stdout).toBe(
+      `BROKEN  checkpoints.ndjson, line 1, is forged or signed with another key: the signature does not match\n        if the key was replaced, svc audit verify ${audit} checks everything except the signatures\n`,
+    );
+    expect((await cli.run(['audit', 'verify', audit])).stdout).toContain('check their signatures with --key');
+    rmSync(segmentIn(audit));
+    expect((await cli.run(['audit', 'verify', audit])).stdout).toMatch(
+      /^BROKEN {2}entry 1 was cut: the checkpoint from \S+ covers entry 1, but the log ends at 0\n$/,
+    );
+  });
+
+  test('the log is exported from the gateway and from its folder alike, to a file that only its owner reads and that is not overwritten', async () => {
+    const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
+    const remote = await cli.run(['audit', 'export', '--org', 'acme'], { env });
+    const local = await cli.run(['audit', 'export', '--org', 'acme', '--dir', gateway.dataDir]);
+    expect(remote).toMatchObject({ status: 0, stderr: '' });
+    expect(local.stdout).toBe(remote.stdout);
+    expect(
+      remote.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).lineage.agent_id),
+    ).toEqual(['a3', 'a2', 'a1']);
+    const file = join(cli.home, 'log.csv');
+    expect(
+      await cli.run(['audit', 'export', '--format', 'csv', '--event', 'AgentRegistered', '--file', file], { env }),
+    ).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(readFileSync(file, 'utf8').split('\r\n')).toHaveLength(5);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(await cli.run(['audit', 'export', '--file', file], { env })).toMatchObject({
+      status: 1,
+      stderr: `error: ${file} already exists\nChoose another file, or overwrite it with --force.\n`,
+    });
+    expect((await cli.run(['audit', 'export', '--file', file, '--force'], { env })).status).toBe(0);
+    expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
+  });
+
+  test('a server that is no gateway is named as such, with what to look at', async () => {
+    const server = await startFakeServer((request, response) =>
+      response
+        .writeHead(request.method === 'GET' ? 404 : 501, { 'content-type': 'text/html' })
+        .end('<h1>It works!</h1>'),
     );
     onTestFinished(() => server.stop());
     const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-    const told = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
-    for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
-      expect([command, await cli.run(command.split(' '), { env })]).toEqual([
-        command,
-        { status: 1, stdout: '', stderr: `error: ${told}` },
-      ]);
-    }
+    const advice = 'Check the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n';
+    expect(await cli.run(['ops', 'ls'], { env })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: the server that answered, with status 404, is not a gateway\n${advice}`,
+    });
     expect(await cli.run(['login'], { env })).toEqual({
       status: 1,
       stdout: '',
-      stderr: `error: the gateway did not create a session: ${told}`,
+      stderr: `error: the gateway did not create a session: the server that answered, with status 501, is not a gateway\n${advice}`,
     });
-    mkdirSync(cli.folder, { recursive: true });
-    const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
-    writeFileSync(join(cli.folder, 'credentials.yaml'), JSON.stringify({ sessions: { [server.url]: session } }), {
-      mode: 0o600,
-    });
-    onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
-    expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(
-      `error: ${status === 401 ? 'the gateway did not create a session: ' : ''}${told}`,
-    );
-  },
-);
+  });
 
-test.each([
-  ['a page', 'text/html', '<h1>Please sign in</h1>'],
-  ['JSON of its own', 'application/json', '{"status":"ok"}'],
-  ['a list', 'application/json', '[]'],
-])('whatever is answered with 200 and %s, nothing is taken for done', async (_, type, body) => {
-  const server = await startFakeServer((_request, response) =>
-    response.writeHead(200, { 'content-type': type }).end(body),
-  );
-  onTestFinished(() => server.stop());
-  const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-  const commands = [
-    'ops terminate a:b',
-    'check --agent a/b/c --action x',
-    'audit export',
-    'keys revoke k',
-    'agents register a/b/c',
-    'topology',
-  ];
-  for (const command of commands) {
-    expect([command, await cli.run(command.split(' '), { env })]).toEqual([
-      command,
-      {
+  test.each([401, 403])(
+    'a page that a proxy answers with status %i passes for no refusal of the gateway: neither key nor session is said to be bad',
+    async (status) => {
+      const server = await startFakeServer((_request, response) =>
+        response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Please sign in</h1>'),
+      );
+      onTestFinished(() => server.stop());
+      const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+      const told = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
+      for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
+        expect([command, await cli.run(command.split(' '), { env })]).toEqual([
+          command,
+          { status: 1, stdout: '', stderr: `error: ${told}` },
+        ]);
+      }
+      expect(await cli.run(['login'], { env })).toEqual({
         status: 1,
         stdout: '',
-        stderr: `error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
-      },
-    ]);
-  }
-});
-
-test.each([
-  ['what is no item', '{"ops":[null],"next_cursor":null}'],
-  ['pages that lead to themselves', '{"ops":[],"next_cursor":"1"}'],
-])('a list of %s is not taken for one of a gateway', async (_, body) => {
-  const server = await startFakeServer((_request, response) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(body),
-  );
-  onTestFinished(() => server.stop());
-  const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-  expect(await cli.run(['ops', 'ls'], { env })).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
-  });
-});
-
-test('a gateway that is busy says when to come back, to a login too; a connection that is cut is not taken for a gateway that is not started', async () => {
-  const busy = await startFakeServer((_request, response) =>
-    response
-      .writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '3' })
-      .end('{"code":"overloaded","detail":"too much is asked"}'),
-  );
-  const cutting = await startFakeServer((_request, response) => void response.destroy());
-  onTestFinished(() => Promise.all([busy.stop(), cutting.stop()]).then(() => undefined));
-  const to = ({ url }: { readonly url: string }) => ({
-    env: { SVC_CLI_API_URL: url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' },
-  });
-  expect((await cli.run(['login'], to(busy))).stderr).toBe(
-    'error: the gateway did not create a session: too much is asked\nWait 3 seconds and try again.\n',
-  );
-  expect((await cli.run(['ops', 'ls'], to(cutting))).stderr).toBe(
-    `error: cannot reach the gateway at ${cutting.url}: the connection was closed\nTry again. If that does not help, check the URL, including http or https.\n`,
-  );
-});
-
-test('an export that is cut or interrupted leaves the file as it was, and nothing beside it', async () => {
-  const server = await startFakeServer((request, response) => {
-    response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n');
-    if (request.url?.includes('org_id=cut') === true) setTimeout(() => response.destroy(), 50);
-  });
-  onTestFinished(() => server.stop());
-  const env = { SVC_CLI_API_URL: server.url };
-  const file = write('log.ndjson', 'from before\n');
-  const absent = join(cli.home, 'absent.ndjson');
-  const before = readdirSync(cli.home).sort();
-  expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', absent], { env })).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: the connection was lost before the export ended\n${absent} is unchanged; run the command again.\n`,
-  });
-  expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', file, '--force'], { env })).toMatchObject({
-    status: 1,
-  });
-  const terminal = cli.inTerminal(['audit', 'export', '--file', file, '--force'], { env });
-  await eventually(() => expect(readdirSync(cli.home).some((name) => name.endsWith('.partial'))).toBe(true));
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(130);
-  expect(terminal.shown()).toContain(
-    `error: the export was interrupted\r\n${file} is unchanged; run the command again.`,
-  );
-  expect(readFileSync(file, 'utf8')).toBe('from before\n');
-  expect(readdirSync(cli.home).sort()).toEqual(before);
-});
-
-test('an export shows on the terminal how far it has come, in entries and bytes, and leaves the sum', async () => {
-  const release = deferred();
-  const server = await startFakeServer((request, response) => {
-    const isCsv = request.url?.includes('format=csv') === true;
-    response
-      .writeHead(200, { 'content-type': isCsv ? 'text/csv' : 'application/x-ndjson' })
-      .write(isCsv ? 'id,reason\r\n1,"two\r\nlines"\r\n' : '{"id":2,"reason":"\\""}\n');
-    void release.promise.then(() => response.end(isCsv ? '2,x\r\n' : '{"id":1}\n'));
-  });
-  onTestFinished(() => server.stop());
-  const env = { SVC_CLI_API_URL: server.url };
-  const running = ['ndjson', 'csv'].map((format) =>
-    cli.inTerminal(['audit', 'export', '--format', format, '--file', join(cli.home, format)], { env }),
-  );
-  await running[0]?.until(/Exporting: 1 entry, 23 B, \d+s/);
-  await running[1]?.until(/Exporting: 1 entry, 27 B, \d+s/);
-  release.resolve();
-  expect(await Promise.all(running.map(({ ended }) => ended))).toEqual([0, 0]);
-  expect(running[0]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
-  expect(running[1]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
-  expect(readFileSync(join(cli.home, 'ndjson'), 'utf8')).toBe('{"id":2,"reason":"\\""}\n{"id":1}\n');
-});
-
-test('a large export is told in a size that a person can read', async () => {
-  const sizes = [999, 1_000, 4_240_000];
-  const server = await startFakeServer(
-    (request, response) =>
-      void response
-        .writeHead(200, { 'content-type': 'application/x-ndjson' })
-        .end(`${'x'.repeat(Number(/org_id=(\d+)/.exec(request.url ?? '')?.[1]) - 1)}\n`),
-  );
-  onTestFinished(() => server.stop());
-  const told = await Promise.all(
-    sizes.map(async (size) => {
-      const terminal = cli.inTerminal(
-        ['audit', 'export', '--org', String(size), '--file', join(cli.home, String(size))],
-        { env: { SVC_CLI_API_URL: server.url } },
+        stderr: `error: the gateway did not create a session: ${told}`,
+      });
+      mkdirSync(cli.folder, { recursive: true });
+      const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
+      writeFileSync(join(cli.folder, 'credentials.yaml'), JSON.stringify({ sessions: { [server.url]: session } }), {
+        mode: 0o600,
+      });
+      onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
+      expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(
+        `error: ${status === 401 ? 'the gateway did not create a session: ' : ''}${told}`,
       );
-      const line = /1 entry, ([^,]+), \d+s\r\n$/;
-      await terminal.until(line); // on a busy machine the end may be told before the last that was shown
-      expect(await terminal.ended).toBe(0);
-      return line.exec(terminal.shown())?.[1];
-    }),
+    },
   );
-  expect(told).toEqual(['999 B', '1.0 kB', '4.2 MB']);
-});
 
-test('an export into a pipe whose reader leaves says that it is not whole', async () => {
-  const server = await startFakeServer(
-    (_request, response) =>
-      void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end('{"id":1}\n'.repeat(1_000_000)),
-  );
-  onTestFinished(() => server.stop());
-  const pipe = join(cli.home, 'pipe');
-  execFileSync('mkfifo', [pipe]);
-  const [first, ended] = await Promise.all([
-    text(spawn('head', ['-n', '1', pipe]).stdout),
-    cli.run(['audit', 'export', '--file', pipe, '--force'], { env: { SVC_CLI_API_URL: server.url } }),
-  ]);
-  expect({ first, ended }).toEqual({
-    first: '{"id":1}\n',
-    ended: { status: 1, stdout: '', stderr: 'error: the reader of the export closed the pipe\n' },
+  test.each([
+    ['a page', 'text/html', '<h1>Please sign in</h1>'],
+    ['JSON of its own', 'application/json', '{"status":"ok"}'],
+    ['a list', 'application/json', '[]'],
+  ])('whatever is answered with 200 and %s, nothing is taken for done', async (_, type, body) => {
+    const server = await startFakeServer((_request, response) =>
+      response.writeHead(200, { 'content-type': type }).end(body),
+    );
+    onTestFinished(() => server.stop());
+    const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+    const commands = [
+      'ops terminate a:b',
+      'check --agent a/b/c --action x',
+      'audit export',
+      'keys revoke k',
+      'agents register a/b/c',
+      'topology',
+    ];
+    for (const command of commands) {
+      expect([command, await cli.run(command.split(' '), { env })]).toEqual([
+        command,
+        {
+          status: 1,
+          stdout: '',
+          stderr: `error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
+        },
+      ]);
+    }
   });
-});
 
-test('an export to standard output says when it was interrupted that it is not whole', async () => {
-  const server = await startFakeServer(
-    (_request, response) =>
-      void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n'),
-  );
-  onTestFinished(() => server.stop());
-  const terminal = cli.inTerminal(['audit', 'export'], { env: { SVC_CLI_API_URL: server.url } });
-  await terminal.until('{"id":1}');
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(130);
-  expect(terminal.shown()).toContain(
-    'error: the export was interrupted\r\nThe output is incomplete; run the command again.',
-  );
-});
-
-test('an export follows a link to its file, and is written into a pipe instead of taking its place', async () => {
-  const file = write('log.ndjson', 'from before\n');
-  const linked = join(cli.home, 'linked.ndjson');
-  symlinkSync(file, linked);
-  expect(
-    await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--org', 'acme', '--file', linked, '--force']),
-  ).toEqual({ status: 0, stdout: '', stderr: '' });
-  expect(lstatSync(linked).isSymbolicLink()).toBe(true);
-  expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(3);
-  const pipe = join(cli.home, 'pipe');
-  execFileSync('mkfifo', [pipe]);
-  const [text, { status }] = await Promise.all([
-    readFile(pipe, 'utf8'),
-    cli.run(['audit', 'export', '--dir', gateway.dataDir, '--org', 'acme', '--file', pipe, '--force']),
-  ]);
-  expect({ status, lines: text.trim().split('\n').length }).toEqual({ status: 0, lines: 3 });
-  expect(lstatSync(pipe).isFIFO()).toBe(true);
-});
-
-test('a file that is not there, of a key or for an export, is told in words', async () => {
-  const absent = join(cli.home, 'absent', 'file');
-  expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', absent])).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: cannot read ${absent}: no such file or folder\nGive the key file with --key.\n`,
+  test.each([
+    ['what is no item', '{"ops":[null],"next_cursor":null}'],
+    ['pages that lead to themselves', '{"ops":[],"next_cursor":"1"}'],
+  ])('a list of %s is not taken for one of a gateway', async (_, body) => {
+    const server = await startFakeServer((_request, response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(body),
+    );
+    onTestFinished(() => server.stop());
+    const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+    expect(await cli.run(['ops', 'ls'], { env })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
+    });
   });
-  expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--file', absent])).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: cannot write ${absent}: no such file or folder\n`,
-  });
-});
 
-test('a log is exported from its folder by the same filters as from the gateway, and an event that there is not is a mistake on the command line', async () => {
-  const idsOf = (text: string) =>
-    text
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).lineage.agent_id);
-  const { stdout } = await cli.run([
-    'audit',
-    'export',
-    '--dir',
-    gateway.dataDir,
-    '--event',
-    'AgentRegistered',
-    '--agent',
-    'a2',
-  ]);
-  expect(idsOf(stdout)).toEqual(['a2']);
-  expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--event', 'Nothing'])).toEqual({
-    status: 2,
-    stdout: '',
-    stderr: expect.stringMatching(
-      /^error: unknown event type\nValid types are ActionAllowed, ActionDenied, .*PolicyReloaded.*\.\n$/,
-    ),
+  test('a gateway that is busy says when to come back, to a login too; a connection that is cut is not taken for a gateway that is not started', async () => {
+    const busy = await startFakeServer((_request, response) =>
+      response
+        .writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '3' })
+        .end('{"code":"overloaded","detail":"too much is asked"}'),
+    );
+    const cutting = await startFakeServer((_request, response) => void response.destroy());
+    onTestFinished(() => Promise.all([busy.stop(), cutting.stop()]).then(() => undefined));
+    const to = ({ url }: { readonly url: string }) => ({
+      env: { SVC_CLI_API_URL: url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' },
+    });
+    expect((await cli.run(['login'], to(busy))).stderr).toBe(
+      'error: the gateway did not create a session: too much is asked\nWait 3 seconds and try again.\n',
+    );
+    expect((await cli.run(['ops', 'ls'], to(cutting))).stderr).toBe(
+      `error: cannot reach the gateway at ${cutting.url}: the connection was closed\nTry again. If that does not help, check the URL, including http or https.\n`,
+    );
   });
-});
 
-test('without a folder the log is that of the gateway which would be started here', async () => {
-  const other = { env: { SVC_DATA_DIR: gateway.dataDir }, cwd: cli.home };
-  expect(await cli.run(['audit', 'verify'], other)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok /) });
-  expect(await cli.run(['audit', 'verify'], { cwd: cli.home })).toMatchObject({
-    status: 1,
-    stderr: expect.stringMatching(/^error: no audit log in data\n/),
+  test('an export that is cut or interrupted leaves the file as it was, and nothing beside it', async () => {
+    const server = await startFakeServer((request, response) => {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n');
+      if (request.url?.includes('org_id=cut') === true) setTimeout(() => response.destroy(), 50);
+    });
+    onTestFinished(() => server.stop());
+    const env = { SVC_CLI_API_URL: server.url };
+    const file = write('log.ndjson', 'from before\n');
+    const absent = join(cli.home, 'absent.ndjson');
+    const before = readdirSync(cli.home).sort();
+    expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', absent], { env })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: the connection was lost before the export ended\n${absent} is unchanged; run the command again.\n`,
+    });
+    expect(await cli.run(['audit', 'export', '--org', 'cut', '--file', file, '--force'], { env })).toMatchObject({
+      status: 1,
+    });
+    const terminal = cli.inTerminal(['audit', 'export', '--file', file, '--force'], { env });
+    await eventually(() => expect(readdirSync(cli.home).some((name) => name.endsWith('.partial'))).toBe(true));
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(130);
+    expect(terminal.shown()).toContain(
+      `error: the export was interrupted\r\n${file} is unchanged; run the command again.`,
+    );
+    expect(readFileSync(file, 'utf8')).toBe('from before\n');
+    expect(readdirSync(cli.home).sort()).toEqual(before);
   });
-  cpSync(join(gateway.dataDir, 'audit'), join(cli.home, 'data', 'audit'), { recursive: true });
-  for (const env of [{}, { SVC_DATA_DIR: '' }])
-    expect(await cli.run(['audit', 'verify'], { env, cwd: cli.home })).toMatchObject({
+
+  test('an export shows on the terminal how far it has come, in entries and bytes, and leaves the sum', async () => {
+    const release = deferred();
+    const server = await startFakeServer((request, response) => {
+      const isCsv = request.url?.includes('format=csv') === true;
+      response
+        .writeHead(200, { 'content-type': isCsv ? 'text/csv' : 'application/x-ndjson' })
+        .write(isCsv ? 'id,reason\r\n1,"two\r\nlines"\r\n' : '{"id":2,"reason":"\\""}\n');
+      void release.promise.then(() => response.end(isCsv ? '2,x\r\n' : '{"id":1}\n'));
+    });
+    onTestFinished(() => server.stop());
+    const env = { SVC_CLI_API_URL: server.url };
+    const running = ['ndjson', 'csv'].map((format) =>
+      cli.inTerminal(['audit', 'export', '--format', format, '--file', join(cli.home, format)], { env }),
+    );
+    await running[0]?.until(/Exporting: 1 entry, 23 B, \d+s/);
+    await running[1]?.until(/Exporting: 1 entry, 27 B, \d+s/);
+    release.resolve();
+    expect(await Promise.all(running.map(({ ended }) => ended))).toEqual([0, 0]);
+    expect(running[0]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
+    expect(running[1]?.shown()).toMatch(/\r\u001b\[K2 entries, 32 B, \d+s\r\n$/);
+    expect(readFileSync(join(cli.home, 'ndjson'), 'utf8')).toBe('{"id":2,"reason":"\\""}\n{"id":1}\n');
+  });
+
+  test('a large export is told in a size that a person can read', async () => {
+    const sizes = [999, 1_000, 4_240_000];
+    const server = await startFakeServer(
+      (request, response) =>
+        void response
+          .writeHead(200, { 'content-type': 'application/x-ndjson' })
+          .end(`${'x'.repeat(Number(/org_id=(\d+)/.exec(request.url ?? '')?.[1]) - 1)}\n`),
+    );
+    onTestFinished(() => server.stop());
+    const told = await Promise.all(
+      sizes.map(async (size) => {
+        const terminal = cli.inTerminal(
+          ['audit', 'export', '--org', String(size), '--file', join(cli.home, String(size))],
+          { env: { SVC_CLI_API_URL: server.url } },
+        );
+        const line = /1 entry, ([^,]+), \d+s\r\n$/;
+        await terminal.until(line); // on a busy machine the end may be told before the last that was shown
+        expect(await terminal.ended).toBe(0);
+        return line.exec(terminal.shown())?.[1];
+      }),
+    );
+    expect(told).toEqual(['999 B', '1.0 kB', '4.2 MB']);
+  });
+
+  test('an export into a pipe whose reader leaves says that it is not whole', async () => {
+    const server = await startFakeServer(
+      (_request, response) =>
+        void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end('{"id":1}\n'.repeat(1_000_000)),
+    );
+    onTestFinished(() => server.stop());
+    const pipe = join(cli.home, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const [first, ended] = await Promise.all([
+      text(spawn('head', ['-n', '1', pipe]).stdout),
+      cli.run(['audit', 'export', '--file', pipe, '--force'], { env: { SVC_CLI_API_URL: server.url } }),
+    ]);
+    expect({ first, ended }).toEqual({
+      first: '{"id":1}\n',
+      ended: { status: 1, stdout: '', stderr: 'error: the reader of the export closed the pipe\n' },
+    });
+  });
+
+  test('an export to standard output says when it was interrupted that it is not whole', async () => {
+    const server = await startFakeServer(
+      (_request, response) =>
+        void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n'),
+    );
+    onTestFinished(() => server.stop());
+    const terminal = cli.inTerminal(['audit', 'export'], { env: { SVC_CLI_API_URL: server.url } });
+    await terminal.until('{"id":1}');
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(130);
+    expect(terminal.shown()).toContain(
+      'error: the export was interrupted\r\nThe output is incomplete; run the command again.',
+    );
+  });
+
+  test('an export follows a link to its file, and is written into a pipe instead of taking its place', async () => {
+    const file = write('log.ndjson', 'from before\n');
+    const linked = join(cli.home, 'linked.ndjson');
+    symlinkSync(file, linked);
+    expect(
+      await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--org', 'acme', '--file', linked, '--force']),
+    ).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(lstatSync(linked).isSymbolicLink()).toBe(true);
+    expect(readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(3);
+    const pipe = join(cli.home, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const [text, { status }] = await Promise.all([
+      readFile(pipe, 'utf8'),
+      cli.run(['audit', 'export', '--dir', gateway.dataDir, '--org', 'acme', '--file', pipe, '--force']),
+    ]);
+    expect({ status, lines: text.trim().split('\n').length }).toEqual({ status: 0, lines: 3 });
+    expect(lstatSync(pipe).isFIFO()).toBe(true);
+  });
+
+  test('a file that is not there, of a key or for an export, is told in words', async () => {
+    const absent = join(cli.home, 'absent', 'file');
+    expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', absent])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: cannot read ${absent}: no such file or folder\nGive the key file with --key.\n`,
+    });
+    expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--file', absent])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: cannot write ${absent}: no such file or folder\n`,
+    });
+  });
+
+  test('a log is exported from its folder by the same filters as from the gateway, and an event that there is not is a mistake on the command line', async () => {
+    const idsOf = (text: string) =>
+      text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).lineage.agent_id);
+    const { stdout } = await cli.run([
+      'audit',
+      'export',
+      '--dir',
+      gateway.dataDir,
+      '--event',
+      'AgentRegistered',
+      '--agent',
+      'a2',
+    ]);
+    expect(idsOf(stdout)).toEqual(['a2']);
+    expect(await cli.run(['audit', 'export', '--dir', gateway.dataDir, '--event', 'Nothing'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^error: unknown event type\nValid types are ActionAllowed, ActionDenied, .*PolicyReloaded.*\.\n$/,
+      ),
+    });
+  });
+
+  test('without a folder the log is that of the gateway which would be started here', async () => {
+    const other = { env: { SVC_DATA_DIR: gateway.dataDir }, cwd: cli.home };
+    expect(await cli.run(['audit', 'verify'], other)).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/^ok /),
     });
-});
-
-test('without a path the policies are those of the gateway which would be started here', async () => {
-  const file = write('search.yaml', POLICY);
-  expect((await cli.run(['policy', 'validate', '-o', 'json'], { env: { SVC_POLICY_PATH: file } })).stdout).toContain(
-    JSON.stringify(file),
-  );
-  for (const env of [{}, { SVC_POLICY_PATH: '' }]) {
-    expect(
-      JSON.parse((await cli.run(['policy', 'validate', '-o', 'json'], { env, cwd: cli.home })).stdout),
-    ).toMatchObject({ ok: true, files: [expect.stringMatching(/starter\.yaml$/)] });
-  }
-});
-
-test('policies that deny everything are valid, and that is said on standard error', async () => {
-  const file = write('none.yaml', POLICY.replace('effect: allow', 'effect: deny'));
-  const warning = 'No rule allows anything, so every check will be denied.';
-  expect(await cli.run(['policy', 'validate', file])).toEqual({
-    status: 0,
-    stdout: '1 document with 2 rules in 1 file: no problems.\n',
-    stderr: `warning: ${warning}\n`,
+    expect(await cli.run(['audit', 'verify'], { cwd: cli.home })).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^error: no audit log in data\n/),
+    });
+    cpSync(join(gateway.dataDir, 'audit'), join(cli.home, 'data', 'audit'), { recursive: true });
+    for (const env of [{}, { SVC_DATA_DIR: '' }])
+      expect(await cli.run(['audit', 'verify'], { env, cwd: cli.home })).toMatchObject({
+        status: 0,
+        stdout: expect.stringMatching(/^ok /),
+      });
   });
-  expect(JSON.parse((await cli.run(['policy', 'validate', file, '-o', 'json'])).stdout)).toMatchObject({
-    ok: true,
-    warnings: [warning],
-  });
-});
 
-test('a file that is no key is not taken for that of the checkpoints, and a folder without cases not for one that passed', async () => {
-  const key = write('key.pem', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n');
-  expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', key])).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: ${key} is not a key for checkpoints\nIt must be an Ed25519 key in PEM format, public or private.\n`,
+  test('without a path the policies are those of the gateway which would be started here', async () => {
+    const file = write('search.yaml', POLICY);
+    expect((await cli.run(['policy', 'validate', '-o', 'json'], { env: { SVC_POLICY_PATH: file } })).stdout).toContain(
+      JSON.stringify(file),
+    );
+    for (const env of [{}, { SVC_POLICY_PATH: '' }]) {
+      expect(
+        JSON.parse((await cli.run(['policy', 'validate', '-o', 'json'], { env, cwd: cli.home })).stdout),
+      ).toMatchObject({ ok: true, files: [expect.stringMatching(/starter\.yaml$/)] });
+    }
   });
-  expect(await cli.run(['policy', 'test', cli.home])).toMatchObject({
-    status: 2,
-    stdout: '',
-    stderr: expect.stringMatching(`^error: no \\*\\.test\\.yaml files in ${cli.home}\n`),
+
+  test('policies that deny everything are valid, and that is said on standard error', async () => {
+    const file = write('none.yaml', POLICY.replace('effect: allow', 'effect: deny'));
+    const warning = 'No rule allows anything, so every check will be denied.';
+    expect(await cli.run(['policy', 'validate', file])).toEqual({
+      status: 0,
+      stdout: '1 document with 2 rules in 1 file: no problems.\n',
+      stderr: `warning: ${warning}\n`,
+    });
+    expect(JSON.parse((await cli.run(['policy', 'validate', file, '-o', 'json'])).stdout)).toMatchObject({
+      ok: true,
+      warnings: [warning],
+    });
+  });
+
+  test('a file that is no key is not taken for that of the checkpoints, and a folder without cases not for one that passed', async () => {
+    const key = write('key.pem', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n');
+    expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', key])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: ${key} is not a key for checkpoints\nIt must be an Ed25519 key in PEM format, public or private.\n`,
+    });
+    expect(await cli.run(['policy', 'test', cli.home])).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(`^error: no \\*\\.test\\.yaml files in ${cli.home}\n`),
+    });
   });
 });

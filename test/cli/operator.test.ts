@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { type CliHome, type CliOptions, createCliHome, SVC } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -12,663 +12,671 @@ import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gatewa
 let gateway: TestGateway;
 let cli: CliHome;
 
-beforeAll(async () => {
-  gateway = await startTestGateway();
-  cli = createCliHome();
-  await cli.run(['context', 'add', 'local', gateway.url]);
-  expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
-});
-afterAll(async () => {
-  await gateway.stop();
-  cli.remove();
-});
+describe('operator', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+    cli = createCliHome();
+    await cli.run(['context', 'add', 'local', gateway.url]);
+    expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    cli.remove();
+  });
 
-const svc = (command: string, options?: CliOptions) => cli.run(command.split(' '), options);
-const json = async (command: string, options?: CliOptions) =>
-  JSON.parse((await svc(`${command} -o json`, options)).stdout);
+  const svc = (command: string, options?: CliOptions) => cli.run(command.split(' '), options);
+  const json = async (command: string, options?: CliOptions) =>
+    JSON.parse((await svc(`${command} -o json`, options)).stdout);
 
-test('an agent is registered with a token shown once, listed, and removed', async () => {
-  const registered = await svc('agents register acme/search/lifecycle');
-  expect(registered).toMatchObject({ status: 0, stderr: '' });
-  expect(registered.stdout).toMatch(
-    /^Registered acme\/search\/lifecycle\.\nIts token, shown only once:\n {2}svcagent_\S+\n$/,
-  );
-  expect(
-    (
-      await svc('agents register acme/search/lifecycle', {
-        env: { SVC_CLI_AGENT_TOKEN: 'own-token-0123456789-0123456789-0123' },
-      })
-    ).stdout,
-  ).toBe('Rotated the token of acme/search/lifecycle.\n');
-  await svc('agents register acme/search/part --parent acme/search/lifecycle');
-  await svc('agents register /solo/lifecycle');
-  const { stdout } = await svc('agents ls');
-  expect(stdout).toMatch(/^AGENT +PARENT +OPS +SEEN +AGE\n/);
-  expect(stdout).toMatch(/^\/solo\/lifecycle +- +0 +- +/m);
-  expect(stdout).toMatch(/^acme\/search\/part +acme\/search\/lifecycle +0 +- +\d+s$/m);
-  const found = async (command: string) =>
-    (await json(command)).agents.map(
-      ({ org_id: org, agent_id: agent }: { org_id: string; agent_id: string }) => `${org}/${agent}`,
+  test('an agent is registered with a token shown once, listed, and removed', async () => {
+    const registered = await svc('agents register acme/search/lifecycle');
+    expect(registered).toMatchObject({ status: 0, stderr: '' });
+    expect(registered.stdout).toMatch(
+      /^Registered acme\/search\/lifecycle\.\nIts token, shown only once:\n {2}svcagent_\S+\n$/,
     );
-  expect(await found('agents ls --agent lifecycle')).toEqual(['acme/lifecycle', '/lifecycle']);
-  expect(await found('agents ls --agent acme/search/lifecycle')).toEqual(['acme/lifecycle']);
-  expect(await svc('agents ls --agent nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agents match.\n' });
-  expect(await svc('agents rm /solo/lifecycle')).toEqual({
-    status: 0,
-    stdout: 'Removed /solo/lifecycle; its token is no longer valid.\n',
-    stderr: '',
-  });
-  expect(await svc('agents rm /solo/lifecycle')).toMatchObject({
-    status: 1,
-    stderr: expect.stringMatching(/^error: .+[^.]\nCheck the name; the `ls` commands list what exists\.\n$/),
-  });
-});
-
-test('a check says allow with status 0 and deny with status 3, and why', async () => {
-  await svc('agents register acme/search/asks');
-  const allowed = await svc('check --agent acme/search/asks --action tool.call --resource web_search');
-  expect(allowed).toMatchObject({ status: 0, stderr: '' });
-  expect(allowed.stdout).toMatch(
-    /^allow {2}allowed by rule harmless-tools of policy starter {2}\([0-9a-f]{32}:[0-9a-f]{16}\)\n$/,
-  );
-  const denied = await svc('check --agent acme/search/asks --action tool.call --resource rm --op asks:1');
-  expect(denied).toEqual({
-    status: 3,
-    stdout: 'deny  no policy allows tool.call on rm for acme/search/asks  (asks:1)\n',
-    stderr: '',
-  });
-  expect(await json('check --agent acme/search/asks --action llm.call --resource m --cost 0.5 --op asks:2')).toEqual({
-    decision: 'allow',
-    reason: 'model calls up to one dollar (rule models of policy starter)',
-    policy: 'starter',
-    rule_id: 'models',
-    op_id: 'asks:2',
-    op_state: 'running',
-    audit_id: expect.any(Number),
-  });
-  const explained = await svc(
-    'check --explain --agent acme/search/asks --action llm.call --resource m --cost 50 --op asks:3',
-  );
-  expect(explained.status).toBe(3);
-  expect(explained.stdout).toMatch(/^policy +none decided$/m);
-  expect(explained.stdout).toMatch(
-    /^starter {2}\(global, starter\.yaml\)\n {2}harmless-tools +allow +action does not match\n {2}models +allow +condition is false$/m,
-  );
-  expect((await svc('ops show asks:3')).status).toBe(1);
-  const operationOf = async (words: string): Promise<string | undefined> =>
-    /^operation +(.*)$/m.exec(
-      (await svc(`check --explain --agent acme/search/asks --action tool.call ${words}`.trim())).stdout,
-    )?.[1];
-  expect(await operationOf('')).toMatch(/^[0-9a-f]{32}:[0-9a-f]{16}, not registered$/);
-  expect(await operationOf('--op asks:2')).toBe('asks:2, running');
-  // It runs, and an agent that is refused is not told so.
-  await svc('agents register acme/search/other');
-  const refused = await svc('check --explain --agent acme/search/other --action tool.call --op asks:2');
-  expect(refused.stdout).toMatch(/^operation +asks:2, state unknown$/m);
-});
-
-test('an agent asks with its own token from the environment, and a wrong one is denied', async () => {
-  const token = 'its-own-token-0123456789-0123456789-0123';
-  await svc('agents register acme/search/owner', { env: { SVC_CLI_AGENT_TOKEN: token } });
-  const command = 'check --agent acme/search/owner --action tool.call --resource web_search';
-  expect((await svc(command, { env: { SVC_CLI_AGENT_TOKEN: token } })).status).toBe(0);
-  expect((await svc(command, { env: { SVC_CLI_AGENT_TOKEN: 'x'.repeat(40) } })).status).toBe(3);
-});
-
-test('an operation is listed, shown, paused, resumed, completed and terminated', async () => {
-  await svc('agents register acme/ops/a1');
-  for (const op of ['o:1', 'o:2'])
-    await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
-  expect((await json('ops ls --team ops --state running')).ops.map(({ op_id: id }: { op_id: string }) => id)).toEqual([
-    'o:1',
-    'o:2',
-  ]);
-  expect(await svc('ops pause o:1 o:2')).toEqual({ status: 0, stdout: 'o:1 is paused.\no:2 is paused.\n', stderr: '' });
-  expect(await svc('ops pause o:1')).toMatchObject({
-    status: 1,
-    stderr: 'error: cannot pause operation o:1: it is paused\nSee its state with `svc ops show`.\n',
-  });
-  expect((await svc('ops resume o:1')).stdout).toBe('o:1 is running.\n');
-  expect((await svc('ops complete o:1')).stdout).toBe('o:1 is completing.\n');
-  expect(await json('ops terminate o:2')).toMatchObject({
-    op_id: 'o:2',
-    state: 'terminated',
-    agent: { org_id: 'acme', team_id: 'ops', agent_id: 'a1' },
-  });
-  expect((await svc('ops show o:2')).stdout).toMatch(/^operation +o:2\nstate +terminated\nagent +acme\/ops\/a1\n/);
-  expect(await svc('ops show nowhere:0')).toMatchObject({ status: 1, stdout: '' });
-});
-
-test('of several operations each is tried whatever became of the others, and each failure is told by its id', async () => {
-  for (const op of ['several:1', 'several:2'])
-    await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
-  expect(await svc('ops pause several:1 nowhere:0 several:2 nowhere:1')).toEqual({
-    status: 1,
-    stdout: 'several:1 is paused.\nseveral:2 is paused.\n',
-    stderr:
-      'error: operation nowhere:0 not found\nerror: operation nowhere:1 not found\nCheck the name; the `ls` commands list what exists.\n',
-  });
-  const { status, stdout } = await svc('ops resume nowhere:0 several:1 several:2 -o json');
-  expect({ status, ops: JSON.parse(stdout) }).toEqual({
-    status: 1,
-    ops: [
-      expect.objectContaining({ op_id: 'several:1', state: 'running' }),
-      expect.objectContaining({ op_id: 'several:2', state: 'running' }),
-    ],
-  });
-  expect(await svc('ops terminate nowhere:0 nowhere:1 -o json')).toMatchObject({ status: 1, stdout: '[]\n' });
-  const away = await svc('ops terminate several:1 several:2', {
-    env: { SVC_CLI_API_URL: `http://127.0.0.1:${await freePort()}`, SVC_CLI_API_KEY: ADMIN_KEY },
-  });
-  expect(away).toMatchObject({
-    status: 1,
-    stdout: '',
-    stderr: expect.stringMatching(
-      /^error: several:1: cannot reach the gateway at .+\nerror: several:2: cannot reach the gateway at .+\nStart it with [^\n]+\n$/,
-    ),
-  });
-});
-
-test('a limit is kept, and that there is more is said on standard error', async () => {
-  for (const name of ['l1', 'l2', 'l3']) await svc(`agents register acme/limit/${name}`);
-  const { stdout, stderr } = await svc('agents ls --team limit --limit 2');
-  expect(stdout.trim().split('\n')).toHaveLength(3);
-  expect(stderr).toBe('There are more than these 2; raise --limit to see them.\n');
-});
-
-test('an API key is created once shown, works, and is dead after it was revoked', async () => {
-  const { id, key } = await json('keys create for-test --scope read --scope write');
-  expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).status).toBe(0);
-  expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +active`, 'm'));
-  expect((await svc(`keys revoke ${id}`)).stdout).toBe(`Revoked API key ${id} and every session created with it.\n`);
-  expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain(
-    'the gateway rejected the API key',
-  );
-  expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
-  expect(await svc('keys create none')).toMatchObject({ status: 2 });
-  const created = (await svc('keys create told --scope read --scope write')).stdout;
-  expect(created).toMatch(/^Created API key \S+ with read, write\. It is shown only once:\n {2}svc_\S+\n$/);
-  const brief = await json('keys create brief --scope read --expires 2d');
-  expect(Math.round((Date.parse(brief.expires_at) - Date.now()) / 60_000)).toBe(2 * 24 * 60);
-  const { expires_at: endedAt } = await json('keys create over --scope read --expires 1s');
-  await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(endedAt)));
-  expect((await svc('keys ls')).stdout).toMatch(/ over +read +- +expired .*\n.* brief +read +- +active /);
-  expect(await json('keys create dated --scope read --expires 2100-01-31')).toMatchObject({
-    expires_at: expect.stringMatching(/^2100-01-31T00:00:00/),
-  });
-  expect(await svc('keys create never --scope read --expires tomorrow')).toMatchObject({
-    status: 2,
-    stdout: '',
-    stderr: expect.stringMatching(/^error: --expires must be a time such as /),
-  });
-  expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with key \S+; /);
-  expect((await svc('ops ls')).status).toBe(0);
-});
-
-test('a time without a zone is the one that svc shows, UTC, wherever the operator is', async () => {
-  const written = [
-    ['2100-01-31', '2100-01-31T00:00:00.000Z'],
-    ['2100-01-31T08:30', '2100-01-31T08:30:00.000Z'],
-    ['2100-01-31T08:30:01.5+09:00', '2100-01-30T23:30:01.500Z'],
-    ['2100-01-31t08:30z', '2100-01-31T08:30:00.000Z'],
-  ] as const;
-  for (const [text, time] of written) {
     expect(
-      await json(`keys create zoned --scope read --expires ${text}`, { env: { TZ: 'America/New_York' } }),
-    ).toMatchObject({ expires_at: time });
-  }
-});
+      (
+        await svc('agents register acme/search/lifecycle', {
+          env: { SVC_CLI_AGENT_TOKEN: 'own-token-0123456789-0123456789-0123' },
+        })
+      ).stdout,
+    ).toBe('Rotated the token of acme/search/lifecycle.\n');
+    await svc('agents register acme/search/part --parent acme/search/lifecycle');
+    await svc('agents register /solo/lifecycle');
+    const { stdout } = await svc('agents ls');
+    expect(stdout).toMatch(/^AGENT +PARENT +OPS +SEEN +AGE\n/);
+    expect(stdout).toMatch(/^\/solo\/lifecycle +- +0 +- +/m);
+    expect(stdout).toMatch(/^acme\/search\/part +acme\/search\/lifecycle +0 +- +\d+s$/m);
+    const found = async (command: string) =>
+      (await json(command)).agents.map(
+        ({ org_id: org, agent_id: agent }: { org_id: string; agent_id: string }) => `${org}/${agent}`,
+      );
+    expect(await found('agents ls --agent lifecycle')).toEqual(['acme/lifecycle', '/lifecycle']);
+    expect(await found('agents ls --agent acme/search/lifecycle')).toEqual(['acme/lifecycle']);
+    expect(await svc('agents ls --agent nobody')).toEqual({ status: 0, stdout: '', stderr: 'No agents match.\n' });
+    expect(await svc('agents rm /solo/lifecycle')).toEqual({
+      status: 0,
+      stdout: 'Removed /solo/lifecycle; its token is no longer valid.\n',
+      stderr: '',
+    });
+    expect(await svc('agents rm /solo/lifecycle')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^error: .+[^.]\nCheck the name; the `ls` commands list what exists\.\n$/),
+    });
+  });
 
-test('a stretch of the log that ends before it begins is refused, and not shown as one without entries', async () => {
-  for (const command of [
-    'logs --since 1h --until 2h',
-    'logs --since 2026-02-01 --until 2026-02-01',
-    'audit export --since 1m --until 1h',
-  ]) {
-    expect(await svc(command)).toMatchObject({
+  test('a check says allow with status 0 and deny with status 3, and why', async () => {
+    await svc('agents register acme/search/asks');
+    const allowed = await svc('check --agent acme/search/asks --action tool.call --resource web_search');
+    expect(allowed).toMatchObject({ status: 0, stderr: '' });
+    expect(allowed.stdout).toMatch(
+      /^allow {2}allowed by rule harmless-tools of policy starter {2}\([0-9a-f]{32}:[0-9a-f]{16}\)\n$/,
+    );
+    const denied = await svc('check --agent acme/search/asks --action tool.call --resource rm --op asks:1');
+    expect(denied).toEqual({
+      status: 3,
+      stdout: 'deny  no policy allows tool.call on rm for acme/search/asks  (asks:1)\n',
+      stderr: '',
+    });
+    expect(await json('check --agent acme/search/asks --action llm.call --resource m --cost 0.5 --op asks:2')).toEqual({
+      decision: 'allow',
+      reason: 'model calls up to one dollar (rule models of policy starter)',
+      policy: 'starter',
+      rule_id: 'models',
+      op_id: 'asks:2',
+      op_state: 'running',
+      audit_id: expect.any(Number),
+    });
+    const explained = await svc(
+      'check --explain --agent acme/search/asks --action llm.call --resource m --cost 50 --op asks:3',
+    );
+    expect(explained.status).toBe(3);
+    expect(explained.stdout).toMatch(/^policy +none decided$/m);
+    expect(explained.stdout).toMatch(
+      /^starter {2}\(global, starter\.yaml\)\n {2}harmless-tools +allow +action does not match\n {2}models +allow +condition is false$/m,
+    );
+    expect((await svc('ops show asks:3')).status).toBe(1);
+    const operationOf = async (words: string): Promise<string | undefined> =>
+      /^operation +(.*)$/m.exec(
+        (await svc(`check --explain --agent acme/search/asks --action tool.call ${words}`.trim())).stdout,
+      )?.[1];
+    expect(await operationOf('')).toMatch(/^[0-9a-f]{32}:[0-9a-f]{16}, not registered$/);
+    expect(await operationOf('--op asks:2')).toBe('asks:2, running');
+    // It runs, and an agent that is refused is not told so.
+    await svc('agents register acme/search/other');
+    const refused = await svc('check --explain --agent acme/search/other --action tool.call --op asks:2');
+    expect(refused.stdout).toMatch(/^operation +asks:2, state unknown$/m);
+  });
+
+  test('an agent asks with its own token from the environment, and a wrong one is denied', async () => {
+    const token = 'its-own-token-0123456789-0123456789-0123';
+    await svc('agents register acme/search/owner', { env: { SVC_CLI_AGENT_TOKEN: token } });
+    const command = 'check --agent acme/search/owner --action tool.call --resource web_search';
+    expect((await svc(command, { env: { SVC_CLI_AGENT_TOKEN: token } })).status).toBe(0);
+    expect((await svc(command, { env: { SVC_CLI_AGENT_TOKEN: 'x'.repeat(40) } })).status).toBe(3);
+  });
+
+  test('an operation is listed, shown, paused, resumed, completed and terminated', async () => {
+    await svc('agents register acme/ops/a1');
+    for (const op of ['o:1', 'o:2'])
+      await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
+    expect((await json('ops ls --team ops --state running')).ops.map(({ op_id: id }: { op_id: string }) => id)).toEqual(
+      ['o:1', 'o:2'],
+    );
+    expect(await svc('ops pause o:1 o:2')).toEqual({
+      status: 0,
+      stdout: 'o:1 is paused.\no:2 is paused.\n',
+      stderr: '',
+    });
+    expect(await svc('ops pause o:1')).toMatchObject({
+      status: 1,
+      stderr: 'error: cannot pause operation o:1: it is paused\nSee its state with `svc ops show`.\n',
+    });
+    expect((await svc('ops resume o:1')).stdout).toBe('o:1 is running.\n');
+    expect((await svc('ops complete o:1')).stdout).toBe('o:1 is completing.\n');
+    expect(await json('ops terminate o:2')).toMatchObject({
+      op_id: 'o:2',
+      state: 'terminated',
+      agent: { org_id: 'acme', team_id: 'ops', agent_id: 'a1' },
+    });
+    expect((await svc('ops show o:2')).stdout).toMatch(/^operation +o:2\nstate +terminated\nagent +acme\/ops\/a1\n/);
+    expect(await svc('ops show nowhere:0')).toMatchObject({ status: 1, stdout: '' });
+  });
+
+  test('of several operations each is tried whatever became of the others, and each failure is told by its id', async () => {
+    for (const op of ['several:1', 'several:2'])
+      await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
+    expect(await svc('ops pause several:1 nowhere:0 several:2 nowhere:1')).toEqual({
+      status: 1,
+      stdout: 'several:1 is paused.\nseveral:2 is paused.\n',
+      stderr:
+        'error: operation nowhere:0 not found\nerror: operation nowhere:1 not found\nCheck the name; the `ls` commands list what exists.\n',
+    });
+    const { status, stdout } = await svc('ops resume nowhere:0 several:1 several:2 -o json');
+    expect({ status, ops: JSON.parse(stdout) }).toEqual({
+      status: 1,
+      ops: [
+        expect.objectContaining({ op_id: 'several:1', state: 'running' }),
+        expect.objectContaining({ op_id: 'several:2', state: 'running' }),
+      ],
+    });
+    expect(await svc('ops terminate nowhere:0 nowhere:1 -o json')).toMatchObject({ status: 1, stdout: '[]\n' });
+    const away = await svc('ops terminate several:1 several:2', {
+      env: { SVC_CLI_API_URL: `http://127.0.0.1:${await freePort()}`, SVC_CLI_API_KEY: ADMIN_KEY },
+    });
+    expect(away).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^error: several:1: cannot reach the gateway at .+\nerror: several:2: cannot reach the gateway at .+\nStart it with [^\n]+\n$/,
+      ),
+    });
+  });
+
+  test('a limit is kept, and that there is more is said on standard error', async () => {
+    for (const name of ['l1', 'l2', 'l3']) await svc(`agents register acme/limit/${name}`);
+    const { stdout, stderr } = await svc('agents ls --team limit --limit 2');
+    expect(stdout.trim().split('\n')).toHaveLength(3);
+    expect(stderr).toBe('There are more than these 2; raise --limit to see them.\n');
+  });
+
+  test('an API key is created once shown, works, and is dead after it was revoked', async () => {
+    const { id, key } = await json('keys create for-test --scope read --scope write');
+    expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).status).toBe(0);
+    expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +active`, 'm'));
+    expect((await svc(`keys revoke ${id}`)).stdout).toBe(`Revoked API key ${id} and every session created with it.\n`);
+    expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).stderr).toContain(
+      'the gateway rejected the API key',
+    );
+    expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
+    expect(await svc('keys create none')).toMatchObject({ status: 2 });
+    const created = (await svc('keys create told --scope read --scope write')).stdout;
+    expect(created).toMatch(/^Created API key \S+ with read, write\. It is shown only once:\n {2}svc_\S+\n$/);
+    const brief = await json('keys create brief --scope read --expires 2d');
+    expect(Math.round((Date.parse(brief.expires_at) - Date.now()) / 60_000)).toBe(2 * 24 * 60);
+    const { expires_at: endedAt } = await json('keys create over --scope read --expires 1s');
+    await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(endedAt)));
+    expect((await svc('keys ls')).stdout).toMatch(/ over +read +- +expired .*\n.* brief +read +- +active /);
+    expect(await json('keys create dated --scope read --expires 2100-01-31')).toMatchObject({
+      expires_at: expect.stringMatching(/^2100-01-31T00:00:00/),
+    });
+    expect(await svc('keys create never --scope read --expires tomorrow')).toMatchObject({
       status: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^error: --until must be later than --since\nThey are \S+Z and \S+Z\.\n$/),
+      stderr: expect.stringMatching(/^error: --expires must be a time such as /),
     });
-  }
-});
-
-test('the topology is shown as an overview, a tree, a lineage and in numbers', async () => {
-  for (const [name, parent] of [
-    ['root', undefined],
-    ['leaf', 'root'],
-  ] as const)
-    await svc(`agents register topo/forest/${name}${parent === undefined ? '' : ` --parent topo/forest/${parent}`}`);
-  await svc('agents register topo/desert/lone');
-  await svc('check --agent topo/forest/leaf --action tool.call --resource web_search');
-  const overview = (await svc('topology --org topo')).stdout;
-  expect(overview).toMatch(/^1 org, 2 teams, 3 agents\n\nORG +TEAM +AGENTS /);
-  expect(overview).toMatch(/^topo +forest +2 +0 +0 +1 +0$/m);
-  expect((await svc('topology tree --org topo')).stdout).toBe(
-    'topo\n  forest\n    root\n      leaf  1 operation\n  desert\n    lone\n',
-  );
-  expect((await svc('topology --lineage leaf --org topo')).stdout).toBe('topo/forest/root\n  topo/forest/leaf\n');
-  await svc('agents register topo/forest/bud --parent topo/forest/leaf');
-  expect((await svc('topology --lineage root --org topo')).stdout).toBe(
-    'topo/forest/root\n  topo/forest/leaf\n    topo/forest/bud\n',
-  );
-  await svc('agents rm topo/forest/bud');
-  expect((await svc('topology --team forest --org topo')).stdout).toMatch(
-    /^topo\/forest\/leaf +topo\/forest\/root +1 /m,
-  );
-  expect((await svc('topology stats --org topo')).stdout).toMatch(
-    /^1 org, 2 teams, 3 agents\n\nORG +TEAM +AGENTS .*\n(?:topo +(?:forest|desert) .*\n){2}$/,
-  );
-  const everywhere = (await svc('topology stats')).stdout;
-  expect(everywhere).toMatch(/^ORG +AGENTS +SEEN +PENDING +RUNNING +PAUSED$/m);
-  expect(everywhere).toMatch(/^topo +3 +0 +0 +1 +0$/m);
-  expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^ORG /);
-  expect(await svc('topology tree --org nobody')).toEqual({
-    status: 0,
-    stdout: '',
-    stderr: 'No agents are registered.\n',
+    expect((await svc('keys rotate-signing')).stdout).toMatch(/^Tokens are now signed with key \S+; /);
+    expect((await svc('ops ls')).status).toBe(0);
   });
-  for (const wrong of [
-    'topology map',
-    'topology constructor',
-    'topology tree --team forest',
-    'topology --team forest --lineage leaf',
-    'check --agent a/b/c --action x --op one',
-    'check --agent a/b/c --action x --op a:b:c',
-  ])
-    expect(await svc(wrong)).toMatchObject({ status: 2, stdout: '' });
-});
 
-test('budgets, policies and a reload are shown', async () => {
-  await gateway.call('POST', '/api/v1/usage', {
-    agent: { org_id: 'acme', team_id: 'money', agent_id: 'm1' },
-    cost_usd: 1.25,
+  test('a time without a zone is the one that svc shows, UTC, wherever the operator is', async () => {
+    const written = [
+      ['2100-01-31', '2100-01-31T00:00:00.000Z'],
+      ['2100-01-31T08:30', '2100-01-31T08:30:00.000Z'],
+      ['2100-01-31T08:30:01.5+09:00', '2100-01-30T23:30:01.500Z'],
+      ['2100-01-31t08:30z', '2100-01-31T08:30:00.000Z'],
+    ] as const;
+    for (const [text, time] of written) {
+      expect(
+        await json(`keys create zoned --scope read --expires ${text}`, { env: { TZ: 'America/New_York' } }),
+      ).toMatchObject({ expires_at: time });
+    }
   });
-  expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/money +\$1\.25 +\$1\.25 +\$0\.00 /m);
-  await gateway.call('POST', '/api/v1/usage', {
-    agent: { org_id: 'acme', team_id: 'cents', agent_id: 'm1' },
-    cost_usd: 0.002,
-  });
-  expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/cents +\$0\.002000 +\$0\.002000 +\$0\.00 /m);
-  expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
-  expect((await svc('policy rules starter')).stdout).toMatch(
-    /^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN\nstarter +\S+ +(allow|deny) /,
-  );
-  expect(await svc('policy rules nothing')).toMatchObject({ status: 0, stdout: '', stderr: 'No rules match.\n' });
-  expect((await svc('policy reload')).stdout).toMatch(
-    /^The policies were reloaded; version [0-9a-f]{16} is in force\.\n$/,
-  );
-});
 
-test('large sums are written in groups of three digits', async () => {
-  await gateway.call('POST', '/api/v1/usage', {
-    agent: { org_id: 'rich', team_id: 't', agent_id: 'a' },
-    cost_usd: 12345.5,
+  test('a stretch of the log that ends before it begins is refused, and not shown as one without entries', async () => {
+    for (const command of [
+      'logs --since 1h --until 2h',
+      'logs --since 2026-02-01 --until 2026-02-01',
+      'audit export --since 1m --until 1h',
+    ]) {
+      expect(await svc(command)).toMatchObject({
+        status: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/^error: --until must be later than --since\nThey are \S+Z and \S+Z\.\n$/),
+      });
+    }
   });
-  expect((await svc('budgets --org rich')).stdout).toMatch(/^team +rich\/t +\$12,345\.50 +\$12,345\.50 +\$0\.00 /m);
-});
 
-test('accounts without an account store are refused with what to do', async () => {
-  expect(await svc('accounts ls')).toMatchObject({
-    status: 1,
-    stdout: '',
-    stderr:
-      'error: this gateway has no account store; set SVC_DATABASE_URL to enable sign-in with e-mail and password\n',
-  });
-});
-
-test('the audit log is read with filters, the newest entry last', async () => {
-  await svc('agents register acme/logs/a1');
-  await svc('check --agent acme/logs/a1 --action tool.call --resource rm --op logs:1');
-  await svc('check --agent acme/logs/a1 --action tool.call --resource web_search --op logs:2');
-  const { stdout } = await svc('logs --team logs --since 5m');
-  expect(
-    stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.split('  ').slice(2, 5).join(' ')),
-  ).toEqual([
-    'AgentRegistered acme/logs/a1 -',
-    'ActionDenied acme/logs/a1 logs:1',
-    'ActionAllowed acme/logs/a1 logs:2',
-  ]);
-  expect((await json('logs --op logs:1')).entries.map(({ decision }: { decision: string }) => decision)).toEqual([
-    'deny',
-  ]);
-  expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entries match.\n' });
-  expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00')).stdout).toBe(stdout);
-  for (const time of ['yesterday', '5', '2026-02-30']) {
-    expect(await svc(`logs --since ${time}`)).toMatchObject({
-      status: 2,
+  test('the topology is shown as an overview, a tree, a lineage and in numbers', async () => {
+    for (const [name, parent] of [
+      ['root', undefined],
+      ['leaf', 'root'],
+    ] as const)
+      await svc(`agents register topo/forest/${name}${parent === undefined ? '' : ` --parent topo/forest/${parent}`}`);
+    await svc('agents register topo/desert/lone');
+    await svc('check --agent topo/forest/leaf --action tool.call --resource web_search');
+    const overview = (await svc('topology --org topo')).stdout;
+    expect(overview).toMatch(/^1 org, 2 teams, 3 agents\n\nORG +TEAM +AGENTS /);
+    expect(overview).toMatch(/^topo +forest +2 +0 +0 +1 +0$/m);
+    expect((await svc('topology tree --org topo')).stdout).toBe(
+      'topo\n  forest\n    root\n      leaf  1 operation\n  desert\n    lone\n',
+    );
+    expect((await svc('topology --lineage leaf --org topo')).stdout).toBe('topo/forest/root\n  topo/forest/leaf\n');
+    await svc('agents register topo/forest/bud --parent topo/forest/leaf');
+    expect((await svc('topology --lineage root --org topo')).stdout).toBe(
+      'topo/forest/root\n  topo/forest/leaf\n    topo/forest/bud\n',
+    );
+    await svc('agents rm topo/forest/bud');
+    expect((await svc('topology --team forest --org topo')).stdout).toMatch(
+      /^topo\/forest\/leaf +topo\/forest\/root +1 /m,
+    );
+    expect((await svc('topology stats --org topo')).stdout).toMatch(
+      /^1 org, 2 teams, 3 agents\n\nORG +TEAM +AGENTS .*\n(?:topo +(?:forest|desert) .*\n){2}$/,
+    );
+    const everywhere = (await svc('topology stats')).stdout;
+    expect(everywhere).toMatch(/^ORG +AGENTS +SEEN +PENDING +RUNNING +PAUSED$/m);
+    expect(everywhere).toMatch(/^topo +3 +0 +0 +1 +0$/m);
+    expect((await svc('topology --team forest --org topo')).stdout).toMatch(/^ORG /);
+    expect(await svc('topology tree --org nobody')).toEqual({
+      status: 0,
       stdout: '',
-      stderr: expect.stringMatching(/^error: --since must be a time such as /),
+      stderr: 'No agents are registered.\n',
     });
-  }
-});
-
-test('a log of more entries than are shown says so, unless as many were asked for', async () => {
-  await Promise.all(
-    Array.from({ length: 101 }, (_, index) =>
-      gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'many', agent_id: `m${index}` } }),
-    ),
-  );
-  const { stdout, stderr } = await svc('logs --team many');
-  expect(stdout.trim().split('\n')).toHaveLength(100);
-  expect(stderr).toBe('There are more than these 100; raise --limit to see them.\n');
-  expect((await svc('logs --team many --limit 3')).stderr).toBe('');
-  expect((await svc('logs --team many --limit 101')).stderr).toBe('');
-});
-
-test('budgets fit a narrow terminal: the amounts stay whole, and what matters least is left out', async () => {
-  await gateway.call('POST', '/api/v1/usage', {
-    agent: { org_id: 'a-narrow-org', team_id: 'a-team-of-it', agent_id: 'an-agent-of-that' },
-    cost_usd: 1.25,
+    for (const wrong of [
+      'topology map',
+      'topology constructor',
+      'topology tree --team forest',
+      'topology --team forest --lineage leaf',
+      'check --agent a/b/c --action x --op one',
+      'check --agent a/b/c --action x --op a:b:c',
+    ])
+      expect(await svc(wrong)).toMatchObject({ status: 2, stdout: '' });
   });
-  const linesAt = async (columns: number): Promise<readonly string[]> => {
-    const terminal = cli.inTerminal(['budgets', '--org', 'a-narrow-org'], { columns, env: { NO_COLOR: '1' } });
-    await terminal.ended;
-    return terminal.shown().trim().split(/\r*\n/);
-  };
-  const [narrow, wide] = [await linesAt(60), await linesAt(120)];
-  for (const line of narrow) expect(line.length).toBeLessThanOrEqual(60);
-  expect(narrow[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH/);
-  expect(narrow.at(-1)).toMatch(/^agent +a-nar.*… +\$1\.25.* +\$1\.25/);
-  expect(wide[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH +RESERVED +DAY LEFT$/);
-});
 
-test('operations fit a narrow terminal: their ids stay whole, and what matters least is left out', async () => {
-  const opId = `${'ab'.repeat(16)}:${'cd'.repeat(8)}`;
-  await svc(`agents register narrow/a-team-of-it/an-agent-of-that`);
-  await svc(`check --agent narrow/a-team-of-it/an-agent-of-that --action tool.call --resource web_search --op ${opId}`);
-  await svc(`ops terminate ${opId}`);
-  const linesAt = async (columns: number): Promise<readonly string[]> => {
-    const terminal = cli.inTerminal(['ops', 'ls', '--org', 'narrow'], { columns, env: { NO_COLOR: '1' } });
-    await terminal.ended;
-    return terminal
-      .shown()
-      .replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '')
-      .trim()
-      .split(/\r*\n/);
-  };
-  const [narrow, usual, wide] = [await linesAt(60), await linesAt(80), await linesAt(120)];
-  expect(narrow).toEqual([`OPERATION${' '.repeat(42)}STATE`, `${opId}  terminat…`]);
-  expect(usual[1]).toMatch(new RegExp(`^${opId} {2}terminated {2}narrow/a-… {2}\\d+s$`));
-  for (const line of usual) expect(line.length).toBeLessThanOrEqual(80);
-  expect(wide[1]).toContain('  terminated  narrow/a-team-of-it/an-agent-of-that  ');
-});
-
-test('agents fit a narrow terminal: their names stay whole, and what matters least is left out', async () => {
-  await svc('agents register narrow/a-team-of-it/an-agent-of-that');
-  for (const [command, heading] of [
-    ['agents ls --org narrow --limit 1', /^AGENT +PARENT +OPS$/m],
-    ['topology --org narrow --limit 1', /^AGENT +PARENT +OPS$/m],
-  ] as const) {
-    const terminal = cli.inTerminal(command.split(' '), { columns: 46, env: { NO_COLOR: '1' } });
-    await terminal.ended;
-    expect(terminal.shown().replaceAll('\r', '')).toMatch(heading);
-    expect(terminal.shown()).toMatch(/^narrow\/a-team-of-it\/an-agent-of-that {2}- +\d/m);
-  }
-});
-
-test('of more agents than a view can show it says how to see the others, and not to raise what cannot be raised', async () => {
-  const server = await startFakeServer((_request, response) =>
-    answerJson(response, 200, {
-      org_count: 1,
-      team_count: 1,
-      agent_count: 2000,
-      teams: [],
-      agents: [],
-      next_cursor: 'x',
-    }),
-  );
-  onTestFinished(() => server.stop());
-  const env = { SVC_CLI_API_URL: server.url };
-  expect(await svc('topology --limit 999', { env })).toMatchObject({
-    status: 0,
-    stderr: 'There are more than these 999; raise --limit to see them.\n',
-  });
-  expect(await svc('topology --limit 1000', { env })).toMatchObject({
-    status: 0,
-    stderr: 'There are more than these 1000; narrow it down with --org or --team, or list them with `svc agents ls`.\n',
-  });
-  expect(await svc('topology --limit 1001', { env })).toMatchObject({
-    status: 2,
-    stderr:
-      'error: --limit must be at most 1000 here\nNarrow it down with --org or --team, or list agents with `svc agents ls`.\n',
-  });
-});
-
-test('a terminal that does not know its size, as that of a container, is shown tables and the live table all the same', async () => {
-  await svc('agents register sizeless/team/agent');
-  await svc('check --agent sizeless/team/agent --action tool.call --resource web_search --op sizeless:1');
-  const script = 'stty rows 0 cols 0 && exec "$@"';
-  const list = cli.inTerminal(['ops', 'ls', '--org', 'sizeless'], { script, env: { NO_COLOR: '1' } });
-  await list.ended;
-  expect(list.shown()).toMatch(/sizeless:1 +running +sizeless\/team\/agent/);
-  const live = cli.inTerminal(['ops', 'watch', '--org', 'sizeless'], { script });
-  await live.until(/sizeless:1 +running +sizeless\/team\/agent/);
-  live.type('\u0003');
-  expect(await live.ended).toBe(0);
-});
-
-test('a followed log shows entries as they are written, each once', async () => {
-  await svc('agents register acme/follow/a1');
-  const terminal = cli.inTerminal(['logs', '--follow', '--team', 'follow', '--event', 'ActionAllowed'], {
-    columns: 200,
-  });
-  await eventually(async () => {
-    await svc('check --agent acme/follow/a1 --action tool.call --resource web_search');
-    expect(terminal.shown()).toContain('ActionAllowed');
-  });
-  await svc('check --agent acme/follow/a1 --action tool.call --resource web_search --op follow:last');
-  await terminal.until('follow:last');
-  terminal.type('\u0003');
-  await terminal.ended;
-  const ids = [...terminal.shown().matchAll(/Z {2}(\d+) {2}ActionAllowed/g)].map(([, id]) => Number(id));
-  expect(ids.length).toBeGreaterThanOrEqual(2);
-  expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
-});
-
-test('the live table is drawn over in place, fits the terminal, and gives it back', async () => {
-  await svc('agents register acme/watch/a1');
-  await svc('check --agent acme/watch/a1 --action tool.call --resource web_search --op watch:1');
-  const terminal = cli.inTerminal(['ops', 'watch', '--org', 'acme'], { columns: 60, rows: 12 });
-  await terminal.until(/watch:1 +running/);
-  await svc('ops pause watch:1');
-  await terminal.until(/watch:1 +paused/);
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-  const shown = terminal.shown();
-  expect(shown).toMatch(/^\u001b\[\?1049h\u001b\[\?25l/);
-  expect(shown).toMatch(/\u001b\[\?25h\u001b\[\?1049l$/);
-  const pictures = shown
-    .split('\u001b[H')
-    .slice(1)
-    .map((picture) => picture.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, '').split(/\r+\n/));
-  expect(pictures.length).toBeGreaterThan(1);
-  for (const lines of pictures) {
-    expect(lines.length).toBeLessThanOrEqual(12);
-    for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
-  }
-});
-
-test('on a screen too narrow for whole ids the live table shows the state of each operation all the same', async () => {
-  const opId = `${'ef'.repeat(16)}:${'01'.repeat(8)}`;
-  await gateway.call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'slim', team_id: 't', agent_id: 'a' } });
-  const terminal = cli.inTerminal(['ops', 'watch', '--org', 'slim'], { columns: 40, env: { NO_COLOR: '1' } });
-  await terminal.until(/STATE {7}OPERATION[^]*pending {5}efefefefefefefefefefefefefe…/);
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-});
-
-test('Ctrl-Z gives the terminal back to the shell as it was, and fg shows the live table again', async () => {
-  const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody'], {
-    script: 'set -m; "$@"; echo "the shell is back"; fg',
-  });
-  await terminal.until('Press Ctrl-C to quit.');
-  terminal.type('\u001a');
-  await terminal.until(
-    /\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
-  );
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-});
-
-test('where no shell could go on with it, as under ssh -t or in a container, Ctrl-Z does not stop the live table', async () => {
-  const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody']);
-  await terminal.until('Press Ctrl-C to quit.');
-  terminal.type('\u001a');
-  await terminal.until(
-    /\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
-  );
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-});
-
-test('a live table whose key is revoked gives the terminal back, says why, and ends', async () => {
-  const { id, key } = await json('keys create short-lived --scope read');
-  const terminal = cli.inTerminal(['ops', 'watch', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: key } });
-  await terminal.until('Press Ctrl-C to quit.');
-  await svc(`keys revoke ${id}`);
-  expect(await terminal.ended).toBe(1);
-  const [, after = ''] = terminal.shown().split('\u001b[?1049l');
-  expect(after).toBe(
-    `error: not logged in to ${gateway.url}: the gateway rejected the API key\r\nRun \`svc login\` first.\r\n`,
-  );
-});
-
-test('a live table that has missed changes begins anew with what is there now', async () => {
-  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-  await once(server, 'listening');
-  const op = (id: string) =>
-    JSON.stringify({
-      event_type: 'ops_change',
-      org_id: 'acme',
-      agent_id: 'a',
-      payload: { op_id: id, state: 'running', updated_at: '2026-01-31T12:00:00.000Z', team_id: 't' },
+  test('budgets, policies and a reload are shown', async () => {
+    await gateway.call('POST', '/api/v1/usage', {
+      agent: { org_id: 'acme', team_id: 'money', agent_id: 'm1' },
+      cost_usd: 1.25,
     });
-  let miss = (): void => {};
-  server.once('connection', (first) => {
-    first.send(op('before:1'));
-    server.once('connection', (second) => second.send(op('after:1')));
-    miss = () => first.send(JSON.stringify({ event_type: 'lagged', payload: { dropped: 7 } }));
+    expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/money +\$1\.25 +\$1\.25 +\$0\.00 /m);
+    await gateway.call('POST', '/api/v1/usage', {
+      agent: { org_id: 'acme', team_id: 'cents', agent_id: 'm1' },
+      cost_usd: 0.002,
+    });
+    expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/cents +\$0\.002000 +\$0\.002000 +\$0\.00 /m);
+    expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
+    expect((await svc('policy rules starter')).stdout).toMatch(
+      /^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN\nstarter +\S+ +(allow|deny) /,
+    );
+    expect(await svc('policy rules nothing')).toMatchObject({ status: 0, stdout: '', stderr: 'No rules match.\n' });
+    expect((await svc('policy reload')).stdout).toMatch(
+      /^The policies were reloaded; version [0-9a-f]{16} is in force\.\n$/,
+    );
   });
-  const terminal = cli.inTerminal([
-    'ops',
-    'watch',
-    '--api-url',
-    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-  ]);
-  await terminal.until('before:1');
-  miss();
-  await terminal.until('Connection lost (changes came too fast to show); retrying.');
-  await terminal.until('after:1');
-  expect(terminal.shown().split('\u001b[H').at(-1)).not.toContain('before:1');
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-  server.close();
-});
 
-test('a live table of thousands counts them all', async () => {
-  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
-  onTestFinished(() => {
+  test('large sums are written in groups of three digits', async () => {
+    await gateway.call('POST', '/api/v1/usage', {
+      agent: { org_id: 'rich', team_id: 't', agent_id: 'a' },
+      cost_usd: 12345.5,
+    });
+    expect((await svc('budgets --org rich')).stdout).toMatch(/^team +rich\/t +\$12,345\.50 +\$12,345\.50 +\$0\.00 /m);
+  });
+
+  test('accounts without an account store are refused with what to do', async () => {
+    expect(await svc('accounts ls')).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr:
+        'error: this gateway has no account store; set SVC_DATABASE_URL to enable sign-in with e-mail and password\n',
+    });
+  });
+
+  test('the audit log is read with filters, the newest entry last', async () => {
+    await svc('agents register acme/logs/a1');
+    await svc('check --agent acme/logs/a1 --action tool.call --resource rm --op logs:1');
+    await svc('check --agent acme/logs/a1 --action tool.call --resource web_search --op logs:2');
+    const { stdout } = await svc('logs --team logs --since 5m');
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.split('  ').slice(2, 5).join(' ')),
+    ).toEqual([
+      'AgentRegistered acme/logs/a1 -',
+      'ActionDenied acme/logs/a1 logs:1',
+      'ActionAllowed acme/logs/a1 logs:2',
+    ]);
+    expect((await json('logs --op logs:1')).entries.map(({ decision }: { decision: string }) => decision)).toEqual([
+      'deny',
+    ]);
+    expect(await svc('logs --team nobody')).toEqual({ status: 0, stdout: '', stderr: 'No entries match.\n' });
+    expect((await svc('logs --team logs --since 2026-01-01 --until 2100-01-01T00:00')).stdout).toBe(stdout);
+    for (const time of ['yesterday', '5', '2026-02-30']) {
+      expect(await svc(`logs --since ${time}`)).toMatchObject({
+        status: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/^error: --since must be a time such as /),
+      });
+    }
+  });
+
+  test('a log of more entries than are shown says so, unless as many were asked for', async () => {
+    await Promise.all(
+      Array.from({ length: 101 }, (_, index) =>
+        gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'many', agent_id: `m${index}` } }),
+      ),
+    );
+    const { stdout, stderr } = await svc('logs --team many');
+    expect(stdout.trim().split('\n')).toHaveLength(100);
+    expect(stderr).toBe('There are more than these 100; raise --limit to see them.\n');
+    expect((await svc('logs --team many --limit 3')).stderr).toBe('');
+    expect((await svc('logs --team many --limit 101')).stderr).toBe('');
+  });
+
+  test('budgets fit a narrow terminal: the amounts stay whole, and what matters least is left out', async () => {
+    await gateway.call('POST', '/api/v1/usage', {
+      agent: { org_id: 'a-narrow-org', team_id: 'a-team-of-it', agent_id: 'an-agent-of-that' },
+      cost_usd: 1.25,
+    });
+    const linesAt = async (columns: number): Promise<readonly string[]> => {
+      const terminal = cli.inTerminal(['budgets', '--org', 'a-narrow-org'], { columns, env: { NO_COLOR: '1' } });
+      await terminal.ended;
+      return terminal.shown().trim().split(/\r*\n/);
+    };
+    const [narrow, wide] = [await linesAt(60), await linesAt(120)];
+    for (const line of narrow) expect(line.length).toBeLessThanOrEqual(60);
+    expect(narrow[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH/);
+    expect(narrow.at(-1)).toMatch(/^agent +a-nar.*… +\$1\.25.* +\$1\.25/);
+    expect(wide[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH +RESERVED +DAY LEFT$/);
+  });
+
+  test('operations fit a narrow terminal: their ids stay whole, and what matters least is left out', async () => {
+    const opId = `${'ab'.repeat(16)}:${'cd'.repeat(8)}`;
+    await svc(`agents register narrow/a-team-of-it/an-agent-of-that`);
+    await svc(
+      `check --agent narrow/a-team-of-it/an-agent-of-that --action tool.call --resource web_search --op ${opId}`,
+    );
+    await svc(`ops terminate ${opId}`);
+    const linesAt = async (columns: number): Promise<readonly string[]> => {
+      const terminal = cli.inTerminal(['ops', 'ls', '--org', 'narrow'], { columns, env: { NO_COLOR: '1' } });
+      await terminal.ended;
+      return terminal
+        .shown()
+        .replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '')
+        .trim()
+        .split(/\r*\n/);
+    };
+    const [narrow, usual, wide] = [await linesAt(60), await linesAt(80), await linesAt(120)];
+    expect(narrow).toEqual([`OPERATION${' '.repeat(42)}STATE`, `${opId}  terminat…`]);
+    expect(usual[1]).toMatch(new RegExp(`^${opId} {2}terminated {2}narrow/a-… {2}\\d+s$`));
+    for (const line of usual) expect(line.length).toBeLessThanOrEqual(80);
+    expect(wide[1]).toContain('  terminated  narrow/a-team-of-it/an-agent-of-that  ');
+  });
+
+  test('agents fit a narrow terminal: their names stay whole, and what matters least is left out', async () => {
+    await svc('agents register narrow/a-team-of-it/an-agent-of-that');
+    for (const [command, heading] of [
+      ['agents ls --org narrow --limit 1', /^AGENT +PARENT +OPS$/m],
+      ['topology --org narrow --limit 1', /^AGENT +PARENT +OPS$/m],
+    ] as const) {
+      const terminal = cli.inTerminal(command.split(' '), { columns: 46, env: { NO_COLOR: '1' } });
+      await terminal.ended;
+      expect(terminal.shown().replaceAll('\r', '')).toMatch(heading);
+      expect(terminal.shown()).toMatch(/^narrow\/a-team-of-it\/an-agent-of-that {2}- +\d/m);
+    }
+  });
+
+  test('of more agents than a view can show it says how to see the others, and not to raise what cannot be raised', async () => {
+    const server = await startFakeServer((_request, response) =>
+      answerJson(response, 200, {
+        org_count: 1,
+        team_count: 1,
+        agent_count: 2000,
+        teams: [],
+        agents: [],
+        next_cursor: 'x',
+      }),
+    );
+    onTestFinished(() => server.stop());
+    const env = { SVC_CLI_API_URL: server.url };
+    expect(await svc('topology --limit 999', { env })).toMatchObject({
+      status: 0,
+      stderr: 'There are more than these 999; raise --limit to see them.\n',
+    });
+    expect(await svc('topology --limit 1000', { env })).toMatchObject({
+      status: 0,
+      stderr:
+        'There are more than these 1000; narrow it down with --org or --team, or list them with `svc agents ls`.\n',
+    });
+    expect(await svc('topology --limit 1001', { env })).toMatchObject({
+      status: 2,
+      stderr:
+        'error: --limit must be at most 1000 here\nNarrow it down with --org or --team, or list agents with `svc agents ls`.\n',
+    });
+  });
+
+  test('a terminal that does not know its size, as that of a container, is shown tables and the live table all the same', async () => {
+    await svc('agents register sizeless/team/agent');
+    await svc('check --agent sizeless/team/agent --action tool.call --resource web_search --op sizeless:1');
+    const script = 'stty rows 0 cols 0 && exec "$@"';
+    const list = cli.inTerminal(['ops', 'ls', '--org', 'sizeless'], { script, env: { NO_COLOR: '1' } });
+    await list.ended;
+    expect(list.shown()).toMatch(/sizeless:1 +running +sizeless\/team\/agent/);
+    const live = cli.inTerminal(['ops', 'watch', '--org', 'sizeless'], { script });
+    await live.until(/sizeless:1 +running +sizeless\/team\/agent/);
+    live.type('\u0003');
+    expect(await live.ended).toBe(0);
+  });
+
+  test('a followed log shows entries as they are written, each once', async () => {
+    await svc('agents register acme/follow/a1');
+    const terminal = cli.inTerminal(['logs', '--follow', '--team', 'follow', '--event', 'ActionAllowed'], {
+      columns: 200,
+    });
+    await eventually(async () => {
+      await svc('check --agent acme/follow/a1 --action tool.call --resource web_search');
+      expect(terminal.shown()).toContain('ActionAllowed');
+    });
+    await svc('check --agent acme/follow/a1 --action tool.call --resource web_search --op follow:last');
+    await terminal.until('follow:last');
+    terminal.type('\u0003');
+    await terminal.ended;
+    const ids = [...terminal.shown().matchAll(/Z {2}(\d+) {2}ActionAllowed/g)].map(([, id]) => Number(id));
+    expect(ids.length).toBeGreaterThanOrEqual(2);
+    expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
+  });
+
+  test('the live table is drawn over in place, fits the terminal, and gives it back', async () => {
+    await svc('agents register acme/watch/a1');
+    await svc('check --agent acme/watch/a1 --action tool.call --resource web_search --op watch:1');
+    const terminal = cli.inTerminal(['ops', 'watch', '--org', 'acme'], { columns: 60, rows: 12 });
+    await terminal.until(/watch:1 +running/);
+    await svc('ops pause watch:1');
+    await terminal.until(/watch:1 +paused/);
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+    const shown = terminal.shown();
+    expect(shown).toMatch(/^\u001b\[\?1049h\u001b\[\?25l/);
+    expect(shown).toMatch(/\u001b\[\?25h\u001b\[\?1049l$/);
+    const pictures = shown
+      .split('\u001b[H')
+      .slice(1)
+      .map((picture) => picture.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, '').split(/\r+\n/));
+    expect(pictures.length).toBeGreaterThan(1);
+    for (const lines of pictures) {
+      expect(lines.length).toBeLessThanOrEqual(12);
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);
+    }
+  });
+
+  test('on a screen too narrow for whole ids the live table shows the state of each operation all the same', async () => {
+    const opId = `${'ef'.repeat(16)}:${'01'.repeat(8)}`;
+    await gateway.call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'slim', team_id: 't', agent_id: 'a' } });
+    const terminal = cli.inTerminal(['ops', 'watch', '--org', 'slim'], { columns: 40, env: { NO_COLOR: '1' } });
+    await terminal.until(/STATE {7}OPERATION[^]*pending {5}efefefefefefefefefefefefefe…/);
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('Ctrl-Z gives the terminal back to the shell as it was, and fg shows the live table again', async () => {
+    const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody'], {
+      script: 'set -m; "$@"; echo "the shell is back"; fg',
+    });
+    await terminal.until('Press Ctrl-C to quit.');
+    terminal.type('\u001a');
+    await terminal.until(
+      /\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
+    );
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('where no shell could go on with it, as under ssh -t or in a container, Ctrl-Z does not stop the live table', async () => {
+    const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody']);
+    await terminal.until('Press Ctrl-C to quit.');
+    terminal.type('\u001a');
+    await terminal.until(
+      /\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
+    );
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('a live table whose key is revoked gives the terminal back, says why, and ends', async () => {
+    const { id, key } = await json('keys create short-lived --scope read');
+    const terminal = cli.inTerminal(['ops', 'watch', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: key } });
+    await terminal.until('Press Ctrl-C to quit.');
+    await svc(`keys revoke ${id}`);
+    expect(await terminal.ended).toBe(1);
+    const [, after = ''] = terminal.shown().split('\u001b[?1049l');
+    expect(after).toBe(
+      `error: not logged in to ${gateway.url}: the gateway rejected the API key\r\nRun \`svc login\` first.\r\n`,
+    );
+  });
+
+  test('a live table that has missed changes begins anew with what is there now', async () => {
+    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    await once(server, 'listening');
+    const op = (id: string) =>
+      JSON.stringify({
+        event_type: 'ops_change',
+        org_id: 'acme',
+        agent_id: 'a',
+        payload: { op_id: id, state: 'running', updated_at: '2026-01-31T12:00:00.000Z', team_id: 't' },
+      });
+    let miss = (): void => {};
+    server.once('connection', (first) => {
+      first.send(op('before:1'));
+      server.once('connection', (second) => second.send(op('after:1')));
+      miss = () => first.send(JSON.stringify({ event_type: 'lagged', payload: { dropped: 7 } }));
+    });
+    const terminal = cli.inTerminal([
+      'ops',
+      'watch',
+      '--api-url',
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ]);
+    await terminal.until('before:1');
+    miss();
+    await terminal.until('Connection lost (changes came too fast to show); retrying.');
+    await terminal.until('after:1');
+    expect(terminal.shown().split('\u001b[H').at(-1)).not.toContain('before:1');
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
     server.close();
   });
-  await once(server, 'listening');
-  server.once('connection', (socket) => {
-    for (let index = 0; index < 7_000; index += 1)
-      socket.send(
-        JSON.stringify({
-          event_type: 'ops_change',
-          org_id: 'acme',
-          agent_id: 'a',
-          payload: {
-            op_id: `many-${index}:1`,
-            state: index < 10 ? 'paused' : 'running',
-            updated_at: '2026-01-31T12:00:00.000Z',
-            team_id: 't',
-          },
-        }),
-      );
-  });
-  const terminal = cli.inTerminal([
-    'ops',
-    'watch',
-    '--api-url',
-    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-  ]);
-  await terminal.until('6990 running, 10 paused');
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-});
 
-test('NO_COLOR is kept to on a terminal', async () => {
-  await svc('agents register acme/plain/a1');
-  const shownWith = async (env: Readonly<Record<string, string>>): Promise<string> => {
-    const terminal = cli.inTerminal(['agents', 'ls', '--team', 'plain'], { env });
-    await terminal.ended;
-    return terminal.shown();
-  };
-  const [plain, coloured] = [await shownWith({ NO_COLOR: '1' }), await shownWith({})];
-  expect(plain).toContain('acme/plain/a1');
-  expect(plain).not.toContain('\u001b[');
-  expect(coloured).toContain('\u001b[1mAGENT');
-});
+  test('a live table of thousands counts them all', async () => {
+    const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+    onTestFinished(() => {
+      server.close();
+    });
+    await once(server, 'listening');
+    server.once('connection', (socket) => {
+      for (let index = 0; index < 7_000; index += 1)
+        socket.send(
+          JSON.stringify({
+            event_type: 'ops_change',
+            org_id: 'acme',
+            agent_id: 'a',
+            payload: {
+              op_id: `many-${index}:1`,
+              state: index < 10 ? 'paused' : 'running',
+              updated_at: '2026-01-31T12:00:00.000Z',
+              team_id: 't',
+            },
+          }),
+        );
+    });
+    const terminal = cli.inTerminal([
+      'ops',
+      'watch',
+      '--api-url',
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ]);
+    await terminal.until('6990 running, 10 paused');
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
 
-test('a watch without a terminal prints plain lines, and ends in order when it is told to', async () => {
-  await svc('agents register acme/piped/a1');
-  const child = spawn(process.execPath, [SVC, 'ops', 'watch', '--org', 'acme'], {
-    env: { PATH: process.env.PATH ?? '', HOME: cli.home },
+  test('NO_COLOR is kept to on a terminal', async () => {
+    await svc('agents register acme/plain/a1');
+    const shownWith = async (env: Readonly<Record<string, string>>): Promise<string> => {
+      const terminal = cli.inTerminal(['agents', 'ls', '--team', 'plain'], { env });
+      await terminal.ended;
+      return terminal.shown();
+    };
+    const [plain, coloured] = [await shownWith({ NO_COLOR: '1' }), await shownWith({})];
+    expect(plain).toContain('acme/plain/a1');
+    expect(plain).not.toContain('\u001b[');
+    expect(coloured).toContain('\u001b[1mAGENT');
   });
-  let shown = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    shown += chunk.toString();
-  });
-  await svc('check --agent acme/piped/a1 --action tool.call --resource web_search --op piped:1');
-  await eventually(() =>
-    expect(shown).toMatch(/^\d{4}-\d\d-\d\dT[0-9:.]+Z {2}piped:1 {2}running {2}acme\/piped\/a1$/m),
-  );
-  expect(shown).not.toContain('\u001b');
-  child.kill('SIGTERM');
-  expect((await once(child, 'exit'))[0]).toBe(0);
-});
 
-test('a watch for a program prints one value a line, goes on when the gateway comes back, and ends when it is told to', async () => {
-  const env = { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` };
-  const second = await startTestGateway({ env });
-  const terminal = cli.inTerminal(['ops', 'watch', '--output', 'json', '--api-url', second.url], {
-    env: { SVC_CLI_API_KEY: ADMIN_KEY },
-    columns: 400,
+  test('a watch without a terminal prints plain lines, and ends in order when it is told to', async () => {
+    await svc('agents register acme/piped/a1');
+    const child = spawn(process.execPath, [SVC, 'ops', 'watch', '--org', 'acme'], {
+      env: { PATH: process.env.PATH ?? '', HOME: cli.home },
+    });
+    let shown = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      shown += chunk.toString();
+    });
+    await svc('check --agent acme/piped/a1 --action tool.call --resource web_search --op piped:1');
+    await eventually(() =>
+      expect(shown).toMatch(/^\d{4}-\d\d-\d\dT[0-9:.]+Z {2}piped:1 {2}running {2}acme\/piped\/a1$/m),
+    );
+    expect(shown).not.toContain('\u001b');
+    child.kill('SIGTERM');
+    expect((await once(child, 'exit'))[0]).toBe(0);
   });
-  const start = (op: string) =>
-    second.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
-  await eventually(async () => {
-    await start('w:1');
-    expect(terminal.shown()).toContain('"op_id":"w:1","state":"pending"');
-  });
-  await second.stop('SIGKILL');
-  await terminal.until(/Connection lost.*; retrying\./);
-  const again = await startTestGateway({ env });
-  await eventually(async () => {
-    await start(`w:${Date.now()}`);
-    expect(terminal.shown().split('Connection lost')[1]).toContain('"event_type":"ops_change"');
-  });
-  terminal.type('\u0003');
-  expect(await terminal.ended).toBe(0);
-  await again.stop();
-});
 
-test('the live stream refuses in the words of the gateway', async () => {
-  expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({
-    status: 1,
-    stdout: '',
-    stderr: `error: not logged in to ${gateway.url}: this requires a session or an API key\nRun \`svc login\` first.\n`,
+  test('a watch for a program prints one value a line, goes on when the gateway comes back, and ends when it is told to', async () => {
+    const env = { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` };
+    const second = await startTestGateway({ env });
+    const terminal = cli.inTerminal(['ops', 'watch', '--output', 'json', '--api-url', second.url], {
+      env: { SVC_CLI_API_KEY: ADMIN_KEY },
+      columns: 400,
+    });
+    const start = (op: string) =>
+      second.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+    await eventually(async () => {
+      await start('w:1');
+      expect(terminal.shown()).toContain('"op_id":"w:1","state":"pending"');
+    });
+    await second.stop('SIGKILL');
+    await terminal.until(/Connection lost.*; retrying\./);
+    const again = await startTestGateway({ env });
+    await eventually(async () => {
+      await start(`w:${Date.now()}`);
+      expect(terminal.shown().split('Connection lost')[1]).toContain('"event_type":"ops_change"');
+    });
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+    await again.stop();
   });
-  const { key } = await json('keys create bound --scope read --org globex');
-  expect(
-    await svc('ops watch --org acme', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } }),
-  ).toMatchObject({ status: 1, stderr: expect.stringMatching(/acme/) });
-  expect((await svc(`ops watch --org ${'x'.repeat(300)}`)).stderr).toBe(
-    'error: org_id: is not a valid org name\nRun the command with --help to see what it accepts.\n',
-  );
+
+  test('the live stream refuses in the words of the gateway', async () => {
+    expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: not logged in to ${gateway.url}: this requires a session or an API key\nRun \`svc login\` first.\n`,
+    });
+    const { key } = await json('keys create bound --scope read --org globex');
+    expect(
+      await svc('ops watch --org acme', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } }),
+    ).toMatchObject({ status: 1, stderr: expect.stringMatching(/acme/) });
+    expect((await svc(`ops watch --org ${'x'.repeat(300)}`)).stderr).toBe(
+      'error: org_id: is not a valid org name\nRun the command with --help to see what it accepts.\n',
+    );
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import type { AgentIdentity } from '../../src/core/ids.ts';
@@ -40,175 +40,177 @@ const spendOf = (tracker: BudgetTracker, nowMs: number) =>
       row.daily.spentMicroUsd,
     ]);
 
-test('after a restart every org, team and agent has spent what it had, alerts are not said again, and nothing is reserved', () => {
-  const store = createStore();
-  const before = new BudgetTracker(CAPS, NOON);
-  before.record(ada, 8 * USD, {}, NOON);
-  before.record(eve, 2 * USD, {}, NOON);
-  before.record(stray, 1 * USD, {}, NOON);
-  before.reserve(ada, 1, 2 * USD, NOON);
-  store.write(before.drainChanges());
-  const after = restart(store, NOON + 1);
-  expect(spendOf(after, NOON + 1)).toEqual(spendOf(before, NOON + 1));
-  expect(spendOf(after, NOON + 1)).toContainEqual(['org', 'acme', null, null, 8_000_000, 8_000_000]);
-  expect(after.record(ada, 1, {}, NOON + 1).alerts).toEqual([]);
-  expect(after.wouldExceed(ada, 2 * USD, NOON + 1)).toMatchObject({
-    tier: 'org',
-    spentMicroUsd: 8_000_001,
-    reservedMicroUsd: 0,
+describe('budget restore', () => {
+  test('after a restart every org, team and agent has spent what it had, alerts are not said again, and nothing is reserved', () => {
+    const store = createStore();
+    const before = new BudgetTracker(CAPS, NOON);
+    before.record(ada, 8 * USD, {}, NOON);
+    before.record(eve, 2 * USD, {}, NOON);
+    before.record(stray, 1 * USD, {}, NOON);
+    before.reserve(ada, 1, 2 * USD, NOON);
+    store.write(before.drainChanges());
+    const after = restart(store, NOON + 1);
+    expect(spendOf(after, NOON + 1)).toEqual(spendOf(before, NOON + 1));
+    expect(spendOf(after, NOON + 1)).toContainEqual(['org', 'acme', null, null, 8_000_000, 8_000_000]);
+    expect(after.record(ada, 1, {}, NOON + 1).alerts).toEqual([]);
+    expect(after.wouldExceed(ada, 2 * USD, NOON + 1)).toMatchObject({
+      tier: 'org',
+      spentMicroUsd: 8_000_001,
+      reservedMicroUsd: 0,
+    });
+    expect(
+      after
+        .drainChanges()
+        .map(({ key }) => key)
+        .toSorted(),
+    ).toEqual(['spend/agent/acme/search/ada', 'spend/global', 'spend/org/acme', 'spend/team/acme/search']);
   });
-  expect(
-    after
-      .drainChanges()
-      .map(({ key }) => key)
-      .toSorted(),
-  ).toEqual(['spend/agent/acme/search/ada', 'spend/global', 'spend/org/acme', 'spend/team/acme/search']);
-});
 
-test('an alert of the month is not said again after a restart on another day of it', () => {
-  const caps = budgetConfig({ agent_monthly_limit_usd: 10 });
-  const store = createStore();
-  const before = new BudgetTracker(caps, NOON);
-  expect(before.record(ada, 8 * USD, {}, NOON).alerts).toHaveLength(1);
-  store.write(before.drainChanges());
-  const nextDayMs = NOON + 24 * 3_600_000;
-  const after = restart(store, nextDayMs, caps);
-  expect(after.record(ada, 1 * USD, {}, nextDayMs).alerts).toEqual([]);
-  expect(after.record(ada, 1 * USD, {}, nextDayMs).alerts.map(({ percent }) => percent)).toEqual([100]);
-});
-
-test('only what has changed since is written, and a total written many times is one row', () => {
-  const tracker = new BudgetTracker(CAPS, NOON);
-  for (let index = 0; index < 50; index += 1) tracker.record(ada, 1, {}, NOON);
-  tracker.record(eve, 1, {}, NOON);
-  expect(
-    tracker
-      .drainChanges()
-      .map(({ key }) => key)
-      .toSorted(),
-  ).toEqual([
-    'spend/agent/acme/search/ada',
-    'spend/agent/globex/search/eve',
-    'spend/global',
-    'spend/org/acme',
-    'spend/org/globex',
-    'spend/team/acme/search',
-    'spend/team/globex/search',
-  ]);
-  expect(tracker.drainChanges()).toEqual([]);
-  tracker.reserve(ada, 1, 1, NOON);
-  expect(tracker.drainChanges()).toEqual([]);
-});
-
-test('what a store could not write comes again, with all that has happened since', () => {
-  const store = createStore();
-  const tracker = new BudgetTracker(CAPS, NOON);
-  tracker.record(ada, 3 * USD, { usageId: 'u1' }, NOON);
-  tracker.record(eve, 2 * USD, {}, NOON); // and never again
-  const failed = tracker.drainChanges();
-  tracker.record(ada, 4 * USD, {}, NOON);
-  tracker.requeueChanges(failed);
-  store.write(tracker.drainChanges());
-  expect(tracker.drainChanges()).toEqual([]);
-  const after = restart(store, NOON);
-  expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 7, daily: 7 });
-  expect(after.spentUsd('globex', NOON)).toEqual({ monthly: 2, daily: 2 });
-  expect(after.record(ada, 3 * USD, { usageId: 'u1' }, NOON).duplicate).toBe(true);
-});
-
-test('a usage id sent again after a crash counts once and hears the first answer', () => {
-  const store = createStore();
-  const before = new BudgetTracker(CAPS, NOON);
-  const first = before.record(ada, 11 * USD, { usageId: 'u/1' }, NOON);
-  store.write(before.drainChanges());
-  const after = restart(store, NOON + HOUR_MS);
-  expect(after.record(ada, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS)).toEqual({
-    duplicate: true,
-    alerts: [],
-    exceeded: first.exceeded,
+  test('an alert of the month is not said again after a restart on another day of it', () => {
+    const caps = budgetConfig({ agent_monthly_limit_usd: 10 });
+    const store = createStore();
+    const before = new BudgetTracker(caps, NOON);
+    expect(before.record(ada, 8 * USD, {}, NOON).alerts).toHaveLength(1);
+    store.write(before.drainChanges());
+    const nextDayMs = NOON + 24 * 3_600_000;
+    const after = restart(store, nextDayMs, caps);
+    expect(after.record(ada, 1 * USD, {}, nextDayMs).alerts).toEqual([]);
+    expect(after.record(ada, 1 * USD, {}, nextDayMs).alerts.map(({ percent }) => percent)).toEqual([100]);
   });
-  expect(after.record(eve, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS).duplicate).toBe(false);
-});
 
-test('days and months that ended while the gateway was down are let go, also from the store', () => {
-  const store = createStore();
-  const before = new BudgetTracker(CAPS, NOON);
-  before.record(ada, 8 * USD, { usageId: 'u1' }, NOON);
-  store.write(before.drainChanges());
+  test('only what has changed since is written, and a total written many times is one row', () => {
+    const tracker = new BudgetTracker(CAPS, NOON);
+    for (let index = 0; index < 50; index += 1) tracker.record(ada, 1, {}, NOON);
+    tracker.record(eve, 1, {}, NOON);
+    expect(
+      tracker
+        .drainChanges()
+        .map(({ key }) => key)
+        .toSorted(),
+    ).toEqual([
+      'spend/agent/acme/search/ada',
+      'spend/agent/globex/search/eve',
+      'spend/global',
+      'spend/org/acme',
+      'spend/org/globex',
+      'spend/team/acme/search',
+      'spend/team/globex/search',
+    ]);
+    expect(tracker.drainChanges()).toEqual([]);
+    tracker.reserve(ada, 1, 1, NOON);
+    expect(tracker.drainChanges()).toEqual([]);
+  });
 
-  const nextDay = restart(store, NOON + 24 * HOUR_MS);
-  expect(nextDay.spentUsd('acme', NOON + 24 * HOUR_MS)).toEqual({ monthly: 8, daily: 0 });
+  test('what a store could not write comes again, with all that has happened since', () => {
+    const store = createStore();
+    const tracker = new BudgetTracker(CAPS, NOON);
+    tracker.record(ada, 3 * USD, { usageId: 'u1' }, NOON);
+    tracker.record(eve, 2 * USD, {}, NOON); // and never again
+    const failed = tracker.drainChanges();
+    tracker.record(ada, 4 * USD, {}, NOON);
+    tracker.requeueChanges(failed);
+    store.write(tracker.drainChanges());
+    expect(tracker.drainChanges()).toEqual([]);
+    const after = restart(store, NOON);
+    expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 7, daily: 7 });
+    expect(after.spentUsd('globex', NOON)).toEqual({ monthly: 2, daily: 2 });
+    expect(after.record(ada, 3 * USD, { usageId: 'u1' }, NOON).duplicate).toBe(true);
+  });
 
-  const nextMonth = Date.parse('2026-12-01T00:00:00Z');
-  const later = restart(store, nextMonth);
-  expect(spendOf(later, nextMonth)).toEqual([['global', null, null, null, 0, 0]]);
-  store.write(later.drainChanges());
-  expect([...store.rows.keys()]).toEqual([]);
-});
+  test('a usage id sent again after a crash counts once and hears the first answer', () => {
+    const store = createStore();
+    const before = new BudgetTracker(CAPS, NOON);
+    const first = before.record(ada, 11 * USD, { usageId: 'u/1' }, NOON);
+    store.write(before.drainChanges());
+    const after = restart(store, NOON + HOUR_MS);
+    expect(after.record(ada, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS)).toEqual({
+      duplicate: true,
+      alerts: [],
+      exceeded: first.exceeded,
+    });
+    expect(after.record(eve, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS).duplicate).toBe(false);
+  });
 
-test('who spent in months that are over is forgotten, and what is spent after that is there after a restart', () => {
-  const store = createStore();
-  const tracker = new BudgetTracker(CAPS, NOON);
-  tracker.record(ada, 8 * USD, {}, NOON);
-  store.write(tracker.drainChanges());
-  const december = Date.parse('2026-12-01T12:00:00Z');
-  for (let sweeps = 0; sweeps < 4; sweeps += 1) tracker.sweep(december);
-  expect(spendOf(tracker, december)).toEqual([['global', null, null, null, 0, 0]]);
-  store.write(tracker.drainChanges());
-  expect([...store.rows.keys()]).toEqual(['spend/global']);
-  tracker.record(ada, 3 * USD, {}, december);
-  store.write(tracker.drainChanges());
-  tracker.record(eve, 1 * USD, {}, december);
-  store.write(tracker.drainChanges());
-  expect(restart(store, december).spentUsd('acme', december)).toEqual({ monthly: 3, daily: 3 });
-});
+  test('days and months that ended while the gateway was down are let go, also from the store', () => {
+    const store = createStore();
+    const before = new BudgetTracker(CAPS, NOON);
+    before.record(ada, 8 * USD, { usageId: 'u1' }, NOON);
+    store.write(before.drainChanges());
 
-test('a clock behind the one of the last run opens no ended day again', () => {
-  const midnight = Date.parse('2026-11-05T00:00:00Z');
-  const store = createStore();
-  const before = new BudgetTracker(CAPS, midnight - HOUR_MS);
-  before.record(ada, 10 * USD, {}, midnight - 1);
-  before.record(ada, 6 * USD, {}, midnight + 1);
-  store.write(before.drainChanges());
-  const after = restart(store, midnight - HOUR_MS);
-  expect(after.wouldExceed(ada, 5 * USD, midnight - HOUR_MS)).toMatchObject({ spentMicroUsd: 6_000_000 });
-  expect(after.spentUsd('acme', midnight + HOUR_MS)).toEqual({ monthly: 16, daily: 6 });
-  expect(after.spentUsd('acme', midnight + 24 * HOUR_MS).daily).toBe(0);
-});
+    const nextDay = restart(store, NOON + 24 * HOUR_MS);
+    expect(nextDay.spentUsd('acme', NOON + 24 * HOUR_MS)).toEqual({ monthly: 8, daily: 0 });
 
-test('what a clock far ahead has stored counts now, and is written with the right date', () => {
-  const store = createStore();
-  const wrong = NOON + 400 * 24 * HOUR_MS;
-  const before = new BudgetTracker(CAPS, wrong);
-  before.record(ada, 6 * USD, {}, wrong);
-  store.write(before.drainChanges());
-  const after = restart(store, NOON);
-  expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 6, daily: 6 });
-  store.write(after.drainChanges());
-  const nextMonth = Date.parse('2026-12-01T00:00:00Z');
-  expect(restart(store, nextMonth).spentUsd('acme', nextMonth)).toEqual({ monthly: 0, daily: 0 });
-});
+    const nextMonth = Date.parse('2026-12-01T00:00:00Z');
+    const later = restart(store, nextMonth);
+    expect(spendOf(later, nextMonth)).toEqual([['global', null, null, null, 0, 0]]);
+    store.write(later.drainChanges());
+    expect([...store.rows.keys()]).toEqual([]);
+  });
 
-test('a time zone changed while the gateway was down keeps the spend of a date that still goes on', () => {
-  const store = createStore();
-  const before = new BudgetTracker(budgetConfig({ timezone: 'UTC' }), NOON);
-  before.record(ada, 6 * USD, {}, NOON);
-  store.write(before.drainChanges());
-  const evening = Date.parse('2026-11-05T05:00:00Z'); // 21:00 on the 4th in Los Angeles
-  expect(
-    restart(store, evening, budgetConfig({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily,
-  ).toBe(6);
-  expect(restart(store, evening, budgetConfig({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
-});
+  test('who spent in months that are over is forgotten, and what is spent after that is there after a restart', () => {
+    const store = createStore();
+    const tracker = new BudgetTracker(CAPS, NOON);
+    tracker.record(ada, 8 * USD, {}, NOON);
+    store.write(tracker.drainChanges());
+    const december = Date.parse('2026-12-01T12:00:00Z');
+    for (let sweeps = 0; sweeps < 4; sweeps += 1) tracker.sweep(december);
+    expect(spendOf(tracker, december)).toEqual([['global', null, null, null, 0, 0]]);
+    store.write(tracker.drainChanges());
+    expect([...store.rows.keys()]).toEqual(['spend/global']);
+    tracker.record(ada, 3 * USD, {}, december);
+    store.write(tracker.drainChanges());
+    tracker.record(eve, 1 * USD, {}, december);
+    store.write(tracker.drainChanges());
+    expect(restart(store, december).spentUsd('acme', december)).toEqual({ monthly: 3, daily: 3 });
+  });
 
-test('spend stored by a zone ahead of the new one is not spent a second time', () => {
-  const utcEvening = Date.parse('2026-11-04T20:00:00Z');
-  const store = createStore();
-  const tokyo = new BudgetTracker(budgetConfig({ timezone: 'Asia/Tokyo' }), utcEvening); // the 5th
-  tokyo.record(ada, 6 * USD, {}, utcEvening);
-  store.write(tokyo.drainChanges());
-  const after = restart(store, utcEvening, budgetConfig({ timezone: 'America/Los_Angeles' }));
-  expect(after.spentUsd('acme', utcEvening).daily).toBe(6);
-  expect(after.spentUsd('acme', Date.parse('2026-11-06T07:59:59Z')).daily).toBe(6);
-  expect(after.spentUsd('acme', Date.parse('2026-11-06T08:00:00Z')).daily).toBe(0);
+  test('a clock behind the one of the last run opens no ended day again', () => {
+    const midnight = Date.parse('2026-11-05T00:00:00Z');
+    const store = createStore();
+    const before = new BudgetTracker(CAPS, midnight - HOUR_MS);
+    before.record(ada, 10 * USD, {}, midnight - 1);
+    before.record(ada, 6 * USD, {}, midnight + 1);
+    store.write(before.drainChanges());
+    const after = restart(store, midnight - HOUR_MS);
+    expect(after.wouldExceed(ada, 5 * USD, midnight - HOUR_MS)).toMatchObject({ spentMicroUsd: 6_000_000 });
+    expect(after.spentUsd('acme', midnight + HOUR_MS)).toEqual({ monthly: 16, daily: 6 });
+    expect(after.spentUsd('acme', midnight + 24 * HOUR_MS).daily).toBe(0);
+  });
+
+  test('what a clock far ahead has stored counts now, and is written with the right date', () => {
+    const store = createStore();
+    const wrong = NOON + 400 * 24 * HOUR_MS;
+    const before = new BudgetTracker(CAPS, wrong);
+    before.record(ada, 6 * USD, {}, wrong);
+    store.write(before.drainChanges());
+    const after = restart(store, NOON);
+    expect(after.spentUsd('acme', NOON)).toEqual({ monthly: 6, daily: 6 });
+    store.write(after.drainChanges());
+    const nextMonth = Date.parse('2026-12-01T00:00:00Z');
+    expect(restart(store, nextMonth).spentUsd('acme', nextMonth)).toEqual({ monthly: 0, daily: 0 });
+  });
+
+  test('a time zone changed while the gateway was down keeps the spend of a date that still goes on', () => {
+    const store = createStore();
+    const before = new BudgetTracker(budgetConfig({ timezone: 'UTC' }), NOON);
+    before.record(ada, 6 * USD, {}, NOON);
+    store.write(before.drainChanges());
+    const evening = Date.parse('2026-11-05T05:00:00Z'); // 21:00 on the 4th in Los Angeles
+    expect(
+      restart(store, evening, budgetConfig({ timezone: 'America/Los_Angeles' })).spentUsd('acme', evening).daily,
+    ).toBe(6);
+    expect(restart(store, evening, budgetConfig({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
+  });
+
+  test('spend stored by a zone ahead of the new one is not spent a second time', () => {
+    const utcEvening = Date.parse('2026-11-04T20:00:00Z');
+    const store = createStore();
+    const tokyo = new BudgetTracker(budgetConfig({ timezone: 'Asia/Tokyo' }), utcEvening); // the 5th
+    tokyo.record(ada, 6 * USD, {}, utcEvening);
+    store.write(tokyo.drainChanges());
+    const after = restart(store, utcEvening, budgetConfig({ timezone: 'America/Los_Angeles' }));
+    expect(after.spentUsd('acme', utcEvening).daily).toBe(6);
+    expect(after.spentUsd('acme', Date.parse('2026-11-06T07:59:59Z')).daily).toBe(6);
+    expect(after.spentUsd('acme', Date.parse('2026-11-06T08:00:00Z')).daily).toBe(0);
+  });
 });

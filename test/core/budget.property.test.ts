@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { BudgetConfig, Period, Tier } from '../../src/core/budget-config.ts';
 import type { BudgetRow } from '../../src/core/budget-rows.ts';
@@ -115,81 +115,84 @@ const START = Date.parse('2026-11-28T20:00:00Z');
 const named = (exceeded: { tier: Tier; period: Period } | undefined) =>
   exceeded === undefined ? undefined : `${exceeded.tier} ${exceeded.period}`;
 
-test('whatever is asked in whatever order, answers and sums are those of the plain list of what was spent and held', () => {
-  fc.assert(
-    fc.property(config, fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (caps, steps) => {
-      let nowMs = START;
-      const usageLimits = { ttlMs: 365 * 24 * 3_600_000, perOrg: 100, total: 100 };
-      let real = new BudgetTracker(caps, nowMs, usageLimits);
-      const model = new NaiveBudget(caps, nowMs);
-      const store = new Map<string, BudgetRow>();
-      const opOf = (index: number, owner: AgentIdentity) => index * AGENTS.length + AGENTS.indexOf(owner);
-      for (const each of steps) {
-        if (each.do === 'wait') nowMs = Math.max(nowMs + each.ms, model.timeMs - 3_600_000);
-        model.see(nowMs);
-        switch (each.do) {
-          case 'reserve': {
-            const opNumber = opOf(each.op, each.agent);
-            const expected = model.first(each.agent, each.cost, opNumber);
-            const answer = real.reserve(each.agent, opNumber, each.cost, nowMs);
-            expect(answer.ok ? undefined : named(answer.fault)).toBe(expected);
-            const cost = Math.max(each.cost, model.held.get(opNumber)?.cost ?? 0);
-            if (expected === undefined && each.cost > 0)
-              model.held.set(opNumber, { agent: each.agent, cost, untilMs: model.timeMs + 600_000 });
-            break;
-          }
-          case 'record': {
-            const opNumber = each.op === undefined ? undefined : opOf(each.op, each.agent);
-            const answer = real.record(each.agent, each.cost, { usageId: each.usage, op: opNumber }, nowMs);
-            const usageKey = `${opOf(0, each.agent)} ${each.usage}`;
-            if (each.usage !== undefined && model.answered.has(usageKey)) {
-              expect([answer.duplicate, named(answer.exceeded)]).toEqual([true, model.answered.get(usageKey)]);
+describe('budget: properties', () => {
+  test('whatever is asked in whatever order, answers and sums are those of the plain list of what was spent and held', () => {
+    fc.assert(
+      fc.property(config, fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (caps, steps) => {
+        let nowMs = START;
+        const usageLimits = { ttlMs: 365 * 24 * 3_600_000, perOrg: 100, total: 100 };
+        let real = new BudgetTracker(caps, nowMs, usageLimits);
+        const model = new NaiveBudget(caps, nowMs);
+        const store = new Map<string, BudgetRow>();
+        const opOf = (index: number, owner: AgentIdentity) => index * AGENTS.length + AGENTS.indexOf(owner);
+        for (const each of steps) {
+          if (each.do === 'wait') nowMs = Math.max(nowMs + each.ms, model.timeMs - 3_600_000);
+          model.see(nowMs);
+          switch (each.do) {
+            case 'reserve': {
+              const opNumber = opOf(each.op, each.agent);
+              const expected = model.first(each.agent, each.cost, opNumber);
+              const answer = real.reserve(each.agent, opNumber, each.cost, nowMs);
+              expect(answer.ok ? undefined : named(answer.fault)).toBe(expected);
+              const cost = Math.max(each.cost, model.held.get(opNumber)?.cost ?? 0);
+              if (expected === undefined && each.cost > 0)
+                model.held.set(opNumber, { agent: each.agent, cost, untilMs: model.timeMs + 600_000 });
               break;
             }
-            model.spent.push({ agent: each.agent, cost: each.cost, atMs: model.timeMs });
-            const held = opNumber === undefined ? undefined : model.held.get(opNumber);
-            if (held !== undefined && held.cost > each.cost)
-              model.held.set(opNumber!, { ...held, cost: held.cost - each.cost });
-            else if (held !== undefined) model.held.delete(opNumber!);
-            expect([answer.duplicate, named(answer.exceeded)]).toEqual([false, model.first(each.agent, 0)]);
-            if (each.usage !== undefined) model.answered.set(usageKey, named(answer.exceeded));
-            break;
-          }
-          case 'release':
-            for (const owner of AGENTS) {
-              real.expire(nowMs);
-              expect(real.release(opOf(each.op, owner))).toBe(model.held.delete(opOf(each.op, owner)));
+            case 'record': {
+              const opNumber = each.op === undefined ? undefined : opOf(each.op, each.agent);
+              const answer = real.record(each.agent, each.cost, { usageId: each.usage, op: opNumber }, nowMs);
+              const usageKey = `${opOf(0, each.agent)} ${each.usage}`;
+              if (each.usage !== undefined && model.answered.has(usageKey)) {
+                expect([answer.duplicate, named(answer.exceeded)]).toEqual([true, model.answered.get(usageKey)]);
+                break;
+              }
+              model.spent.push({ agent: each.agent, cost: each.cost, atMs: model.timeMs });
+              const held = opNumber === undefined ? undefined : model.held.get(opNumber);
+              if (held !== undefined && held.cost > each.cost)
+                model.held.set(opNumber!, { ...held, cost: held.cost - each.cost });
+              else if (held !== undefined) model.held.delete(opNumber!);
+              expect([answer.duplicate, named(answer.exceeded)]).toEqual([false, model.first(each.agent, 0)]);
+              if (each.usage !== undefined) model.answered.set(usageKey, named(answer.exceeded));
+              break;
             }
-            break;
-          case 'would':
-            expect(named(real.wouldExceed(each.agent, each.cost, nowMs))).toBe(model.first(each.agent, each.cost));
-            break;
-          case 'reconfigure':
-            real.reconfigure(each.config, nowMs);
-            model.caps = each.config ?? UNCAPPED;
-            break;
-          case 'sweep':
-            real.sweep(nowMs);
-            break;
-          case 'restart':
-            for (const { key, row } of real.drainChanges()) row === undefined ? store.delete(key) : store.set(key, row);
-            nowMs = model.timeMs; // what a stored date tells of the time is no finer than a day
-            real = new BudgetTracker(model.caps, nowMs, usageLimits);
-            real.restore(store.values(), nowMs);
-            model.held.clear();
-            break;
+            case 'release':
+              for (const owner of AGENTS) {
+                real.expire(nowMs);
+                expect(real.release(opOf(each.op, owner))).toBe(model.held.delete(opOf(each.op, owner)));
+              }
+              break;
+            case 'would':
+              expect(named(real.wouldExceed(each.agent, each.cost, nowMs))).toBe(model.first(each.agent, each.cost));
+              break;
+            case 'reconfigure':
+              real.reconfigure(each.config, nowMs);
+              model.caps = each.config ?? UNCAPPED;
+              break;
+            case 'sweep':
+              real.sweep(nowMs);
+              break;
+            case 'restart':
+              for (const { key, row } of real.drainChanges())
+                row === undefined ? store.delete(key) : store.set(key, row);
+              nowMs = model.timeMs; // what a stored date tells of the time is no finer than a day
+              real = new BudgetTracker(model.caps, nowMs, usageLimits);
+              real.restore(store.values(), nowMs);
+              model.held.clear();
+              break;
+          }
+          for (const row of real.status({ limit: 100 }, nowMs).items) {
+            const owner = { orgId: row.orgId ?? '', teamId: row.teamId ?? '', agentId: row.agentId ?? '' };
+            expect([row.tier, row.monthly.spentMicroUsd, row.daily.spentMicroUsd, row.reservedMicroUsd]).toEqual([
+              row.tier,
+              model.spentIn(row.tier, 'monthly', owner),
+              model.spentIn(row.tier, 'daily', owner),
+              model.heldIn(row.tier, owner),
+            ]);
+          }
         }
-        for (const row of real.status({ limit: 100 }, nowMs).items) {
-          const owner = { orgId: row.orgId ?? '', teamId: row.teamId ?? '', agentId: row.agentId ?? '' };
-          expect([row.tier, row.monthly.spentMicroUsd, row.daily.spentMicroUsd, row.reservedMicroUsd]).toEqual([
-            row.tier,
-            model.spentIn(row.tier, 'monthly', owner),
-            model.spentIn(row.tier, 'daily', owner),
-            model.heldIn(row.tier, owner),
-          ]);
-        }
-      }
-    }),
-    { numRuns: 80 },
-  );
+      }),
+      { numRuns: 80 },
+    );
+  });
 });

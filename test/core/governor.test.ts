@@ -311,428 +311,437 @@ describe("a call of an agent's own", () => {
   );
 });
 
-test('budgets come page by page, each of them once, to a credential of one org its own alone; a cursor that none of their pages gave is refused', () => {
-  const governor = openGovernor();
-  for (const agent of [CRAWLER, STRANGER]) {
-    governor.apply<'record-usage'>(
-      {
-        type: 'record-usage',
-        agent,
-        credential: digestOf(agent),
-        principal: undefined,
-        costMicroUsd: 1,
-        opId: undefined,
-        usageId: undefined,
-      },
-      1,
-    );
-  }
-  const page = (principal: Principal, cursor: string | undefined) =>
-    governor.apply<'list-budgets'>({ type: 'list-budgets', principal, orgId: undefined, perPage: 2, cursor }, 2).reply;
-  const pages = (principal: Principal): string[] => {
-    const seen: string[] = [];
-    for (let cursor: string | undefined, more = true; more && seen.length < 10; more = cursor !== undefined) {
-      const reply = page(principal, cursor);
-      if (!reply.ok) return [reply.fault.kind];
-      seen.push(reply.value.items.map(({ tier, orgId }) => `${tier} of ${orgId}`).join(', '));
-      cursor = reply.value.next;
-    }
-    return seen;
-  };
-  expect(pages(ADMIN)).toEqual([
-    'global of null, org of acme',
-    'org of globex, team of acme',
-    'team of globex, agent of acme',
-    'agent of globex',
-  ]);
-  expect(pages(BOUND)).toEqual(['org of globex, team of globex', 'agent of globex']);
-  expect(page(ADMIN, 'one.two')).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
-});
-
-describe('what is not kept', () => {
-  const bearer = (agent: AgentIdentity) => ({ agent, credential: undefined, principal: ADMIN });
-  const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });
-
-  test.each([
-    ["checks on somebody else's operation", (n: number) => checkOf(claimed(n), 't:s', bearer(claimed(n)))],
-    ['dry runs', (n: number) => checkOf(claimed(n), `d:${n}`, { ...bearer(claimed(n)), dryRun: true })],
-    [
-      'completions of what does not exist',
-      (n: number) => ({ ...complete(claimed(n), 'none:s'), ...bearer(claimed(n)) }),
-    ],
-    [
-      "completions of somebody else's operation",
-      (n: number) => ({ ...complete(claimed(n), 't:s'), ...bearer(claimed(n)) }),
-    ],
-    [
-      'acknowledgements',
-      (n: number) => ({ type: 'ack-signal' as const, ...bearer(claimed(n)), opId: opId('t:s'), sequence: 1 }),
-    ],
-    ['control streams', (n: number) => ({ type: 'open-control' as const, ...bearer(claimed(n)), stream: n })],
-  ])('names claimed in %s', (_what, commandOf) => {
+describe('governor', () => {
+  test('budgets come page by page, each of them once, to a credential of one org its own alone; a cursor that none of their pages gave is refused', () => {
     const governor = openGovernor();
-    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-    const before = governor.agents.knownCount;
-    for (let n = 0; n < 100; n += 1) governor.apply(commandOf(n) as never, 2);
-    expect(governor.agents.knownCount).toBe(before);
-  });
-
-  test('finished operations, a slice at a time where they are many', () => {
-    const governor = openGovernor({ maxOps: 10_000, maxOrgOps: 10_000 });
-    for (let n = 0; n <= 5_000; n += 1)
-      governor.apply<'check'>(checkOf(CRAWLER, `t:${n}`, { resource: 'forbidden' }), 1);
-    expect([governor.sweep(100_000), governor.ops.size]).toEqual([true, 1]);
-    expect([governor.sweep(100_000), governor.ops.size]).toEqual([false, 0]);
-  });
-
-  test('signals of an operation that is swept, and when they were acknowledged', () => {
-    const governor = openGovernor();
-    const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
-    for (const [index, op] of ['t:1', 't:2'].entries()) {
-      governor.apply<'check'>(checkOf(CRAWLER, op), 1);
-      governor.apply<'control-op'>(controlOf(op, 'terminate'), 10);
-      governor.post(
-        { kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: index + 1, signal: 'terminate' },
-        10,
+    for (const agent of [CRAWLER, STRANGER]) {
+      governor.apply<'record-usage'>(
+        {
+          type: 'record-usage',
+          agent,
+          credential: digestOf(agent),
+          principal: undefined,
+          costMicroUsd: 1,
+          opId: undefined,
+          usageId: undefined,
+        },
+        1,
       );
     }
-    governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 20);
-    const pending = () =>
-      governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 100_000).reply;
-    expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:1', signal: 'terminate', sequence: 10 }] } });
-    governor.sweep(100_000);
-    expect(pending()).toEqual({ ok: true, value: { pending: [] } });
-    // An operation that comes by that name again has been told nothing yet.
-    governor.apply<'check'>(checkOf(CRAWLER, 't:2'), 100_000);
-    expect(
-      governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:2') }, 100_000).reply,
-    ).toMatchObject({ value: { state: 'running', acknowledgedAtMs: undefined } });
-    expect(
-      governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 100_000).reply
-        .ok,
-    ).toBe(false);
-  });
-
-  test('an agent that was only acted for, once its last operation is swept', () => {
-    const governor = openGovernor({ agents: [] });
-    for (let n = 0; n < 100; n += 1) {
-      governor.apply<'check'>(checkOf(claimed(n), `t:${n}`, bearer(claimed(n))), 1);
-      governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), 1);
-    }
-    expect(governor.agents.knownCount).toBe(100);
-    governor.sweep(100_000);
-    expect([governor.agents.knownCount, governor.ops.size]).toEqual([0, 0]);
-  });
-
-  test('an org and its teams, once the last operation of the last of its agents is swept, however many each of them had', () => {
-    const governor = openGovernor({ agents: [] });
-    for (let n = 0; n < 10; n += 1) {
-      governor.apply<'check'>(checkOf(claimed(n % 2), `t:${n}`, bearer(claimed(n % 2))), 1);
-      governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), n < 9 ? 1 : 50_000);
-    }
-    const known = () => [
-      governor.agents.knownCount,
-      [...governor.agents.groups.orgs.after(0)].map(({ orgId, opCount }) => `${opCount} of ${orgId}`),
-    ];
-    governor.sweep(100_000);
-    expect(known()).toEqual([1, ['1 of acme']]);
-    governor.sweep(110_000);
-    expect(known()).toEqual([0, []]);
-  });
-
-  test('the budgets of agents that come for one operation each, as fast as they come', () => {
-    const governor = openGovernor({ agents: [], maxOps: 100_000, maxOrgOps: 100_000 });
-    const [perSweep, kept] = [2_000, 7]; // finished operations stay for 60 s, and a sweep comes every 10 s
-    for (let round = 0; round < 25; round += 1) {
-      const nowMs = round * 10_000;
-      for (let n = 0; n < perSweep; n += 1) {
-        const [agent, op] = [claimed(n + round * perSweep), `t:${round}-${n}`];
-        governor.apply<'check'>(checkOf(agent, op, bearer(agent)), nowMs);
-        governor.apply<'control-op'>(controlOf(op, 'complete'), nowMs);
+    const page = (principal: Principal, cursor: string | undefined) =>
+      governor.apply<'list-budgets'>({ type: 'list-budgets', principal, orgId: undefined, perPage: 2, cursor }, 2)
+        .reply;
+    const pages = (principal: Principal): string[] => {
+      const seen: string[] = [];
+      for (let cursor: string | undefined, more = true; more && seen.length < 10; more = cursor !== undefined) {
+        const reply = page(principal, cursor);
+        if (!reply.ok) return [reply.fault.kind];
+        seen.push(reply.value.items.map(({ tier, orgId }) => `${tier} of ${orgId}`).join(', '));
+        cursor = reply.value.next;
       }
-      for (let isMoreLeft = true; isMoreLeft; isMoreLeft = governor.sweep(nowMs));
-    }
-    expect(governor.ops.size).toBeLessThanOrEqual(perSweep * kept);
-    expect(governor.budgets.status({ limit: 1_000_000 }, 250_000).items.length).toBeLessThan(2 * perSweep * kept);
-  });
-});
-
-describe('limits and failures', () => {
-  test('a full registry refuses new operations, and goes on with those it has', () => {
-    const governor = openGovernor({ maxOps: 2 });
-    for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 1);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toMatchObject({
-      ok: false,
-      fault: { kind: 'overloaded' },
-    });
-    expect(
-      governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:3'), agent: CRAWLER }, 1)
-        .reply,
-    ).toMatchObject({ fault: { kind: 'overloaded' } });
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
-    governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1);
-    governor.sweep(100_000);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 100_000).reply).toMatchObject({
-      value: { decision: 'allow' },
-    });
-  });
-
-  test('an org that has all the operations it may is refused more, under whatever names, and others are not', () => {
-    const governor = openGovernor({ maxOps: 7, maxOrgOps: 2 });
-    const register = (op: string, agent: AgentIdentity) =>
-      governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
-    expect(register('t:1', CRAWLER).ok).toBe(true);
-    governor.apply<'check'>(checkOf(SIBLING, 't:2'), 1);
-    const full = {
-      ok: false,
-      fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' },
+      return seen;
     };
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toEqual(full);
-    expect(register('t:3', { orgId: 'acme', teamId: 'new', agentId: 'unheard-of' })).toEqual(full);
-    expect(governor.apply<'check'>(checkOf(STRANGER, 't:3'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
-    // Agents of no org are no org.
-    for (const op of ['t:4', 't:5', 't:6'])
-      expect(register(op, { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
-    // Those that have ended are there until they are swept.
-    governor.apply<'complete-op'>(complete(SIBLING, 't:2'), 1);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
-    governor.apply<'control-op'>(controlOf('t:1', 'terminate'), 1);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
-    governor.sweep(100_000);
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 100_000).reply).toMatchObject({
-      value: { decision: 'allow' },
+    expect(pages(ADMIN)).toEqual([
+      'global of null, org of acme',
+      'org of globex, team of acme',
+      'team of globex, agent of acme',
+      'agent of globex',
+    ]);
+    expect(pages(BOUND)).toEqual(['org of globex, team of globex', 'agent of globex']);
+    expect(page(ADMIN, 'one.two')).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
+  });
+
+  describe('what is not kept', () => {
+    const bearer = (agent: AgentIdentity) => ({ agent, credential: undefined, principal: ADMIN });
+    const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });
+
+    test.each([
+      ["checks on somebody else's operation", (n: number) => checkOf(claimed(n), 't:s', bearer(claimed(n)))],
+      ['dry runs', (n: number) => checkOf(claimed(n), `d:${n}`, { ...bearer(claimed(n)), dryRun: true })],
+      [
+        'completions of what does not exist',
+        (n: number) => ({ ...complete(claimed(n), 'none:s'), ...bearer(claimed(n)) }),
+      ],
+      [
+        "completions of somebody else's operation",
+        (n: number) => ({ ...complete(claimed(n), 't:s'), ...bearer(claimed(n)) }),
+      ],
+      [
+        'acknowledgements',
+        (n: number) => ({ type: 'ack-signal' as const, ...bearer(claimed(n)), opId: opId('t:s'), sequence: 1 }),
+      ],
+      ['control streams', (n: number) => ({ type: 'open-control' as const, ...bearer(claimed(n)), stream: n })],
+    ])('names claimed in %s', (_what, commandOf) => {
+      const governor = openGovernor();
+      governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
+      const before = governor.agents.knownCount;
+      for (let n = 0; n < 100; n += 1) governor.apply(commandOf(n) as never, 2);
+      expect(governor.agents.knownCount).toBe(before);
+    });
+
+    test('finished operations, a slice at a time where they are many', () => {
+      const governor = openGovernor({ maxOps: 10_000, maxOrgOps: 10_000 });
+      for (let n = 0; n <= 5_000; n += 1)
+        governor.apply<'check'>(checkOf(CRAWLER, `t:${n}`, { resource: 'forbidden' }), 1);
+      expect([governor.sweep(100_000), governor.ops.size]).toEqual([true, 1]);
+      expect([governor.sweep(100_000), governor.ops.size]).toEqual([false, 0]);
+    });
+
+    test('signals of an operation that is swept, and when they were acknowledged', () => {
+      const governor = openGovernor();
+      const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
+      for (const [index, op] of ['t:1', 't:2'].entries()) {
+        governor.apply<'check'>(checkOf(CRAWLER, op), 1);
+        governor.apply<'control-op'>(controlOf(op, 'terminate'), 10);
+        governor.post(
+          { kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: index + 1, signal: 'terminate' },
+          10,
+        );
+      }
+      governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 20);
+      const pending = () =>
+        governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 100_000).reply;
+      expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:1', signal: 'terminate', sequence: 10 }] } });
+      governor.sweep(100_000);
+      expect(pending()).toEqual({ ok: true, value: { pending: [] } });
+      // An operation that comes by that name again has been told nothing yet.
+      governor.apply<'check'>(checkOf(CRAWLER, 't:2'), 100_000);
+      expect(
+        governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:2') }, 100_000).reply,
+      ).toMatchObject({ value: { state: 'running', acknowledgedAtMs: undefined } });
+      expect(
+        governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 100_000).reply
+          .ok,
+      ).toBe(false);
+    });
+
+    test('an agent that was only acted for, once its last operation is swept', () => {
+      const governor = openGovernor({ agents: [] });
+      for (let n = 0; n < 100; n += 1) {
+        governor.apply<'check'>(checkOf(claimed(n), `t:${n}`, bearer(claimed(n))), 1);
+        governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), 1);
+      }
+      expect(governor.agents.knownCount).toBe(100);
+      governor.sweep(100_000);
+      expect([governor.agents.knownCount, governor.ops.size]).toEqual([0, 0]);
+    });
+
+    test('an org and its teams, once the last operation of the last of its agents is swept, however many each of them had', () => {
+      const governor = openGovernor({ agents: [] });
+      for (let n = 0; n < 10; n += 1) {
+        governor.apply<'check'>(checkOf(claimed(n % 2), `t:${n}`, bearer(claimed(n % 2))), 1);
+        governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), n < 9 ? 1 : 50_000);
+      }
+      const known = () => [
+        governor.agents.knownCount,
+        [...governor.agents.groups.orgs.after(0)].map(({ orgId, opCount }) => `${opCount} of ${orgId}`),
+      ];
+      governor.sweep(100_000);
+      expect(known()).toEqual([1, ['1 of acme']]);
+      governor.sweep(110_000);
+      expect(known()).toEqual([0, []]);
+    });
+
+    test('the budgets of agents that come for one operation each, as fast as they come', () => {
+      const governor = openGovernor({ agents: [], maxOps: 100_000, maxOrgOps: 100_000 });
+      const [perSweep, kept] = [2_000, 7]; // finished operations stay for 60 s, and a sweep comes every 10 s
+      for (let round = 0; round < 25; round += 1) {
+        const nowMs = round * 10_000;
+        for (let n = 0; n < perSweep; n += 1) {
+          const [agent, op] = [claimed(n + round * perSweep), `t:${round}-${n}`];
+          governor.apply<'check'>(checkOf(agent, op, bearer(agent)), nowMs);
+          governor.apply<'control-op'>(controlOf(op, 'complete'), nowMs);
+        }
+        for (let isMoreLeft = true; isMoreLeft; isMoreLeft = governor.sweep(nowMs));
+      }
+      expect(governor.ops.size).toBeLessThanOrEqual(perSweep * kept);
+      expect(governor.budgets.status({ limit: 1_000_000 }, 250_000).items.length).toBeLessThan(2 * perSweep * kept);
     });
   });
 
-  test('an org that has all the agents it may registers no more until one is deregistered, may rotate their tokens, and others register on', () => {
-    const governor = openGovernor({ maxAgents: 8, maxOrgAgents: 2 });
-    const register = (orgId: string, agentId: string, secret = agentId) =>
-      governor.apply<'register-agent'>(
-        {
-          type: 'register-agent',
-          principal: ADMIN,
-          agent: { orgId, teamId: 'new', agentId },
-          credential: secret as SecretDigest,
-          parent: undefined,
-        },
-        1,
-      ).reply;
-    expect([register('globex-labs', 'a').ok, register('globex-labs', 'b').ok]).toEqual([true, true]);
-    const full = {
-      ok: false,
-      fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' },
-    };
-    expect(register('globex-labs', 'c')).toEqual(full);
-    expect(register('globex-labs', 'a', 'rotated')).toMatchObject({ ok: true, value: { rotated: true } });
-    expect(register('initech', 'd').ok).toBe(true);
-    governor.apply<'deregister-agent'>(
-      { type: 'deregister-agent', principal: ADMIN, agent: { orgId: 'globex-labs', teamId: 'new', agentId: 'b' } },
-      1,
-    );
-    expect(register('globex-labs', 'c').ok).toBe(true);
-  });
+  describe('limits and failures', () => {
+    test('a full registry refuses new operations, and goes on with those it has', () => {
+      const governor = openGovernor({ maxOps: 2 });
+      for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 1);
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toMatchObject({
+        ok: false,
+        fault: { kind: 'overloaded' },
+      });
+      expect(
+        governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:3'), agent: CRAWLER }, 1)
+          .reply,
+      ).toMatchObject({ fault: { kind: 'overloaded' } });
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
+      governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1);
+      governor.sweep(100_000);
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 100_000).reply).toMatchObject({
+        value: { decision: 'allow' },
+      });
+    });
 
-  test('the only agent that an org may have is registered, and agents of no org are as many as the registry holds', () => {
-    const governor = openGovernor({ maxOrgAgents: 1, agents: [] });
-    const register = (orgId: string, agentId: string) =>
-      governor.apply<'register-agent'>(
-        {
-          type: 'register-agent',
-          principal: ADMIN,
-          agent: { orgId, teamId: 'new', agentId },
-          credential: `${orgId}-${agentId}` as SecretDigest,
-          parent: undefined,
-        },
-        1,
-      ).reply.ok;
-    expect([
-      register('acme', 'a'),
-      register('acme', 'b'),
-      register('', 'a'),
-      register('', 'b'),
-      register('', 'c'),
-    ]).toEqual([true, false, true, true, true]);
-  });
+    test('an org that has all the operations it may is refused more, under whatever names, and others are not', () => {
+      const governor = openGovernor({ maxOps: 7, maxOrgOps: 2 });
+      const register = (op: string, agent: AgentIdentity) =>
+        governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
+      expect(register('t:1', CRAWLER).ok).toBe(true);
+      governor.apply<'check'>(checkOf(SIBLING, 't:2'), 1);
+      const full = {
+        ok: false,
+        fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' },
+      };
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toEqual(full);
+      expect(register('t:3', { orgId: 'acme', teamId: 'new', agentId: 'unheard-of' })).toEqual(full);
+      expect(governor.apply<'check'>(checkOf(STRANGER, 't:3'), 1).reply).toMatchObject({
+        value: { decision: 'allow' },
+      });
+      // Agents of no org are no org.
+      for (const op of ['t:4', 't:5', 't:6'])
+        expect(register(op, { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
+      // Those that have ended are there until they are swept.
+      governor.apply<'complete-op'>(complete(SIBLING, 't:2'), 1);
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
+      governor.apply<'control-op'>(controlOf('t:1', 'terminate'), 1);
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
+      governor.sweep(100_000);
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 100_000).reply).toMatchObject({
+        value: { decision: 'allow' },
+      });
+    });
 
-  test('no more agents are registered than the registry may hold, whatever their orgs', () => {
-    const governor = openGovernor({ maxAgents: 5, maxOrgAgents: 5 });
-    const orgs = ['one', 'two', '', 'four', 'five', 'six'].map(
-      (orgId, at) =>
+    test('an org that has all the agents it may registers no more until one is deregistered, may rotate their tokens, and others register on', () => {
+      const governor = openGovernor({ maxAgents: 8, maxOrgAgents: 2 });
+      const register = (orgId: string, agentId: string, secret = agentId) =>
         governor.apply<'register-agent'>(
           {
             type: 'register-agent',
             principal: ADMIN,
-            agent: { orgId, teamId: 'new', agentId: 'a' },
-            credential: `secret-${at}` as SecretDigest,
+            agent: { orgId, teamId: 'new', agentId },
+            credential: secret as SecretDigest,
             parent: undefined,
           },
           1,
-        ).reply,
-    );
-    expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]); // three are there from the beginning
-    expect(orgs[2]).toEqual({
-      ok: false,
-      fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' },
-    });
-  });
-
-  test('an allow that could not be recorded is rolled back, and an older operation of the same batch is left alone', () => {
-    const governor = openGovernor();
-    governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
-    const since = governor.ops.lastNumber;
-    governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_000);
-    governor.rollBack([], [opId('t:old'), opId('t:new'), opId('t:gone')], since, 2_500);
-    expect([stateOf(governor, 't:old'), stateOf(governor, 't:new')]).toEqual(['running', 'terminated']);
-  });
-
-  test('a parent must be a registered agent of the org, and no agent descends from itself', () => {
-    const governor = openGovernor();
-    const register = (agent: AgentIdentity, parent: AgentIdentity) =>
-      governor.apply<'register-agent'>(
-        { type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent },
-        1,
-      ).reply;
-    expect(register(SIBLING, CRAWLER)).toMatchObject({ ok: true });
-    expect(register(CRAWLER, SIBLING)).toMatchObject({
-      fault: { kind: 'invalid_argument', field: 'parent', problem: 'an agent cannot descend from itself' },
-    });
-    expect(register(SIBLING, STRANGER)).toMatchObject({ fault: { field: 'parent' } });
-    expect(register(SIBLING, { ...CRAWLER, agentId: 'nobody' })).toMatchObject({ fault: { field: 'parent' } });
-  });
-
-  test('an agent has at most a thousand ancestors: whoever makes longer chains must not hold up the others with each registration', () => {
-    const governor = openGovernor({ agents: [], maxAgents: 5_000, maxOrgAgents: 5_000 });
-    const named = (chain: string, n: number): AgentIdentity => ({ ...CRAWLER, agentId: `${chain}${n}` });
-    const register = (agent: AgentIdentity, parent: AgentIdentity | undefined) =>
-      governor.apply<'register-agent'>(
-        { type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent },
-        1,
-      ).reply;
-    for (const chain of ['a', 'b'])
-      for (let n = 0; n <= 1_000; n += 1)
-        expect(register(named(chain, n), n === 0 ? undefined : named(chain, n - 1)).ok).toBe(true);
-    const tooMany = (of: string) => ({
-      ok: false,
-      fault: {
-        kind: 'invalid_argument',
-        field: 'parent',
-        problem: `agent acme/search/${of} has too many ancestors; the maximum is 1000`,
-      },
-    });
-    expect(register(named('a', 1_001), named('a', 1_000))).toEqual(tooMany('a1000'));
-    // Two chains may become one, which nobody makes longer then.
-    expect(register(named('b', 0), named('a', 999)).ok).toBe(true);
-    expect(register(named('b', 1_001), named('b', 999))).toEqual(tooMany('b999'));
-    expect(register(named('b', 1_001), undefined).ok).toBe(true);
-  });
-
-  test('a token that another agent holds is refused without a word about whose it is', () => {
-    const governor = openGovernor();
-    const reply = governor.apply<'register-agent'>(
-      {
-        type: 'register-agent',
-        principal: ADMIN,
-        agent: { ...CRAWLER, agentId: 'thief' },
-        credential: digestOf(STRANGER),
-        parent: undefined,
-      },
-      1,
-    ).reply;
-    expect(reply).toMatchObject({ fault: { kind: 'conflict' } });
-    expect(JSON.stringify(reply)).not.toMatch(/globex/);
-    expect(governor.agents.registeredCount).toBe(3);
-  });
-
-  test('a rotated token is the only one that is known from then on', () => {
-    const governor = openGovernor();
-    const fresh = 'digest-of-a-fresh-token' as never;
-    expect(
-      governor.apply<'register-agent'>(
-        { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: fresh, parent: undefined },
-        1,
-      ).reply,
-    ).toMatchObject({ value: { rotated: true, agent: { registeredAtMs: 0 } } });
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 2).reply).toMatchObject({
-      value: {
-        decision: 'deny',
-        reason: 'the credential token is not registered; register the agent again to get a new one',
-      },
-    });
-    expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({
-      value: { decision: 'allow' },
-    });
-  });
-
-  test("whether a credential is an agent's is told without a record of it", () => {
-    const governor = openGovernor();
-    const ask = (agent: AgentIdentity, credential: SecretDigest) =>
-      governor.apply<'recognize-agent'>({ type: 'recognize-agent', agent, credential }, 1);
-    expect(ask(CRAWLER, digestOf(CRAWLER))).toEqual({ reply: { ok: true, value: { isIts: true } }, effects: [] });
-    for (const other of [digestOf(SIBLING), digestOf(STRANGER), 'of nobody' as SecretDigest])
-      expect(ask(CRAWLER, other)).toEqual({ reply: { ok: true, value: { isIts: false } }, effects: [] });
-  });
-
-  test('agents are listed from the first on, in the order of their registration, and once deregistered no more', () => {
-    const governor = openGovernor();
-    const list = (perPage: number, cursor?: string) => {
-      const { reply } = governor.apply<'list-agents'>(
-        { type: 'list-agents', principal: ADMIN, orgId: undefined, perPage, cursor },
+        ).reply;
+      expect([register('globex-labs', 'a').ok, register('globex-labs', 'b').ok]).toEqual([true, true]);
+      const full = {
+        ok: false,
+        fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' },
+      };
+      expect(register('globex-labs', 'c')).toEqual(full);
+      expect(register('globex-labs', 'a', 'rotated')).toMatchObject({ ok: true, value: { rotated: true } });
+      expect(register('initech', 'd').ok).toBe(true);
+      governor.apply<'deregister-agent'>(
+        { type: 'deregister-agent', principal: ADMIN, agent: { orgId: 'globex-labs', teamId: 'new', agentId: 'b' } },
         1,
       );
-      return reply.ok
-        ? { names: reply.value.items.map(({ identity }) => agentKeyOf(identity)), next: reply.value.next }
-        : reply.fault;
-    };
-    expect(list(2)).toEqual({ names: ['acme/search/crawler', 'acme/search/sibling'], next: '2' });
-    expect(list(2, '2')).toEqual({ names: ['globex/search/crawler'], next: undefined });
-    const deregister = () =>
-      governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: SIBLING }, 1).reply;
-    expect([deregister(), deregister()]).toEqual([
-      { ok: true, value: undefined },
-      { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/sibling' } },
-    ]);
-    expect(list(3)).toEqual({ names: ['acme/search/crawler', 'globex/search/crawler'], next: undefined });
-  });
+      expect(register('globex-labs', 'c').ok).toBe(true);
+    });
 
-  const topology = (type: string, cursor: string, more: object = {}): Command =>
-    ({ type: `topology-${type}`, principal: ADMIN, orgId: undefined, perPage: 10, cursor, ...more }) as Command;
-  test.each<[string, string, (cursor: string) => Command]>([
-    ['operations', '1.5', (cursor) => ({ type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],
-    ['agents', '1.5', (cursor) => ({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],
-    ['the overview', '15', (cursor) => topology('overview', cursor)],
-    ['the tree', '15', (cursor) => topology('tree', cursor)],
-    ['the numbers', '1.5', (cursor) => topology('stats', cursor)],
-    ['a team', '15', (cursor) => topology('team', cursor, { teamId: 'search' })],
-    ['the lineages of a name', '1.5', (cursor) => topology('lineage', cursor, { agentId: 'crawler' })],
-  ])('a cursor that no listing of %s gave out is refused', (_listing, ofAnother, command) => {
-    const governor = openGovernor();
-    for (const cursor of [ofAnother, '-1', 'x', '1.5.', '1e3', '99999999999', ''])
-      expect(governor.apply(command(cursor), 1).reply).toMatchObject({ ok: false, fault: { field: 'cursor' } });
-  });
+    test('the only agent that an org may have is registered, and agents of no org are as many as the registry holds', () => {
+      const governor = openGovernor({ maxOrgAgents: 1, agents: [] });
+      const register = (orgId: string, agentId: string) =>
+        governor.apply<'register-agent'>(
+          {
+            type: 'register-agent',
+            principal: ADMIN,
+            agent: { orgId, teamId: 'new', agentId },
+            credential: `${orgId}-${agentId}` as SecretDigest,
+            parent: undefined,
+          },
+          1,
+        ).reply.ok;
+      expect([
+        register('acme', 'a'),
+        register('acme', 'b'),
+        register('', 'a'),
+        register('', 'b'),
+        register('', 'c'),
+      ]).toEqual([true, false, true, true, true]);
+    });
 
-  test.each([
-    ['team', 'teamId', 'search', '99.1'],
-    ['lineage', 'agentId', 'crawler', '99'],
-  ])(
-    'the %s of a name that nobody in reach has is not found, and where the last have gone while it was paged through, it ends',
-    (view, field, name, cursor) => {
+    test('no more agents are registered than the registry may hold, whatever their orgs', () => {
+      const governor = openGovernor({ maxAgents: 5, maxOrgAgents: 5 });
+      const orgs = ['one', 'two', '', 'four', 'five', 'six'].map(
+        (orgId, at) =>
+          governor.apply<'register-agent'>(
+            {
+              type: 'register-agent',
+              principal: ADMIN,
+              agent: { orgId, teamId: 'new', agentId: 'a' },
+              credential: `secret-${at}` as SecretDigest,
+              parent: undefined,
+            },
+            1,
+          ).reply,
+      );
+      expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]); // three are there from the beginning
+      expect(orgs[2]).toEqual({
+        ok: false,
+        fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' },
+      });
+    });
+
+    test('an allow that could not be recorded is rolled back, and an older operation of the same batch is left alone', () => {
       const governor = openGovernor();
-      const ask = (named: string, more: object = {}) =>
-        governor.apply({ ...topology(view, '', { [field]: named }), cursor: undefined, ...more } as Command, 1).reply;
-      const missing = (named: string) => ({
+      governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
+      const since = governor.ops.lastNumber;
+      governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_000);
+      governor.rollBack([], [opId('t:old'), opId('t:new'), opId('t:gone')], since, 2_500);
+      expect([stateOf(governor, 't:old'), stateOf(governor, 't:new')]).toEqual(['running', 'terminated']);
+    });
+
+    test('a parent must be a registered agent of the org, and no agent descends from itself', () => {
+      const governor = openGovernor();
+      const register = (agent: AgentIdentity, parent: AgentIdentity) =>
+        governor.apply<'register-agent'>(
+          { type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent },
+          1,
+        ).reply;
+      expect(register(SIBLING, CRAWLER)).toMatchObject({ ok: true });
+      expect(register(CRAWLER, SIBLING)).toMatchObject({
+        fault: { kind: 'invalid_argument', field: 'parent', problem: 'an agent cannot descend from itself' },
+      });
+      expect(register(SIBLING, STRANGER)).toMatchObject({ fault: { field: 'parent' } });
+      expect(register(SIBLING, { ...CRAWLER, agentId: 'nobody' })).toMatchObject({ fault: { field: 'parent' } });
+    });
+
+    test('an agent has at most a thousand ancestors: whoever makes longer chains must not hold up the others with each registration', () => {
+      const governor = openGovernor({ agents: [], maxAgents: 5_000, maxOrgAgents: 5_000 });
+      const named = (chain: string, n: number): AgentIdentity => ({ ...CRAWLER, agentId: `${chain}${n}` });
+      const register = (agent: AgentIdentity, parent: AgentIdentity | undefined) =>
+        governor.apply<'register-agent'>(
+          { type: 'register-agent', principal: ADMIN, agent, credential: digestOf(agent), parent },
+          1,
+        ).reply;
+      for (const chain of ['a', 'b'])
+        for (let n = 0; n <= 1_000; n += 1)
+          expect(register(named(chain, n), n === 0 ? undefined : named(chain, n - 1)).ok).toBe(true);
+      const tooMany = (of: string) => ({
         ok: false,
-        fault: { kind: 'not_found', what: `${view === 'team' ? 'team' : 'agent'} ${named}` },
+        fault: {
+          kind: 'invalid_argument',
+          field: 'parent',
+          problem: `agent acme/search/${of} has too many ancestors; the maximum is 1000`,
+        },
       });
-      expect(ask(name)).toMatchObject({ ok: true });
-      expect([ask('nobody'), ask(name, { orgId: 'nowhere' })]).toEqual([missing('nobody'), missing(name)]);
-      expect(ask(name, { cursor })).toMatchObject({
-        ok: true,
-        value: { [view === 'team' ? 'agents' : 'lineages']: [], next: undefined },
+      expect(register(named('a', 1_001), named('a', 1_000))).toEqual(tooMany('a1000'));
+      // Two chains may become one, which nobody makes longer then.
+      expect(register(named('b', 0), named('a', 999)).ok).toBe(true);
+      expect(register(named('b', 1_001), named('b', 999))).toEqual(tooMany('b999'));
+      expect(register(named('b', 1_001), undefined).ok).toBe(true);
+    });
+
+    test('a token that another agent holds is refused without a word about whose it is', () => {
+      const governor = openGovernor();
+      const reply = governor.apply<'register-agent'>(
+        {
+          type: 'register-agent',
+          principal: ADMIN,
+          agent: { ...CRAWLER, agentId: 'thief' },
+          credential: digestOf(STRANGER),
+          parent: undefined,
+        },
+        1,
+      ).reply;
+      expect(reply).toMatchObject({ fault: { kind: 'conflict' } });
+      expect(JSON.stringify(reply)).not.toMatch(/globex/);
+      expect(governor.agents.registeredCount).toBe(3);
+    });
+
+    test('a rotated token is the only one that is known from then on', () => {
+      const governor = openGovernor();
+      const fresh = 'digest-of-a-fresh-token' as never;
+      expect(
+        governor.apply<'register-agent'>(
+          { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: fresh, parent: undefined },
+          1,
+        ).reply,
+      ).toMatchObject({ value: { rotated: true, agent: { registeredAtMs: 0 } } });
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 2).reply).toMatchObject({
+        value: {
+          decision: 'deny',
+          reason: 'the credential token is not registered; register the agent again to get a new one',
+        },
       });
-      expect(ask(name, { principal: { ...ADMIN, orgId: 'acme' }, orgId: 'globex' })).toEqual({
-        ok: false,
-        fault: { kind: 'org_forbidden', orgId: 'globex' },
+      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1', { credential: fresh }), 2).reply).toMatchObject({
+        value: { decision: 'allow' },
       });
-    },
-  );
+    });
+
+    test("whether a credential is an agent's is told without a record of it", () => {
+      const governor = openGovernor();
+      const ask = (agent: AgentIdentity, credential: SecretDigest) =>
+        governor.apply<'recognize-agent'>({ type: 'recognize-agent', agent, credential }, 1);
+      expect(ask(CRAWLER, digestOf(CRAWLER))).toEqual({ reply: { ok: true, value: { isIts: true } }, effects: [] });
+      for (const other of [digestOf(SIBLING), digestOf(STRANGER), 'of nobody' as SecretDigest])
+        expect(ask(CRAWLER, other)).toEqual({ reply: { ok: true, value: { isIts: false } }, effects: [] });
+    });
+
+    test('agents are listed from the first on, in the order of their registration, and once deregistered no more', () => {
+      const governor = openGovernor();
+      const list = (perPage: number, cursor?: string) => {
+        const { reply } = governor.apply<'list-agents'>(
+          { type: 'list-agents', principal: ADMIN, orgId: undefined, perPage, cursor },
+          1,
+        );
+        return reply.ok
+          ? { names: reply.value.items.map(({ identity }) => agentKeyOf(identity)), next: reply.value.next }
+          : reply.fault;
+      };
+      expect(list(2)).toEqual({ names: ['acme/search/crawler', 'acme/search/sibling'], next: '2' });
+      expect(list(2, '2')).toEqual({ names: ['globex/search/crawler'], next: undefined });
+      const deregister = () =>
+        governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: SIBLING }, 1).reply;
+      expect([deregister(), deregister()]).toEqual([
+        { ok: true, value: undefined },
+        { ok: false, fault: { kind: 'not_found', what: 'agent acme/search/sibling' } },
+      ]);
+      expect(list(3)).toEqual({ names: ['acme/search/crawler', 'globex/search/crawler'], next: undefined });
+    });
+
+    const topology = (type: string, cursor: string, more: object = {}): Command =>
+      ({ type: `topology-${type}`, principal: ADMIN, orgId: undefined, perPage: 10, cursor, ...more }) as Command;
+    test.each<[string, string, (cursor: string) => Command]>([
+      [
+        'operations',
+        '1.5',
+        (cursor) => ({ type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 10, cursor }),
+      ],
+      ['agents', '1.5', (cursor) => ({ type: 'list-agents', principal: ADMIN, orgId: undefined, perPage: 10, cursor })],
+      ['the overview', '15', (cursor) => topology('overview', cursor)],
+      ['the tree', '15', (cursor) => topology('tree', cursor)],
+      ['the numbers', '1.5', (cursor) => topology('stats', cursor)],
+      ['a team', '15', (cursor) => topology('team', cursor, { teamId: 'search' })],
+      ['the lineages of a name', '1.5', (cursor) => topology('lineage', cursor, { agentId: 'crawler' })],
+    ])('a cursor that no listing of %s gave out is refused', (_listing, ofAnother, command) => {
+      const governor = openGovernor();
+      for (const cursor of [ofAnother, '-1', 'x', '1.5.', '1e3', '99999999999', ''])
+        expect(governor.apply(command(cursor), 1).reply).toMatchObject({ ok: false, fault: { field: 'cursor' } });
+    });
+
+    test.each([
+      ['team', 'teamId', 'search', '99.1'],
+      ['lineage', 'agentId', 'crawler', '99'],
+    ])(
+      'the %s of a name that nobody in reach has is not found, and where the last have gone while it was paged through, it ends',
+      (view, field, name, cursor) => {
+        const governor = openGovernor();
+        const ask = (named: string, more: object = {}) =>
+          governor.apply({ ...topology(view, '', { [field]: named }), cursor: undefined, ...more } as Command, 1).reply;
+        const missing = (named: string) => ({
+          ok: false,
+          fault: { kind: 'not_found', what: `${view === 'team' ? 'team' : 'agent'} ${named}` },
+        });
+        expect(ask(name)).toMatchObject({ ok: true });
+        expect([ask('nobody'), ask(name, { orgId: 'nowhere' })]).toEqual([missing('nobody'), missing(name)]);
+        expect(ask(name, { cursor })).toMatchObject({
+          ok: true,
+          value: { [view === 'team' ? 'agents' : 'lineages']: [], next: undefined },
+        });
+        expect(ask(name, { principal: { ...ADMIN, orgId: 'acme' }, orgId: 'globex' })).toEqual({
+          ok: false,
+          fault: { kind: 'org_forbidden', orgId: 'globex' },
+        });
+      },
+    );
+  });
 });

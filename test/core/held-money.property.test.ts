@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { BudgetConfig } from '../../src/core/budget-config.ts';
 import { type AgentIdentity, agentKeyOf } from '../../src/core/ids.ts';
@@ -76,127 +76,129 @@ const step = fc.oneof(
 /** What an operation holds for its agent: the dearest estimate since it last held nothing, less what was used of it. */
 type Held = { readonly agent: AgentIdentity; readonly cost: number; readonly untilMs: number };
 
-test('an operation holds the dearest of its estimates less what was used of it, until it ends, for ten minutes, whatever becomes of its agent and of what could not be recorded', () => {
-  fc.assert(
-    fc.property(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (steps) => {
-      let nowMs = 1_000;
-      const budgets = new BudgetTracker(CAPPED, nowMs);
-      const governor = openGovernor({ budgets });
-      const held = new Map<string, Held>();
-      const pass = (ms: number): void => {
-        nowMs += ms;
-        for (const [id, { untilMs }] of held) if (untilMs <= nowMs) held.delete(id);
-      };
-      /** Nobody is told of a change that is not on record, and then what was held before it is held again, for the rest of its time. */
-      const lose = (id: string, before: Held | undefined, { undo }: Outcome): void => {
-        if (undo === undefined) return;
-        governor.rollBack([undo], [], 0, nowMs);
-        if (before === undefined || before.untilMs <= nowMs) held.delete(id);
-        else held.set(id, before);
-      };
-      for (const each of steps) {
-        if (each.do === 'sweep') {
-          pass(each.afterMs);
-          governor.sweep(nowMs);
-        } else if (each.do === 'registration') {
-          if (each.ends)
-            governor.apply<'deregister-agent'>(
-              { type: 'deregister-agent', principal: ADMIN, agent: each.agent },
-              nowMs,
-            );
-          else
-            governor.apply<'register-agent'>(
-              {
-                type: 'register-agent',
-                principal: ADMIN,
-                agent: each.agent,
-                credential: digestOf(each.agent),
-                parent: undefined,
-              },
-              nowMs,
-            );
-        } else {
-          const id = `${each.agent.orgId}-${each.agent.agentId}:${each.op}`;
-          const before = held.get(id);
-          const voucher =
-            'asOperator' in each && each.asOperator
-              ? { credential: undefined, principal: ADMIN }
-              : { credential: digestOf(each.agent), principal: undefined };
-          switch (each.do) {
-            case 'check': {
-              const outcome = governor.apply<'check'>(
-                checkOf(each.agent, id, {
-                  ...voucher,
-                  estimatedCostMicroUsd: each.cost,
-                  resource: each.resource,
-                  dryRun: each.dryRun,
-                }),
+describe('held money: properties', () => {
+  test('an operation holds the dearest of its estimates less what was used of it, until it ends, for ten minutes, whatever becomes of its agent and of what could not be recorded', () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (steps) => {
+        let nowMs = 1_000;
+        const budgets = new BudgetTracker(CAPPED, nowMs);
+        const governor = openGovernor({ budgets });
+        const held = new Map<string, Held>();
+        const pass = (ms: number): void => {
+          nowMs += ms;
+          for (const [id, { untilMs }] of held) if (untilMs <= nowMs) held.delete(id);
+        };
+        /** Nobody is told of a change that is not on record, and then what was held before it is held again, for the rest of its time. */
+        const lose = (id: string, before: Held | undefined, { undo }: Outcome): void => {
+          if (undo === undefined) return;
+          governor.rollBack([undo], [], 0, nowMs);
+          if (before === undefined || before.untilMs <= nowMs) held.delete(id);
+          else held.set(id, before);
+        };
+        for (const each of steps) {
+          if (each.do === 'sweep') {
+            pass(each.afterMs);
+            governor.sweep(nowMs);
+          } else if (each.do === 'registration') {
+            if (each.ends)
+              governor.apply<'deregister-agent'>(
+                { type: 'deregister-agent', principal: ADMIN, agent: each.agent },
                 nowMs,
               );
-              const { reply } = outcome;
-              if (reply.ok && reply.value.decision === 'allow' && !each.dryRun && each.cost > 0) {
-                held.set(id, {
-                  agent: each.agent,
-                  cost: Math.max(each.cost, before?.cost ?? 0),
-                  untilMs: nowMs + HOLD_MS,
-                });
-              }
-              if (each.lostAfterMs === undefined) break;
-              pass(each.lostAfterMs);
-              lose(id, before, outcome);
-              break;
-            }
-            case 'usage': {
-              const spent = () => budgets.status({ limit: 100 }, nowMs).items[0]!.daily.spentMicroUsd;
-              const spentBefore = spent();
-              governor.apply<'record-usage'>(
+            else
+              governor.apply<'register-agent'>(
                 {
-                  type: 'record-usage',
+                  type: 'register-agent',
+                  principal: ADMIN,
                   agent: each.agent,
-                  ...voucher,
-                  costMicroUsd: each.cost,
-                  opId: opId(id),
-                  usageId: each.usageId,
+                  credential: digestOf(each.agent),
+                  parent: undefined,
                 },
                 nowMs,
               );
-              if (before === undefined || spent() === spentBefore) break;
-              if (before.cost > each.cost) held.set(id, { ...before, cost: before.cost - each.cost });
-              else held.delete(id);
-              break;
-            }
-            case 'complete':
-            case 'control': {
-              const outcome =
-                each.do === 'complete'
-                  ? governor.apply<'complete-op'>(
-                      { type: 'complete-op', agent: each.agent, ...voucher, opId: opId(id) },
-                      nowMs,
-                    )
-                  : governor.apply<'control-op'>(controlOf(id, each.trigger), nowMs);
-              const { reply } = outcome;
-              if (reply.ok && (reply.value.state === 'completing' || reply.value.state === 'terminated'))
-                held.delete(id);
-              if (each.lostAfterMs === undefined) break;
-              pass(each.lostAfterMs);
-              lose(id, before, outcome);
-              break;
+          } else {
+            const id = `${each.agent.orgId}-${each.agent.agentId}:${each.op}`;
+            const before = held.get(id);
+            const voucher =
+              'asOperator' in each && each.asOperator
+                ? { credential: undefined, principal: ADMIN }
+                : { credential: digestOf(each.agent), principal: undefined };
+            switch (each.do) {
+              case 'check': {
+                const outcome = governor.apply<'check'>(
+                  checkOf(each.agent, id, {
+                    ...voucher,
+                    estimatedCostMicroUsd: each.cost,
+                    resource: each.resource,
+                    dryRun: each.dryRun,
+                  }),
+                  nowMs,
+                );
+                const { reply } = outcome;
+                if (reply.ok && reply.value.decision === 'allow' && !each.dryRun && each.cost > 0) {
+                  held.set(id, {
+                    agent: each.agent,
+                    cost: Math.max(each.cost, before?.cost ?? 0),
+                    untilMs: nowMs + HOLD_MS,
+                  });
+                }
+                if (each.lostAfterMs === undefined) break;
+                pass(each.lostAfterMs);
+                lose(id, before, outcome);
+                break;
+              }
+              case 'usage': {
+                const spent = () => budgets.status({ limit: 100 }, nowMs).items[0]!.daily.spentMicroUsd;
+                const spentBefore = spent();
+                governor.apply<'record-usage'>(
+                  {
+                    type: 'record-usage',
+                    agent: each.agent,
+                    ...voucher,
+                    costMicroUsd: each.cost,
+                    opId: opId(id),
+                    usageId: each.usageId,
+                  },
+                  nowMs,
+                );
+                if (before === undefined || spent() === spentBefore) break;
+                if (before.cost > each.cost) held.set(id, { ...before, cost: before.cost - each.cost });
+                else held.delete(id);
+                break;
+              }
+              case 'complete':
+              case 'control': {
+                const outcome =
+                  each.do === 'complete'
+                    ? governor.apply<'complete-op'>(
+                        { type: 'complete-op', agent: each.agent, ...voucher, opId: opId(id) },
+                        nowMs,
+                      )
+                    : governor.apply<'control-op'>(controlOf(id, each.trigger), nowMs);
+                const { reply } = outcome;
+                if (reply.ok && (reply.value.state === 'completing' || reply.value.state === 'terminated'))
+                  held.delete(id);
+                if (each.lostAfterMs === undefined) break;
+                pass(each.lostAfterMs);
+                lose(id, before, outcome);
+                break;
+              }
             }
           }
+          const sumOf = (of: (agent: AgentIdentity) => boolean): number =>
+            [...held.values()].filter((one) => of(one.agent)).reduce((sum, one) => sum + one.cost, 0);
+          budgets.expire(nowMs);
+          expect(budgets.reservations).toEqual({ count: held.size, microUsd: sumOf(() => true) });
+          for (const row of budgets.status({ limit: 100 }, nowMs).items) {
+            const expected =
+              row.tier === 'agent'
+                ? sumOf((one) => agentKeyOf(one) === `${row.orgId}/${row.teamId}/${row.agentId}`)
+                : sumOf((one) => row.orgId === null || one.orgId === row.orgId);
+            expect([row.tier, row.reservedMicroUsd]).toEqual([row.tier, expected]);
+          }
         }
-        const sumOf = (of: (agent: AgentIdentity) => boolean): number =>
-          [...held.values()].filter((one) => of(one.agent)).reduce((sum, one) => sum + one.cost, 0);
-        budgets.expire(nowMs);
-        expect(budgets.reservations).toEqual({ count: held.size, microUsd: sumOf(() => true) });
-        for (const row of budgets.status({ limit: 100 }, nowMs).items) {
-          const expected =
-            row.tier === 'agent'
-              ? sumOf((one) => agentKeyOf(one) === `${row.orgId}/${row.teamId}/${row.agentId}`)
-              : sumOf((one) => row.orgId === null || one.orgId === row.orgId);
-          expect([row.tier, row.reservedMicroUsd]).toEqual([row.tier, expected]);
-        }
-      }
-    }),
-    { numRuns: 80 },
-  );
+      }),
+      { numRuns: 80 },
+    );
+  });
 });

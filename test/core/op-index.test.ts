@@ -68,46 +68,54 @@ describe.each([
   });
 });
 
-test('it grows with what is added, and the longest ids there can be are told apart', () => {
-  const { add, find } = open(HASH_KEY);
-  const idOf = (nth: number): string => `${'t'.repeat(256)}:${String(nth).padStart(256, 's')}`;
-  for (let nth = 0; nth < 20_000; nth += 1) add(idOf(nth));
-  for (let nth = 0; nth < 20_000; nth += 1) expect(find(idOf(nth))).toBe(idOf(nth));
-  expect(find(idOf(20_000))).toBeUndefined();
-  expect(find('t:s')).toBeUndefined();
-});
-
-test('an id written in other letters than ASCII is found', () => {
-  const { add, find } = open(HASH_KEY);
-  add('трасса:π');
-  add('трасса:ρ');
-  expect(find('трасса:π')).toBe('трасса:π');
-  expect(find('трасса:σ')).toBeUndefined();
-});
-
-test.each([
-  ['the first character', (nth: number) => `${String.fromCharCode(0x4e00 + nth)}${'t'.repeat(255)}:${'s'.repeat(256)}`],
-  ['the last character', (nth: number) => `${'t'.repeat(256)}:${'s'.repeat(255)}${String.fromCharCode(0x4e00 + nth)}`],
-  ['a number in the middle', (nth: number) => `trace-${nth * 1_000_000_007}:span`],
-  ['the zeros behind them', (nth: number) => 't:s'.padEnd(3 + (nth % 510), '\0') + String(Math.floor(nth / 510))],
-])('ids that differ only in %s do not collide: each is found without a look at another', (_, idOf) => {
-  let looks = 0;
-  const ids = Array.from({ length: 5_000 }, (_, nth) => idOf(nth) as OpId);
-  const index = new OpIndex(RANDOM_KEY, (slot) => {
-    looks += 1;
-    return ids[slot];
+describe('op index', () => {
+  test('it grows with what is added, and the longest ids there can be are told apart', () => {
+    const { add, find } = open(HASH_KEY);
+    const idOf = (nth: number): string => `${'t'.repeat(256)}:${String(nth).padStart(256, 's')}`;
+    for (let nth = 0; nth < 20_000; nth += 1) add(idOf(nth));
+    for (let nth = 0; nth < 20_000; nth += 1) expect(find(idOf(nth))).toBe(idOf(nth));
+    expect(find(idOf(20_000))).toBeUndefined();
+    expect(find('t:s')).toBeUndefined();
   });
-  ids.forEach((id, slot) => index.add(id, slot));
-  ids.forEach((id, slot) => expect(index.find(id)).toBe(slot));
-  expect(looks).toBe(5_000);
-});
 
-test('it does not grow with what has come and gone, only with what is in it', () => {
-  const { index } = open(HASH_KEY);
-  const bytesBefore = process.memoryUsage().arrayBuffers;
-  for (let nth = 0; nth < 500_000; nth += 1) {
-    index.add(`trace-${nth}:span` as OpId, nth);
-    index.remove(`trace-${nth}:span` as OpId, nth);
-  }
-  expect(process.memoryUsage().arrayBuffers - bytesBefore).toBeLessThan(1_000_000);
+  test('an id written in other letters than ASCII is found', () => {
+    const { add, find } = open(HASH_KEY);
+    add('трасса:π');
+    add('трасса:ρ');
+    expect(find('трасса:π')).toBe('трасса:π');
+    expect(find('трасса:σ')).toBeUndefined();
+  });
+
+  test.each([
+    [
+      'the first character',
+      (nth: number) => `${String.fromCharCode(0x4e00 + nth)}${'t'.repeat(255)}:${'s'.repeat(256)}`,
+    ],
+    [
+      'the last character',
+      (nth: number) => `${'t'.repeat(256)}:${'s'.repeat(255)}${String.fromCharCode(0x4e00 + nth)}`,
+    ],
+    ['a number in the middle', (nth: number) => `trace-${nth * 1_000_000_007}:span`],
+    ['the zeros behind them', (nth: number) => 't:s'.padEnd(3 + (nth % 510), '\0') + String(Math.floor(nth / 510))],
+  ])('ids that differ only in %s do not collide: each is found without a look at another', (_, idOf) => {
+    let looks = 0;
+    const ids = Array.from({ length: 5_000 }, (_, nth) => idOf(nth) as OpId);
+    const index = new OpIndex(RANDOM_KEY, (slot) => {
+      looks += 1;
+      return ids[slot];
+    });
+    ids.forEach((id, slot) => index.add(id, slot));
+    ids.forEach((id, slot) => expect(index.find(id)).toBe(slot));
+    expect(looks).toBe(5_000);
+  });
+
+  test('it does not grow with what has come and gone, only with what is in it', () => {
+    const { index } = open(HASH_KEY);
+    const bytesBefore = process.memoryUsage().arrayBuffers;
+    for (let nth = 0; nth < 500_000; nth += 1) {
+      index.add(`trace-${nth}:span` as OpId, nth);
+      index.remove(`trace-${nth}:span` as OpId, nth);
+    }
+    expect(process.memoryUsage().arrayBuffers - bytesBefore).toBeLessThan(1_000_000);
+  });
 });

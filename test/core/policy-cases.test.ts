@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compilePolicies } from '../../src/core/policy.ts';
 import { parsePolicyCases, runPolicyCases } from '../../src/core/policy-cases.ts';
 import { parsePolicyDocument } from '../../src/core/policy-document.ts';
@@ -25,91 +25,96 @@ function run(...cases: readonly object[]) {
 
 const base = { agent: 'acme/search/a1', action: 'tool.call', resource: 'web_search' };
 
-test('a case that gets what it expects passes, and one without a name is called by what it asks', () => {
-  expect(run({ ...base, expect: 'allow', rule: 'web' })).toEqual([
-    {
-      name: 'tool.call on web_search',
-      passed: true,
-      expected: { kind: 'allow', ruleId: 'web' },
-      difference: undefined,
-      actual: { kind: 'allow', reason: 'allowed by rule web of policy search', policy: 'search', ruleId: 'web' },
-    },
-  ]);
-});
+describe('policy cases', () => {
+  test('a case that gets what it expects passes, and one without a name is called by what it asks', () => {
+    expect(run({ ...base, expect: 'allow', rule: 'web' })).toEqual([
+      {
+        name: 'tool.call on web_search',
+        passed: true,
+        expected: { kind: 'allow', ruleId: 'web' },
+        difference: undefined,
+        actual: { kind: 'allow', reason: 'allowed by rule web of policy search', policy: 'search', ruleId: 'web' },
+      },
+    ]);
+  });
 
-test('a case that gets another decision, or the right one from another rule, says what it got', () => {
-  expect(
-    run(
-      { name: 'one', ...base, expect: 'deny' },
-      { name: 'two', ...base, expect: 'allow', rule: 'by-boss' },
-      { name: 'three', ...base, resource: 'mail', expect: 'deny', rule: 'costly' },
-    ).map(({ passed, difference }) => [passed, difference]),
-  ).toEqual([
-    [false, 'expected deny, got allow: allowed by rule web of policy search'],
-    [false, 'expected allow by rule by-boss, got allow by rule web: allowed by rule web of policy search'],
-    [false, 'expected deny by rule costly, got deny by no rule: no policy allows tool.call on mail for acme/search/a1'],
-  ]);
-});
+  test('a case that gets another decision, or the right one from another rule, says what it got', () => {
+    expect(
+      run(
+        { name: 'one', ...base, expect: 'deny' },
+        { name: 'two', ...base, expect: 'allow', rule: 'by-boss' },
+        { name: 'three', ...base, resource: 'mail', expect: 'deny', rule: 'costly' },
+      ).map(({ passed, difference }) => [passed, difference]),
+    ).toEqual([
+      [false, 'expected deny, got allow: allowed by rule web of policy search'],
+      [false, 'expected allow by rule by-boss, got allow by rule web: allowed by rule web of policy search'],
+      [
+        false,
+        'expected deny by rule costly, got deny by no rule: no policy allows tool.call on mail for acme/search/a1',
+      ],
+    ]);
+  });
 
-test('a case may name a caller and an estimated cost', () => {
-  expect(
-    run(
-      { ...base, estimated_cost_usd: 1.5, expect: 'deny', rule: 'costly' },
-      { ...base, resource: 'mail', caller: 'acme/ops/boss', expect: 'allow', rule: 'by-boss' },
-    ).map(({ passed }) => passed),
-  ).toEqual([true, true]);
-});
+  test('a case may name a caller and an estimated cost', () => {
+    expect(
+      run(
+        { ...base, estimated_cost_usd: 1.5, expect: 'deny', rule: 'costly' },
+        { ...base, resource: 'mail', caller: 'acme/ops/boss', expect: 'allow', rule: 'by-boss' },
+      ).map(({ passed }) => passed),
+    ).toEqual([true, true]);
+  });
 
-test('a case may ask without a resource, as a check may', () => {
-  expect(
-    run({ ...base, resource: '', expect: 'deny' }).map(({ name, passed, actual }) => [name, passed, actual.reason]),
-  ).toEqual([['tool.call', true, 'no policy allows tool.call for acme/search/a1']]);
-});
+  test('a case may ask without a resource, as a check may', () => {
+    expect(
+      run({ ...base, resource: '', expect: 'deny' }).map(({ name, passed, actual }) => [name, passed, actual.reason]),
+    ).toEqual([['tool.call', true, 'no policy allows tool.call for acme/search/a1']]);
+  });
 
-test('a fraction of a micro-dollar counts in a case as it does in a check: as a whole one', () => {
-  expect(
-    run(
-      { ...base, estimated_cost_usd: 1.000_000_1, expect: 'deny', rule: 'costly' },
-      { ...base, estimated_cost_usd: 1, expect: 'allow', rule: 'web' },
-    ).map(({ passed }) => passed),
-  ).toEqual([true, true]);
-});
+  test('a fraction of a micro-dollar counts in a case as it does in a check: as a whole one', () => {
+    expect(
+      run(
+        { ...base, estimated_cost_usd: 1.000_000_1, expect: 'deny', rule: 'costly' },
+        { ...base, estimated_cost_usd: 1, expect: 'allow', rule: 'web' },
+      ).map(({ passed }) => passed),
+    ).toEqual([true, true]);
+  });
 
-test.each([
-  ['no list', {}, [], 'a policy test file must be a mapping with one key, cases, that holds a list'],
-  ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only valid key is cases'],
-  [
-    'an agent that is no triple',
-    { cases: [{ ...base, agent: 'a1', expect: 'deny' }] },
-    ['cases', 0, 'agent'],
-    'must be <org>/<team>/<agent>, or /<team>/<agent> for an agent without an org',
-  ],
-  [
-    'attributes that are no mapping',
-    { cases: [{ ...base, attributes: [], expect: 'deny' }] },
-    ['cases', 0, 'attributes'],
-    'must be a mapping',
-  ],
-  [
-    'an empty action',
-    { cases: [{ ...base, action: '', expect: 'deny' }] },
-    ['cases', 0, 'action'],
-    'must be a non-empty string',
-  ],
-  [
-    'a resource that is no text',
-    { cases: [{ ...base, resource: 5, expect: 'deny' }] },
-    ['cases', 0, 'resource'],
-    'must be a string, which may be empty',
-  ],
-  [
-    'a negative cost',
-    { cases: [{ ...base, estimated_cost_usd: -1, expect: 'deny' }] },
-    ['cases', 0, 'estimated_cost_usd'],
-    'must be an amount in US dollars from 0 to 1000000',
-  ],
-  ['no expectation', { cases: [base] }, ['cases', 0, 'expect'], 'must be allow or deny'],
-])('%s is refused', (_, raw, path, problem) => {
-  const parsed = parsePolicyCases(raw);
-  expect(parsed.ok ? [] : parsed.fault).toMatchObject([{ path, problem }]);
+  test.each([
+    ['no list', {}, [], 'a policy test file must be a mapping with one key, cases, that holds a list'],
+    ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only valid key is cases'],
+    [
+      'an agent that is no triple',
+      { cases: [{ ...base, agent: 'a1', expect: 'deny' }] },
+      ['cases', 0, 'agent'],
+      'must be <org>/<team>/<agent>, or /<team>/<agent> for an agent without an org',
+    ],
+    [
+      'attributes that are no mapping',
+      { cases: [{ ...base, attributes: [], expect: 'deny' }] },
+      ['cases', 0, 'attributes'],
+      'must be a mapping',
+    ],
+    [
+      'an empty action',
+      { cases: [{ ...base, action: '', expect: 'deny' }] },
+      ['cases', 0, 'action'],
+      'must be a non-empty string',
+    ],
+    [
+      'a resource that is no text',
+      { cases: [{ ...base, resource: 5, expect: 'deny' }] },
+      ['cases', 0, 'resource'],
+      'must be a string, which may be empty',
+    ],
+    [
+      'a negative cost',
+      { cases: [{ ...base, estimated_cost_usd: -1, expect: 'deny' }] },
+      ['cases', 0, 'estimated_cost_usd'],
+      'must be an amount in US dollars from 0 to 1000000',
+    ],
+    ['no expectation', { cases: [base] }, ['cases', 0, 'expect'], 'must be allow or deny'],
+  ])('%s is refused', (_, raw, path, problem) => {
+    const parsed = parsePolicyCases(raw);
+    expect(parsed.ok ? [] : parsed.fault).toMatchObject([{ path, problem }]);
+  });
 });

@@ -73,58 +73,63 @@ describe.each([
   });
 });
 
-test.each([
-  [
-    'timestamp(attributes.at).getHours(attributes.zone) < 8',
-    { at: '2026-01-01T00:00:00Z', zone: 'Nowhere' },
-    'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00',
-  ],
-  ['timestamp(attributes.at).getHours("UTC") < 8', { at: 5 }, "found no matching overload for 'timestamp(double)'"],
-  [
-    'attributes.at.getHours("UTC") < 8',
-    { at: '2026-01-01T00:00:00Z' },
-    "found no matching overload for 'string.getHours(string)'",
-  ],
-  ['timestamp(253402300800) > timestamp(0)', {}, RULE],
-])('%s fails with what was written, and not with what it became', (source, attributes, error) => {
-  expect(evaluate(source, attributes)).toEqual({ error });
-});
+describe('policy condition times', () => {
+  test.each([
+    [
+      'timestamp(attributes.at).getHours(attributes.zone) < 8',
+      { at: '2026-01-01T00:00:00Z', zone: 'Nowhere' },
+      'a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00',
+    ],
+    ['timestamp(attributes.at).getHours("UTC") < 8', { at: 5 }, "found no matching overload for 'timestamp(double)'"],
+    [
+      'attributes.at.getHours("UTC") < 8',
+      { at: '2026-01-01T00:00:00Z' },
+      "found no matching overload for 'string.getHours(string)'",
+    ],
+    ['timestamp(253402300800) > timestamp(0)', {}, RULE],
+  ])('%s fails with what was written, and not with what it became', (source, attributes, error) => {
+    expect(evaluate(source, attributes)).toEqual({ error });
+  });
 
-test.each(['Nowhere', '+24:00', '+2:00', '+02:60', ''])(
-  'a condition that names the time zone %j is refused',
-  (zone) => {
-    expect(compileCondition(`timestamp(attributes.at).getHours("${zone}") < 8`)).toEqual({
-      ok: false,
-      fault: [
-        { offset: 34, problem: `a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00` },
-      ],
-    });
-  },
-);
-
-test('in UTC, what a condition is told of a time is the same with and without the zone', () => {
-  const parts = [
-    'getDate',
-    'getDayOfMonth',
-    'getDayOfWeek',
-    'getDayOfYear',
-    'getFullYear',
-    'getHours',
-    'getMinutes',
-    'getMonth',
-    'getSeconds',
-  ];
-  const same = parts
-    .map((part) => `timestamp(attributes.at).${part}() == timestamp(attributes.at).${part}("UTC")`)
-    .join(' && ');
-  const compiled = compileCondition(same);
-  expect(compiled.ok).toBe(true);
-  fc.assert(
-    fc.property(
-      fc.date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }),
-      (at) => {
-        expect(evaluate(same, { at: at.toISOString() })).toBe(true);
-      },
-    ),
+  test.each(['Nowhere', '+24:00', '+2:00', '+02:60', ''])(
+    'a condition that names the time zone %j is refused',
+    (zone) => {
+      expect(compileCondition(`timestamp(attributes.at).getHours("${zone}") < 8`)).toEqual({
+        ok: false,
+        fault: [
+          {
+            offset: 34,
+            problem: `a time zone must be an IANA name such as Europe/Berlin, or an offset such as +02:00`,
+          },
+        ],
+      });
+    },
   );
+
+  test('in UTC, what a condition is told of a time is the same with and without the zone', () => {
+    const parts = [
+      'getDate',
+      'getDayOfMonth',
+      'getDayOfWeek',
+      'getDayOfYear',
+      'getFullYear',
+      'getHours',
+      'getMinutes',
+      'getMonth',
+      'getSeconds',
+    ];
+    const same = parts
+      .map((part) => `timestamp(attributes.at).${part}() == timestamp(attributes.at).${part}("UTC")`)
+      .join(' && ');
+    const compiled = compileCondition(same);
+    expect(compiled.ok).toBe(true);
+    fc.assert(
+      fc.property(
+        fc.date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }),
+        (at) => {
+          expect(evaluate(same, { at: at.toISOString() })).toBe(true);
+        },
+      ),
+    );
+  });
 });

@@ -265,228 +265,236 @@ describe('what could not be recorded has not happened', () => {
   });
 });
 
-test('what runs again because its end could not be recorded keeps nothing that ended after it from being swept, however often it moves', () => {
-  const governor = openGovernor();
-  for (const op of ['t:s', 't:other']) governor.apply<'check'>(checkOf(CRAWLER, op), 1_000);
-  governor.rollBack(applyAll(governor, [controlOf('t:s', 'terminate')], 2_000), [], 0, 2_500);
-  applyAll(governor, [controlOf('t:other', 'terminate')], 3_000);
-  applyAll(governor, [controlOf('t:s', 'pause')], 62_000);
-  governor.sweep(63_000);
-  expect([stateOf(governor, 't:s'), stateOf(governor, 't:other')]).toEqual(['paused', undefined]);
-  // Once it has ended for good, it is swept in its own time.
-  applyAll(governor, [controlOf('t:s', 'terminate')], 70_000);
-  governor.sweep(129_999);
-  expect(stateOf(governor, 't:s')).toBe('terminated');
-  governor.sweep(130_000);
-  expect(stateOf(governor, 't:s')).toBeUndefined();
-});
-
-test('a signal that waits for its agent waits on when a completion could not be recorded, and is out of sight meanwhile', () => {
-  const governor = openGovernor();
-  const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
-  const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 3_000).reply;
-  const acknowledge = (sequence: number) =>
-    governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence }, 3_000).reply.ok;
-  const post = (signal: 'pause' | 'resume', nowMs: number) =>
-    governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), number: 1, signal }, nowMs);
-  governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
-  applyAll(governor, [controlOf('t:s', 'pause'), controlOf('t:s', 'resume')], 1_100);
-  post('pause', 1_200);
-  const undos = applyAll(governor, [complete('t:s')], 2_000);
-  // The word that the earlier one was recorded may come as late as this.
-  expect(post('resume', 2_100)).toBeUndefined();
-  expect([pending(), acknowledge(2_100)]).toEqual([{ ok: true, value: { pending: [] } }, false]);
-  governor.rollBack(undos, [], 0, 2_500);
-  expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:s', signal: 'resume', sequence: 2_100 }] } });
-  expect(acknowledge(2_100)).toBe(true);
-});
-
-describe('a registration of an agent that could not be recorded', () => {
-  const NEW = { ...CRAWLER, agentId: 'new' };
-  const register = (agent: typeof CRAWLER, credential: string): Command => ({
-    type: 'register-agent',
-    principal: ADMIN,
-    agent,
-    credential: credential as never,
-    parent: undefined,
+describe('rollback', () => {
+  test('what runs again because its end could not be recorded keeps nothing that ended after it from being swept, however often it moves', () => {
+    const governor = openGovernor();
+    for (const op of ['t:s', 't:other']) governor.apply<'check'>(checkOf(CRAWLER, op), 1_000);
+    governor.rollBack(applyAll(governor, [controlOf('t:s', 'terminate')], 2_000), [], 0, 2_500);
+    applyAll(governor, [controlOf('t:other', 'terminate')], 3_000);
+    applyAll(governor, [controlOf('t:s', 'pause')], 62_000);
+    governor.sweep(63_000);
+    expect([stateOf(governor, 't:s'), stateOf(governor, 't:other')]).toEqual(['paused', undefined]);
+    // Once it has ended for good, it is swept in its own time.
+    applyAll(governor, [controlOf('t:s', 'terminate')], 70_000);
+    governor.sweep(129_999);
+    expect(stateOf(governor, 't:s')).toBe('terminated');
+    governor.sweep(130_000);
+    expect(stateOf(governor, 't:s')).toBeUndefined();
   });
 
-  test('of a new one leaves none', () => {
+  test('a signal that waits for its agent waits on when a completion could not be recorded, and is out of sight meanwhile', () => {
     const governor = openGovernor();
-    const undos = applyAll(governor, [register(NEW, 'digest')], 2_000);
-    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([
-      { kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) },
-    ]);
-    expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([
-      undefined,
-      undefined,
-    ]);
-  });
-
-  test('with a new token leaves the old one in force', () => {
-    const governor = openGovernor();
-    const undos = applyAll(governor, [register(CRAWLER, 'fresh')], 2_000);
-    expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([
-      { kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true },
-    ]);
-    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([
-      agentKeyOf(CRAWLER),
-      undefined,
-    ]);
-  });
-
-  test('that ended it leaves it registered', () => {
-    const governor = openGovernor();
-    const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
-    expect(governor.agents.ownerOf(digestOf(CRAWLER))).toBeUndefined();
+    const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
+    const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 3_000).reply;
+    const acknowledge = (sequence: number) =>
+      governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence }, 3_000).reply.ok;
+    const post = (signal: 'pause' | 'resume', nowMs: number) =>
+      governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), number: 1, signal }, nowMs);
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    applyAll(governor, [controlOf('t:s', 'pause'), controlOf('t:s', 'resume')], 1_100);
+    post('pause', 1_200);
+    const undos = applyAll(governor, [complete('t:s')], 2_000);
+    // The word that the earlier one was recorded may come as late as this.
+    expect(post('resume', 2_100)).toBeUndefined();
+    expect([pending(), acknowledge(2_100)]).toEqual([{ ok: true, value: { pending: [] } }, false]);
     governor.rollBack(undos, [], 0, 2_500);
-    expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(CRAWLER));
+    expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:s', signal: 'resume', sequence: 2_100 }] } });
+    expect(acknowledge(2_100)).toBe(true);
   });
 
-  test.each<[string, Command]>([
-    ['with a new token', register(CRAWLER, 'fresh')],
-    [
-      'with another parent',
-      { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: NEW },
-    ],
-    ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
-  ])('%s leaves the parent it had', (_what, unrecorded) => {
-    const governor = openGovernor();
-    applyAll(
-      governor,
+  describe('a registration of an agent that could not be recorded', () => {
+    const NEW = { ...CRAWLER, agentId: 'new' };
+    const register = (agent: typeof CRAWLER, credential: string): Command => ({
+      type: 'register-agent',
+      principal: ADMIN,
+      agent,
+      credential: credential as never,
+      parent: undefined,
+    });
+
+    test('of a new one leaves none', () => {
+      const governor = openGovernor();
+      const undos = applyAll(governor, [register(NEW, 'digest')], 2_000);
+      expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([
+        { kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) },
+      ]);
+      expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([
+        undefined,
+        undefined,
+      ]);
+    });
+
+    test('with a new token leaves the old one in force', () => {
+      const governor = openGovernor();
+      const undos = applyAll(governor, [register(CRAWLER, 'fresh')], 2_000);
+      expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([
+        { kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true },
+      ]);
+      expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([
+        agentKeyOf(CRAWLER),
+        undefined,
+      ]);
+    });
+
+    test('that ended it leaves it registered', () => {
+      const governor = openGovernor();
+      const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
+      expect(governor.agents.ownerOf(digestOf(CRAWLER))).toBeUndefined();
+      governor.rollBack(undos, [], 0, 2_500);
+      expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(CRAWLER));
+    });
+
+    test.each<[string, Command]>([
+      ['with a new token', register(CRAWLER, 'fresh')],
       [
-        register(NEW, 'digest'),
+        'with another parent',
+        { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: NEW },
+      ],
+      ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
+    ])('%s leaves the parent it had', (_what, unrecorded) => {
+      const governor = openGovernor();
+      applyAll(
+        governor,
+        [
+          register(NEW, 'digest'),
+          { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING },
+        ],
+        1_000,
+      );
+      governor.rollBack(applyAll(governor, [unrecorded], 2_000), [], 0, 2_500);
+      expect(governor.agents.get(agentKeyOf(CRAWLER))?.parent).toBe(agentKeyOf(SIBLING));
+      expect([...governor.agents.childrenOf(agentKeyOf(SIBLING))].map(({ key }) => key)).toEqual([agentKeyOf(CRAWLER)]);
+    });
+
+    test('that changed all but the token leaves everything as it was', () => {
+      const governor = openGovernor();
+      const undos = applyAll(
+        governor,
+        [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }],
+        2_000,
+      );
+      governor.rollBack(undos, [], 0, 2_500);
+      expect([
+        governor.agents.ownerOf(digestOf(CRAWLER))?.key,
+        governor.agents.get(agentKeyOf(CRAWLER))?.parent,
+      ]).toEqual([agentKeyOf(CRAWLER), undefined]);
+    });
+
+    test.each<[string, Command]>([
+      [
+        'with another parent',
         { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING },
       ],
-      1_000,
-    );
-    governor.rollBack(applyAll(governor, [unrecorded], 2_000), [], 0, 2_500);
-    expect(governor.agents.get(agentKeyOf(CRAWLER))?.parent).toBe(agentKeyOf(SIBLING));
-    expect([...governor.agents.childrenOf(agentKeyOf(SIBLING))].map(({ key }) => key)).toEqual([agentKeyOf(CRAWLER)]);
-  });
-
-  test('that changed all but the token leaves everything as it was', () => {
-    const governor = openGovernor();
-    const undos = applyAll(
-      governor,
-      [{ type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING }],
-      2_000,
-    );
-    governor.rollBack(undos, [], 0, 2_500);
-    expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.get(agentKeyOf(CRAWLER))?.parent]).toEqual(
-      [agentKeyOf(CRAWLER), undefined],
-    );
-  });
-
-  test.each<[string, Command]>([
-    [
-      'with another parent',
-      { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING },
-    ],
-    ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
-  ])(
-    '%s makes no agent its own ancestor when its parent has come to descend from it meanwhile',
-    (_what, unrecorded) => {
-      const governor = openGovernor();
-      const child = (agent: typeof CRAWLER, parent: typeof CRAWLER): Command => ({
-        type: 'register-agent',
-        principal: ADMIN,
-        agent,
-        credential: digestOf(agent),
-        parent,
-      });
-      const [parent, between] = [
-        { ...CRAWLER, agentId: 'parent' },
-        { ...CRAWLER, agentId: 'between' },
-      ];
-      applyAll(governor, [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)], 1_000);
-      const undos = applyAll(governor, [unrecorded], 2_000);
-      expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
-      governor.rollBack(undos, [], 0, 2_500);
-      expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([
-        undefined,
-        agentKeyOf(between),
-        agentKeyOf(CRAWLER),
-      ]);
-    },
-  );
-
-  test('does not undo a later one', () => {
-    const governor = openGovernor();
-    const undos = applyAll(governor, [register(CRAWLER, 'lost')], 2_000);
-    governor.apply<'register-agent'>(register(CRAWLER, 'later') as never, 2_100);
-    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
-    expect(governor.agents.ownerOf('later' as never)?.key).toBe(agentKeyOf(CRAWLER));
-  });
-
-  test('does not take a token from an agent that has it by now', () => {
-    const governor = openGovernor();
-    const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
-    governor.apply<'register-agent'>(register(NEW, digestOf(CRAWLER)) as never, 2_100);
-    expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
-    expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(NEW));
-  });
-});
-
-test('after any history of batches, some of them rolled back, counts and sweep are as if those had never been', () => {
-  const ops = ['t:0', 't:1', 't:2', 't:3'];
-  const command = fc
-    .tuple(
-      fc.constantFrom(...ops),
-      fc.constantFrom('register', 'pause', 'resume', 'terminate', 'complete') as fc.Arbitrary<
-        'register' | 'pause' | 'resume' | 'terminate' | 'complete'
-      >,
-    )
-    .map(([op, verb]): Command => (verb === 'register' ? registerOp(op) : controlOf(op, verb)));
-  const batches = fc.array(
-    fc.record({
-      commands: fc.array(command, { maxLength: 5, size: 'max' }),
-      isWritten: fc.boolean(),
-      sweeps: fc.boolean(),
-      checks: fc.option(fc.constantFrom(...ops)),
-    }),
-    { maxLength: 30, size: 'max' },
-  );
-  fc.assert(
-    fc.property(batches, (history) => {
-      const [governor, model] = [1, 2].map(() => openGovernor({ agents: [CRAWLER, SIBLING], sweepTtlMs: 0 })) as [
-        Governor,
-        Governor,
-      ];
-      let nowMs = 0;
-      for (const { commands, isWritten, sweeps, checks } of history) {
-        nowMs += 10_000;
-        if (checks !== null) for (const each of [governor, model]) each.apply<'check'>(checkOf(CRAWLER, checks), nowMs);
-        nowMs += 10_000;
-        const undos = applyAll(governor, commands, nowMs);
-        if (isWritten) applyAll(model, commands, nowMs);
-        else governor.rollBack(undos, [], 0, nowMs + 1);
-        expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
-        expect(governor.ops.counts).toEqual(model.ops.counts);
-        nowMs += 1_000;
-        if (!sweeps) continue;
-        for (const each of [governor, model]) each.sweep(nowMs);
-        expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
-        const entry = (each: Governor) => each.agents.get(agentKeyOf(CRAWLER))!;
-        expect([entry(governor).ops, entry(governor).unfinishedOps, governor.ops.size]).toEqual([
-          entry(model).ops,
-          entry(model).unfinishedOps,
-          model.ops.size,
-        ]);
-      }
-      for (const state of OP_STATES)
-        expect(
-          governor.ops
-            .list(state, 100)
-            .ops.map((op) => op.opId)
-            .sort(),
-        ).toEqual(
-          model.ops
-            .list(state, 100)
-            .ops.map((op) => op.opId)
-            .sort(),
+      ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
+    ])(
+      '%s makes no agent its own ancestor when its parent has come to descend from it meanwhile',
+      (_what, unrecorded) => {
+        const governor = openGovernor();
+        const child = (agent: typeof CRAWLER, parent: typeof CRAWLER): Command => ({
+          type: 'register-agent',
+          principal: ADMIN,
+          agent,
+          credential: digestOf(agent),
+          parent,
+        });
+        const [parent, between] = [
+          { ...CRAWLER, agentId: 'parent' },
+          { ...CRAWLER, agentId: 'between' },
+        ];
+        applyAll(
+          governor,
+          [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)],
+          1_000,
         );
-    }),
-    { numRuns: 150 },
-  );
+        const undos = applyAll(governor, [unrecorded], 2_000);
+        expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
+        governor.rollBack(undos, [], 0, 2_500);
+        expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([
+          undefined,
+          agentKeyOf(between),
+          agentKeyOf(CRAWLER),
+        ]);
+      },
+    );
+
+    test('does not undo a later one', () => {
+      const governor = openGovernor();
+      const undos = applyAll(governor, [register(CRAWLER, 'lost')], 2_000);
+      governor.apply<'register-agent'>(register(CRAWLER, 'later') as never, 2_100);
+      expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
+      expect(governor.agents.ownerOf('later' as never)?.key).toBe(agentKeyOf(CRAWLER));
+    });
+
+    test('does not take a token from an agent that has it by now', () => {
+      const governor = openGovernor();
+      const undos = applyAll(governor, [{ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }], 2_000);
+      governor.apply<'register-agent'>(register(NEW, digestOf(CRAWLER)) as never, 2_100);
+      expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([]);
+      expect(governor.agents.ownerOf(digestOf(CRAWLER))?.key).toBe(agentKeyOf(NEW));
+    });
+  });
+
+  test('after any history of batches, some of them rolled back, counts and sweep are as if those had never been', () => {
+    const ops = ['t:0', 't:1', 't:2', 't:3'];
+    const command = fc
+      .tuple(
+        fc.constantFrom(...ops),
+        fc.constantFrom('register', 'pause', 'resume', 'terminate', 'complete') as fc.Arbitrary<
+          'register' | 'pause' | 'resume' | 'terminate' | 'complete'
+        >,
+      )
+      .map(([op, verb]): Command => (verb === 'register' ? registerOp(op) : controlOf(op, verb)));
+    const batches = fc.array(
+      fc.record({
+        commands: fc.array(command, { maxLength: 5, size: 'max' }),
+        isWritten: fc.boolean(),
+        sweeps: fc.boolean(),
+        checks: fc.option(fc.constantFrom(...ops)),
+      }),
+      { maxLength: 30, size: 'max' },
+    );
+    fc.assert(
+      fc.property(batches, (history) => {
+        const [governor, model] = [1, 2].map(() => openGovernor({ agents: [CRAWLER, SIBLING], sweepTtlMs: 0 })) as [
+          Governor,
+          Governor,
+        ];
+        let nowMs = 0;
+        for (const { commands, isWritten, sweeps, checks } of history) {
+          nowMs += 10_000;
+          if (checks !== null)
+            for (const each of [governor, model]) each.apply<'check'>(checkOf(CRAWLER, checks), nowMs);
+          nowMs += 10_000;
+          const undos = applyAll(governor, commands, nowMs);
+          if (isWritten) applyAll(model, commands, nowMs);
+          else governor.rollBack(undos, [], 0, nowMs + 1);
+          expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
+          expect(governor.ops.counts).toEqual(model.ops.counts);
+          nowMs += 1_000;
+          if (!sweeps) continue;
+          for (const each of [governor, model]) each.sweep(nowMs);
+          expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
+          const entry = (each: Governor) => each.agents.get(agentKeyOf(CRAWLER))!;
+          expect([entry(governor).ops, entry(governor).unfinishedOps, governor.ops.size]).toEqual([
+            entry(model).ops,
+            entry(model).unfinishedOps,
+            model.ops.size,
+          ]);
+        }
+        for (const state of OP_STATES)
+          expect(
+            governor.ops
+              .list(state, 100)
+              .ops.map((op) => op.opId)
+              .sort(),
+          ).toEqual(
+            model.ops
+              .list(state, 100)
+              .ops.map((op) => op.opId)
+              .sort(),
+          );
+      }),
+      { numRuns: 150 },
+    );
+  });
 });

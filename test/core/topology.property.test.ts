@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AgentRegistry } from '../../src/core/agents.ts';
 import { type AgentIdentity, type AgentKey, agentKeyOf, type OpId, type SecretDigest } from '../../src/core/ids.ts';
 import { nextState, OP_STATES, type OpState, type OpTrigger } from '../../src/core/op-state.ts';
@@ -155,230 +155,234 @@ const linksOf = (nodes: readonly TreeNode[], above = 'none'): string[] =>
     ...linksOf(children, agentKeyOf(agent.identity)),
   ]);
 
-test('the topology says what plain lists would say, after any history, at any page size and for any org', () => {
-  fc.assert(
-    fc.property(
-      steps,
-      fc.integer({ min: 1, max: 4 }),
-      fc.constantFrom(undefined, '', 'acme', 'globex', 'nobody'),
-      (history, perPage, orgId) => {
-        const scene = new Scene();
-        for (const step of history) scene.take(step);
-        const { agents, nowMs } = scene;
-        const inOrg = ({ identity }: { readonly identity: AgentIdentity }): boolean =>
-          orgId === undefined || identity.orgId === orgId;
-        const members = scene.registered.filter(inOrg);
-        const keys = members.map(({ identity }) => agentKeyOf(identity));
-        /** Orgs, teams and agents. */
-        const sizes = [
-          distinct(members.flatMap(({ identity }) => (identity.orgId === '' ? [] : [identity.orgId]))),
-          distinct(members.map(({ identity }) => `${identity.orgId}/${identity.teamId}`)),
-          members.length,
-        ];
-        /** A deregistered parent is none. */
-        const parentOf = (key: string): string | undefined =>
-          scene.registered
-            .map(({ identity }) => agentKeyOf(identity) as string)
-            .find((other) => other === scene.registered.find(({ identity }) => agentKeyOf(identity) === key)?.parent);
-        const above = (key: string): string[] => {
-          const parent = parentOf(key);
-          return parent === undefined ? [] : [parent, ...above(parent)];
-        };
+describe('topology: properties', () => {
+  test('the topology says what plain lists would say, after any history, at any page size and for any org', () => {
+    fc.assert(
+      fc.property(
+        steps,
+        fc.integer({ min: 1, max: 4 }),
+        fc.constantFrom(undefined, '', 'acme', 'globex', 'nobody'),
+        (history, perPage, orgId) => {
+          const scene = new Scene();
+          for (const step of history) scene.take(step);
+          const { agents, nowMs } = scene;
+          const inOrg = ({ identity }: { readonly identity: AgentIdentity }): boolean =>
+            orgId === undefined || identity.orgId === orgId;
+          const members = scene.registered.filter(inOrg);
+          const keys = members.map(({ identity }) => agentKeyOf(identity));
+          /** Orgs, teams and agents. */
+          const sizes = [
+            distinct(members.flatMap(({ identity }) => (identity.orgId === '' ? [] : [identity.orgId]))),
+            distinct(members.map(({ identity }) => `${identity.orgId}/${identity.teamId}`)),
+            members.length,
+          ];
+          /** A deregistered parent is none. */
+          const parentOf = (key: string): string | undefined =>
+            scene.registered
+              .map(({ identity }) => agentKeyOf(identity) as string)
+              .find((other) => other === scene.registered.find(({ identity }) => agentKeyOf(identity) === key)?.parent);
+          const above = (key: string): string[] => {
+            const parent = parentOf(key);
+            return parent === undefined ? [] : [parent, ...above(parent)];
+          };
 
-        const listed = all(perPage, (cursor) => {
-          const {
-            agents: items,
-            teams,
-            next,
-            orgCount,
-            teamCount,
-            agentCount,
-          } = valueOf(overview(agents, { orgId, perPage, cursor }, nowMs));
-          expect([orgCount, teamCount, agentCount]).toEqual(sizes);
-          const teamOf = ({ identity }: { readonly identity: AgentIdentity }): string =>
-            `${identity.orgId}/${identity.teamId}`;
-          expect(teams.map(({ orgId: org, teamId, agentCount: count }) => [`${org}/${teamId}`, count])).toEqual(
-            [...new Set(items.map(teamOf))].map((team) => [
-              team,
-              members.filter((agent) => teamOf(agent) === team).length,
-            ]),
+          const listed = all(perPage, (cursor) => {
+            const {
+              agents: items,
+              teams,
+              next,
+              orgCount,
+              teamCount,
+              agentCount,
+            } = valueOf(overview(agents, { orgId, perPage, cursor }, nowMs));
+            expect([orgCount, teamCount, agentCount]).toEqual(sizes);
+            const teamOf = ({ identity }: { readonly identity: AgentIdentity }): string =>
+              `${identity.orgId}/${identity.teamId}`;
+            expect(teams.map(({ orgId: org, teamId, agentCount: count }) => [`${org}/${teamId}`, count])).toEqual(
+              [...new Set(items.map(teamOf))].map((team) => [
+                team,
+                members.filter((agent) => teamOf(agent) === team).length,
+              ]),
+            );
+            return { items, next };
+          });
+          expect(listed.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual([...keys].sort());
+          const ofOneOrg = listed
+            .filter(({ identity }) => identity.orgId === 'acme')
+            .map(({ identity }) => agentKeyOf(identity));
+          expect(ofOneOrg).toEqual(keys.filter((key) => key.startsWith('acme/'))); // in the order of registration
+
+          const ofTeam = all(perPage, (cursor) => {
+            const { agents: items, next } = valueOf(
+              agentsWithTeams(agents, { orgId, teamId: 'a', perPage, cursor }, nowMs),
+            );
+            return { items, next };
+          });
+          expect(ofTeam.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual(
+            keys.filter((key) => key.split('/')[1] === 'a').sort(),
           );
-          return { items, next };
-        });
-        expect(listed.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual([...keys].sort());
-        const ofOneOrg = listed
-          .filter(({ identity }) => identity.orgId === 'acme')
-          .map(({ identity }) => agentKeyOf(identity));
-        expect(ofOneOrg).toEqual(keys.filter((key) => key.startsWith('acme/'))); // in the order of registration
 
-        const ofTeam = all(perPage, (cursor) => {
-          const { agents: items, next } = valueOf(
-            agentsWithTeams(agents, { orgId, teamId: 'a', perPage, cursor }, nowMs),
+          const roots = all(perPage, (cursor) => {
+            const { roots: items, next } = valueOf(tree(agents, { orgId, perPage, cursor }));
+            return { items, next };
+          });
+          expect(linksOf(roots).sort()).toEqual(keys.map((key) => `${key} below ${parentOf(key) ?? 'none'}`).sort());
+
+          const named = all(perPage, (cursor) => {
+            const { lineages: items, next } = valueOf(lineages(agents, { orgId, agentId: 'x', perPage, cursor }));
+            return { items, next };
+          });
+          expect(named.map(({ agent }) => agentKeyOf(agent.identity))).toEqual(
+            keys.filter((key) => key.endsWith('/x')),
           );
-          return { items, next };
-        });
-        expect(ofTeam.map(({ identity }) => agentKeyOf(identity)).sort()).toEqual(
-          keys.filter((key) => key.split('/')[1] === 'a').sort(),
-        );
+          for (const { agent, ancestors, descendants } of named) {
+            const key = agentKeyOf(agent.identity);
+            expect(ancestors.map(({ identity }) => agentKeyOf(identity) as string)).toEqual(above(key));
+            const below = descendants.map((each) => [each.depth, agentKeyOf(each.agent.identity)] as const);
+            expect(below.map(([depth]) => depth)).toEqual(below.map(([depth]) => depth).toSorted((a, b) => a - b)); // the nearest first
+            expect(below.map(String).sort()).toEqual(
+              keys
+                .filter((other) => above(other).includes(key))
+                .map((other) => `${above(other).indexOf(key) + 1},${other}`)
+                .sort(),
+            );
+          }
 
-        const roots = all(perPage, (cursor) => {
-          const { roots: items, next } = valueOf(tree(agents, { orgId, perPage, cursor }));
-          return { items, next };
-        });
-        expect(linksOf(roots).sort()).toEqual(keys.map((key) => `${key} below ${parentOf(key) ?? 'none'}`).sort());
-
-        const named = all(perPage, (cursor) => {
-          const { lineages: items, next } = valueOf(lineages(agents, { orgId, agentId: 'x', perPage, cursor }));
-          return { items, next };
-        });
-        expect(named.map(({ agent }) => agentKeyOf(agent.identity))).toEqual(keys.filter((key) => key.endsWith('/x')));
-        for (const { agent, ancestors, descendants } of named) {
-          const key = agentKeyOf(agent.identity);
-          expect(ancestors.map(({ identity }) => agentKeyOf(identity) as string)).toEqual(above(key));
-          const below = descendants.map((each) => [each.depth, agentKeyOf(each.agent.identity)] as const);
-          expect(below.map(([depth]) => depth)).toEqual(below.map(([depth]) => depth).toSorted((a, b) => a - b)); // the nearest first
-          expect(below.map(String).sort()).toEqual(
-            keys
-              .filter((other) => above(other).includes(key))
-              .map((other) => `${above(other).indexOf(key) + 1},${other}`)
-              .sort(),
+          const groups = all(perPage, (cursor) => {
+            const {
+              groups: items,
+              next,
+              orgCount,
+              teamCount,
+              agentsSeen,
+              agentCount,
+              ops,
+            } = valueOf(stats(agents, scene.ops.counts, { orgId, perPage, cursor }, nowMs));
+            expect([orgCount, teamCount, agentCount, agentsSeen]).toEqual([...sizes, seenCount(members, nowMs)]);
+            expect(ops).toEqual(countsOf(scene.running.filter(inOrg)));
+            return { items, next };
+          });
+          for (const group of groups) {
+            const belongs = ({ identity }: { readonly identity: AgentIdentity }): boolean =>
+              identity.orgId === group.orgId && (group.teamId === undefined || identity.teamId === group.teamId);
+            expect(group.ops).toEqual(countsOf(scene.running.filter(belongs)));
+            expect([group.agentCount, group.agentsSeen]).toEqual([
+              members.filter(belongs).length,
+              seenCount(members.filter(belongs), nowMs),
+            ]);
+          }
+          // Those that have an agent or an operation; what has neither is forgotten.
+          const nameOfGroup = (org: string, team: string | undefined): string =>
+            orgId === undefined ? org : `${org}/${team}`;
+          const known = [...members, ...scene.running.filter(inOrg)].map(({ identity }) =>
+            nameOfGroup(identity.orgId, identity.teamId),
           );
-        }
-
-        const groups = all(perPage, (cursor) => {
-          const {
-            groups: items,
-            next,
-            orgCount,
-            teamCount,
-            agentsSeen,
-            agentCount,
-            ops,
-          } = valueOf(stats(agents, scene.ops.counts, { orgId, perPage, cursor }, nowMs));
-          expect([orgCount, teamCount, agentCount, agentsSeen]).toEqual([...sizes, seenCount(members, nowMs)]);
-          expect(ops).toEqual(countsOf(scene.running.filter(inOrg)));
-          return { items, next };
-        });
-        for (const group of groups) {
-          const belongs = ({ identity }: { readonly identity: AgentIdentity }): boolean =>
-            identity.orgId === group.orgId && (group.teamId === undefined || identity.teamId === group.teamId);
-          expect(group.ops).toEqual(countsOf(scene.running.filter(belongs)));
-          expect([group.agentCount, group.agentsSeen]).toEqual([
-            members.filter(belongs).length,
-            seenCount(members.filter(belongs), nowMs),
-          ]);
-        }
-        // Those that have an agent or an operation; what has neither is forgotten.
-        const nameOfGroup = (org: string, team: string | undefined): string =>
-          orgId === undefined ? org : `${org}/${team}`;
-        const known = [...members, ...scene.running.filter(inOrg)].map(({ identity }) =>
-          nameOfGroup(identity.orgId, identity.teamId),
-        );
-        expect(groups.map(({ orgId: org, teamId }) => nameOfGroup(org, teamId)).sort()).toEqual(
-          [...new Set(known)].sort(),
-        );
-      },
-    ),
-    { numRuns: 300 },
-  );
-});
-
-const countsOf = (ops: readonly ModelOp[]): Record<OpState, number> =>
-  Object.fromEntries(OP_STATES.map((state) => [state, ops.filter((op) => op.state === state).length])) as Record<
-    OpState,
-    number
-  >;
-
-test('where roots are rare a page of the tree is cut short rather than long to make, and all are found in the end', () => {
-  const agents = new AgentRegistry();
-  const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'wide', agentId: `n${n}` });
-  for (let n = 0; n < 50_001; n += 1) {
-    agents.register({
-      identity: identityOf(n),
-      credential: `d${n}` as SecretDigest,
-      registeredAtMs: 0,
-      parent: n === 0 || n === 50_000 ? undefined : agentKeyOf(identityOf(0)),
-    });
-  }
-  const pages: number[] = [];
-  let cursor: string | undefined;
-  do {
-    const { roots, next } = valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor }));
-    pages.push(roots.length);
-    cursor = next;
-  } while (cursor !== undefined);
-  expect(pages).toEqual([1, 0, 1]);
-});
-
-test('a tree that is larger than one answer says where it is cut, and no chain is too deep for it', () => {
-  const agents = new AgentRegistry();
-  const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'deep', agentId: `n${n}` });
-  for (let n = 0; n < 10_000; n += 1) {
-    agents.register({
-      identity: identityOf(n),
-      credential: `d${n}` as SecretDigest,
-      registeredAtMs: 0,
-      parent: n === 0 ? undefined : agentKeyOf(identityOf(n - 1)),
-    });
-  }
-  const { roots } = valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor: undefined }));
-  let depth = 1;
-  let node = roots[0]!;
-  for (; node.children.length > 0; node = node.children[0]!) depth += 1;
-  expect([roots.length, depth, node.isCut]).toEqual([1, 32, true]);
-  const {
-    lineages: [lineage],
-  } = valueOf(lineages(agents, { orgId: 'acme', agentId: 'n5000', perPage: 50, cursor: undefined }));
-  expect([lineage?.ancestors.length, lineage?.descendants.length, lineage?.isCut]).toEqual([100, 1_000, true]);
-});
-
-test('a lineage that just fits is whole', () => {
-  const agents = new AgentRegistry();
-  const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'deep', agentId: `n${n}` });
-  const last = 100 + 1_000 + 1;
-  for (let n = 0; n <= last; n += 1) {
-    agents.register({
-      identity: identityOf(n),
-      credential: `d${n}` as SecretDigest,
-      registeredAtMs: 0,
-      parent: n === 0 ? undefined : agentKeyOf(identityOf(n - 1)),
-    });
-  }
-  const cut = (): (boolean | undefined)[] =>
-    ['n100', 'n101'].map(
-      (name) =>
-        valueOf(lineages(agents, { orgId: 'acme', agentId: name, perPage: 1, cursor: undefined })).lineages[0]?.isCut,
+          expect(groups.map(({ orgId: org, teamId }) => nameOfGroup(org, teamId)).sort()).toEqual(
+            [...new Set(known)].sort(),
+          );
+        },
+      ),
+      { numRuns: 300 },
     );
-  expect(cut()).toEqual([true, true]); // one descendant too many, one ancestor too many
-  agents.deregister(agentKeyOf(identityOf(last)));
-  expect(cut()).toEqual([false, true]);
-});
-
-test('a page of the tree ends where it has five thousand agents, and the next one goes on', () => {
-  const agents = new AgentRegistry();
-  const identityOf = (root: number, n: number): AgentIdentity => ({
-    orgId: 'acme',
-    teamId: `team-${root}`,
-    agentId: `n${n}`,
   });
-  for (const [root, below] of [2_999, 2_999, 0].entries()) {
-    for (let n = 0; n <= below; n += 1) {
+
+  const countsOf = (ops: readonly ModelOp[]): Record<OpState, number> =>
+    Object.fromEntries(OP_STATES.map((state) => [state, ops.filter((op) => op.state === state).length])) as Record<
+      OpState,
+      number
+    >;
+
+  test('where roots are rare a page of the tree is cut short rather than long to make, and all are found in the end', () => {
+    const agents = new AgentRegistry();
+    const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'wide', agentId: `n${n}` });
+    for (let n = 0; n < 50_001; n += 1) {
       agents.register({
-        identity: identityOf(root, n),
-        credential: `d${root}-${n}` as SecretDigest,
+        identity: identityOf(n),
+        credential: `d${n}` as SecretDigest,
         registeredAtMs: 0,
-        parent: n === 0 ? undefined : agentKeyOf(identityOf(root, 0)),
+        parent: n === 0 || n === 50_000 ? undefined : agentKeyOf(identityOf(0)),
       });
     }
-  }
-  const page = (cursor: string | undefined) => valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor }));
-  const shown = ({ roots }: Tree): unknown[] =>
-    roots.map(({ agent, children, isCut }) => [agent.identity.teamId, children.length, isCut]);
-  const first = page(undefined);
-  expect(shown(first)).toEqual([
-    ['team-0', 2_999, false],
-    ['team-1', 1_999, true],
-  ]);
-  const second = page(first.next);
-  expect([shown(second), second.next]).toEqual([[['team-2', 0, false]], undefined]);
+    const pages: number[] = [];
+    let cursor: string | undefined;
+    do {
+      const { roots, next } = valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor }));
+      pages.push(roots.length);
+      cursor = next;
+    } while (cursor !== undefined);
+    expect(pages).toEqual([1, 0, 1]);
+  });
+
+  test('a tree that is larger than one answer says where it is cut, and no chain is too deep for it', () => {
+    const agents = new AgentRegistry();
+    const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'deep', agentId: `n${n}` });
+    for (let n = 0; n < 10_000; n += 1) {
+      agents.register({
+        identity: identityOf(n),
+        credential: `d${n}` as SecretDigest,
+        registeredAtMs: 0,
+        parent: n === 0 ? undefined : agentKeyOf(identityOf(n - 1)),
+      });
+    }
+    const { roots } = valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor: undefined }));
+    let depth = 1;
+    let node = roots[0]!;
+    for (; node.children.length > 0; node = node.children[0]!) depth += 1;
+    expect([roots.length, depth, node.isCut]).toEqual([1, 32, true]);
+    const {
+      lineages: [lineage],
+    } = valueOf(lineages(agents, { orgId: 'acme', agentId: 'n5000', perPage: 50, cursor: undefined }));
+    expect([lineage?.ancestors.length, lineage?.descendants.length, lineage?.isCut]).toEqual([100, 1_000, true]);
+  });
+
+  test('a lineage that just fits is whole', () => {
+    const agents = new AgentRegistry();
+    const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'deep', agentId: `n${n}` });
+    const last = 100 + 1_000 + 1;
+    for (let n = 0; n <= last; n += 1) {
+      agents.register({
+        identity: identityOf(n),
+        credential: `d${n}` as SecretDigest,
+        registeredAtMs: 0,
+        parent: n === 0 ? undefined : agentKeyOf(identityOf(n - 1)),
+      });
+    }
+    const cut = (): (boolean | undefined)[] =>
+      ['n100', 'n101'].map(
+        (name) =>
+          valueOf(lineages(agents, { orgId: 'acme', agentId: name, perPage: 1, cursor: undefined })).lineages[0]?.isCut,
+      );
+    expect(cut()).toEqual([true, true]); // one descendant too many, one ancestor too many
+    agents.deregister(agentKeyOf(identityOf(last)));
+    expect(cut()).toEqual([false, true]);
+  });
+
+  test('a page of the tree ends where it has five thousand agents, and the next one goes on', () => {
+    const agents = new AgentRegistry();
+    const identityOf = (root: number, n: number): AgentIdentity => ({
+      orgId: 'acme',
+      teamId: `team-${root}`,
+      agentId: `n${n}`,
+    });
+    for (const [root, below] of [2_999, 2_999, 0].entries()) {
+      for (let n = 0; n <= below; n += 1) {
+        agents.register({
+          identity: identityOf(root, n),
+          credential: `d${root}-${n}` as SecretDigest,
+          registeredAtMs: 0,
+          parent: n === 0 ? undefined : agentKeyOf(identityOf(root, 0)),
+        });
+      }
+    }
+    const page = (cursor: string | undefined) => valueOf(tree(agents, { orgId: 'acme', perPage: 50, cursor }));
+    const shown = ({ roots }: Tree): unknown[] =>
+      roots.map(({ agent, children, isCut }) => [agent.identity.teamId, children.length, isCut]);
+    const first = page(undefined);
+    expect(shown(first)).toEqual([
+      ['team-0', 2_999, false],
+      ['team-1', 1_999, true],
+    ]);
+    const second = page(first.next);
+    expect([shown(second), second.next]).toEqual([[['team-2', 0, false]], undefined]);
+  });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { layDatabase } from '../support/postgres.ts';
@@ -39,105 +39,109 @@ async function start(folder: string, env: Readonly<Record<string, string>> = {})
 const loginTo = (gateway: TestGateway, credentials: object = OWNER) =>
   gateway.call('POST', '/api/v1/auth/login', credentials, null);
 
-test('people have accounts on an embedded database, and keep them from one start to the next', async () => {
-  const folder = reachableFolder();
-  const before = await start(folder); // without a database: its key moves
-  const made = await before.call('POST', '/api/v1/iam/api-keys', { name: 'ci', scopes: ['read'] });
-  expect((await before.call('POST', '/api/v1/auth/login', OWNER, null)).status).toBe(503);
-  await before.stop();
+describe('accounts', () => {
+  test('people have accounts on an embedded database, and keep them from one start to the next', async () => {
+    const folder = reachableFolder();
+    const before = await start(folder); // without a database: its key moves
+    const made = await before.call('POST', '/api/v1/iam/api-keys', { name: 'ci', scopes: ['read'] });
+    expect((await before.call('POST', '/api/v1/auth/login', OWNER, null)).status).toBe(503);
+    await before.stop();
 
-  const first = await start(folder, { SVC_DATABASE_URL: 'embedded' });
-  expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({
-    methods: ['api_key', 'password'],
-    registration: 'first_account',
-  });
-  expect((await first.call('POST', '/api/v1/auth/token', {}, made.body.key)).status).toBe(200);
-  expect((await first.call('POST', '/api/v1/auth/register', OWNER, null)).body.account.role).toBe('owner');
-  await first.stop('SIGKILL'); // its PostgreSQL stays behind
+    const first = await start(folder, { SVC_DATABASE_URL: 'embedded' });
+    expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({
+      methods: ['api_key', 'password'],
+      registration: 'first_account',
+    });
+    expect((await first.call('POST', '/api/v1/auth/token', {}, made.body.key)).status).toBe(200);
+    expect((await first.call('POST', '/api/v1/auth/register', OWNER, null)).body.account.role).toBe('owner');
+    await first.stop('SIGKILL'); // its PostgreSQL stays behind
 
-  const second = await start(folder, { SVC_DATABASE_URL: 'embedded' });
-  const { status, body } = await loginTo(second);
-  expect(status).toBe(200);
-  expect((await second.call('GET', '/api/v1/auth/me', undefined, body.access_token)).body.account).toMatchObject({
-    email: 'owner@example.com',
-    role: 'owner',
+    const second = await start(folder, { SVC_DATABASE_URL: 'embedded' });
+    const { status, body } = await loginTo(second);
+    expect(status).toBe(200);
+    expect((await second.call('GET', '/api/v1/auth/me', undefined, body.access_token)).body.account).toMatchObject({
+      email: 'owner@example.com',
+      role: 'owner',
+    });
+    expect((await second.call('GET', '/api/v1/accounts', undefined, body.access_token)).body.accounts).toHaveLength(1);
+    const logged = await second.call('GET', '/api/v1/logs?event_type=LoginSucceeded', undefined, body.access_token);
+    expect(logged.body.entries).toMatchObject([{ event_type: 'LoginSucceeded' }]);
+    expect(JSON.stringify(logged.body)).not.toContain(body.access_token);
+    expect(await second.stop()).toBe(0);
   });
-  expect((await second.call('GET', '/api/v1/accounts', undefined, body.access_token)).body.accounts).toHaveLength(1);
-  const logged = await second.call('GET', '/api/v1/logs?event_type=LoginSucceeded', undefined, body.access_token);
-  expect(logged.body.entries).toMatchObject([{ event_type: 'LoginSucceeded' }]);
-  expect(JSON.stringify(logged.body)).not.toContain(body.access_token);
-  expect(await second.stop()).toBe(0);
-});
 
-test('a disabled account loses its token at once', async () => {
-  const gateway = await start(await folderWithDatabase(), {
-    SVC_DATABASE_URL: 'embedded',
-    SVC_AUTH_OPEN_REGISTRATION: 'yes',
-  });
-  await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
-  const owner = (await loginTo(gateway)).body.access_token;
-  const tookMs: number[] = [];
-  for (const name of ['ada', 'grace', 'joan']) {
-    const developer = { email: `${name}@example.com`, password: 'quite another horse' };
-    const { id } = (await gateway.call('POST', '/api/v1/auth/register', developer, null)).body.account;
-    const token = (await loginTo(gateway, developer)).body.access_token;
-    expect((await gateway.call('GET', '/api/v1/auth/me', undefined, token)).status).toBe(200);
-    expect((await gateway.call('POST', `/api/v1/accounts/${id}/disable`, {}, owner)).status).toBe(200);
-    const disabledAtMs = performance.now();
-    await eventually(async () => expect((await gateway.call('GET', '/api/v1/ops', undefined, token)).status).toBe(401));
-    tookMs.push(performance.now() - disabledAtMs);
-  }
-  // The fastest: the machine that runs the test may be busy with other things.
-  expect(Math.min(...tookMs)).toBeLessThan(1_000);
-  expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
-});
-
-test('the link of a reset mail leads to the port that the gateway listens on, where the system chose it', async () => {
-  const mails: string[] = [];
-  const relay = new SMTPServer({
-    authOptional: true,
-    hideSTARTTLS: true,
-    onData: (stream, _session, callback) =>
-      void text(stream).then((mail) => {
-        mails.push(mail.replaceAll('=\r\n', ''));
-        callback();
-      }, callback),
-  });
-  await new Promise<void>((resolve) => void relay.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => new Promise<void>((resolve) => void relay.close(resolve)));
-  const gateway = await start(await folderWithDatabase(), {
-    SVC_DATABASE_URL: 'embedded',
-    SVC_SMTP_HOST: '127.0.0.1',
-    SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
-  });
-  await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
-  await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null);
-  await eventually(() => expect(mails.join()).toContain(`${gateway.url}/#/reset-password/`));
-});
-
-test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', async () => {
-  const waiting: Socket[] = [];
-  const silent = createServer((socket) => waiting.push(socket)).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  onTestFinished(() => {
-    for (const socket of waiting) socket.destroy();
-    silent.close();
-  });
-  const { port } = silent.address() as AddressInfo;
-  const gateway = await startTestGateway({
-    dataDir: await folderWithDatabase(),
-    env: {
+  test('a disabled account loses its token at once', async () => {
+    const gateway = await start(await folderWithDatabase(), {
       SVC_DATABASE_URL: 'embedded',
-      SVC_ARGON2_MEMORY_KIB: '1024',
-      SVC_SMTP_HOST: '127.0.0.1',
-      SVC_SMTP_PORT: String(port),
-    },
+      SVC_AUTH_OPEN_REGISTRATION: 'yes',
+    });
+    await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
+    const owner = (await loginTo(gateway)).body.access_token;
+    const tookMs: number[] = [];
+    for (const name of ['ada', 'grace', 'joan']) {
+      const developer = { email: `${name}@example.com`, password: 'quite another horse' };
+      const { id } = (await gateway.call('POST', '/api/v1/auth/register', developer, null)).body.account;
+      const token = (await loginTo(gateway, developer)).body.access_token;
+      expect((await gateway.call('GET', '/api/v1/auth/me', undefined, token)).status).toBe(200);
+      expect((await gateway.call('POST', `/api/v1/accounts/${id}/disable`, {}, owner)).status).toBe(200);
+      const disabledAtMs = performance.now();
+      await eventually(async () =>
+        expect((await gateway.call('GET', '/api/v1/ops', undefined, token)).status).toBe(401),
+      );
+      tookMs.push(performance.now() - disabledAtMs);
+    }
+    // The fastest: the machine that runs the test may be busy with other things.
+    expect(Math.min(...tookMs)).toBeLessThan(1_000);
+    expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
   });
-  onTestFinished(async () => void (await gateway.stop('SIGKILL')));
-  await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
-  expect((await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null)).status).toBe(202);
-  await eventually(async () => expect(waiting).toHaveLength(1));
-  const startMs = performance.now();
-  expect(await gateway.stop('SIGTERM')).toBe(0);
-  expect(performance.now() - startMs).toBeLessThan(10_000);
+
+  test('the link of a reset mail leads to the port that the gateway listens on, where the system chose it', async () => {
+    const mails: string[] = [];
+    const relay = new SMTPServer({
+      authOptional: true,
+      hideSTARTTLS: true,
+      onData: (stream, _session, callback) =>
+        void text(stream).then((mail) => {
+          mails.push(mail.replaceAll('=\r\n', ''));
+          callback();
+        }, callback),
+    });
+    await new Promise<void>((resolve) => void relay.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => new Promise<void>((resolve) => void relay.close(resolve)));
+    const gateway = await start(await folderWithDatabase(), {
+      SVC_DATABASE_URL: 'embedded',
+      SVC_SMTP_HOST: '127.0.0.1',
+      SVC_SMTP_PORT: String((relay.server.address() as AddressInfo).port),
+    });
+    await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
+    await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null);
+    await eventually(() => expect(mails.join()).toContain(`${gateway.url}/#/reset-password/`));
+  });
+
+  test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', async () => {
+    const waiting: Socket[] = [];
+    const silent = createServer((socket) => waiting.push(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    onTestFinished(() => {
+      for (const socket of waiting) socket.destroy();
+      silent.close();
+    });
+    const { port } = silent.address() as AddressInfo;
+    const gateway = await startTestGateway({
+      dataDir: await folderWithDatabase(),
+      env: {
+        SVC_DATABASE_URL: 'embedded',
+        SVC_ARGON2_MEMORY_KIB: '1024',
+        SVC_SMTP_HOST: '127.0.0.1',
+        SVC_SMTP_PORT: String(port),
+      },
+    });
+    onTestFinished(async () => void (await gateway.stop('SIGKILL')));
+    await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
+    expect((await gateway.call('POST', '/api/v1/auth/password/reset', { email: OWNER.email }, null)).status).toBe(202);
+    await eventually(async () => expect(waiting).toHaveLength(1));
+    const startMs = performance.now();
+    expect(await gateway.stop('SIGTERM')).toBe(0);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
+  });
 });

@@ -2,72 +2,74 @@
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
 
-test('while the audit log is not where it was, nothing is allowed and the log says where it is missed; put back, it goes on unbroken', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const gateway = await startTestGateway({ dataDir: folder });
-  onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
-  });
-  await registerLoadAgent(gateway);
-  const load = startLoad(gateway, 'moved', 2);
-  const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
-  for (let round = 1; round <= 2; round += 1) {
-    renameSync(audit, aside);
-    await eventually(() =>
-      expect(load.answered.at(-1)).toMatchObject({
-        decision: 'DECISION_DENY',
-        reason: 'the audit log cannot be written; until it can, everything that must be recorded is refused',
-      }),
-    );
-    expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({
-      status: 503,
-      code: 'audit_unavailable',
+describe('audit moved', () => {
+  test('while the audit log is not where it was, nothing is allowed and the log says where it is missed; put back, it goes on unbroken', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const gateway = await startTestGateway({ dataDir: folder });
+    onTestFinished(async () => {
+      await gateway.stop('SIGKILL');
     });
-    await eventually(() =>
-      expect(
-        gateway.output.stderr.match(
-          /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/g,
-        ),
-      ).toHaveLength(round),
+    await registerLoadAgent(gateway);
+    const load = startLoad(gateway, 'moved', 2);
+    const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
+    for (let round = 1; round <= 2; round += 1) {
+      renameSync(audit, aside);
+      await eventually(() =>
+        expect(load.answered.at(-1)).toMatchObject({
+          decision: 'DECISION_DENY',
+          reason: 'the audit log cannot be written; until it can, everything that must be recorded is refused',
+        }),
+      );
+      expect((await gateway.call('GET', '/readyz', undefined, null)).body).toMatchObject({
+        status: 503,
+        code: 'audit_unavailable',
+      });
+      await eventually(() =>
+        expect(
+          gateway.output.stderr.match(
+            /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/g,
+          ),
+        ).toHaveLength(round),
+      );
+      renameSync(aside, audit);
+      await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_ALLOW' }));
+      await eventually(() =>
+        expect(gateway.output.stderr.match(/the audit log can be written again/g)).toHaveLength(round),
+      );
+    }
+    await load.stop();
+    expect(await verifyAuditLog(audit)).toMatchObject({ ok: true });
+    rmSync(audit, { recursive: true });
+    await eventually(async () => expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(503));
+    expect(await gateway.stop()).toBe(0);
+  });
+
+  test('a gateway that nobody asks anything says within seconds that its log is not where it was, and when it is back', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const gateway = await startTestGateway({ dataDir: folder });
+    onTestFinished(async () => {
+      await gateway.stop('SIGKILL');
+    });
+    const ready = async () => (await gateway.call('GET', '/readyz', undefined, null)).status;
+    const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
+    expect(await ready()).toBe(200);
+    renameSync(audit, aside);
+    await eventually(async () => expect(await ready()).toBe(503));
+    expect(gateway.output.stderr).toMatch(
+      /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/,
     );
     renameSync(aside, audit);
-    await eventually(() => expect(load.answered.at(-1)).toMatchObject({ decision: 'DECISION_ALLOW' }));
-    await eventually(() =>
-      expect(gateway.output.stderr.match(/the audit log can be written again/g)).toHaveLength(round),
-    );
-  }
-  await load.stop();
-  expect(await verifyAuditLog(audit)).toMatchObject({ ok: true });
-  rmSync(audit, { recursive: true });
-  await eventually(async () => expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(503));
-  expect(await gateway.stop()).toBe(0);
-});
-
-test('a gateway that nobody asks anything says within seconds that its log is not where it was, and when it is back', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const gateway = await startTestGateway({ dataDir: folder });
-  onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
+    await eventually(async () => expect(await ready()).toBe(200));
+    expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
+    expect(await gateway.stop()).toBe(0);
+    expect(await verifyAuditLog(audit)).toMatchObject({ ok: true, entries: 2 });
   });
-  const ready = async () => (await gateway.call('GET', '/readyz', undefined, null)).status;
-  const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
-  expect(await ready()).toBe(200);
-  renameSync(audit, aside);
-  await eventually(async () => expect(await ready()).toBe(503));
-  expect(gateway.output.stderr).toMatch(
-    /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/,
-  );
-  renameSync(aside, audit);
-  await eventually(async () => expect(await ready()).toBe(200));
-  expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
-  expect(await gateway.stop()).toBe(0);
-  expect(await verifyAuditLog(audit)).toMatchObject({ ok: true, entries: 2 });
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { budgetPage } from '../../src/wire/http/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -25,163 +25,165 @@ const rowOf = async (gateway: TestGateway, tier: string, query = '') =>
     (row: { tier: string }) => row.tier === tier,
   );
 
-test('spend is counted in every tier, and the answer names the first cap that it is over', async () => {
-  const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 10, timezone: Europe/Berlin'));
-  const gateway = await start({ env: { SVC_POLICY_PATH: path } });
-  expect((await spend(gateway, 4.5)).body).toEqual({ status: 'ok' });
-  expect((await spend(gateway, 6)).body).toEqual({ status: 'limit_exceeded', tier: 'org', period: 'daily' });
+describe('budgets', () => {
+  test('spend is counted in every tier, and the answer names the first cap that it is over', async () => {
+    const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 10, timezone: Europe/Berlin'));
+    const gateway = await start({ env: { SVC_POLICY_PATH: path } });
+    expect((await spend(gateway, 4.5)).body).toEqual({ status: 'ok' });
+    expect((await spend(gateway, 6)).body).toEqual({ status: 'limit_exceeded', tier: 'org', period: 'daily' });
 
-  const { body } = await gateway.call('GET', '/api/v1/budgets');
-  expect(budgetPage.safeParse(body).error).toBeUndefined();
-  expect(
-    body.budgets.map(({ tier, org_id, team_id, agent_id, daily }: any) => [
-      tier,
-      org_id,
-      team_id,
-      agent_id,
-      daily.spent_usd,
-      daily.limit_usd,
-    ]),
-  ).toEqual([
-    ['global', null, null, null, 10.5, 100],
-    ['org', 'acme', null, null, 10.5, 10],
-    ['team', 'acme', 'search', null, 10.5, null],
-    ['agent', 'acme', 'search', 'crawler-1', 10.5, null],
-  ]);
-  const { daily, monthly } = body.budgets[0];
-  expect([22, 23]).toContain(new Date(daily.period_start).getUTCHours()); // midnight in Berlin
-  expect(Date.parse(daily.reset) - Date.parse(daily.period_start)).toBeGreaterThanOrEqual(23 * 3_600_000);
-  expect(Date.parse(monthly.period_start)).toBeLessThanOrEqual(Date.parse(daily.period_start));
-  expect((await gateway.call('GET', '/api/v1/budgets?org_id=other')).body.budgets).toEqual([]);
-  expect((await gateway.call('GET', '/api/v1/budgets?per_page=3')).body.next_cursor).toEqual(expect.any(String));
-
-  const entry = auditEntries(gateway.dataDir).find(({ event_type }) => event_type === 'BudgetLimitExceeded');
-  expect(entry).toMatchObject({
-    lineage: agent(),
-    decision: 'deny',
-    payload: { tier: 'org', period: 'daily', spent_usd: 10.5, limit_usd: 10, cost_usd: 6 },
-  });
-});
-
-test('a usage record that no budget can mean is refused, with the field that does not fit', async () => {
-  const gateway = await start({});
-  for (const cost of [-1, 1_000_001, '5', null]) {
-    const { status, body } = await gateway.call('POST', '/api/v1/usage', { agent: agent(), cost_usd: cost });
-    expect([cost, status, body.code, body.field]).toEqual([cost, 400, 'invalid_argument', 'cost_usd']);
-  }
-  expect((await spend(gateway, 1, { op_id: 'no-colon' })).body.field).toBe('op_id');
-  expect((await gateway.call('POST', '/api/v1/usage', { cost_usd: 1 })).body.field).toBe('agent');
-});
-
-test('the name of a usage record may be as long over HTTP as over Connect and gRPC: 256 bytes, however few characters they are', async () => {
-  const gateway = await start({});
-  const record = (usageId: string) =>
-    Promise.all([
-      spend(gateway, 1, { usage_id: usageId }),
-      gateway.call('POST', '/svc.governance.v1.AgentService/RecordUsage', { agent: agent(), costUsd: 1, usageId }),
+    const { body } = await gateway.call('GET', '/api/v1/budgets');
+    expect(budgetPage.safeParse(body).error).toBeUndefined();
+    expect(
+      body.budgets.map(({ tier, org_id, team_id, agent_id, daily }: any) => [
+        tier,
+        org_id,
+        team_id,
+        agent_id,
+        daily.spent_usd,
+        daily.limit_usd,
+      ]),
+    ).toEqual([
+      ['global', null, null, null, 10.5, 100],
+      ['org', 'acme', null, null, 10.5, 10],
+      ['team', 'acme', 'search', null, 10.5, null],
+      ['agent', 'acme', 'search', 'crawler-1', 10.5, null],
     ]);
-  for (const usageId of ['ü'.repeat(129), 'x'.repeat(257)]) {
-    const [http, connect] = await record(usageId);
-    expect([http.status, http.body.detail]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
-    expect([connect.status, connect.body.message]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
-  }
-  for (const usageId of ['ü'.repeat(128), 'x'.repeat(256)])
-    expect((await record(usageId)).map(({ status }) => status)).toEqual([200, 200]);
-});
+    const { daily, monthly } = body.budgets[0];
+    expect([22, 23]).toContain(new Date(daily.period_start).getUTCHours()); // midnight in Berlin
+    expect(Date.parse(daily.reset) - Date.parse(daily.period_start)).toBeGreaterThanOrEqual(23 * 3_600_000);
+    expect(Date.parse(monthly.period_start)).toBeLessThanOrEqual(Date.parse(daily.period_start));
+    expect((await gateway.call('GET', '/api/v1/budgets?org_id=other')).body.budgets).toEqual([]);
+    expect((await gateway.call('GET', '/api/v1/budgets?per_page=3')).body.next_cursor).toEqual(expect.any(String));
 
-test('what was answered is there after kill -9, and a retry of it counts once', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const first = await start({ dataDir: folder });
-  let answered = 0;
-  const senders = Array.from({ length: 8 }, async (_, sender) => {
-    for (let n = 0; ; n += 1) {
-      const sent = await first
-        .call('POST', '/api/v1/usage', { agent: agent(sender), cost_usd: 0.25, usage_id: `${sender}-${n}` })
-        .catch(() => undefined);
-      if (sent?.status !== 200) return;
-      answered += 1;
-      if (answered === 200) first.process.kill('SIGKILL');
+    const entry = auditEntries(gateway.dataDir).find(({ event_type }) => event_type === 'BudgetLimitExceeded');
+    expect(entry).toMatchObject({
+      lineage: agent(),
+      decision: 'deny',
+      payload: { tier: 'org', period: 'daily', spent_usd: 10.5, limit_usd: 10, cost_usd: 6 },
+    });
+  });
+
+  test('a usage record that no budget can mean is refused, with the field that does not fit', async () => {
+    const gateway = await start({});
+    for (const cost of [-1, 1_000_001, '5', null]) {
+      const { status, body } = await gateway.call('POST', '/api/v1/usage', { agent: agent(), cost_usd: cost });
+      expect([cost, status, body.code, body.field]).toEqual([cost, 400, 'invalid_argument', 'cost_usd']);
+    }
+    expect((await spend(gateway, 1, { op_id: 'no-colon' })).body.field).toBe('op_id');
+    expect((await gateway.call('POST', '/api/v1/usage', { cost_usd: 1 })).body.field).toBe('agent');
+  });
+
+  test('the name of a usage record may be as long over HTTP as over Connect and gRPC: 256 bytes, however few characters they are', async () => {
+    const gateway = await start({});
+    const record = (usageId: string) =>
+      Promise.all([
+        spend(gateway, 1, { usage_id: usageId }),
+        gateway.call('POST', '/svc.governance.v1.AgentService/RecordUsage', { agent: agent(), costUsd: 1, usageId }),
+      ]);
+    for (const usageId of ['ü'.repeat(129), 'x'.repeat(257)]) {
+      const [http, connect] = await record(usageId);
+      expect([http.status, http.body.detail]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
+      expect([connect.status, connect.body.message]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
+    }
+    for (const usageId of ['ü'.repeat(128), 'x'.repeat(256)])
+      expect((await record(usageId)).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  test('what was answered is there after kill -9, and a retry of it counts once', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const first = await start({ dataDir: folder });
+    let answered = 0;
+    const senders = Array.from({ length: 8 }, async (_, sender) => {
+      for (let n = 0; ; n += 1) {
+        const sent = await first
+          .call('POST', '/api/v1/usage', { agent: agent(sender), cost_usd: 0.25, usage_id: `${sender}-${n}` })
+          .catch(() => undefined);
+        if (sent?.status !== 200) return;
+        answered += 1;
+        if (answered === 200) first.process.kill('SIGKILL');
+      }
+    });
+    await Promise.all(senders);
+    const second = await start({ dataDir: folder });
+    const { spent_usd } = (await rowOf(second, 'global')).daily;
+    // At most one more of each sender was counted and not yet answered.
+    expect(spent_usd).toBeGreaterThanOrEqual(answered * 0.25);
+    expect(spent_usd).toBeLessThanOrEqual((answered + 8) * 0.25);
+    expect(
+      (await second.call('POST', '/api/v1/usage', { agent: agent(0), cost_usd: 0.25, usage_id: '0-0' })).body,
+    ).toEqual({ status: 'ok' });
+    expect((await rowOf(second, 'global')).daily.spent_usd).toBe(spent_usd);
+  });
+
+  test('a cap that a reload lowers holds at once, and the spend stays', async () => {
+    const policies = policyFile(withBudget('agent_daily_limit_usd: 50'));
+    const gateway = await start({ env: { SVC_POLICY_PATH: policies.path } });
+    expect((await spend(gateway, 20)).body).toEqual({ status: 'ok' });
+    policies.write(withBudget('agent_daily_limit_usd: 15'));
+    expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
+    expect((await rowOf(gateway, 'agent')).daily).toMatchObject({ spent_usd: 20, limit_usd: 15 });
+    const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+      agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-1' },
+      traceId: 't',
+      spanId: 's',
+      action: 'llm.call',
+      resource: 'gpt',
+    });
+    expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'the daily budget of the agent tier is exceeded' });
+  });
+
+  test('whose credential is bound to an org is told that the global cap was exceeded, and not what all orgs together spend', async () => {
+    const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 20'));
+    const gateway = await start({ env: { SVC_POLICY_PATH: path } });
+    const { key } = (
+      await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['read'], org_id: 'acme' })
+    ).body;
+    await spend(gateway, 21); // Over the cap of the org, whose amounts are its own.
+    await spend(gateway, 777, { agent: agent(1, 'globex') });
+    await spend(gateway, 1);
+    const seen = async (bearer?: string) =>
+      (await gateway.call('GET', '/api/v1/logs?event_type=BudgetLimitExceeded&org_id=acme', undefined, bearer)).body
+        .entries;
+    const ofOrg = {
+      cost_usd: 21,
+      usage_id: null,
+      tier: 'org',
+      period: 'daily',
+      spent_usd: 21,
+      reserved_usd: 0,
+      limit_usd: 20,
+    };
+    const told = { cost_usd: 1, usage_id: null, tier: 'global', period: 'daily' };
+    expect((await seen()).map(({ payload }: any) => payload)).toEqual([
+      { ...told, spent_usd: 799, reserved_usd: 0, limit_usd: 100 },
+      ofOrg,
+    ]);
+    expect((await seen(key)).map(({ payload }: any) => payload)).toEqual([told, ofOrg]);
+    for (const format of ['ndjson', 'csv']) {
+      const { status, body } = await gateway.call('GET', `/api/v1/logs/export?format=${format}`, undefined, key);
+      expect([format, status, /global/.test(body), /799/.test(body)]).toEqual([format, 200, true, false]);
     }
   });
-  await Promise.all(senders);
-  const second = await start({ dataDir: folder });
-  const { spent_usd } = (await rowOf(second, 'global')).daily;
-  // At most one more of each sender was counted and not yet answered.
-  expect(spent_usd).toBeGreaterThanOrEqual(answered * 0.25);
-  expect(spent_usd).toBeLessThanOrEqual((answered + 8) * 0.25);
-  expect(
-    (await second.call('POST', '/api/v1/usage', { agent: agent(0), cost_usd: 0.25, usage_id: '0-0' })).body,
-  ).toEqual({ status: 'ok' });
-  expect((await rowOf(second, 'global')).daily.spent_usd).toBe(spent_usd);
-});
 
-test('a cap that a reload lowers holds at once, and the spend stays', async () => {
-  const policies = policyFile(withBudget('agent_daily_limit_usd: 50'));
-  const gateway = await start({ env: { SVC_POLICY_PATH: policies.path } });
-  expect((await spend(gateway, 20)).body).toEqual({ status: 'ok' });
-  policies.write(withBudget('agent_daily_limit_usd: 15'));
-  expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
-  expect((await rowOf(gateway, 'agent')).daily).toMatchObject({ spent_usd: 20, limit_usd: 15 });
-  const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-    agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-1' },
-    traceId: 't',
-    spanId: 's',
-    action: 'llm.call',
-    resource: 'gpt',
+  test('a thousand agents that race for the last dollars never overrun the cap together', async () => {
+    const { path } = policyFile(withBudget('daily_limit_usd: 100'));
+    const gateway = await start({ env: { SVC_POLICY_PATH: path } });
+    const decisions = await Promise.all(
+      Array.from({ length: 1_000 }, async (_, n) => {
+        const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+          agent: { orgId: `org-${n % 10}`, teamId: 'race', agentId: `racer-${n}` },
+          traceId: `race-${n}`,
+          spanId: 's',
+          action: 'llm.call',
+          resource: 'gpt',
+          estimatedCostUsd: 0.3,
+        });
+        return body.decision as string;
+      }),
+    );
+    expect(decisions.filter((decision) => decision === 'DECISION_ALLOW')).toHaveLength(333); // 333 × 0.30 = 99.90
+    expect((await rowOf(gateway, 'global')).reserved_usd).toBe(99.9);
   });
-  expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'the daily budget of the agent tier is exceeded' });
-});
-
-test('whose credential is bound to an org is told that the global cap was exceeded, and not what all orgs together spend', async () => {
-  const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 20'));
-  const gateway = await start({ env: { SVC_POLICY_PATH: path } });
-  const { key } = (
-    await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['read'], org_id: 'acme' })
-  ).body;
-  await spend(gateway, 21); // Over the cap of the org, whose amounts are its own.
-  await spend(gateway, 777, { agent: agent(1, 'globex') });
-  await spend(gateway, 1);
-  const seen = async (bearer?: string) =>
-    (await gateway.call('GET', '/api/v1/logs?event_type=BudgetLimitExceeded&org_id=acme', undefined, bearer)).body
-      .entries;
-  const ofOrg = {
-    cost_usd: 21,
-    usage_id: null,
-    tier: 'org',
-    period: 'daily',
-    spent_usd: 21,
-    reserved_usd: 0,
-    limit_usd: 20,
-  };
-  const told = { cost_usd: 1, usage_id: null, tier: 'global', period: 'daily' };
-  expect((await seen()).map(({ payload }: any) => payload)).toEqual([
-    { ...told, spent_usd: 799, reserved_usd: 0, limit_usd: 100 },
-    ofOrg,
-  ]);
-  expect((await seen(key)).map(({ payload }: any) => payload)).toEqual([told, ofOrg]);
-  for (const format of ['ndjson', 'csv']) {
-    const { status, body } = await gateway.call('GET', `/api/v1/logs/export?format=${format}`, undefined, key);
-    expect([format, status, /global/.test(body), /799/.test(body)]).toEqual([format, 200, true, false]);
-  }
-});
-
-test('a thousand agents that race for the last dollars never overrun the cap together', async () => {
-  const { path } = policyFile(withBudget('daily_limit_usd: 100'));
-  const gateway = await start({ env: { SVC_POLICY_PATH: path } });
-  const decisions = await Promise.all(
-    Array.from({ length: 1_000 }, async (_, n) => {
-      const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-        agent: { orgId: `org-${n % 10}`, teamId: 'race', agentId: `racer-${n}` },
-        traceId: `race-${n}`,
-        spanId: 's',
-        action: 'llm.call',
-        resource: 'gpt',
-        estimatedCostUsd: 0.3,
-      });
-      return body.decision as string;
-    }),
-  );
-  expect(decisions.filter((decision) => decision === 'DECISION_ALLOW')).toHaveLength(333); // 333 × 0.30 = 99.90
-  expect((await rowOf(gateway, 'global')).reserved_usd).toBe(99.9);
 });

@@ -1,32 +1,34 @@
 /** A gateway that has opened as many files and connections as it may. */
 import { execFileSync } from 'node:child_process';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 
-test.skipIf(process.platform !== 'linux')(
-  'the log says when no file descriptor is left, once and with what to do, and when there are some again',
-  async () => {
-    const gateway = await startTestGateway();
-    onTestFinished(async () => {
-      await gateway.stop('SIGKILL');
-    });
-    const allow = (descriptors: number) =>
-      execFileSync('prlimit', ['--pid', String(gateway.process.pid), `--nofile=${descriptors}:`]);
-    for (let round = 1; round <= 2; round += 1) {
-      allow(10);
-      await eventually(() =>
-        expect(
-          gateway.output.stderr.match(
-            /"code":"EMFILE","remedy":"raise the limit [^"]+","msg":"out of file descriptors[^"]+"/g,
-          ),
-        ).toHaveLength(round),
-      );
-      allow(1_000);
-      await eventually(() =>
-        expect(gateway.output.stderr.match(/file descriptors are available again/g)).toHaveLength(round),
-      );
-    }
-    expect(await gateway.stop()).toBe(0);
-  },
-);
+describe('descriptors', () => {
+  test.skipIf(process.platform !== 'linux')(
+    'the log says when no file descriptor is left, once and with what to do, and when there are some again',
+    async () => {
+      const gateway = await startTestGateway();
+      onTestFinished(async () => {
+        await gateway.stop('SIGKILL');
+      });
+      const allow = (descriptors: number) =>
+        execFileSync('prlimit', ['--pid', String(gateway.process.pid), `--nofile=${descriptors}:`]);
+      for (let round = 1; round <= 2; round += 1) {
+        allow(10);
+        await eventually(() =>
+          expect(
+            gateway.output.stderr.match(
+              /"code":"EMFILE","remedy":"raise the limit [^"]+","msg":"out of file descriptors[^"]+"/g,
+            ),
+          ).toHaveLength(round),
+        );
+        allow(1_000);
+        await eventually(() =>
+          expect(gateway.output.stderr.match(/file descriptors are available again/g)).toHaveLength(round),
+        );
+      }
+      expect(await gateway.stop()).toBe(0);
+    },
+  );
+});

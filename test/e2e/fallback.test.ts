@@ -1,7 +1,7 @@
 /** Where the native HTTP library does not load, users lose speed and nothing else. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { head, sendRaw } from '../support/raw-http.ts';
@@ -10,198 +10,203 @@ const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
 
 let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
-  await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT, credentialToken: TOKEN });
-});
-afterAll(async () => {
-  await gateway.stop();
-});
-
-const check = (traceId: string, resource: string) =>
-  gateway.call(
-    'POST',
-    '/svc.governance.v1.PolicyService/CheckAction',
-    { agent: AGENT, credentialToken: TOKEN, traceId, spanId: 's', action: 'tool.call', resource },
-    null,
-  );
-
-test('the start says which implementation runs, and nothing of the library itself', () => {
-  expect(gateway.output.stdout).toContain('HTTP core  node:http');
-  expect(gateway.output.stdout + gateway.output.stderr).not.toContain('µWS');
-});
-
-test('checks are allowed and denied, and problems are told as ever', async () => {
-  expect((await check('f1', 'web_search')).body).toMatchObject({
-    decision: 'DECISION_ALLOW',
-    opState: 'OP_STATE_RUNNING',
+describe('fallback', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
+    await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', {
+      agent: AGENT,
+      credentialToken: TOKEN,
+    });
   });
-  expect((await check('f2', 'launch_rocket')).body).toMatchObject({ decision: 'DECISION_DENY' });
-  expect(await gateway.call('GET', '/nowhere')).toMatchObject({ status: 404, body: { code: 'not_found' } });
-  expect(await gateway.call('PUT', '/api/v1/ops')).toMatchObject({ status: 405 });
-  expect(await gateway.call('GET', '/api/v1/ops', undefined, 'wrong')).toMatchObject({
-    status: 401,
-    body: { code: 'unauthenticated' },
+  afterAll(async () => {
+    await gateway.stop();
   });
-  const tooLarge = await fetch(`${gateway.url}/api/v1/ops`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
-    body: 'x'.repeat(2_000_000),
+
+  const check = (traceId: string, resource: string) =>
+    gateway.call(
+      'POST',
+      '/svc.governance.v1.PolicyService/CheckAction',
+      { agent: AGENT, credentialToken: TOKEN, traceId, spanId: 's', action: 'tool.call', resource },
+      null,
+    );
+
+  test('the start says which implementation runs, and nothing of the library itself', () => {
+    expect(gateway.output.stdout).toContain('HTTP core  node:http');
+    expect(gateway.output.stdout + gateway.output.stderr).not.toContain('µWS');
   });
-  expect(tooLarge.status).toBe(413);
-});
 
-test('the log is exported whole, and the dashboard is served', async () => {
-  const exported = await gateway.call('GET', '/api/v1/logs/export');
-  expect(String(exported.body).trim().split('\n').length).toBeGreaterThanOrEqual(3);
-  const page = await fetch(`${gateway.url}/`, { method: 'HEAD' });
-  expect(page.status).toBe(200);
-  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
-});
-
-test('a dashboard sees an operation pause; without a credential it is refused', async () => {
-  const refused = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream`);
-  expect(
-    await new Promise((resolve) =>
-      refused.once('unexpected-response', (_request, response) => resolve(response.statusCode)),
-    ),
-  ).toBe(401);
-  await check('f3', 'web_search');
-  const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream`, {
-    headers: { authorization: `Bearer ${ADMIN_KEY}` },
+  test('checks are allowed and denied, and problems are told as ever', async () => {
+    expect((await check('f1', 'web_search')).body).toMatchObject({
+      decision: 'DECISION_ALLOW',
+      opState: 'OP_STATE_RUNNING',
+    });
+    expect((await check('f2', 'launch_rocket')).body).toMatchObject({ decision: 'DECISION_DENY' });
+    expect(await gateway.call('GET', '/nowhere')).toMatchObject({ status: 404, body: { code: 'not_found' } });
+    expect(await gateway.call('PUT', '/api/v1/ops')).toMatchObject({ status: 405 });
+    expect(await gateway.call('GET', '/api/v1/ops', undefined, 'wrong')).toMatchObject({
+      status: 401,
+      body: { code: 'unauthenticated' },
+    });
+    const tooLarge = await fetch(`${gateway.url}/api/v1/ops`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+      body: 'x'.repeat(2_000_000),
+    });
+    expect(tooLarge.status).toBe(413);
   });
-  const paused = new Promise<unknown>((resolve, reject) =>
-    socket.on('message', (message, isBinary) => {
-      if (isBinary) reject(new Error('a frame is text, or a browser cannot read it'));
-      const frame = JSON.parse(String(message)) as { payload: { op_id: string; state: string } };
-      if (frame.payload.state === 'paused') resolve(frame.payload);
-    }),
-  );
-  await new Promise((resolve) => socket.once('open', resolve));
-  await gateway.call('POST', '/api/v1/ops/f3:s/pause');
-  expect(await paused).toMatchObject({ op_id: 'f3:s', state: 'paused' });
-  socket.close();
-});
 
-test('a client that offers another protocol with its request is answered in this one, its body read', async () => {
-  const offer = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
-  const health = await sendRaw(gateway, [head('GET /healthz HTTP/1.1', offer), head('GET /nowhere HTTP/1.1')], {
-    answers: 2,
+  test('the log is exported whole, and the dashboard is served', async () => {
+    const exported = await gateway.call('GET', '/api/v1/logs/export');
+    expect(String(exported.body).trim().split('\n').length).toBeGreaterThanOrEqual(3);
+    const page = await fetch(`${gateway.url}/`, { method: 'HEAD' });
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
   });
-  expect(health.statuses).toEqual([200, 404]);
-  const body = JSON.stringify({
-    agent: AGENT,
-    credentialToken: TOKEN,
-    traceId: 'f4',
-    spanId: 's',
-    action: 'tool.call',
-    resource: 'web_search',
+
+  test('a dashboard sees an operation pause; without a credential it is refused', async () => {
+    const refused = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream`);
+    expect(
+      await new Promise((resolve) =>
+        refused.once('unexpected-response', (_request, response) => resolve(response.statusCode)),
+      ),
+    ).toBe(401);
+    await check('f3', 'web_search');
+    const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/v1/stream`, {
+      headers: { authorization: `Bearer ${ADMIN_KEY}` },
+    });
+    const paused = new Promise<unknown>((resolve, reject) =>
+      socket.on('message', (message, isBinary) => {
+        if (isBinary) reject(new Error('a frame is text, or a browser cannot read it'));
+        const frame = JSON.parse(String(message)) as { payload: { op_id: string; state: string } };
+        if (frame.payload.state === 'paused') resolve(frame.payload);
+      }),
+    );
+    await new Promise((resolve) => socket.once('open', resolve));
+    await gateway.call('POST', '/api/v1/ops/f3:s/pause');
+    expect(await paused).toMatchObject({ op_id: 'f3:s', state: 'paused' });
+    socket.close();
   });
-  const path = '/svc.governance.v1.PolicyService/CheckAction';
-  const checked = await sendRaw(gateway, [
-    head(`POST ${path} HTTP/1.1`, {
-      ...offer,
-      'Content-Type': 'application/json',
-      'Content-Length': String(body.length),
-    }),
-    { waitMs: 50 },
-    body,
-  ]);
-  expect([checked.statuses, checked.text]).toEqual([[200], expect.stringContaining('DECISION_ALLOW')]);
-});
 
-test('a stream is opened also for a client that names the length of no body', async () => {
-  const offer = {
-    Authorization: `Bearer ${ADMIN_KEY}`,
-    Connection: 'Upgrade',
-    Upgrade: 'websocket',
-    'Sec-WebSocket-Version': '13',
-    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    'Content-Length': '0',
-  };
-  expect((await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', offer)])).statuses).toEqual([101]);
-});
-
-test('no protocol that a stream offers is chosen, so that a credential among them is not said back', async () => {
-  const offer = {
-    Authorization: `Bearer ${ADMIN_KEY}`,
-    Connection: 'Upgrade',
-    Upgrade: 'websocket',
-    'Sec-WebSocket-Version': '13',
-    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    'Sec-WebSocket-Protocol': 'bearer-secret, other',
-  };
-  const { text } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', offer)]);
-  expect(text).toMatch(/^HTTP\/1\.1 101 /);
-  expect(text).not.toMatch(/sec-websocket-protocol|bearer-secret/i);
-});
-
-test('a handshake that is none is told what this path speaks', async () => {
-  const auth = {
-    Authorization: `Bearer ${ADMIN_KEY}`,
-    Connection: 'Upgrade',
-    Upgrade: 'websocket',
-    'Sec-WebSocket-Version': '13',
-  };
-  for (const key of ['', 'short']) {
-    const { statuses } = await sendRaw(gateway, [
-      head('GET /api/v1/stream HTTP/1.1', { ...auth, 'Sec-WebSocket-Key': key }),
+  test('a client that offers another protocol with its request is answered in this one, its body read', async () => {
+    const offer = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
+    const health = await sendRaw(gateway, [head('GET /healthz HTTP/1.1', offer), head('GET /nowhere HTTP/1.1')], {
+      answers: 2,
+    });
+    expect(health.statuses).toEqual([200, 404]);
+    const body = JSON.stringify({
+      agent: AGENT,
+      credentialToken: TOKEN,
+      traceId: 'f4',
+      spanId: 's',
+      action: 'tool.call',
+      resource: 'web_search',
+    });
+    const path = '/svc.governance.v1.PolicyService/CheckAction';
+    const checked = await sendRaw(gateway, [
+      head(`POST ${path} HTTP/1.1`, {
+        ...offer,
+        'Content-Type': 'application/json',
+        'Content-Length': String(body.length),
+      }),
+      { waitMs: 50 },
+      body,
     ]);
-    expect(statuses).toEqual([426]);
-  }
-});
-
-test('the connection of a refused handshake is gone also where its client never closes it', async () => {
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port), allowHalfOpen: true });
-  onTestFinished(() => void socket.destroy());
-  let text = '';
-  socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
+    expect([checked.statuses, checked.text]).toEqual([[200], expect.stringContaining('DECISION_ALLOW')]);
   });
-  socket.on('error', () => undefined);
-  socket.write(
-    head('GET /api/v1/stream HTTP/1.1', {
+
+  test('a stream is opened also for a client that names the length of no body', async () => {
+    const offer = {
+      Authorization: `Bearer ${ADMIN_KEY}`,
       Connection: 'Upgrade',
       Upgrade: 'websocket',
       'Sec-WebSocket-Version': '13',
       'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    }),
-  );
-  await once(socket, 'end');
-  expect(text).toMatch(/^HTTP\/1\.1 401 /);
-  // Where the other end is gone, what is written is answered with a reset.
-  await expect
-    .poll(() => {
-      socket.write('x');
-      return socket.destroyed;
-    })
-    .toBe(true);
-});
+      'Content-Length': '0',
+    };
+    expect((await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', offer)])).statuses).toEqual([101]);
+  });
 
-test('nothing is done that comes in one piece with a request that ends the connection', async () => {
-  const body = '{"op_id":"smuggled:op","agent":{"team_id":"search","agent_id":"crawler"}}';
-  const inner =
-    head('POST /api/v1/ops HTTP/1.1', {
+  test('no protocol that a stream offers is chosen, so that a credential among them is not said back', async () => {
+    const offer = {
       Authorization: `Bearer ${ADMIN_KEY}`,
-      'Content-Type': 'application/json',
-      'Content-Length': String(body.length),
-    }) + body;
-  const { statuses, isClosed } = await sendRaw(gateway, [
-    `${head('POST /nope HTTP/1.1', { 'Transfer-Encoding': 'gzip, chunked' })}0\r\n\r\n${inner}`,
-  ]);
-  expect([statuses, isClosed]).toEqual([[], true]);
-  expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
-});
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'Sec-WebSocket-Protocol': 'bearer-secret, other',
+    };
+    const { text } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', offer)]);
+    expect(text).toMatch(/^HTTP\/1\.1 101 /);
+    expect(text).not.toMatch(/sec-websocket-protocol|bearer-secret/i);
+  });
 
-test('SIGTERM ends the gateway with status 0 over node:http, too', async () => {
-  const other = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
-  expect(await other.stop('SIGTERM')).toBe(0);
-});
+  test('a handshake that is none is told what this path speaks', async () => {
+    const auth = {
+      Authorization: `Bearer ${ADMIN_KEY}`,
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+    };
+    for (const key of ['', 'short']) {
+      const { statuses } = await sendRaw(gateway, [
+        head('GET /api/v1/stream HTTP/1.1', { ...auth, 'Sec-WebSocket-Key': key }),
+      ]);
+      expect(statuses).toEqual([426]);
+    }
+  });
 
-test.each(['1', '0'])('a second signal ends it at once, and by itself (UWS_USE_FALLBACK=%s)', async (fallback) => {
-  const other = await startTestGateway({ env: fallback === '1' ? { UWS_USE_FALLBACK: '1' } : {} });
-  other.process.kill('SIGTERM');
-  // Either may come first. 0: it was done already.
-  expect(['SIGINT', 'SIGTERM', 0]).toContain(await other.stop('SIGINT'));
-  expect(other.output.stderr).not.toContain('open handles');
+  test('the connection of a refused handshake is gone also where its client never closes it', async () => {
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port), allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    socket.on('error', () => undefined);
+    socket.write(
+      head('GET /api/v1/stream HTTP/1.1', {
+        Connection: 'Upgrade',
+        Upgrade: 'websocket',
+        'Sec-WebSocket-Version': '13',
+        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      }),
+    );
+    await once(socket, 'end');
+    expect(text).toMatch(/^HTTP\/1\.1 401 /);
+    // Where the other end is gone, what is written is answered with a reset.
+    await expect
+      .poll(() => {
+        socket.write('x');
+        return socket.destroyed;
+      })
+      .toBe(true);
+  });
+
+  test('nothing is done that comes in one piece with a request that ends the connection', async () => {
+    const body = '{"op_id":"smuggled:op","agent":{"team_id":"search","agent_id":"crawler"}}';
+    const inner =
+      head('POST /api/v1/ops HTTP/1.1', {
+        Authorization: `Bearer ${ADMIN_KEY}`,
+        'Content-Type': 'application/json',
+        'Content-Length': String(body.length),
+      }) + body;
+    const { statuses, isClosed } = await sendRaw(gateway, [
+      `${head('POST /nope HTTP/1.1', { 'Transfer-Encoding': 'gzip, chunked' })}0\r\n\r\n${inner}`,
+    ]);
+    expect([statuses, isClosed]).toEqual([[], true]);
+    expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
+  });
+
+  test('SIGTERM ends the gateway with status 0 over node:http, too', async () => {
+    const other = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
+    expect(await other.stop('SIGTERM')).toBe(0);
+  });
+
+  test.each(['1', '0'])('a second signal ends it at once, and by itself (UWS_USE_FALLBACK=%s)', async (fallback) => {
+    const other = await startTestGateway({ env: fallback === '1' ? { UWS_USE_FALLBACK: '1' } : {} });
+    other.process.kill('SIGTERM');
+    // Either may come first. 0: it was done already.
+    expect(['SIGINT', 'SIGTERM', 0]).toContain(await other.stop('SIGINT'));
+    expect(other.output.stderr).not.toContain('open handles');
+  });
 });

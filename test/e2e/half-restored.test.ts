@@ -2,7 +2,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -28,28 +28,30 @@ async function warnedOf(folder: string): Promise<readonly string[]> {
 
 const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
 
-test('what is missing of a data directory that was in use is told at the start, and of a whole or a new one nothing', async () => {
-  const whole = scratch();
-  const gateway = await startTestGateway({ dataDir: whole });
-  expect(
-    (await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT }, ADMIN_KEY)).status,
-  ).toBe(200);
-  await gateway.stop();
-  expect(warningsOf(gateway.output.stderr)).toEqual([]);
-  const without = (...parts: readonly string[]): string => {
-    const folder = scratch();
-    cpSync(whole, folder, { recursive: true });
-    for (const part of parts) rmSync(join(folder, 'data', part), { recursive: true });
-    return folder;
-  };
-  expect(await warnedOf(without())).toEqual([]);
-  const [store, audit, key] = [without('store'), without('audit'), without('keys/signing.json')];
-  expect(await warnedOf(store)).toEqual([
-    `${store}/data/store was missing and starts over, without the previous registrations, spend and API keys: ${REMEDY}`,
-  ]);
-  expect(await warnedOf(store)).toEqual([]);
-  expect(await warnedOf(audit)).toEqual([`${audit}/data/audit was empty and starts over at entry 1: ${REMEDY}`]);
-  expect(await warnedOf(key)).toEqual([
-    `${key}/data/keys/signing.json was missing and starts over, so all previous tokens are invalid: ${REMEDY}`,
-  ]);
-}, 60_000);
+describe('half restored', () => {
+  test('what is missing of a data directory that was in use is told at the start, and of a whole or a new one nothing', async () => {
+    const whole = scratch();
+    const gateway = await startTestGateway({ dataDir: whole });
+    expect(
+      (await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT }, ADMIN_KEY)).status,
+    ).toBe(200);
+    await gateway.stop();
+    expect(warningsOf(gateway.output.stderr)).toEqual([]);
+    const without = (...parts: readonly string[]): string => {
+      const folder = scratch();
+      cpSync(whole, folder, { recursive: true });
+      for (const part of parts) rmSync(join(folder, 'data', part), { recursive: true });
+      return folder;
+    };
+    expect(await warnedOf(without())).toEqual([]);
+    const [store, audit, key] = [without('store'), without('audit'), without('keys/signing.json')];
+    expect(await warnedOf(store)).toEqual([
+      `${store}/data/store was missing and starts over, without the previous registrations, spend and API keys: ${REMEDY}`,
+    ]);
+    expect(await warnedOf(store)).toEqual([]);
+    expect(await warnedOf(audit)).toEqual([`${audit}/data/audit was empty and starts over at entry 1: ${REMEDY}`]);
+    expect(await warnedOf(key)).toEqual([
+      `${key}/data/keys/signing.json was missing and starts over, so all previous tokens are invalid: ${REMEDY}`,
+    ]);
+  }, 60_000);
+});

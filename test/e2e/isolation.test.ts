@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { QUERY, type QueryName } from '../../src/wire/http/query-names.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import { messageShape, methodShapes } from '../../src/wire/proto/schema.ts';
@@ -73,379 +73,396 @@ async function live(org: string): Promise<void> {
   });
 }
 
-beforeAll(async () => {
-  const policyPath = join(folder, 'policies.yaml');
-  const policies = [
-    ALLOW_ALL.replace('actions: ["*"]', 'actions: ["llm.call", "tool.call"]'),
-    'budget: { org_daily_limit_usd: 1000 }\n',
-    ...ORGS.map(
-      (org) =>
-        `---\nname: ${org}-policy\nscope: org:${org}\nrules: [{ id: ${org}-rule, effect: deny, actions: [never] }]\n`,
-    ),
-  ];
-  writeFileSync(policyPath, policies.join(''));
-  gateway = await startTestGateway({
-    env: { SVC_POLICY_PATH: policyPath, SVC_OPS_TTL_SECS: '3600', SVC_DATABASE_URL: 'embedded' },
-  });
-  for (const org of ORGS) {
-    const { key, id } = (
-      await gateway.call('POST', '/api/v1/iam/api-keys', { name: `${org}-admin`, scopes: ['admin'], org_id: org })
-    ).body;
-    admins[org] = key;
-    keyIds[org] = id;
-    tokens[org] = (await gateway.call('POST', '/api/v1/agents', { agent: agentOf(org) })).body.credential_token;
-    await live(org);
-    inviteIds[org] = (await gateway.call('GET', `/api/v1/auth/invites?org_id=${org}`)).body.invites[0].id;
-  }
-});
-afterAll(async () => {
-  await gateway.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-type Shown = { readonly status: number; readonly body: unknown };
-
-/** What an answer tells, with what it says of the asked name, and of its own place in the log, taken out. */
-async function shown(method: string, path: string, body: unknown, bearer: string | null, org: string): Promise<Shown> {
-  const { status, body: answered } = await gateway.call(method.toUpperCase(), path, body, bearer);
-  const text = JSON.stringify(answered)
-    .replaceAll(keyIds[org]!, '<key>')
-    .replaceAll(org, '<org>')
-    .replaceAll(/"auditId":"\d+"/g, '"auditId":"<id>"');
-  return { status, body: JSON.parse(text) };
-}
-
-// ---- What is asked without naming anything of another org ----
-
-/** Rows that tell of the gateway as a whole, which is no org's. */
-const OF_THE_GATEWAY = [
-  'get /.well-known/jwks.json',
-  'get /api/v1/auth/methods',
-  'get /healthz',
-  'get /readyz',
-  'get /metrics',
-  'get /openapi.json',
-];
-const LISTINGS = ROWS.filter(
-  (row) => row.method === 'get' && !row.path.includes('/:') && !OF_THE_GATEWAY.includes(nameOf(row)),
-);
-
-const FILTERS: Readonly<Partial<Record<QueryName, string>>> = {
-  org_id: 'acme',
-  team_id: 'search',
-  agent_id: 'crawler',
-  state: 'running',
-  event_type: 'ActionAllowed',
-  decision: 'allow',
-  op_id: opOf('acme'),
-  actor: 'agent:acme/search/crawler',
-  since: '2020-01-01T00:00:00Z',
-  until: '2100-01-01T00:00:00Z',
-  format: 'csv',
-  policy: 'acme-policy',
-  per_page: '1000',
-  types: 'ops_change',
-  snapshot: 'true',
-  lineage: 'true',
-};
-const UNFILTERED: readonly QueryName[] = ['cursor', 'ticket'];
-
-const questions = (): readonly string[] =>
-  LISTINGS.flatMap(({ path, query = [] }) => [
-    path,
-    ...(query.includes('per_page') ? [`${path}?per_page=1`] : []),
-    ...query.flatMap((name) =>
-      FILTERS[name] === undefined ? [] : [`${path}?per_page=1000&${name}=${encodeURIComponent(FILTERS[name])}`],
-    ),
-  ]);
-const askAll = (): Promise<readonly (readonly [string, unknown])[]> =>
-  Promise.all(
-    questions().map(async (path) => [path, await shown('get', path, undefined, admins.acme!, NOWHERE)] as const),
-  );
-
-test('every filter of the API is tried', () => {
-  expect([...Object.keys(FILTERS), ...UNFILTERED].sort()).toEqual(Object.keys(QUERY).sort());
-});
-
-test('what a credential of acme is shown does not change with anything that goes on in globex, by a single byte', async () => {
-  const before = await askAll();
-  expect(JSON.stringify(before)).toContain(opOf('acme'));
-  expect(JSON.stringify(before)).not.toContain('globex');
-  await live('globex');
-  await gateway.call('DELETE', `/api/v1/agents/globex/search/helper-${made}`);
-  expect(await askAll()).toEqual(before);
-});
-
-// ---- What names a thing of another org ----
-
-/** Alike are also two answers that are about no org at all, because nobody was let in or something broke: such prove nothing. */
-const DECIDED: readonly number[] = [200, 400, 403, 404, 426];
-
-type Probe = (org: string) => { readonly path: string; readonly body?: unknown };
-
-/** Every row that takes an id or an org, asked for those of another. */
-const PROBES: Readonly<Record<string, readonly Probe[]>> = {
-  'post /api/v1/iam/api-keys': [
-    (org) => ({ path: '/api/v1/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: org } }),
-  ],
-  'post /iam/api-keys': [(org) => ({ path: '/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: org } })],
-  'post /api/v1/iam/api-keys/:id/revoke': [(org) => ({ path: `/api/v1/iam/api-keys/${keyIds[org]}/revoke` })],
-  'post /iam/api-keys/:id/revoke': [(org) => ({ path: `/iam/api-keys/${keyIds[org]}/revoke` })],
-  'post /api/v1/auth/invite': [
-    (org) => ({ path: '/api/v1/auth/invite', body: { email: `guest@${org}.example`, role: 'viewer', org_id: org } }),
-  ],
-  'post /api/v1/auth/invites/:id/revoke': [(org) => ({ path: `/api/v1/auth/invites/${inviteIds[org]}/revoke` })],
-  'post /api/v1/ops': [(org) => ({ path: '/api/v1/ops', body: { op_id: 'probe:s', agent: agentOf(org) } })],
-  'get /api/v1/ops/:id': [(org) => ({ path: `/api/v1/ops/${opOf(org)}` })],
-  ...Object.fromEntries(
-    ['pause', 'resume', 'terminate', 'complete'].map((trigger): [string, readonly Probe[]] => [
-      `post /api/v1/ops/:id/${trigger}`,
-      [(org) => ({ path: `/api/v1/ops/${opOf(org)}/${trigger}` })],
-    ]),
-  ),
-  'post /api/v1/agents': [
-    (org) => ({ path: '/api/v1/agents', body: { agent: agentOf(org) } }),
-    (org) => ({
-      path: '/api/v1/agents',
-      body: { agent: { ...agentOf('acme'), agent_id: 'orphan' }, parent: agentOf(org) },
-    }),
-  ],
-  'delete /api/v1/agents/:org/:team/:agent': [(org) => ({ path: `/api/v1/agents/${org}/search/crawler` })],
-  'post /api/v1/usage': [
-    (org) => ({ path: '/api/v1/usage', body: { agent: agentOf(org), cost_usd: 1 } }),
-    (org) => ({ path: '/api/v1/usage', body: { agent: agentOf('acme'), cost_usd: 0, op_id: opOf(org) } }),
-  ],
-  'get /api/v1/policies/rules': [(org) => ({ path: `/api/v1/policies/rules?policy=${org}-policy` })],
-  'post /api/v1/policies/explain': [
-    (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf(org), action: 'llm.call' } }),
-    (org) => ({
-      path: '/api/v1/policies/explain',
-      body: { agent: agentOf('acme'), caller: agentOf(org), action: 'llm.call' },
-    }),
-  ],
-  'get /api/v1/topology/team/:team_id': [(org) => ({ path: `/api/v1/topology/team/search?org_id=${org}` })],
-  'get /api/v1/topology/lineage/:agent_id': [(org) => ({ path: `/api/v1/topology/lineage/crawler?org_id=${org}` })],
-  ...Object.fromEntries(
-    LISTINGS.filter(({ query }) => query?.includes('org_id')).map((row): [string, readonly Probe[]] => [
-      nameOf(row),
-      [
-        (org) => ({ path: `${row.path}?org_id=${org}` }),
-        ...(row.query?.includes('op_id')
-          ? [
-              (org: string) => ({ path: `${row.path}?op_id=${encodeURIComponent(opOf(org))}` }),
-              (org: string) => ({ path: `${row.path}?actor=${encodeURIComponent(`agent:${org}/search/crawler`)}` }),
-            ]
-          : []),
-      ],
-    ]),
-  ),
-};
-
-/** Rows that take nothing that could be another org's, or whose ids are those of accounts, which the default workspace shares. */
-const WITHOUT_IDS = [
-  ...OF_THE_GATEWAY,
-  'post /api/v1/auth/token',
-  'post /api/v1/iam/signing-keys/rotate',
-  'post /api/v1/auth/register',
-  'post /api/v1/auth/login',
-  'post /api/v1/auth/refresh',
-  'post /api/v1/auth/logout',
-  'post /api/v1/auth/invite/accept',
-  'post /api/v1/auth/password/reset',
-  'post /api/v1/auth/password/reset/confirm',
-  'get /api/v1/auth/me',
-  'get /api/v1/iam/api-keys/self',
-  'post /api/v1/auth/sessions/revoke',
-  'post /api/v1/policies/reload',
-  'get /api/v1/policies',
-  'post /api/v1/auth/ws-ticket',
-  ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
-];
-
-test("every row of the API is probed, or takes nothing that could be another org's", () => {
-  expect([...Object.keys(PROBES), ...WITHOUT_IDS].sort()).toEqual(ROWS.map(nameOf).sort());
-});
-
-test.each(Object.entries(PROBES))('%s tells nothing of whether a thing of another org exists', async (name, probes) => {
-  const [method] = name.split(' ') as [string];
-  for (const probe of probes) {
-    const there = probe('globex');
-    const nowhere = probe(NOWHERE);
-    const answer = await shown(method, there.path, there.body, admins.acme!, 'globex');
-    expect(DECIDED).toContain(answer.status);
-    expect(answer).toEqual(await shown(method, nowhere.path, nowhere.body, admins.acme!, NOWHERE));
-    expect(JSON.stringify(answer)).not.toContain('globex');
-  }
-});
-
-// ---- gRPC and Connect ----
-
-type RpcProbe = readonly [method: string, body: (org: string) => object];
-
-const check = (org: string, more: object = {}) => ({
-  agent: rpcAgentOf(org),
-  traceId: 'probe',
-  spanId: 's',
-  action: 'llm.call',
-  resource: 'r',
-  ...more,
-});
-const RPC_PROBES: readonly RpcProbe[] = [
-  ['PolicyService/CheckAction', (org) => check(org)],
-  ['PolicyService/CheckAction', (org) => check(org, { credentialToken: tokens.acme })],
-  ['PolicyService/CheckAction', (org) => check('acme', { caller: rpcAgentOf(org), dryRun: true })],
-  [
-    'PolicyService/BatchCheckActions',
-    (org) => ({ requests: [check(org), check(org, { credentialToken: tokens.acme })] }),
-  ],
-  ['AgentService/RegisterAgent', (org) => ({ agent: rpcAgentOf(org) })],
-  [
-    'AgentService/RegisterAgent',
-    (org) => ({ agent: { ...rpcAgentOf('acme'), agentId: 'orphan' }, parent: rpcAgentOf(org) }),
-  ],
-  ['AgentService/DeregisterAgent', (org) => ({ agent: rpcAgentOf(org) })],
-  ['AgentService/CompleteOp', (org) => ({ agent: rpcAgentOf(org), opId: opOf(org) })],
-  ['AgentService/CompleteOp', (org) => ({ agent: rpcAgentOf('acme'), credentialToken: tokens.acme, opId: opOf(org) })],
-  ['AgentService/RecordUsage', (org) => ({ agent: rpcAgentOf(org), costUsd: 1 })],
-  [
-    'AgentService/RecordUsage',
-    (org) => ({ agent: rpcAgentOf('acme'), credentialToken: tokens.acme, costUsd: 0, opId: opOf(org) }),
-  ],
-  [
-    'AgentService/AckOpControl',
-    (org) => ({ agent: rpcAgentOf('acme'), credentialToken: tokens.acme, opId: opOf(org), sequence: '1' }),
-  ],
-  ['AgentService/AckOpControl', (org) => ({ agent: rpcAgentOf(org), opId: opOf(org), sequence: '1' })],
-];
-const STREAMS = ['PolicyService/StreamCheckActions', 'AgentService/OpControlStream'];
-
-test('every method of both services is probed', () => {
-  const methods = methodShapes.map(({ path }) => path.replace('/svc.governance.v1.', ''));
-  expect([...new Set([...RPC_PROBES.map(([method]) => method), ...STREAMS])].sort()).toEqual(methods.sort());
-});
-
-test.each(RPC_PROBES)('%s tells nothing of another org', async (method, body) => {
-  const path = `/svc.governance.v1.${method}`;
-  const there = await shown('post', path, body('globex'), admins.acme!, 'globex');
-  expect(DECIDED).toContain(there.status);
-  expect(there).toEqual(await shown('post', path, body(NOWHERE), admins.acme!, NOWHERE));
-  expect(JSON.stringify(there)).not.toContain('globex');
-});
-
-test('a control stream of an agent of another org is refused as one of an org that does not exist', async () => {
-  const client = new Client(gateway.grpc, credentials.createInsecure());
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${admins.acme}`);
-  const open = (org: string): Promise<readonly [number, string]> =>
-    new Promise((resolve, reject) => {
-      const request = { ...emptyMessage(messageShape('OpControlStreamRequest')), agent: rpcAgentOf(org) };
-      const stream = client.makeServerStreamRequest(
-        '/svc.governance.v1.AgentService/OpControlStream',
-        (message: never) => Buffer.from(binaryCodec('OpControlStreamRequest').encode(message)),
-        (bytes) => bytes,
-        request as never,
-        metadata,
-      );
-      stream.on('data', () => reject(new Error('a signal of another org')));
-      stream.on('error', ({ code, details }: ServiceError) => resolve([code, details.replaceAll(org, '<org>')]));
+describe('isolation', () => {
+  beforeAll(async () => {
+    const policyPath = join(folder, 'policies.yaml');
+    const policies = [
+      ALLOW_ALL.replace('actions: ["*"]', 'actions: ["llm.call", "tool.call"]'),
+      'budget: { org_daily_limit_usd: 1000 }\n',
+      ...ORGS.map(
+        (org) =>
+          `---\nname: ${org}-policy\nscope: org:${org}\nrules: [{ id: ${org}-rule, effect: deny, actions: [never] }]\n`,
+      ),
+    ];
+    writeFileSync(policyPath, policies.join(''));
+    gateway = await startTestGateway({
+      env: { SVC_POLICY_PATH: policyPath, SVC_OPS_TTL_SECS: '3600', SVC_DATABASE_URL: 'embedded' },
     });
-  expect(await open('globex')).toEqual(await open(NOWHERE));
-  client.close();
-});
+    for (const org of ORGS) {
+      const { key, id } = (
+        await gateway.call('POST', '/api/v1/iam/api-keys', { name: `${org}-admin`, scopes: ['admin'], org_id: org })
+      ).body;
+      admins[org] = key;
+      keyIds[org] = id;
+      tokens[org] = (await gateway.call('POST', '/api/v1/agents', { agent: agentOf(org) })).body.credential_token;
+      await live(org);
+      inviteIds[org] = (await gateway.call('GET', `/api/v1/auth/invites?org_id=${org}`)).body.invites[0].id;
+    }
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
 
-test('a dashboard of acme sees no event of globex, and cannot ask for any', async () => {
-  const dashboard = await openStream(gateway, '?snapshot=true', { bearer: admins.acme! });
-  await live('globex');
-  await live('acme');
-  await dashboard.next(
-    (frame) =>
-      frame.event_type === 'ops_change' &&
-      (frame.payload.op_id as string) === `more-acme-${made}:span` &&
-      frame.payload.state === 'paused',
+  type Shown = { readonly status: number; readonly body: unknown };
+
+  /** What an answer tells, with what it says of the asked name, and of its own place in the log, taken out. */
+  async function shown(
+    method: string,
+    path: string,
+    body: unknown,
+    bearer: string | null,
+    org: string,
+  ): Promise<Shown> {
+    const { status, body: answered } = await gateway.call(method.toUpperCase(), path, body, bearer);
+    const text = JSON.stringify(answered)
+      .replaceAll(keyIds[org]!, '<key>')
+      .replaceAll(org, '<org>')
+      .replaceAll(/"auditId":"\d+"/g, '"auditId":"<id>"');
+    return { status, body: JSON.parse(text) };
+  }
+
+  // ---- What is asked without naming anything of another org ----
+
+  /** Rows that tell of the gateway as a whole, which is no org's. */
+  const OF_THE_GATEWAY = [
+    'get /.well-known/jwks.json',
+    'get /api/v1/auth/methods',
+    'get /healthz',
+    'get /readyz',
+    'get /metrics',
+    'get /openapi.json',
+  ];
+  const LISTINGS = ROWS.filter(
+    (row) => row.method === 'get' && !row.path.includes('/:') && !OF_THE_GATEWAY.includes(nameOf(row)),
   );
-  expect(JSON.stringify(dashboard.frames)).not.toContain('globex');
-  expect(new Set(dashboard.frames.map(({ org_id }) => org_id))).toEqual(new Set(['acme']));
-  await dashboard.close();
-  const refused = async (org: string) =>
-    (await openStream(gateway, `?org_id=${org}`, { bearer: admins.acme! }).then(() => 'let in', String)).replaceAll(
-      org,
-      '<org>',
+
+  const FILTERS: Readonly<Partial<Record<QueryName, string>>> = {
+    org_id: 'acme',
+    team_id: 'search',
+    agent_id: 'crawler',
+    state: 'running',
+    event_type: 'ActionAllowed',
+    decision: 'allow',
+    op_id: opOf('acme'),
+    actor: 'agent:acme/search/crawler',
+    since: '2020-01-01T00:00:00Z',
+    until: '2100-01-01T00:00:00Z',
+    format: 'csv',
+    policy: 'acme-policy',
+    per_page: '1000',
+    types: 'ops_change',
+    snapshot: 'true',
+    lineage: 'true',
+  };
+  const UNFILTERED: readonly QueryName[] = ['cursor', 'ticket'];
+
+  const questions = (): readonly string[] =>
+    LISTINGS.flatMap(({ path, query = [] }) => [
+      path,
+      ...(query.includes('per_page') ? [`${path}?per_page=1`] : []),
+      ...query.flatMap((name) =>
+        FILTERS[name] === undefined ? [] : [`${path}?per_page=1000&${name}=${encodeURIComponent(FILTERS[name])}`],
+      ),
+    ]);
+  const askAll = (): Promise<readonly (readonly [string, unknown])[]> =>
+    Promise.all(
+      questions().map(async (path) => [path, await shown('get', path, undefined, admins.acme!, NOWHERE)] as const),
     );
-  expect(await refused('globex')).toBe(await refused(NOWHERE));
-});
 
-test('an agent of another org is answered Deny on an operation that is not its own, and the operation stays as it was', async () => {
-  const before = (await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body;
-  const { body } = await call(
-    'PolicyService',
-    'CheckAction',
-    {
-      agent: rpcAgentOf('acme'),
-      credentialToken: tokens.acme,
-      traceId: 'trace-globex',
-      spanId: 'span',
-      action: 'llm.call',
-      resource: 'r',
+  test('every filter of the API is tried', () => {
+    expect([...Object.keys(FILTERS), ...UNFILTERED].sort()).toEqual(Object.keys(QUERY).sort());
+  });
+
+  test('what a credential of acme is shown does not change with anything that goes on in globex, by a single byte', async () => {
+    const before = await askAll();
+    expect(JSON.stringify(before)).toContain(opOf('acme'));
+    expect(JSON.stringify(before)).not.toContain('globex');
+    await live('globex');
+    await gateway.call('DELETE', `/api/v1/agents/globex/search/helper-${made}`);
+    expect(await askAll()).toEqual(before);
+  });
+
+  // ---- What names a thing of another org ----
+
+  /** Alike are also two answers that are about no org at all, because nobody was let in or something broke: such prove nothing. */
+  const DECIDED: readonly number[] = [200, 400, 403, 404, 426];
+
+  type Probe = (org: string) => { readonly path: string; readonly body?: unknown };
+
+  /** Every row that takes an id or an org, asked for those of another. */
+  const PROBES: Readonly<Record<string, readonly Probe[]>> = {
+    'post /api/v1/iam/api-keys': [
+      (org) => ({ path: '/api/v1/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: org } }),
+    ],
+    'post /iam/api-keys': [(org) => ({ path: '/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: org } })],
+    'post /api/v1/iam/api-keys/:id/revoke': [(org) => ({ path: `/api/v1/iam/api-keys/${keyIds[org]}/revoke` })],
+    'post /iam/api-keys/:id/revoke': [(org) => ({ path: `/iam/api-keys/${keyIds[org]}/revoke` })],
+    'post /api/v1/auth/invite': [
+      (org) => ({ path: '/api/v1/auth/invite', body: { email: `guest@${org}.example`, role: 'viewer', org_id: org } }),
+    ],
+    'post /api/v1/auth/invites/:id/revoke': [(org) => ({ path: `/api/v1/auth/invites/${inviteIds[org]}/revoke` })],
+    'post /api/v1/ops': [(org) => ({ path: '/api/v1/ops', body: { op_id: 'probe:s', agent: agentOf(org) } })],
+    'get /api/v1/ops/:id': [(org) => ({ path: `/api/v1/ops/${opOf(org)}` })],
+    ...Object.fromEntries(
+      ['pause', 'resume', 'terminate', 'complete'].map((trigger): [string, readonly Probe[]] => [
+        `post /api/v1/ops/:id/${trigger}`,
+        [(org) => ({ path: `/api/v1/ops/${opOf(org)}/${trigger}` })],
+      ]),
+    ),
+    'post /api/v1/agents': [
+      (org) => ({ path: '/api/v1/agents', body: { agent: agentOf(org) } }),
+      (org) => ({
+        path: '/api/v1/agents',
+        body: { agent: { ...agentOf('acme'), agent_id: 'orphan' }, parent: agentOf(org) },
+      }),
+    ],
+    'delete /api/v1/agents/:org/:team/:agent': [(org) => ({ path: `/api/v1/agents/${org}/search/crawler` })],
+    'post /api/v1/usage': [
+      (org) => ({ path: '/api/v1/usage', body: { agent: agentOf(org), cost_usd: 1 } }),
+      (org) => ({ path: '/api/v1/usage', body: { agent: agentOf('acme'), cost_usd: 0, op_id: opOf(org) } }),
+    ],
+    'get /api/v1/policies/rules': [(org) => ({ path: `/api/v1/policies/rules?policy=${org}-policy` })],
+    'post /api/v1/policies/explain': [
+      (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf(org), action: 'llm.call' } }),
+      (org) => ({
+        path: '/api/v1/policies/explain',
+        body: { agent: agentOf('acme'), caller: agentOf(org), action: 'llm.call' },
+      }),
+    ],
+    'get /api/v1/topology/team/:team_id': [(org) => ({ path: `/api/v1/topology/team/search?org_id=${org}` })],
+    'get /api/v1/topology/lineage/:agent_id': [(org) => ({ path: `/api/v1/topology/lineage/crawler?org_id=${org}` })],
+    ...Object.fromEntries(
+      LISTINGS.filter(({ query }) => query?.includes('org_id')).map((row): [string, readonly Probe[]] => [
+        nameOf(row),
+        [
+          (org) => ({ path: `${row.path}?org_id=${org}` }),
+          ...(row.query?.includes('op_id')
+            ? [
+                (org: string) => ({ path: `${row.path}?op_id=${encodeURIComponent(opOf(org))}` }),
+                (org: string) => ({ path: `${row.path}?actor=${encodeURIComponent(`agent:${org}/search/crawler`)}` }),
+              ]
+            : []),
+        ],
+      ]),
+    ),
+  };
+
+  /** Rows that take nothing that could be another org's, or whose ids are those of accounts, which the default workspace shares. */
+  const WITHOUT_IDS = [
+    ...OF_THE_GATEWAY,
+    'post /api/v1/auth/token',
+    'post /api/v1/iam/signing-keys/rotate',
+    'post /api/v1/auth/register',
+    'post /api/v1/auth/login',
+    'post /api/v1/auth/refresh',
+    'post /api/v1/auth/logout',
+    'post /api/v1/auth/invite/accept',
+    'post /api/v1/auth/password/reset',
+    'post /api/v1/auth/password/reset/confirm',
+    'get /api/v1/auth/me',
+    'get /api/v1/iam/api-keys/self',
+    'post /api/v1/auth/sessions/revoke',
+    'post /api/v1/policies/reload',
+    'get /api/v1/policies',
+    'post /api/v1/auth/ws-ticket',
+    ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
+  ];
+
+  test("every row of the API is probed, or takes nothing that could be another org's", () => {
+    expect([...Object.keys(PROBES), ...WITHOUT_IDS].sort()).toEqual(ROWS.map(nameOf).sort());
+  });
+
+  test.each(Object.entries(PROBES))(
+    '%s tells nothing of whether a thing of another org exists',
+    async (name, probes) => {
+      const [method] = name.split(' ') as [string];
+      for (const probe of probes) {
+        const there = probe('globex');
+        const nowhere = probe(NOWHERE);
+        const answer = await shown(method, there.path, there.body, admins.acme!, 'globex');
+        expect(DECIDED).toContain(answer.status);
+        expect(answer).toEqual(await shown(method, nowhere.path, nowhere.body, admins.acme!, NOWHERE));
+        expect(JSON.stringify(answer)).not.toContain('globex');
+      }
     },
-    null,
   );
-  expect(body).toMatchObject({
-    decision: 'DECISION_DENY',
-    reason: 'the operation belongs to another agent; use your own trace_id and span_id',
-  });
-  expect((await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body).toEqual(before);
-});
 
-test('globex never hears of what acme has tried', async () => {
-  const { body } = await gateway.call('GET', '/api/v1/logs/export', undefined, admins.globex);
-  expect(body).not.toContain('acme');
-  expect(body).not.toContain(keyIds.acme);
-  const mine = await gateway.call('GET', '/api/v1/logs?event_type=A2AImpersonationAttempted', undefined, admins.acme);
-  expect(mine.body.entries[0]).toMatchObject({
-    lineage: { org_id: 'acme' },
-    decision: 'deny',
-    payload: { claimed_org_id: expect.any(String) },
-  });
-});
+  // ---- gRPC and Connect ----
 
-test('a token that is presented for an agent of another org is denied, told to its own org and to nobody else, and touches nothing', async () => {
-  const mine = await openStream(gateway, '?types=violation', { bearer: admins.acme! });
-  const theirs = await openStream(gateway, '', { bearer: admins.globex! });
-  const countOf = async () => (await gateway.call('GET', '/api/v1/topology/stats')).body.ops;
-  const before = await countOf();
-  const { body } = await call(
-    'PolicyService',
-    'CheckAction',
-    {
-      agent: rpcAgentOf('globex'),
-      credentialToken: tokens.acme,
-      traceId: 'stolen',
-      spanId: 's',
-      action: 'llm.call',
-      resource: 'r',
-    },
-    null,
-  );
-  expect(body).toMatchObject({
-    decision: 'DECISION_DENY',
-    reason: 'the credential token is registered to a different agent',
+  type RpcProbe = readonly [method: string, body: (org: string) => object];
+
+  const check = (org: string, more: object = {}) => ({
+    agent: rpcAgentOf(org),
+    traceId: 'probe',
+    spanId: 's',
+    action: 'llm.call',
+    resource: 'r',
+    ...more,
   });
-  const violation = await mine.next(
-    (frame) => frame.event_type === 'violation' && frame.payload.claimed_org_id === 'globex',
-  );
-  expect(violation).toMatchObject({ org_id: 'acme', agent_id: 'crawler' });
-  const { entries } = (await gateway.call('GET', '/api/v1/logs?event_type=A2AImpersonationAttempted&per_page=1')).body;
-  expect(entries[0]).toMatchObject({
-    lineage: { org_id: 'acme' },
-    op_id: 'stolen:s',
-    decision: 'deny',
-    reason: 'the credential token is registered to a different agent',
-    payload: { claimed_org_id: 'globex', claimed_team_id: 'search', claimed_agent_id: 'crawler' },
+  const RPC_PROBES: readonly RpcProbe[] = [
+    ['PolicyService/CheckAction', (org) => check(org)],
+    ['PolicyService/CheckAction', (org) => check(org, { credentialToken: tokens.acme })],
+    ['PolicyService/CheckAction', (org) => check('acme', { caller: rpcAgentOf(org), dryRun: true })],
+    [
+      'PolicyService/BatchCheckActions',
+      (org) => ({ requests: [check(org), check(org, { credentialToken: tokens.acme })] }),
+    ],
+    ['AgentService/RegisterAgent', (org) => ({ agent: rpcAgentOf(org) })],
+    [
+      'AgentService/RegisterAgent',
+      (org) => ({ agent: { ...rpcAgentOf('acme'), agentId: 'orphan' }, parent: rpcAgentOf(org) }),
+    ],
+    ['AgentService/DeregisterAgent', (org) => ({ agent: rpcAgentOf(org) })],
+    ['AgentService/CompleteOp', (org) => ({ agent: rpcAgentOf(org), opId: opOf(org) })],
+    [
+      'AgentService/CompleteOp',
+      (org) => ({ agent: rpcAgentOf('acme'), credentialToken: tokens.acme, opId: opOf(org) }),
+    ],
+    ['AgentService/RecordUsage', (org) => ({ agent: rpcAgentOf(org), costUsd: 1 })],
+    [
+      'AgentService/RecordUsage',
+      (org) => ({ agent: rpcAgentOf('acme'), credentialToken: tokens.acme, costUsd: 0, opId: opOf(org) }),
+    ],
+    [
+      'AgentService/AckOpControl',
+      (org) => ({ agent: rpcAgentOf('acme'), credentialToken: tokens.acme, opId: opOf(org), sequence: '1' }),
+    ],
+    ['AgentService/AckOpControl', (org) => ({ agent: rpcAgentOf(org), opId: opOf(org), sequence: '1' })],
+  ];
+  const STREAMS = ['PolicyService/StreamCheckActions', 'AgentService/OpControlStream'];
+
+  test('every method of both services is probed', () => {
+    const methods = methodShapes.map(({ path }) => path.replace('/svc.governance.v1.', ''));
+    expect([...new Set([...RPC_PROBES.map(([method]) => method), ...STREAMS])].sort()).toEqual(methods.sort());
   });
-  expect(await countOf()).toEqual(before);
-  expect((await gateway.call('GET', '/api/v1/ops/stolen:s')).status).toBe(404);
-  await live('globex');
-  await theirs.next((frame) => frame.event_type === 'ops_change' && frame.payload.op_id === `more-globex-${made}:span`);
-  expect(theirs.frames.filter(({ event_type }) => event_type === 'violation')).toEqual([]);
-  await Promise.all([mine.close(), theirs.close()]);
+
+  test.each(RPC_PROBES)('%s tells nothing of another org', async (method, body) => {
+    const path = `/svc.governance.v1.${method}`;
+    const there = await shown('post', path, body('globex'), admins.acme!, 'globex');
+    expect(DECIDED).toContain(there.status);
+    expect(there).toEqual(await shown('post', path, body(NOWHERE), admins.acme!, NOWHERE));
+    expect(JSON.stringify(there)).not.toContain('globex');
+  });
+
+  test('a control stream of an agent of another org is refused as one of an org that does not exist', async () => {
+    const client = new Client(gateway.grpc, credentials.createInsecure());
+    const metadata = new Metadata();
+    metadata.set('authorization', `Bearer ${admins.acme}`);
+    const open = (org: string): Promise<readonly [number, string]> =>
+      new Promise((resolve, reject) => {
+        const request = { ...emptyMessage(messageShape('OpControlStreamRequest')), agent: rpcAgentOf(org) };
+        const stream = client.makeServerStreamRequest(
+          '/svc.governance.v1.AgentService/OpControlStream',
+          (message: never) => Buffer.from(binaryCodec('OpControlStreamRequest').encode(message)),
+          (bytes) => bytes,
+          request as never,
+          metadata,
+        );
+        stream.on('data', () => reject(new Error('a signal of another org')));
+        stream.on('error', ({ code, details }: ServiceError) => resolve([code, details.replaceAll(org, '<org>')]));
+      });
+    expect(await open('globex')).toEqual(await open(NOWHERE));
+    client.close();
+  });
+
+  test('a dashboard of acme sees no event of globex, and cannot ask for any', async () => {
+    const dashboard = await openStream(gateway, '?snapshot=true', { bearer: admins.acme! });
+    await live('globex');
+    await live('acme');
+    await dashboard.next(
+      (frame) =>
+        frame.event_type === 'ops_change' &&
+        (frame.payload.op_id as string) === `more-acme-${made}:span` &&
+        frame.payload.state === 'paused',
+    );
+    expect(JSON.stringify(dashboard.frames)).not.toContain('globex');
+    expect(new Set(dashboard.frames.map(({ org_id }) => org_id))).toEqual(new Set(['acme']));
+    await dashboard.close();
+    const refused = async (org: string) =>
+      (await openStream(gateway, `?org_id=${org}`, { bearer: admins.acme! }).then(() => 'let in', String)).replaceAll(
+        org,
+        '<org>',
+      );
+    expect(await refused('globex')).toBe(await refused(NOWHERE));
+  });
+
+  test('an agent of another org is answered Deny on an operation that is not its own, and the operation stays as it was', async () => {
+    const before = (await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body;
+    const { body } = await call(
+      'PolicyService',
+      'CheckAction',
+      {
+        agent: rpcAgentOf('acme'),
+        credentialToken: tokens.acme,
+        traceId: 'trace-globex',
+        spanId: 'span',
+        action: 'llm.call',
+        resource: 'r',
+      },
+      null,
+    );
+    expect(body).toMatchObject({
+      decision: 'DECISION_DENY',
+      reason: 'the operation belongs to another agent; use your own trace_id and span_id',
+    });
+    expect((await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body).toEqual(before);
+  });
+
+  test('globex never hears of what acme has tried', async () => {
+    const { body } = await gateway.call('GET', '/api/v1/logs/export', undefined, admins.globex);
+    expect(body).not.toContain('acme');
+    expect(body).not.toContain(keyIds.acme);
+    const mine = await gateway.call('GET', '/api/v1/logs?event_type=A2AImpersonationAttempted', undefined, admins.acme);
+    expect(mine.body.entries[0]).toMatchObject({
+      lineage: { org_id: 'acme' },
+      decision: 'deny',
+      payload: { claimed_org_id: expect.any(String) },
+    });
+  });
+
+  test('a token that is presented for an agent of another org is denied, told to its own org and to nobody else, and touches nothing', async () => {
+    const mine = await openStream(gateway, '?types=violation', { bearer: admins.acme! });
+    const theirs = await openStream(gateway, '', { bearer: admins.globex! });
+    const countOf = async () => (await gateway.call('GET', '/api/v1/topology/stats')).body.ops;
+    const before = await countOf();
+    const { body } = await call(
+      'PolicyService',
+      'CheckAction',
+      {
+        agent: rpcAgentOf('globex'),
+        credentialToken: tokens.acme,
+        traceId: 'stolen',
+        spanId: 's',
+        action: 'llm.call',
+        resource: 'r',
+      },
+      null,
+    );
+    expect(body).toMatchObject({
+      decision: 'DECISION_DENY',
+      reason: 'the credential token is registered to a different agent',
+    });
+    const violation = await mine.next(
+      (frame) => frame.event_type === 'violation' && frame.payload.claimed_org_id === 'globex',
+    );
+    expect(violation).toMatchObject({ org_id: 'acme', agent_id: 'crawler' });
+    const { entries } = (await gateway.call('GET', '/api/v1/logs?event_type=A2AImpersonationAttempted&per_page=1'))
+      .body;
+    expect(entries[0]).toMatchObject({
+      lineage: { org_id: 'acme' },
+      op_id: 'stolen:s',
+      decision: 'deny',
+      reason: 'the credential token is registered to a different agent',
+      payload: { claimed_org_id: 'globex', claimed_team_id: 'search', claimed_agent_id: 'crawler' },
+    });
+    expect(await countOf()).toEqual(before);
+    expect((await gateway.call('GET', '/api/v1/ops/stolen:s')).status).toBe(404);
+    await live('globex');
+    await theirs.next(
+      (frame) => frame.event_type === 'ops_change' && frame.payload.op_id === `more-globex-${made}:span`,
+    );
+    expect(theirs.frames.filter(({ event_type }) => event_type === 'violation')).toEqual([]);
+    await Promise.all([mine.close(), theirs.close()]);
+  });
 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readiness } from '../../src/wire/http/shapes.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -14,200 +14,203 @@ const policyPath = join(folder, 'policies.yaml');
 writeFileSync(policyPath, `${ALLOW_ALL}budget: { agent_daily_limit_usd: 10 }\n`);
 
 let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } });
-});
-afterAll(async () => {
-  await gateway.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const get = (path: string, bearer: string | null = null) => gateway.call('GET', path, undefined, bearer);
-const valuesOf = (text: string): Map<string, number> =>
-  new Map(
-    text
-      .split('\n')
-      .filter((line) => line !== '' && !line.startsWith('#'))
-      .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
-  );
-
-test('a probe learns without a credential that the gateway lives and is ready', async () => {
-  expect(await get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
-  const { status, body } = await get('/readyz');
-  expect(status).toBe(200);
-  expect(readiness.parse(body)).toEqual({ status: 'ready', audit: 'writable', database: 'not_configured' });
-});
-
-test('metrics count checks by their decision, operations by their state, agents, and spend against its caps', async () => {
-  const check = (n: number, estimatedCostUsd: number) =>
-    gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-      agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
-      traceId: `t${n}`,
-      spanId: 's',
-      action: 'llm.call',
-      resource: 'gpt',
-      estimatedCostUsd,
-    });
-  await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' } });
-  await check(1, 1);
-  await check(2, 2);
-  await check(3, 50);
-  await gateway.call('POST', '/api/v1/usage', {
-    agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' },
-    cost_usd: 8.5,
+describe('monitoring', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } });
   });
-  await eventually(async () => {
-    const { status, headers, body } = await get('/metrics');
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
-    const values = valuesOf(body);
-    const expected = {
-      'svc_checks_total{decision="allow"}': 2,
-      'svc_checks_total{decision="deny"}': 1,
-      'svc_ops{state="running"}': 2,
-      'svc_ops{state="terminated"}': 1,
-      svc_agents_registered: 1,
-      svc_orgs: 1,
-      svc_audit_writable: 1,
-      svc_audit_write_failures_total: 0,
-      svc_budget_exceeded_total: 1,
-      'svc_budget_alerts_total{percent="80"}': 1,
-      svc_budget_reservations: 2,
-      svc_budget_reserved_usd: 3,
-      svc_threads_restarted_total: 0,
-      'svc_requests_total{door="connect"}': 3,
-      svc_check_duration_seconds_count: 3,
-      'svc_check_duration_seconds_bucket{le="+Inf"}': 3,
-      svc_database_reachable: undefined,
+  afterAll(async () => {
+    await gateway.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const get = (path: string, bearer: string | null = null) => gateway.call('GET', path, undefined, bearer);
+  const valuesOf = (text: string): Map<string, number> =>
+    new Map(
+      text
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith('#'))
+        .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+    );
+
+  test('a probe learns without a credential that the gateway lives and is ready', async () => {
+    expect(await get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+    const { status, body } = await get('/readyz');
+    expect(status).toBe(200);
+    expect(readiness.parse(body)).toEqual({ status: 'ready', audit: 'writable', database: 'not_configured' });
+  });
+
+  test('metrics count checks by their decision, operations by their state, agents, and spend against its caps', async () => {
+    const check = (n: number, estimatedCostUsd: number) =>
+      gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+        agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+        traceId: `t${n}`,
+        spanId: 's',
+        action: 'llm.call',
+        resource: 'gpt',
+        estimatedCostUsd,
+      });
+    await gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' } });
+    await check(1, 1);
+    await check(2, 2);
+    await check(3, 50);
+    await gateway.call('POST', '/api/v1/usage', {
+      agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' },
+      cost_usd: 8.5,
+    });
+    await eventually(async () => {
+      const { status, headers, body } = await get('/metrics');
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+      const values = valuesOf(body);
+      const expected = {
+        'svc_checks_total{decision="allow"}': 2,
+        'svc_checks_total{decision="deny"}': 1,
+        'svc_ops{state="running"}': 2,
+        'svc_ops{state="terminated"}': 1,
+        svc_agents_registered: 1,
+        svc_orgs: 1,
+        svc_audit_writable: 1,
+        svc_audit_write_failures_total: 0,
+        svc_budget_exceeded_total: 1,
+        'svc_budget_alerts_total{percent="80"}': 1,
+        svc_budget_reservations: 2,
+        svc_budget_reserved_usd: 3,
+        svc_threads_restarted_total: 0,
+        'svc_requests_total{door="connect"}': 3,
+        svc_check_duration_seconds_count: 3,
+        'svc_check_duration_seconds_bucket{le="+Inf"}': 3,
+        svc_database_reachable: undefined,
+      };
+      expect(Object.fromEntries(Object.keys(expected).map((name) => [name, values.get(name)]))).toEqual(expected);
+      expect(values.get('svc_audit_entries_total')).toBeGreaterThanOrEqual(5);
+      expect(values.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
+      const within = [...values]
+        .filter(([name]) => name.startsWith('svc_check_duration_seconds_bucket'))
+        .map(([, count]) => count);
+      expect(within).toHaveLength(15);
+      expect(within).toEqual([...within].sort((a, b) => a - b));
+      expect(values.get('svc_check_duration_seconds_sum')).toBeGreaterThan(0);
+      for (const thread of ['main', 'audit', 'io-0'])
+        expect(values.get(`svc_thread_busy_seconds_total{thread="${thread}"}`)).toBeGreaterThan(0);
+    });
+  });
+
+  test('what is refused because too many wait is counted, so that somebody can be woken for it', async () => {
+    const small = await startTestGateway({ env: { SVC_MAX_PENDING: '4', SVC_IO_THREADS: '1' } });
+    onTestFinished(() => void small.stop());
+    const call = () =>
+      small.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+        agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+        traceId: 't',
+        spanId: 's',
+        action: 'tool.call',
+      });
+    const answers = await Promise.all(Array.from({ length: 300 }, call));
+    const refused = answers.filter(({ status, body }) => status === 429 && body.code === 'resource_exhausted').length;
+    expect(refused).toBeGreaterThan(0);
+    await eventually(async () =>
+      expect(valuesOf((await small.call('GET', '/metrics')).body).get('svc_requests_refused_total')).toBe(refused),
+    );
+  });
+
+  test('every metric has a help text and a name by the conventions', async () => {
+    const { body } = await get('/metrics');
+    const types = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].filter(([, name]) => name!.startsWith('svc_'));
+    expect(types.length).toBeGreaterThan(20);
+    for (const [, name, type] of types) {
+      expect(body).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
+      expect([name, name!.endsWith('_total')]).toEqual([name, type === 'counter']);
+    }
+  });
+
+  test('beyond this machine metrics need a credential that sees every org', async () => {
+    const open = await startTestGateway({ env: { SVC_HTTP_ADDR: '0.0.0.0:0' } });
+    onTestFinished(async () => {
+      await open.stop();
+    });
+    const call = (bearer?: string | null) => open.call('GET', '/metrics', undefined, bearer);
+    expect((await call(null)).status).toBe(401);
+    expect((await call()).status).toBe(200);
+    const { key } = (
+      await open.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['admin'], org_id: 'acme' })
+    ).body;
+    expect((await call(key)).status).toBe(403);
+  });
+
+  test('a gateway that shuts down says on open connections that it is not ready, while it answers what is in flight', async () => {
+    const leaving = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_ITERATIONS: '40' } });
+    onTestFinished(async () => {
+      await leaving.stop('SIGKILL');
+    });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ready = (): Promise<readonly [number, string, string | undefined]> =>
+      new Promise((resolve, reject) => {
+        request(`${leaving.url}/readyz`, { agent }, (response) => {
+          let text = '';
+          response.on('data', (chunk: Buffer) => {
+            text += chunk.toString();
+          });
+          response.on('end', () => resolve([response.statusCode ?? 0, text, response.headers.connection]));
+        })
+          .on('error', reject)
+          .end();
+      });
+    expect((await ready())[0]).toBe(200);
+    const login = leaving.call('POST', '/api/v1/auth/login', {
+      email: 'nobody@example.com',
+      password: 'a horse that nobody corrects',
+    });
+    await eventually(async () =>
+      expect((await leaving.call('GET', '/metrics')).body).toMatch(/svc_crypto_pending\{lane="passwords"\} 1/),
+    );
+    const stopped = leaving.stop('SIGTERM');
+    await eventually(() => expect(leaving.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
+    const [status, text, connection] = await ready();
+    expect(status).toBe(503);
+    expect(text).toContain('shutting_down');
+    expect(connection).toBe('close'); // whatever is asked next should be asked elsewhere
+    expect((await login).status).toBe(401);
+    expect(await stopped).toBe(0);
+    agent.destroy();
+  });
+
+  test('the description of the API is served', async () => {
+    const { status, body } = await get('/openapi.json');
+    expect([status, body.openapi]).toEqual([200, '3.1.0']);
+    expect(body.paths).toHaveProperty('/api/v1/ops/{id}/pause');
+  });
+
+  test('while the audit log cannot be written nothing is allowed and the gateway is not ready, and both end by themselves', async () => {
+    const crowded = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } });
+    onTestFinished(async () => {
+      await crowded.stop('SIGKILL');
+    });
+    let checks = 0;
+    const decision = async () => {
+      checks += 1;
+      const { body } = await crowded.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+        agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+        traceId: `t${checks}`,
+        spanId: 's',
+        action: 'llm.call',
+        resource: 'gpt',
+      });
+      return body.decision;
     };
-    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, values.get(name)]))).toEqual(expected);
-    expect(values.get('svc_audit_entries_total')).toBeGreaterThanOrEqual(5);
-    expect(values.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
-    const within = [...values]
-      .filter(([name]) => name.startsWith('svc_check_duration_seconds_bucket'))
-      .map(([, count]) => count);
-    expect(within).toHaveLength(15);
-    expect(within).toEqual([...within].sort((a, b) => a - b));
-    expect(values.get('svc_check_duration_seconds_sum')).toBeGreaterThan(0);
-    for (const thread of ['main', 'audit', 'io-0'])
-      expect(values.get(`svc_thread_busy_seconds_total{thread="${thread}"}`)).toBeGreaterThan(0);
+    const ready = async () => await crowded.call('GET', '/readyz', undefined, null);
+    // No file of the process may grow any more: what a full disk does, without filling one.
+    const limitFiles = (bytes: string): void =>
+      void execFileSync('prlimit', ['--pid', String(crowded.process.pid), `--fsize=${bytes}:`]);
+    expect(await decision()).toBe('DECISION_ALLOW');
+    limitFiles('1');
+    expect(await decision()).toBe('DECISION_DENY');
+    // The answer to a check does not come by way of the thread that knows whether it is ready.
+    await eventually(async () =>
+      expect(await ready()).toMatchObject({ status: 503, body: { code: 'audit_unavailable' } }),
+    );
+    expect((await crowded.call('GET', '/healthz', undefined, null)).status).toBe(200);
+    expect((await crowded.call('GET', '/metrics', undefined, null)).body).toMatch(/^svc_audit_writable 0$/m);
+    limitFiles('unlimited');
+    await eventually(async () => expect((await ready()).status).toBe(200));
+    expect(await decision()).toBe('DECISION_ALLOW');
   });
-});
-
-test('what is refused because too many wait is counted, so that somebody can be woken for it', async () => {
-  const small = await startTestGateway({ env: { SVC_MAX_PENDING: '4', SVC_IO_THREADS: '1' } });
-  onTestFinished(() => void small.stop());
-  const call = () =>
-    small.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-      agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
-      traceId: 't',
-      spanId: 's',
-      action: 'tool.call',
-    });
-  const answers = await Promise.all(Array.from({ length: 300 }, call));
-  const refused = answers.filter(({ status, body }) => status === 429 && body.code === 'resource_exhausted').length;
-  expect(refused).toBeGreaterThan(0);
-  await eventually(async () =>
-    expect(valuesOf((await small.call('GET', '/metrics')).body).get('svc_requests_refused_total')).toBe(refused),
-  );
-});
-
-test('every metric has a help text and a name by the conventions', async () => {
-  const { body } = await get('/metrics');
-  const types = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].filter(([, name]) => name!.startsWith('svc_'));
-  expect(types.length).toBeGreaterThan(20);
-  for (const [, name, type] of types) {
-    expect(body).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
-    expect([name, name!.endsWith('_total')]).toEqual([name, type === 'counter']);
-  }
-});
-
-test('beyond this machine metrics need a credential that sees every org', async () => {
-  const open = await startTestGateway({ env: { SVC_HTTP_ADDR: '0.0.0.0:0' } });
-  onTestFinished(async () => {
-    await open.stop();
-  });
-  const call = (bearer?: string | null) => open.call('GET', '/metrics', undefined, bearer);
-  expect((await call(null)).status).toBe(401);
-  expect((await call()).status).toBe(200);
-  const { key } = (await open.call('POST', '/api/v1/iam/api-keys', { name: 'acme', scopes: ['admin'], org_id: 'acme' }))
-    .body;
-  expect((await call(key)).status).toBe(403);
-});
-
-test('a gateway that shuts down says on open connections that it is not ready, while it answers what is in flight', async () => {
-  const leaving = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_ITERATIONS: '40' } });
-  onTestFinished(async () => {
-    await leaving.stop('SIGKILL');
-  });
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const ready = (): Promise<readonly [number, string, string | undefined]> =>
-    new Promise((resolve, reject) => {
-      request(`${leaving.url}/readyz`, { agent }, (response) => {
-        let text = '';
-        response.on('data', (chunk: Buffer) => {
-          text += chunk.toString();
-        });
-        response.on('end', () => resolve([response.statusCode ?? 0, text, response.headers.connection]));
-      })
-        .on('error', reject)
-        .end();
-    });
-  expect((await ready())[0]).toBe(200);
-  const login = leaving.call('POST', '/api/v1/auth/login', {
-    email: 'nobody@example.com',
-    password: 'a horse that nobody corrects',
-  });
-  await eventually(async () =>
-    expect((await leaving.call('GET', '/metrics')).body).toMatch(/svc_crypto_pending\{lane="passwords"\} 1/),
-  );
-  const stopped = leaving.stop('SIGTERM');
-  await eventually(() => expect(leaving.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
-  const [status, text, connection] = await ready();
-  expect(status).toBe(503);
-  expect(text).toContain('shutting_down');
-  expect(connection).toBe('close'); // whatever is asked next should be asked elsewhere
-  expect((await login).status).toBe(401);
-  expect(await stopped).toBe(0);
-  agent.destroy();
-});
-
-test('the description of the API is served', async () => {
-  const { status, body } = await get('/openapi.json');
-  expect([status, body.openapi]).toEqual([200, '3.1.0']);
-  expect(body.paths).toHaveProperty('/api/v1/ops/{id}/pause');
-});
-
-test('while the audit log cannot be written nothing is allowed and the gateway is not ready, and both end by themselves', async () => {
-  const crowded = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } });
-  onTestFinished(async () => {
-    await crowded.stop('SIGKILL');
-  });
-  let checks = 0;
-  const decision = async () => {
-    checks += 1;
-    const { body } = await crowded.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-      agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
-      traceId: `t${checks}`,
-      spanId: 's',
-      action: 'llm.call',
-      resource: 'gpt',
-    });
-    return body.decision;
-  };
-  const ready = async () => await crowded.call('GET', '/readyz', undefined, null);
-  // No file of the process may grow any more: what a full disk does, without filling one.
-  const limitFiles = (bytes: string): void =>
-    void execFileSync('prlimit', ['--pid', String(crowded.process.pid), `--fsize=${bytes}:`]);
-  expect(await decision()).toBe('DECISION_ALLOW');
-  limitFiles('1');
-  expect(await decision()).toBe('DECISION_DENY');
-  // The answer to a check does not come by way of the thread that knows whether it is ready.
-  await eventually(async () =>
-    expect(await ready()).toMatchObject({ status: 503, body: { code: 'audit_unavailable' } }),
-  );
-  expect((await crowded.call('GET', '/healthz', undefined, null)).status).toBe(200);
-  expect((await crowded.call('GET', '/metrics', undefined, null)).body).toMatch(/^svc_audit_writable 0$/m);
-  limitFiles('unlimited');
-  await eventually(async () => expect((await ready()).status).toBe(200));
-  expect(await decision()).toBe('DECISION_ALLOW');
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { policyPage, policyReload, rulePage } from '../../src/wire/http/shapes.ts';
 import { temporaryFolder } from '../gateway/harness.ts';
 import { auditEntries } from '../support/audit-log.ts';
@@ -16,237 +16,240 @@ const newDatabase = withPostgres();
 /** For the tests to which it is all one who has loaded the policies: the gateway looks at its file, too. */
 const policies = policyFile(ALLOW_ALL, afterAll);
 let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policies.path } });
-});
-afterAll(async () => {
-  await gateway?.stop('SIGKILL');
-});
-
-async function inForce(text: string): Promise<void> {
-  policies.write(text);
-  expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
-}
-
-async function start(path: string, options: GatewayOptions = {}): Promise<TestGateway> {
-  const gateway = await startTestGateway({ ...options, env: { SVC_POLICY_PATH: path } });
-  onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
+describe('policies', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policies.path } });
   });
-  return gateway;
-}
-
-let checks = 0;
-async function check(gateway: TestGateway, orgId = 'acme'): Promise<string> {
-  checks += 1;
-  const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-    agent: { orgId, teamId: 'search', agentId: 'crawler' },
-    traceId: `t${checks}`,
-    spanId: 's',
-    action: 'tool.call',
-    resource: 'web_search',
+  afterAll(async () => {
+    await gateway?.stop('SIGKILL');
   });
-  return body.decision;
-}
 
-const DENY_ACME = `---
+  async function inForce(text: string): Promise<void> {
+    policies.write(text);
+    expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
+  }
+
+  async function start(path: string, options: GatewayOptions = {}): Promise<TestGateway> {
+    const gateway = await startTestGateway({ ...options, env: { SVC_POLICY_PATH: path } });
+    onTestFinished(async () => {
+      await gateway.stop('SIGKILL');
+    });
+    return gateway;
+  }
+
+  let checks = 0;
+  async function check(gateway: TestGateway, orgId = 'acme'): Promise<string> {
+    checks += 1;
+    const { body } = await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+      agent: { orgId, teamId: 'search', agentId: 'crawler' },
+      traceId: `t${checks}`,
+      spanId: 's',
+      action: 'tool.call',
+      resource: 'web_search',
+    });
+    return body.decision;
+  }
+
+  const DENY_ACME = `---
 name: acme-freeze
 scope: org:acme
 rules:
   - { id: freeze, actions: ["*"], resources: ["*"], effect: deny, reason: frozen }
 `;
-const OTHERS = `---
+  const OTHERS = `---
 name: globex-team
 scope: team:globex/search
 rules: []
 `;
-const BROKEN = `name: broken\nscope: nowhere\nrules: []\n`;
+  const BROKEN = `name: broken\nscope: nowhere\nrules: []\n`;
 
-const key = async (gateway: TestGateway, scopes: readonly string[], org_id: string | null = null): Promise<string> =>
-  (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes, org_id })).body.key;
+  const key = async (gateway: TestGateway, scopes: readonly string[], org_id: string | null = null): Promise<string> =>
+    (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes, org_id })).body.key;
 
-test('the documents in force are shown, and to a credential of an org only the global ones and its own', async () => {
-  await inForce(ALLOW_ALL + DENY_ACME + OTHERS);
-  const { body } = await gateway.call('GET', '/api/v1/policies');
-  expect(policyPage.safeParse(body).error).toBeUndefined();
-  expect(body.documents.map(({ name, scope, rule_count }: any) => [name, scope, rule_count])).toEqual([
-    ['everything', 'global', 1],
-    ['acme-freeze', 'org:acme', 1],
-    ['globex-team', 'team:globex/search', 0],
-  ]);
-  const seen = async (org: string) =>
-    (await gateway.call('GET', '/api/v1/policies', undefined, await key(gateway, ['read'], org))).body;
-  expect((await seen('acme')).documents.map(({ name }: any) => name)).toEqual(['everything', 'acme-freeze']);
-  expect((await seen('globex')).documents.map(({ name }: any) => name)).toEqual(['everything', 'globex-team']);
-  const page = (await gateway.call('GET', '/api/v1/policies?per_page=2')).body;
-  expect(
-    (await gateway.call('GET', `/api/v1/policies?per_page=2&cursor=${page.next_cursor}`)).body.documents.map(
-      ({ name }: any) => name,
-    ),
-  ).toEqual(['globex-team']);
-});
-
-test("the rules in force are shown as they were written and in the order in which a check goes through them, and to a credential of an org no other org's", async () => {
-  const acme =
-    '---\nname: acme-team\nscope: team:acme/search\nrules:\n  - { id: first, effect: deny, actions: ["tool.*"], resources: [a, "b*"], when: attributes.size > 3, reason: too large }\n  - { id: second, effect: allow }\n';
-  const globex = '---\nname: globex-only\nscope: org:globex\nrules:\n  - { id: hidden, effect: deny }\n';
-  await inForce(acme + globex + ALLOW_ALL.replace(/^(?!---)/, '---\n'));
-  const of = async (query: string, bearer?: string) =>
-    (await gateway.call('GET', `/api/v1/policies/rules${query}`, undefined, bearer)).body;
-  const idsOf = ({ rules }: any) => rules.map(({ policy, id }: any) => `${policy}/${id}`);
-  const all = await of('');
-  expect(rulePage.safeParse(all).error).toBeUndefined();
-  const [global] = idsOf(all);
-  expect(idsOf(all)).toEqual([
-    expect.stringMatching(/^everything\//),
-    'globex-only/hidden',
-    'acme-team/first',
-    'acme-team/second',
-  ]);
-  expect(all.version).toBe((await gateway.call('GET', '/api/v1/policies')).body.version);
-  expect(all.rules[2]).toEqual({
-    policy: 'acme-team',
-    scope: 'team:acme/search',
-    source: expect.any(String),
-    id: 'first',
-    effect: 'deny',
-    actions: ['tool.*'],
-    resources: ['a', 'b*'],
-    when: 'attributes.size > 3',
-    reason: 'too large',
+  test('the documents in force are shown, and to a credential of an org only the global ones and its own', async () => {
+    await inForce(ALLOW_ALL + DENY_ACME + OTHERS);
+    const { body } = await gateway.call('GET', '/api/v1/policies');
+    expect(policyPage.safeParse(body).error).toBeUndefined();
+    expect(body.documents.map(({ name, scope, rule_count }: any) => [name, scope, rule_count])).toEqual([
+      ['everything', 'global', 1],
+      ['acme-freeze', 'org:acme', 1],
+      ['globex-team', 'team:globex/search', 0],
+    ]);
+    const seen = async (org: string) =>
+      (await gateway.call('GET', '/api/v1/policies', undefined, await key(gateway, ['read'], org))).body;
+    expect((await seen('acme')).documents.map(({ name }: any) => name)).toEqual(['everything', 'acme-freeze']);
+    expect((await seen('globex')).documents.map(({ name }: any) => name)).toEqual(['everything', 'globex-team']);
+    const page = (await gateway.call('GET', '/api/v1/policies?per_page=2')).body;
+    expect(
+      (await gateway.call('GET', `/api/v1/policies?per_page=2&cursor=${page.next_cursor}`)).body.documents.map(
+        ({ name }: any) => name,
+      ),
+    ).toEqual(['globex-team']);
   });
-  expect(all.rules[3]).toMatchObject({ actions: ['*'], resources: ['*'], when: null, reason: null });
-  const pages = [await of('?per_page=3')];
-  pages.push(await of(`?per_page=3&cursor=${pages[0].next_cursor}`));
-  expect([pages.flatMap(idsOf), pages[1].next_cursor]).toEqual([idsOf(all), null]);
-  expect(idsOf(await of('?policy=acme-team&per_page=1&cursor=1'))).toEqual(['acme-team/second']);
-  const acmes = await key(gateway, ['read'], 'acme');
-  expect(idsOf(await of('', acmes))).toEqual([global, 'acme-team/first', 'acme-team/second']);
-  expect(idsOf(await of('?policy=globex-only', acmes))).toEqual([]);
-});
 
-test('an explanation leaves out no attribute: what a check is refused for, it is refused for too', async () => {
-  const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
-  const answered = async (attributes: string) => {
-    const response = await fetch(`${gateway.url}/api/v1/policies/explain`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
-      body: `{"agent":${JSON.stringify(agent)},"action":"tool.call","attributes":${attributes}}`,
+  test("the rules in force are shown as they were written and in the order in which a check goes through them, and to a credential of an org no other org's", async () => {
+    const acme =
+      '---\nname: acme-team\nscope: team:acme/search\nrules:\n  - { id: first, effect: deny, actions: ["tool.*"], resources: [a, "b*"], when: attributes.size > 3, reason: too large }\n  - { id: second, effect: allow }\n';
+    const globex = '---\nname: globex-only\nscope: org:globex\nrules:\n  - { id: hidden, effect: deny }\n';
+    await inForce(acme + globex + ALLOW_ALL.replace(/^(?!---)/, '---\n'));
+    const of = async (query: string, bearer?: string) =>
+      (await gateway.call('GET', `/api/v1/policies/rules${query}`, undefined, bearer)).body;
+    const idsOf = ({ rules }: any) => rules.map(({ policy, id }: any) => `${policy}/${id}`);
+    const all = await of('');
+    expect(rulePage.safeParse(all).error).toBeUndefined();
+    const [global] = idsOf(all);
+    expect(idsOf(all)).toEqual([
+      expect.stringMatching(/^everything\//),
+      'globex-only/hidden',
+      'acme-team/first',
+      'acme-team/second',
+    ]);
+    expect(all.version).toBe((await gateway.call('GET', '/api/v1/policies')).body.version);
+    expect(all.rules[2]).toEqual({
+      policy: 'acme-team',
+      scope: 'team:acme/search',
+      source: expect.any(String),
+      id: 'first',
+      effect: 'deny',
+      actions: ['tool.*'],
+      resources: ['a', 'b*'],
+      when: 'attributes.size > 3',
+      reason: 'too large',
     });
-    return [response.status, ((await response.json()) as { detail?: string }).detail];
-  };
-  for (const attributes of ['{"size":1}', 'null']) expect(await answered(attributes)).toEqual([200, undefined]);
-  for (const attributes of ['{"__proto__":{"size":1}}', '{"a":[{"__proto__":1}]}'])
-    expect(await answered(attributes)).toEqual([400, 'attributes: has a key named __proto__']);
-  for (const attributes of ['[]', '7', '"x"'])
-    expect(await answered(attributes)).toEqual([400, 'attributes: must be an object']);
-});
-
-test('what another org writes does not change the version that an org sees', async () => {
-  const policies = policyFile(ALLOW_ALL + DENY_ACME);
-  const gateway = await start(policies.path);
-  const acme = await key(gateway, ['read'], 'acme');
-  const before = (await gateway.call('GET', '/api/v1/policies', undefined, acme)).body.version;
-  policies.write(ALLOW_ALL + DENY_ACME + OTHERS);
-  expect((await gateway.call('POST', '/api/v1/policies/reload')).body).toMatchObject({ changed: true, documents: 3 });
-  expect((await gateway.call('GET', '/api/v1/policies', undefined, acme)).body.version).toBe(before);
-});
-
-test('a reload decides from the next check on and is in the audit log; only an admin of every org may ask for it', async () => {
-  const policies = policyFile(ALLOW_ALL);
-  const gateway = await start(policies.path);
-  expect(await check(gateway)).toBe('DECISION_ALLOW');
-  policies.write(ALLOW_ALL + DENY_ACME);
-  expect((await gateway.call('POST', '/api/v1/policies/reload', undefined, await key(gateway, ['write']))).status).toBe(
-    403,
-  );
-  expect(
-    (await gateway.call('POST', '/api/v1/policies/reload', undefined, await key(gateway, ['admin'], 'acme'))).body.code,
-  ).toBe('org_forbidden');
-  const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
-  expect(status).toBe(200);
-  expect(policyReload.safeParse(body).error).toBeUndefined();
-  expect([await check(gateway), await check(gateway, 'globex')]).toEqual(['DECISION_DENY', 'DECISION_ALLOW']);
-  expect(auditEntries(gateway.dataDir).at(-3)).toMatchObject({
-    event_type: 'PolicyReloaded',
-    lineage: { org_id: null },
-    payload: { version: body.version, documents: 2 },
+    expect(all.rules[3]).toMatchObject({ actions: ['*'], resources: ['*'], when: null, reason: null });
+    const pages = [await of('?per_page=3')];
+    pages.push(await of(`?per_page=3&cursor=${pages[0].next_cursor}`));
+    expect([pages.flatMap(idsOf), pages[1].next_cursor]).toEqual([idsOf(all), null]);
+    expect(idsOf(await of('?policy=acme-team&per_page=1&cursor=1'))).toEqual(['acme-team/second']);
+    const acmes = await key(gateway, ['read'], 'acme');
+    expect(idsOf(await of('', acmes))).toEqual([global, 'acme-team/first', 'acme-team/second']);
+    expect(idsOf(await of('?policy=globex-only', acmes))).toEqual([]);
   });
-});
 
-test('a set with a mistake leaves the old one in force and says where the mistake is', async () => {
-  await inForce(ALLOW_ALL);
-  policies.write(BROKEN);
-  const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
-  expect([status, body.code]).toEqual([409, 'policy_invalid']);
-  expect(body.problems[0]).toContain('policies.yaml:2:8');
-  expect(await check(gateway)).toBe('DECISION_ALLOW');
-  expect(gateway.output.stderr).toContain('policies were not reloaded');
-});
-
-test('a folder without policies is named at the start, with what follows from it', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const gateway = await start(folder);
-  await eventually(() =>
-    expect(gateway.output.stdout).toContain('There are no policies, so every check will be denied.'),
-  );
-  expect(gateway.output.stdout).toContain(`  policies   0 from ${folder}\n`);
-});
-
-test('a changed file is loaded without being asked, and SIGHUP loads it and the signing keys', async () => {
-  const policies = policyFile(ALLOW_ALL);
-  const gateway = await start(policies.path);
-  policies.write(ALLOW_ALL + DENY_ACME);
-  await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
-  gateway.process.kill('SIGHUP');
-  await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
-  expect(gateway.process.exitCode).toBeNull();
-});
-
-test('SIGHUP loads the signing keys although the thread that reads the policies dies', async () => {
-  const folder = temporaryFolder();
-  const gateway = await startTestGateway({
-    env: {
-      BREAK_DIR: folder,
-      NODE_OPTIONS: `--import=${new URL('../support/break-thread.mjs', import.meta.url).href}`,
-    },
+  test('an explanation leaves out no attribute: what a check is refused for, it is refused for too', async () => {
+    const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+    const answered = async (attributes: string) => {
+      const response = await fetch(`${gateway.url}/api/v1/policies/explain`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ADMIN_KEY}`, 'content-type': 'application/json' },
+        body: `{"agent":${JSON.stringify(agent)},"action":"tool.call","attributes":${attributes}}`,
+      });
+      return [response.status, ((await response.json()) as { detail?: string }).detail];
+    };
+    for (const attributes of ['{"size":1}', 'null']) expect(await answered(attributes)).toEqual([200, undefined]);
+    for (const attributes of ['{"__proto__":{"size":1}}', '{"a":[{"__proto__":1}]}'])
+      expect(await answered(attributes)).toEqual([400, 'attributes: has a key named __proto__']);
+    for (const attributes of ['[]', '7', '"x"'])
+      expect(await answered(attributes)).toEqual([400, 'attributes: must be an object']);
   });
-  onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
-  });
-  writeFileSync(join(folder, 'policy-reader'), '');
-  gateway.process.kill('SIGHUP');
-  await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
-  expect(gateway.output.stderr).toMatch(/"error":"Error: broken by a test[^"]*","msg":"reloading policies failed"/);
-});
 
-test('a file that changes while the gateway still waits for its database is in force once it is ready', async () => {
-  const policies = policyFile(ALLOW_ALL);
-  const database = new URL(await newDatabase());
-  const proxy = await startProxy(database.host);
-  onTestFinished(() => proxy.close());
-  proxy.refuse();
-  database.host = proxy.address;
-  const starting = startTestGateway({ env: { SVC_POLICY_PATH: policies.path, SVC_DATABASE_URL: database.href } });
-  await eventually(() => expect(proxy.accepted()).toBeGreaterThan(0));
-  policies.write(ALLOW_ALL + DENY_ACME);
-  const seenAfter = proxy.accepted() + 2; // longer than the watcher takes to see it
-  await eventually(() => expect(proxy.accepted()).toBeGreaterThan(seenAfter));
-  proxy.serve();
-  const gateway = await starting;
-  onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
+  test('what another org writes does not change the version that an org sees', async () => {
+    const policies = policyFile(ALLOW_ALL + DENY_ACME);
+    const gateway = await start(policies.path);
+    const acme = await key(gateway, ['read'], 'acme');
+    const before = (await gateway.call('GET', '/api/v1/policies', undefined, acme)).body.version;
+    policies.write(ALLOW_ALL + DENY_ACME + OTHERS);
+    expect((await gateway.call('POST', '/api/v1/policies/reload')).body).toMatchObject({ changed: true, documents: 3 });
+    expect((await gateway.call('GET', '/api/v1/policies', undefined, acme)).body.version).toBe(before);
   });
-  await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
-});
 
-test('of reloads that come together the last one read is in force', async () => {
-  await inForce(ALLOW_ALL);
-  const reloads = Array.from({ length: 20 }, (_, n) => {
-    policies.write(n % 2 === 0 ? ALLOW_ALL + DENY_ACME : ALLOW_ALL);
-    return gateway.call('POST', '/api/v1/policies/reload');
+  test('a reload decides from the next check on and is in the audit log; only an admin of every org may ask for it', async () => {
+    const policies = policyFile(ALLOW_ALL);
+    const gateway = await start(policies.path);
+    expect(await check(gateway)).toBe('DECISION_ALLOW');
+    policies.write(ALLOW_ALL + DENY_ACME);
+    expect(
+      (await gateway.call('POST', '/api/v1/policies/reload', undefined, await key(gateway, ['write']))).status,
+    ).toBe(403);
+    expect(
+      (await gateway.call('POST', '/api/v1/policies/reload', undefined, await key(gateway, ['admin'], 'acme'))).body
+        .code,
+    ).toBe('org_forbidden');
+    const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
+    expect(status).toBe(200);
+    expect(policyReload.safeParse(body).error).toBeUndefined();
+    expect([await check(gateway), await check(gateway, 'globex')]).toEqual(['DECISION_DENY', 'DECISION_ALLOW']);
+    expect(auditEntries(gateway.dataDir).at(-3)).toMatchObject({
+      event_type: 'PolicyReloaded',
+      lineage: { org_id: null },
+      payload: { version: body.version, documents: 2 },
+    });
   });
-  expect((await Promise.all(reloads)).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
-  expect(await check(gateway)).toBe('DECISION_ALLOW');
+
+  test('a set with a mistake leaves the old one in force and says where the mistake is', async () => {
+    await inForce(ALLOW_ALL);
+    policies.write(BROKEN);
+    const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
+    expect([status, body.code]).toEqual([409, 'policy_invalid']);
+    expect(body.problems[0]).toContain('policies.yaml:2:8');
+    expect(await check(gateway)).toBe('DECISION_ALLOW');
+    expect(gateway.output.stderr).toContain('policies were not reloaded');
+  });
+
+  test('a folder without policies is named at the start, with what follows from it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const gateway = await start(folder);
+    await eventually(() =>
+      expect(gateway.output.stdout).toContain('There are no policies, so every check will be denied.'),
+    );
+    expect(gateway.output.stdout).toContain(`  policies   0 from ${folder}\n`);
+  });
+
+  test('a changed file is loaded without being asked, and SIGHUP loads it and the signing keys', async () => {
+    const policies = policyFile(ALLOW_ALL);
+    const gateway = await start(policies.path);
+    policies.write(ALLOW_ALL + DENY_ACME);
+    await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
+    gateway.process.kill('SIGHUP');
+    await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
+    expect(gateway.process.exitCode).toBeNull();
+  });
+
+  test('SIGHUP loads the signing keys although the thread that reads the policies dies', async () => {
+    const folder = temporaryFolder();
+    const gateway = await startTestGateway({
+      env: {
+        BREAK_DIR: folder,
+        NODE_OPTIONS: `--import=${new URL('../support/break-thread.mjs', import.meta.url).href}`,
+      },
+    });
+    onTestFinished(async () => {
+      await gateway.stop('SIGKILL');
+    });
+    writeFileSync(join(folder, 'policy-reader'), '');
+    gateway.process.kill('SIGHUP');
+    await eventually(() => expect(gateway.output.stderr).toContain('signing keys reloaded'));
+    expect(gateway.output.stderr).toMatch(/"error":"Error: broken by a test[^"]*","msg":"reloading policies failed"/);
+  });
+
+  test('a file that changes while the gateway still waits for its database is in force once it is ready', async () => {
+    const policies = policyFile(ALLOW_ALL);
+    const database = new URL(await newDatabase());
+    const proxy = await startProxy(database.host);
+    onTestFinished(() => proxy.close());
+    proxy.refuse();
+    database.host = proxy.address;
+    const starting = startTestGateway({ env: { SVC_POLICY_PATH: policies.path, SVC_DATABASE_URL: database.href } });
+    await eventually(() => expect(proxy.accepted()).toBeGreaterThan(0));
+    policies.write(ALLOW_ALL + DENY_ACME);
+    const seenAfter = proxy.accepted() + 2; // longer than the watcher takes to see it
+    await eventually(() => expect(proxy.accepted()).toBeGreaterThan(seenAfter));
+    proxy.serve();
+    const gateway = await starting;
+    onTestFinished(async () => {
+      await gateway.stop('SIGKILL');
+    });
+    await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
+  });
+
+  test('of reloads that come together the last one read is in force', async () => {
+    await inForce(ALLOW_ALL);
+    const reloads = Array.from({ length: 20 }, (_, n) => {
+      policies.write(n % 2 === 0 ? ALLOW_ALL + DENY_ACME : ALLOW_ALL);
+      return gateway.call('POST', '/api/v1/policies/reload');
+    });
+    expect((await Promise.all(reloads)).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(await check(gateway)).toBe('DECISION_ALLOW');
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { templateOf } from '../../src/wire/http/openapi.ts';
 import { eventually } from '../support/eventually.ts';
@@ -91,200 +91,205 @@ const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 let made = 0;
 const fresh = (word: string): string => `${word}-${(made += 1)}`;
 
-beforeAll(async () => {
-  gateway = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '64' } });
-  const mint = async (more: object) =>
-    (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes: ['admin'], ...more })).body;
-  const expiring = await mint({ expires_at: new Date(Date.now() + 4_000).toISOString() });
-  const revoked = await mint({});
-  await gateway.call('POST', `/api/v1/iam/api-keys/${revoked.id}/revoke`);
-  Object.assign(bearers, {
-    none: null,
-    garbage: 'svc_not_a_key',
-    expired: expiring.key,
-    revoked: revoked.key,
-    other: (await mint({ org_id: 'globex' })).key,
-    read: (await mint({ scopes: ['read'] })).key,
-    write: (await mint({ scopes: ['write'] })).key,
-    admin: ADMIN_KEY,
+describe('routes', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '64' } });
+    const mint = async (more: object) =>
+      (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes: ['admin'], ...more })).body;
+    const expiring = await mint({ expires_at: new Date(Date.now() + 4_000).toISOString() });
+    const revoked = await mint({});
+    await gateway.call('POST', `/api/v1/iam/api-keys/${revoked.id}/revoke`);
+    Object.assign(bearers, {
+      none: null,
+      garbage: 'svc_not_a_key',
+      expired: expiring.key,
+      revoked: revoked.key,
+      other: (await mint({ org_id: 'globex' })).key,
+      read: (await mint({ scopes: ['read'] })).key,
+      write: (await mint({ scopes: ['write'] })).key,
+      admin: ADMIN_KEY,
+    });
+    await gateway.call('POST', '/api/v1/auth/register', {
+      email: 'owner@example.com',
+      password: 'a horse that nobody corrects',
+    });
+    await gateway.call('POST', '/api/v1/agents', { agent: AGENT });
+    api = (await gateway.call('GET', '/openapi.json')).body;
+    await eventually(async () =>
+      expect((await gateway.call('GET', '/api/v1/ops', undefined, expiring.key)).status).toBe(401),
+    );
   });
-  await gateway.call('POST', '/api/v1/auth/register', {
-    email: 'owner@example.com',
-    password: 'a horse that nobody corrects',
+  afterAll(async () => {
+    await gateway.stop();
   });
-  await gateway.call('POST', '/api/v1/agents', { agent: AGENT });
-  api = (await gateway.call('GET', '/openapi.json')).body;
-  await eventually(async () =>
-    expect((await gateway.call('GET', '/api/v1/ops', undefined, expiring.key)).status).toBe(401),
-  );
-});
-afterAll(async () => {
-  await gateway.stop();
-});
 
-type Sample = { readonly path: string; readonly body?: unknown };
+  type Sample = { readonly path: string; readonly body?: unknown };
 
-async function op(...steps: readonly string[]): Promise<string> {
-  const traceId = fresh('trace');
-  if (steps.length === 0) {
-    await gateway.call('POST', '/api/v1/ops', { op_id: `${traceId}:s`, agent: AGENT });
+  async function op(...steps: readonly string[]): Promise<string> {
+    const traceId = fresh('trace');
+    if (steps.length === 0) {
+      await gateway.call('POST', '/api/v1/ops', { op_id: `${traceId}:s`, agent: AGENT });
+      return `${traceId}:s`;
+    }
+    const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+    await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+      agent,
+      traceId,
+      spanId: 's',
+      action: 'tool.call',
+      resource: 'web_search',
+    });
+    for (const step of steps.slice(1)) await gateway.call('POST', `/api/v1/ops/${traceId}:s/${step}`);
     return `${traceId}:s`;
   }
-  const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
-  await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
-    agent,
-    traceId,
-    spanId: 's',
-    action: 'tool.call',
-    resource: 'web_search',
+
+  async function keyId(): Promise<string> {
+    return (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'victim', scopes: ['read'], org_id: 'acme' }))
+      .body.id;
+  }
+
+  async function accountId(): Promise<string> {
+    const email = `${fresh('person')}@example.com`;
+    const { invite_token } = (
+      await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer', org_id: 'acme' })
+    ).body;
+    return (
+      await gateway.call('POST', '/api/v1/auth/invite/accept', {
+        invite_token,
+        password: 'a horse that nobody corrects',
+      })
+    ).body.account.id;
+  }
+
+  async function inviteId(): Promise<string> {
+    const email = `${fresh('guest')}@example.com`;
+    await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer', org_id: 'acme' });
+    return (await gateway.call('GET', '/api/v1/auth/invites?per_page=1000')).body.invites.find(
+      (invite: { email: string }) => invite.email === email,
+    ).id;
+  }
+
+  /** A request that each row accepts, about things of the org acme; made anew for every call. */
+  const SAMPLES: Readonly<Record<string, () => Promise<Sample> | Sample>> = {
+    'get /api/v1/iam/api-keys/self': () => ({ path: '/api/v1/iam/api-keys/self' }),
+    'post /api/v1/iam/api-keys': () => ({
+      path: '/api/v1/iam/api-keys',
+      body: { name: 'k', scopes: ['read'], org_id: 'acme' },
+    }),
+    'get /api/v1/iam/api-keys': () => ({ path: '/api/v1/iam/api-keys?org_id=acme' }),
+    'post /api/v1/iam/api-keys/:id/revoke': async () => ({ path: `/api/v1/iam/api-keys/${await keyId()}/revoke` }),
+    'post /iam/api-keys': () => ({ path: '/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: 'acme' } }),
+    'get /iam/api-keys': () => ({ path: '/iam/api-keys?org_id=acme' }),
+    'post /iam/api-keys/:id/revoke': async () => ({ path: `/iam/api-keys/${await keyId()}/revoke` }),
+    'post /api/v1/auth/register': () => ({
+      path: '/api/v1/auth/register',
+      body: { email: 'late@example.com', password: 'a horse that nobody corrects' },
+    }),
+    'post /api/v1/auth/login': () => ({
+      path: '/api/v1/auth/login',
+      body: { email: 'owner@example.com', password: 'a horse that nobody corrects' },
+    }),
+    'post /api/v1/auth/invite': () => ({
+      path: '/api/v1/auth/invite',
+      body: { email: `${fresh('guest')}@example.com`, role: 'viewer', org_id: 'acme' },
+    }),
+    'post /api/v1/auth/invite/accept': () => ({
+      path: '/api/v1/auth/invite/accept',
+      body: { invite_token: 'none', password: 'a horse that nobody corrects' },
+    }),
+    'get /api/v1/auth/invites': () => ({ path: '/api/v1/auth/invites' }),
+    'post /api/v1/auth/invites/:id/revoke': async () => ({ path: `/api/v1/auth/invites/${await inviteId()}/revoke` }),
+    'post /api/v1/auth/password/reset': () => ({
+      path: '/api/v1/auth/password/reset',
+      body: { email: 'nobody@example.com' },
+    }),
+    'post /api/v1/auth/password/reset/confirm': () => ({
+      path: '/api/v1/auth/password/reset/confirm',
+      body: { reset_token: 'none', new_password: 'a horse that nobody corrects' },
+    }),
+    'get /api/v1/accounts/:id': async () => ({ path: `/api/v1/accounts/${await accountId()}` }),
+    'post /api/v1/accounts/:id/role': async () => ({
+      path: `/api/v1/accounts/${await accountId()}/role`,
+      body: { role: 'viewer' },
+    }),
+    'post /api/v1/accounts/:id/disable': async () => ({ path: `/api/v1/accounts/${await accountId()}/disable` }),
+    'post /api/v1/accounts/:id/enable': async () => ({ path: `/api/v1/accounts/${await accountId()}/enable` }),
+    'post /api/v1/accounts/:id/unlock': async () => ({ path: `/api/v1/accounts/${await accountId()}/unlock` }),
+    'post /api/v1/accounts/:id/sessions/revoke': async () => ({
+      path: `/api/v1/accounts/${await accountId()}/sessions/revoke`,
+    }),
+    'post /api/v1/ops': () => ({ path: '/api/v1/ops', body: { op_id: `${fresh('trace')}:s`, agent: AGENT } }),
+    'get /api/v1/ops': () => ({ path: '/api/v1/ops?org_id=acme' }),
+    'get /api/v1/ops/:id': async () => ({ path: `/api/v1/ops/${await op()}` }),
+    'post /api/v1/ops/:id/pause': async () => ({ path: `/api/v1/ops/${await op('check')}/pause` }),
+    'post /api/v1/ops/:id/resume': async () => ({ path: `/api/v1/ops/${await op('check', 'pause')}/resume` }),
+    'post /api/v1/ops/:id/terminate': async () => ({ path: `/api/v1/ops/${await op('check')}/terminate` }),
+    'post /api/v1/ops/:id/complete': async () => ({ path: `/api/v1/ops/${await op('check')}/complete` }),
+    'post /api/v1/agents': () => ({ path: '/api/v1/agents', body: { agent: { ...AGENT, agent_id: fresh('agent') } } }),
+    'get /api/v1/agents': () => ({ path: '/api/v1/agents?org_id=acme' }),
+    'delete /api/v1/agents/:org/:team/:agent': async () => {
+      const agent_id = fresh('agent');
+      await gateway.call('POST', '/api/v1/agents', { agent: { ...AGENT, agent_id } });
+      return { path: `/api/v1/agents/acme/search/${agent_id}` };
+    },
+    'post /api/v1/usage': () => ({ path: '/api/v1/usage', body: { agent: AGENT, cost_usd: 0.01 } }),
+    'get /api/v1/budgets': () => ({ path: '/api/v1/budgets?org_id=acme' }),
+    'post /api/v1/policies/explain': () => ({
+      path: '/api/v1/policies/explain',
+      body: { agent: AGENT, action: 'tool.call', resource: 'web_search' },
+    }),
+    'get /api/v1/logs': () => ({ path: '/api/v1/logs?org_id=acme' }),
+    'get /api/v1/logs/export': () => ({ path: '/api/v1/logs/export?org_id=acme' }),
+    'get /api/v1/topology/overview': () => ({ path: '/api/v1/topology/overview?org_id=acme' }),
+    'get /api/v1/topology/tree': () => ({ path: '/api/v1/topology/tree?org_id=acme' }),
+    'get /api/v1/topology/stats': () => ({ path: '/api/v1/topology/stats?org_id=acme' }),
+    'get /api/v1/topology/team/:team_id': () => ({ path: '/api/v1/topology/team/search' }),
+    'get /api/v1/topology/lineage/:agent_id': () => ({ path: '/api/v1/topology/lineage/crawler' }),
+  };
+
+  const atReference = (part: any): any =>
+    part.$ref === undefined
+      ? part
+      : part.$ref
+          .slice(2)
+          .split('/')
+          .reduce((at: any, step: string) => at[step], api);
+
+  test('the table says of every row of the API what it answers to whom, and of no other', () => {
+    expect(Object.keys(STATUS).sort()).toEqual(ROWS.map(nameOf).sort());
   });
-  for (const step of steps.slice(1)) await gateway.call('POST', `/api/v1/ops/${traceId}:s/${step}`);
-  return `${traceId}:s`;
-}
 
-async function keyId(): Promise<string> {
-  return (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'victim', scopes: ['read'], org_id: 'acme' })).body
-    .id;
-}
-
-async function accountId(): Promise<string> {
-  const email = `${fresh('person')}@example.com`;
-  const { invite_token } = (
-    await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer', org_id: 'acme' })
-  ).body;
-  return (
-    await gateway.call('POST', '/api/v1/auth/invite/accept', { invite_token, password: 'a horse that nobody corrects' })
-  ).body.account.id;
-}
-
-async function inviteId(): Promise<string> {
-  const email = `${fresh('guest')}@example.com`;
-  await gateway.call('POST', '/api/v1/auth/invite', { email, role: 'viewer', org_id: 'acme' });
-  return (await gateway.call('GET', '/api/v1/auth/invites?per_page=1000')).body.invites.find(
-    (invite: { email: string }) => invite.email === email,
-  ).id;
-}
-
-/** A request that each row accepts, about things of the org acme; made anew for every call. */
-const SAMPLES: Readonly<Record<string, () => Promise<Sample> | Sample>> = {
-  'get /api/v1/iam/api-keys/self': () => ({ path: '/api/v1/iam/api-keys/self' }),
-  'post /api/v1/iam/api-keys': () => ({
-    path: '/api/v1/iam/api-keys',
-    body: { name: 'k', scopes: ['read'], org_id: 'acme' },
-  }),
-  'get /api/v1/iam/api-keys': () => ({ path: '/api/v1/iam/api-keys?org_id=acme' }),
-  'post /api/v1/iam/api-keys/:id/revoke': async () => ({ path: `/api/v1/iam/api-keys/${await keyId()}/revoke` }),
-  'post /iam/api-keys': () => ({ path: '/iam/api-keys', body: { name: 'k', scopes: ['read'], org_id: 'acme' } }),
-  'get /iam/api-keys': () => ({ path: '/iam/api-keys?org_id=acme' }),
-  'post /iam/api-keys/:id/revoke': async () => ({ path: `/iam/api-keys/${await keyId()}/revoke` }),
-  'post /api/v1/auth/register': () => ({
-    path: '/api/v1/auth/register',
-    body: { email: 'late@example.com', password: 'a horse that nobody corrects' },
-  }),
-  'post /api/v1/auth/login': () => ({
-    path: '/api/v1/auth/login',
-    body: { email: 'owner@example.com', password: 'a horse that nobody corrects' },
-  }),
-  'post /api/v1/auth/invite': () => ({
-    path: '/api/v1/auth/invite',
-    body: { email: `${fresh('guest')}@example.com`, role: 'viewer', org_id: 'acme' },
-  }),
-  'post /api/v1/auth/invite/accept': () => ({
-    path: '/api/v1/auth/invite/accept',
-    body: { invite_token: 'none', password: 'a horse that nobody corrects' },
-  }),
-  'get /api/v1/auth/invites': () => ({ path: '/api/v1/auth/invites' }),
-  'post /api/v1/auth/invites/:id/revoke': async () => ({ path: `/api/v1/auth/invites/${await inviteId()}/revoke` }),
-  'post /api/v1/auth/password/reset': () => ({
-    path: '/api/v1/auth/password/reset',
-    body: { email: 'nobody@example.com' },
-  }),
-  'post /api/v1/auth/password/reset/confirm': () => ({
-    path: '/api/v1/auth/password/reset/confirm',
-    body: { reset_token: 'none', new_password: 'a horse that nobody corrects' },
-  }),
-  'get /api/v1/accounts/:id': async () => ({ path: `/api/v1/accounts/${await accountId()}` }),
-  'post /api/v1/accounts/:id/role': async () => ({
-    path: `/api/v1/accounts/${await accountId()}/role`,
-    body: { role: 'viewer' },
-  }),
-  'post /api/v1/accounts/:id/disable': async () => ({ path: `/api/v1/accounts/${await accountId()}/disable` }),
-  'post /api/v1/accounts/:id/enable': async () => ({ path: `/api/v1/accounts/${await accountId()}/enable` }),
-  'post /api/v1/accounts/:id/unlock': async () => ({ path: `/api/v1/accounts/${await accountId()}/unlock` }),
-  'post /api/v1/accounts/:id/sessions/revoke': async () => ({
-    path: `/api/v1/accounts/${await accountId()}/sessions/revoke`,
-  }),
-  'post /api/v1/ops': () => ({ path: '/api/v1/ops', body: { op_id: `${fresh('trace')}:s`, agent: AGENT } }),
-  'get /api/v1/ops': () => ({ path: '/api/v1/ops?org_id=acme' }),
-  'get /api/v1/ops/:id': async () => ({ path: `/api/v1/ops/${await op()}` }),
-  'post /api/v1/ops/:id/pause': async () => ({ path: `/api/v1/ops/${await op('check')}/pause` }),
-  'post /api/v1/ops/:id/resume': async () => ({ path: `/api/v1/ops/${await op('check', 'pause')}/resume` }),
-  'post /api/v1/ops/:id/terminate': async () => ({ path: `/api/v1/ops/${await op('check')}/terminate` }),
-  'post /api/v1/ops/:id/complete': async () => ({ path: `/api/v1/ops/${await op('check')}/complete` }),
-  'post /api/v1/agents': () => ({ path: '/api/v1/agents', body: { agent: { ...AGENT, agent_id: fresh('agent') } } }),
-  'get /api/v1/agents': () => ({ path: '/api/v1/agents?org_id=acme' }),
-  'delete /api/v1/agents/:org/:team/:agent': async () => {
-    const agent_id = fresh('agent');
-    await gateway.call('POST', '/api/v1/agents', { agent: { ...AGENT, agent_id } });
-    return { path: `/api/v1/agents/acme/search/${agent_id}` };
-  },
-  'post /api/v1/usage': () => ({ path: '/api/v1/usage', body: { agent: AGENT, cost_usd: 0.01 } }),
-  'get /api/v1/budgets': () => ({ path: '/api/v1/budgets?org_id=acme' }),
-  'post /api/v1/policies/explain': () => ({
-    path: '/api/v1/policies/explain',
-    body: { agent: AGENT, action: 'tool.call', resource: 'web_search' },
-  }),
-  'get /api/v1/logs': () => ({ path: '/api/v1/logs?org_id=acme' }),
-  'get /api/v1/logs/export': () => ({ path: '/api/v1/logs/export?org_id=acme' }),
-  'get /api/v1/topology/overview': () => ({ path: '/api/v1/topology/overview?org_id=acme' }),
-  'get /api/v1/topology/tree': () => ({ path: '/api/v1/topology/tree?org_id=acme' }),
-  'get /api/v1/topology/stats': () => ({ path: '/api/v1/topology/stats?org_id=acme' }),
-  'get /api/v1/topology/team/:team_id': () => ({ path: '/api/v1/topology/team/search' }),
-  'get /api/v1/topology/lineage/:agent_id': () => ({ path: '/api/v1/topology/lineage/crawler' }),
-};
-
-const atReference = (part: any): any =>
-  part.$ref === undefined
-    ? part
-    : part.$ref
-        .slice(2)
-        .split('/')
-        .reduce((at: any, step: string) => at[step], api);
-
-test('the table says of every row of the API what it answers to whom, and of no other', () => {
-  expect(Object.keys(STATUS).sort()).toEqual(ROWS.map(nameOf).sort());
-});
-
-test.each(ROWS.map((row) => ({ name: nameOf(row), row })))(
-  '$name answers each caller as the table says, and as its description does',
-  async ({ name, row }) => {
-    const { responses } = api.paths[templateOf(row.path)][row.method];
-    const statuses: number[] = [];
-    for (const caller of CALLERS) {
-      const { path, body } = await (SAMPLES[name]?.() ?? { path: row.path });
-      const reply = await gateway.call(row.method.toUpperCase(), path, body, bearers[caller]);
-      statuses.push(reply.status);
-      expect(Object.keys(responses)).toContain(String(reply.status));
-      const response = atReference(responses[reply.status]);
-      expect(Object.keys(response.headers ?? {})).toEqual(
-        expect.arrayContaining(Object.keys(api.components.headers).filter((name) => reply.headers.has(name))),
-      );
-      const answer = row.answers?.[reply.status];
-      if (answer !== undefined && typeof answer === 'object' && 'safeParse' in answer)
-        expect((answer as z.ZodType).safeParse(reply.body).error).toBeUndefined();
-      if (answer === 'empty') expect(reply.body).toBe('');
-      if (reply.status >= 400) {
-        expect(reply.headers.get('content-type')).toBe('application/problem+json');
-        expect(reply.body).toMatchObject({
-          status: reply.status,
-          code: expect.any(String),
-          detail: expect.any(String),
-        });
-        expect(Object.keys(api.components.schemas.Problem.properties)).toEqual(
-          expect.arrayContaining(Object.keys(reply.body)),
+  test.each(ROWS.map((row) => ({ name: nameOf(row), row })))(
+    '$name answers each caller as the table says, and as its description does',
+    async ({ name, row }) => {
+      const { responses } = api.paths[templateOf(row.path)][row.method];
+      const statuses: number[] = [];
+      for (const caller of CALLERS) {
+        const { path, body } = await (SAMPLES[name]?.() ?? { path: row.path });
+        const reply = await gateway.call(row.method.toUpperCase(), path, body, bearers[caller]);
+        statuses.push(reply.status);
+        expect(Object.keys(responses)).toContain(String(reply.status));
+        const response = atReference(responses[reply.status]);
+        expect(Object.keys(response.headers ?? {})).toEqual(
+          expect.arrayContaining(Object.keys(api.components.headers).filter((name) => reply.headers.has(name))),
         );
+        const answer = row.answers?.[reply.status];
+        if (answer !== undefined && typeof answer === 'object' && 'safeParse' in answer)
+          expect((answer as z.ZodType).safeParse(reply.body).error).toBeUndefined();
+        if (answer === 'empty') expect(reply.body).toBe('');
+        if (reply.status >= 400) {
+          expect(reply.headers.get('content-type')).toBe('application/problem+json');
+          expect(reply.body).toMatchObject({
+            status: reply.status,
+            code: expect.any(String),
+            detail: expect.any(String),
+          });
+          expect(Object.keys(api.components.schemas.Problem.properties)).toEqual(
+            expect.arrayContaining(Object.keys(reply.body)),
+          );
+        }
       }
-    }
-    expect(statuses).toEqual(STATUS[name]);
-  },
-);
+      expect(statuses).toEqual(STATUS[name]);
+    },
+  );
+});

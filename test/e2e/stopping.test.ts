@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
@@ -41,279 +41,285 @@ async function stopped(gateway: TestGateway, timeoutMs: number): Promise<number 
   return Promise.race([gateway.stop('SIGTERM'), late]).finally(() => clearTimeout(timer));
 }
 
-test.each([
-  ['nothing is asked of it', []],
-  [
-    'sign-ins and API keys wait for it',
+describe('stopping', () => {
+  test.each([
+    ['nothing is asked of it', []],
     [
-      ['/api/v1/auth/login', OWNER],
-      ['/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] }],
+      'sign-ins and API keys wait for it',
+      [
+        ['/api/v1/auth/login', OWNER],
+        ['/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] }],
+      ],
     ],
-  ],
-] as const)('a database that has stopped answering does not keep a gateway from ending: %s', async (_, requests) => {
-  const { url, proxy } = await throughProxy(await newDatabase());
-  const gateway = await start({ SVC_DATABASE_URL: url.href });
-  expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
-  proxy.freeze();
-  const asked = requests.flatMap(([path, body]) => Array.from({ length: 10 }, () => gateway.call('POST', path, body)));
-  const answered = Promise.allSettled(asked);
-  await sleep(100); // they are on their way
-  expect(await stopped(gateway, 10_000)).toBe(0);
-  for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
-});
-
-test('a file that does not answer keeps no gateway from ending, and the log says what was waited for', async () => {
-  const gateway = await start({ SVC_SHUTDOWN_SECS: '1' });
-  const keys = join(gateway.dataDir, 'keys', 'signing.json');
-  rmSync(keys);
-  expect(spawnSync('mkfifo', [keys]).status).toBe(0); // nobody writes to it: reading it takes for ever, as on a lost network disk
-  gateway.process.kill('SIGHUP');
-  await eventually(() => expect(gateway.output.stderr).toContain('policies reloaded')); // the keys are next
-  // After 1 s + 3 s, and before the 7 s + 3 s of a gateway that is not told for how long to wait.
-  expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
-  expect(
-    gateway.output.stderr
-      .trim()
-      .split('\n')
-      .map((line) => ({ ...JSON.parse(line), time: undefined }))
-      .at(-1),
-  ).toEqual({
-    level: 'error',
-    msg: 'shutdown after SIGTERM timed out; exiting now',
-    waitedFor: 'a name server or file that does not respond; everything is written',
-    auditEntriesNotWritten: 0,
-  });
-});
-
-test('a policy file that does not answer keeps no gateway from ending either', async (context) => {
-  const policies = mkdtempSync(join(tmpdir(), 'svc-hung-'));
-  onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
-  writeFileSync(join(policies, 'p.yaml'), POLICY);
-  const gateway = await start({ SVC_SHUTDOWN_SECS: '1', SVC_POLICY_PATH: policies });
-  if ((await hang(join(policies, 'p.yaml'))) === undefined) context.skip();
-  gateway.process.kill('SIGHUP');
-  await sleep(500); // the file is being opened
-  expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
-  expect(gateway.output.stderr).toContain('shutdown after SIGTERM timed out');
-});
-
-test('SIGTERM to npm start reaches the gateway, which ends in order, and is npm’s own status', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
-  const npm = spawn('npm', ['start'], {
-    cwd: PACKAGE_ROOT,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env.PATH ?? '',
-      HOME: folder,
-      npm_config_update_notifier: 'false',
-      SVC_HTTP_ADDR: '127.0.0.1:0',
-      SVC_GRPC_ADDR: '127.0.0.1:0',
-      SVC_DATA_DIR: join(folder, 'data'),
-    },
-  });
-  onTestFinished(() => {
-    try {
-      process.kill(-npm.pid!, 'SIGKILL'); // and what it left running
-    } catch {
-      /* it has left nothing */
-    }
-    rmSync(folder, { recursive: true, force: true });
-  });
-  let output = '';
-  for (const stream of [npm.stdout, npm.stderr])
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-    });
-  await eventually(() => expect(output).toContain('svc-gateway is ready'));
-  const ended = new Promise((resolve) => {
-    npm.once('close', (code, signal) => resolve(signal ?? code));
-  });
-  npm.kill('SIGTERM');
-  expect(await ended).toBe(0);
-  expect(output).toContain('SIGTERM received; finishing requests in flight');
-});
-
-test('signals in quick succession, as from a terminal and from npm, leave no embedded database behind', async () => {
-  for (let round = 0; round < 3; round += 1) {
-    const gateway = await start({ SVC_DATABASE_URL: 'embedded' });
-    const pid = Number(
-      readFileSync(join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
+  ] as const)('a database that has stopped answering does not keep a gateway from ending: %s', async (_, requests) => {
+    const { url, proxy } = await throughProxy(await newDatabase());
+    const gateway = await start({ SVC_DATABASE_URL: url.href });
+    expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
+    proxy.freeze();
+    const asked = requests.flatMap(([path, body]) =>
+      Array.from({ length: 10 }, () => gateway.call('POST', path, body)),
     );
-    const ended = gateway.stop('SIGTERM');
-    for (let time = 0; time < 2; time += 1) {
-      await sleep(1);
-      gateway.process.kill('SIGTERM');
-    }
-    expect([0, 'SIGTERM']).toContain(await ended);
-    await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 5_000);
-  }
-});
+    const answered = Promise.allSettled(asked);
+    await sleep(100); // they are on their way
+    expect(await stopped(gateway, 10_000)).toBe(0);
+    for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
+  });
 
-test('a second signal ends the gateway at once, and its embedded database with it', async () => {
-  const gateway = await start({ SVC_DATABASE_URL: 'embedded', SVC_SHUTDOWN_SECS: '60' });
-  const pidFile = join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid');
-  const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
-  const unfinished = connect(Number(new URL(gateway.url).port), '127.0.0.1');
-  onTestFinished(() => void unfinished.destroy());
-  unfinished
-    .on('error', () => undefined)
-    .write(`POST /api/v1/ops HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nContent-Length: 9\r\n\r\n{`);
-  await gateway.call('GET', '/api/v1/ops');
-  gateway.process.kill('SIGTERM');
-  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
-  expect(
-    await new Promise((resolve) => {
-      gateway.process.once('exit', (code, signal) => resolve(signal ?? code));
-      gateway.process.kill('SIGINT');
-    }),
-  ).toBe('SIGINT');
-  await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
-});
-
-test('sign-ins whose turn does not come before the end are told so, and when to try again', async () => {
-  // A hash takes long enough for many to wait in the last second, and on a busy machine not the ten seconds after which it is given up.
-  const gateway = await start({
-    SVC_DATABASE_URL: await newDatabase(),
-    SVC_ARGON2_MEMORY_KIB: '19456',
-    SVC_ARGON2_ITERATIONS: '10',
-    SVC_CRYPTO_THREADS: '1',
-    SVC_SHUTDOWN_SECS: '1',
-  });
-  expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
-  const asked = Array.from({ length: 30 }, () => gateway.call('POST', '/api/v1/auth/login', OWNER, null));
-  const answered = Promise.allSettled(asked);
-  await Promise.race(asked); // the others are at the door
-  expect(await stopped(gateway, 10_000)).toBe(0);
-  const refused = (await answered)
-    .map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value))
-    .filter((answer) => answer === 'cut' || answer.status !== 200);
-  expect(refused.length).toBeGreaterThan(0);
-  for (const answer of refused)
-    expect(answer).toMatchObject({ status: 503, body: { code: 'shutting_down', retry_after_secs: 1 } });
-});
-
-test('large batches that are being read, or wait for their turn, are answered before the end', async () => {
-  const gateway = await start({ SVC_IO_THREADS: '1', SVC_SHUTDOWN_SECS: '20' });
-  const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
-  // Ever new names: much to read in few bytes.
-  const requests = Array.from({ length: 25 }, (_, nth) => ({
-    agent,
-    trace_id: `t${nth}`,
-    span_id: 's',
-    action: 'tool.call',
-    attributes: Object.fromEntries(Array.from({ length: 900 }, (__, key) => [`name-${nth}-${key}`, 1])),
-  }));
-  const asked = Array.from({ length: 12 }, () =>
-    gateway.call('POST', '/svc.governance.v1.PolicyService/BatchCheckActions', { requests }),
-  );
-  const answered = Promise.allSettled(asked);
-  await Promise.race(asked); // the others are at the door
-  expect(await stopped(gateway, 20_000)).toBe(0);
-  expect((await answered).map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value.status))).toEqual(
-    Array(12).fill(200),
-  );
-});
-
-test('a large answer over gRPC is read to its end, although the gateway is told to stop midway', async () => {
-  const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
-  const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
-  const requests = Array.from({ length: 1000 }, (_, nth) => ({
-    ...empty,
-    agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
-    traceId: `t${nth}`,
-    spanId: 's',
-    action: 'tool.call',
-    correlationId: 'c'.repeat(250),
-  }));
-  const message = binaryCodec('BatchCheckActionsRequest').encode({ requests });
-  const session = connectHttp2(`http://${gateway.grpc}`);
-  onTestFinished(() => session.destroy());
-  session.on('error', () => undefined);
-  const call = session.request({
-    ':method': 'POST',
-    ':path': '/svc.governance.v1.PolicyService/BatchCheckActions',
-    'content-type': 'application/grpc',
-    te: 'trailers',
-  });
-  call.on('error', () => undefined).end(framed(message));
-  let trailers: unknown = 'cut';
-  call.on('trailers', (sent) => {
-    trailers = sent['grpc-status'];
-  });
-  const isOver = new Promise((resolve) => call.once('close', resolve));
-  await new Promise((resolve) => call.once('response', resolve));
-  const stopping = stopped(gateway, 15_000);
-  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
-  await sleep(200); // what a slow link takes
-  call.resume();
-  await isOver;
-  expect([trailers, await stopping]).toEqual(['0', 0]);
-});
-
-test('no check is decided whose answer is cut off, although the gateway is told to stop while clients ask on', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const gateway = await startTestGateway({ dataDir: folder, env: { SVC_SHUTDOWN_SECS: '20' } });
-  onTestFinished(async () => {
-    await gateway.stop('SIGKILL');
-  });
-  await registerLoadAgent(gateway);
-  const load = startLoad(gateway, 'load', 32);
-  await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
-  expect(await stopped(gateway, 15_000)).toBe(0);
-  await load.stop();
-  const answered = new Set(load.answered.map(({ opId }) => opId));
-  const decided = auditEntries(gateway.dataDir).flatMap(({ event_type, op_id }) =>
-    event_type === 'ActionAllowed' && op_id !== null ? [op_id] : [],
-  );
-  expect(decided.length).toBeGreaterThan(100);
-  expect(decided.filter((opId) => !answered.has(opId))).toEqual([]);
-});
-
-test('a request of which a part has come by the time of SIGTERM is answered, and one that nothing more comes of holds nothing up', async () => {
-  const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
-  const body = JSON.stringify({ requests: [], padding: 'x'.repeat(2_000) });
-  const http = connect(Number(new URL(gateway.url).port), '127.0.0.1');
-  const stalled = connect(Number(new URL(gateway.url).port), '127.0.0.1');
-  const session = connectHttp2(`http://${gateway.grpc}`);
-  onTestFinished(() => {
-    for (const socket of [http, stalled, session]) socket.destroy();
-  });
-  for (const socket of [http, stalled, session]) socket.on('error', () => undefined); // cut off
-  let answer = '';
-  http.on('data', (bytes: Buffer) => {
-    answer += bytes.toString('latin1');
-  });
-  const isClosed = new Promise((resolve) => http.once('close', resolve));
-  const head = `POST /svc.governance.v1.PolicyService/BatchCheckActions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-  const call = session.request({
-    ':method': 'POST',
-    ':path': '/svc.governance.v1.PolicyService/CheckAction',
-    'content-type': 'application/grpc',
-    te: 'trailers',
-  });
-  let status: unknown = 'cut';
-  call
-    .on('error', () => undefined)
-    .on('response', (headers) => {
-      status = headers['grpc-status'];
+  test('a file that does not answer keeps no gateway from ending, and the log says what was waited for', async () => {
+    const gateway = await start({ SVC_SHUTDOWN_SECS: '1' });
+    const keys = join(gateway.dataDir, 'keys', 'signing.json');
+    rmSync(keys);
+    expect(spawnSync('mkfifo', [keys]).status).toBe(0); // nobody writes to it: reading it takes for ever, as on a lost network disk
+    gateway.process.kill('SIGHUP');
+    await eventually(() => expect(gateway.output.stderr).toContain('policies reloaded')); // the keys are next
+    // After 1 s + 3 s, and before the 7 s + 3 s of a gateway that is not told for how long to wait.
+    expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
+    expect(
+      gateway.output.stderr
+        .trim()
+        .split('\n')
+        .map((line) => ({ ...JSON.parse(line), time: undefined }))
+        .at(-1),
+    ).toEqual({
+      level: 'error',
+      msg: 'shutdown after SIGTERM timed out; exiting now',
+      waitedFor: 'a name server or file that does not respond; everything is written',
+      auditEntriesNotWritten: 0,
     });
-  const isOver = new Promise((resolve) => call.once('close', resolve));
-  stalled.write(`${head}{`);
-  http.write(head + body.slice(0, 100));
-  call.write(Buffer.from([0, 0, 0, 0, 10]));
-  await gateway.call('GET', '/api/v1/ops'); // all of it has come
-  const stopping = stopped(gateway, 10_000);
-  await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
-  for (let at = 100; at < body.length; at += 400) {
-    await sleep(100); // a slow link
-    http.write(body.slice(at, at + 400));
-    call.write(Buffer.alloc(1));
-  }
-  call.end(Buffer.alloc(5));
-  await Promise.all([isClosed, isOver]);
-  expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*padding/);
-  expect(status).toBe('3');
-  expect(await stopping).toBe(0);
+  });
+
+  test('a policy file that does not answer keeps no gateway from ending either', async (context) => {
+    const policies = mkdtempSync(join(tmpdir(), 'svc-hung-'));
+    onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
+    writeFileSync(join(policies, 'p.yaml'), POLICY);
+    const gateway = await start({ SVC_SHUTDOWN_SECS: '1', SVC_POLICY_PATH: policies });
+    if ((await hang(join(policies, 'p.yaml'))) === undefined) context.skip();
+    gateway.process.kill('SIGHUP');
+    await sleep(500); // the file is being opened
+    expect(await stopped(gateway, 9_000)).toBe('SIGTERM');
+    expect(gateway.output.stderr).toContain('shutdown after SIGTERM timed out');
+  });
+
+  test('SIGTERM to npm start reaches the gateway, which ends in order, and is npm’s own status', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+    const npm = spawn('npm', ['start'], {
+      cwd: PACKAGE_ROOT,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: folder,
+        npm_config_update_notifier: 'false',
+        SVC_HTTP_ADDR: '127.0.0.1:0',
+        SVC_GRPC_ADDR: '127.0.0.1:0',
+        SVC_DATA_DIR: join(folder, 'data'),
+      },
+    });
+    onTestFinished(() => {
+      try {
+        process.kill(-npm.pid!, 'SIGKILL'); // and what it left running
+      } catch {
+        /* it has left nothing */
+      }
+      rmSync(folder, { recursive: true, force: true });
+    });
+    let output = '';
+    for (const stream of [npm.stdout, npm.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+    await eventually(() => expect(output).toContain('svc-gateway is ready'));
+    const ended = new Promise((resolve) => {
+      npm.once('close', (code, signal) => resolve(signal ?? code));
+    });
+    npm.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(output).toContain('SIGTERM received; finishing requests in flight');
+  });
+
+  test('signals in quick succession, as from a terminal and from npm, leave no embedded database behind', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const gateway = await start({ SVC_DATABASE_URL: 'embedded' });
+      const pid = Number(
+        readFileSync(join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').split('\n')[0],
+      );
+      const ended = gateway.stop('SIGTERM');
+      for (let time = 0; time < 2; time += 1) {
+        await sleep(1);
+        gateway.process.kill('SIGTERM');
+      }
+      expect([0, 'SIGTERM']).toContain(await ended);
+      await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 5_000);
+    }
+  });
+
+  test('a second signal ends the gateway at once, and its embedded database with it', async () => {
+    const gateway = await start({ SVC_DATABASE_URL: 'embedded', SVC_SHUTDOWN_SECS: '60' });
+    const pidFile = join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid');
+    const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
+    const unfinished = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+    onTestFinished(() => void unfinished.destroy());
+    unfinished
+      .on('error', () => undefined)
+      .write(
+        `POST /api/v1/ops HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nContent-Length: 9\r\n\r\n{`,
+      );
+    await gateway.call('GET', '/api/v1/ops');
+    gateway.process.kill('SIGTERM');
+    await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
+    expect(
+      await new Promise((resolve) => {
+        gateway.process.once('exit', (code, signal) => resolve(signal ?? code));
+        gateway.process.kill('SIGINT');
+      }),
+    ).toBe('SIGINT');
+    await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
+  });
+
+  test('sign-ins whose turn does not come before the end are told so, and when to try again', async () => {
+    // A hash takes long enough for many to wait in the last second, and on a busy machine not the ten seconds after which it is given up.
+    const gateway = await start({
+      SVC_DATABASE_URL: await newDatabase(),
+      SVC_ARGON2_MEMORY_KIB: '19456',
+      SVC_ARGON2_ITERATIONS: '10',
+      SVC_CRYPTO_THREADS: '1',
+      SVC_SHUTDOWN_SECS: '1',
+    });
+    expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
+    const asked = Array.from({ length: 30 }, () => gateway.call('POST', '/api/v1/auth/login', OWNER, null));
+    const answered = Promise.allSettled(asked);
+    await Promise.race(asked); // the others are at the door
+    expect(await stopped(gateway, 10_000)).toBe(0);
+    const refused = (await answered)
+      .map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value))
+      .filter((answer) => answer === 'cut' || answer.status !== 200);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const answer of refused)
+      expect(answer).toMatchObject({ status: 503, body: { code: 'shutting_down', retry_after_secs: 1 } });
+  });
+
+  test('large batches that are being read, or wait for their turn, are answered before the end', async () => {
+    const gateway = await start({ SVC_IO_THREADS: '1', SVC_SHUTDOWN_SECS: '20' });
+    const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+    // Ever new names: much to read in few bytes.
+    const requests = Array.from({ length: 25 }, (_, nth) => ({
+      agent,
+      trace_id: `t${nth}`,
+      span_id: 's',
+      action: 'tool.call',
+      attributes: Object.fromEntries(Array.from({ length: 900 }, (__, key) => [`name-${nth}-${key}`, 1])),
+    }));
+    const asked = Array.from({ length: 12 }, () =>
+      gateway.call('POST', '/svc.governance.v1.PolicyService/BatchCheckActions', { requests }),
+    );
+    const answered = Promise.allSettled(asked);
+    await Promise.race(asked); // the others are at the door
+    expect(await stopped(gateway, 20_000)).toBe(0);
+    expect((await answered).map((answer) => (answer.status === 'rejected' ? 'cut' : answer.value.status))).toEqual(
+      Array(12).fill(200),
+    );
+  });
+
+  test('a large answer over gRPC is read to its end, although the gateway is told to stop midway', async () => {
+    const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
+    const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
+    const requests = Array.from({ length: 1000 }, (_, nth) => ({
+      ...empty,
+      agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+      traceId: `t${nth}`,
+      spanId: 's',
+      action: 'tool.call',
+      correlationId: 'c'.repeat(250),
+    }));
+    const message = binaryCodec('BatchCheckActionsRequest').encode({ requests });
+    const session = connectHttp2(`http://${gateway.grpc}`);
+    onTestFinished(() => session.destroy());
+    session.on('error', () => undefined);
+    const call = session.request({
+      ':method': 'POST',
+      ':path': '/svc.governance.v1.PolicyService/BatchCheckActions',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    call.on('error', () => undefined).end(framed(message));
+    let trailers: unknown = 'cut';
+    call.on('trailers', (sent) => {
+      trailers = sent['grpc-status'];
+    });
+    const isOver = new Promise((resolve) => call.once('close', resolve));
+    await new Promise((resolve) => call.once('response', resolve));
+    const stopping = stopped(gateway, 15_000);
+    await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
+    await sleep(200); // what a slow link takes
+    call.resume();
+    await isOver;
+    expect([trailers, await stopping]).toEqual(['0', 0]);
+  });
+
+  test('no check is decided whose answer is cut off, although the gateway is told to stop while clients ask on', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const gateway = await startTestGateway({ dataDir: folder, env: { SVC_SHUTDOWN_SECS: '20' } });
+    onTestFinished(async () => {
+      await gateway.stop('SIGKILL');
+    });
+    await registerLoadAgent(gateway);
+    const load = startLoad(gateway, 'load', 32);
+    await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
+    expect(await stopped(gateway, 15_000)).toBe(0);
+    await load.stop();
+    const answered = new Set(load.answered.map(({ opId }) => opId));
+    const decided = auditEntries(gateway.dataDir).flatMap(({ event_type, op_id }) =>
+      event_type === 'ActionAllowed' && op_id !== null ? [op_id] : [],
+    );
+    expect(decided.length).toBeGreaterThan(100);
+    expect(decided.filter((opId) => !answered.has(opId))).toEqual([]);
+  });
+
+  test('a request of which a part has come by the time of SIGTERM is answered, and one that nothing more comes of holds nothing up', async () => {
+    const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
+    const body = JSON.stringify({ requests: [], padding: 'x'.repeat(2_000) });
+    const http = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+    const stalled = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+    const session = connectHttp2(`http://${gateway.grpc}`);
+    onTestFinished(() => {
+      for (const socket of [http, stalled, session]) socket.destroy();
+    });
+    for (const socket of [http, stalled, session]) socket.on('error', () => undefined); // cut off
+    let answer = '';
+    http.on('data', (bytes: Buffer) => {
+      answer += bytes.toString('latin1');
+    });
+    const isClosed = new Promise((resolve) => http.once('close', resolve));
+    const head = `POST /svc.governance.v1.PolicyService/BatchCheckActions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const call = session.request({
+      ':method': 'POST',
+      ':path': '/svc.governance.v1.PolicyService/CheckAction',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    let status: unknown = 'cut';
+    call
+      .on('error', () => undefined)
+      .on('response', (headers) => {
+        status = headers['grpc-status'];
+      });
+    const isOver = new Promise((resolve) => call.once('close', resolve));
+    stalled.write(`${head}{`);
+    http.write(head + body.slice(0, 100));
+    call.write(Buffer.from([0, 0, 0, 0, 10]));
+    await gateway.call('GET', '/api/v1/ops'); // all of it has come
+    const stopping = stopped(gateway, 10_000);
+    await eventually(() => expect(gateway.output.stderr).toContain('SIGTERM received; finishing requests in flight'));
+    for (let at = 100; at < body.length; at += 400) {
+      await sleep(100); // a slow link
+      http.write(body.slice(at, at + 400));
+      call.write(Buffer.alloc(1));
+    }
+    call.end(Buffer.alloc(5));
+    await Promise.all([isClosed, isOver]);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*padding/);
+    expect(status).toBe('3');
+    expect(await stopping).toBe(0);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
 import {
   ADMIN_KEY,
@@ -26,68 +26,70 @@ const locksOf = async (scene: Scene, principal = ADMIN_KEY) =>
     ({ email, lockedUntilMs }) => [email, lockedUntilMs],
   );
 
-test('an admin sees who is locked, and until when, as long as that is', async () => {
-  const scene = await openScene(await newDatabase());
-  await registerOwner(scene);
-  const dev = await inviteAccount(scene, 'Dev@example.com', 'developer');
-  await lockOut(scene, 'dev@EXAMPLE.com');
-  expect(await locksOf(scene)).toEqual([
-    ['owner@example.com', null],
-    ['Dev@example.com', START_MS + LOCK_MS],
-  ]);
-  expect(valueOf(await scene.getAccount({ principal: ADMIN_KEY, accountId: dev.id })).lockedUntilMs).toBe(
-    START_MS + LOCK_MS,
-  );
-  expect(
-    valueOf(await scene.setDisabled({ principal: ADMIN_KEY, accountId: dev.id, disabled: true })).lockedUntilMs,
-  ).toBe(START_MS + LOCK_MS);
-  expect(valueOf(await scene.me({ principal: principalOf(dev) })).lockedUntilMs).toBe(START_MS + LOCK_MS);
-  scene.advance(LOCK_MS);
-  expect(await locksOf(scene)).toEqual([
-    ['owner@example.com', null],
-    ['Dev@example.com', null],
-  ]);
-});
-
-test('an admin lifts a lock: the account signs in at once and its failures are forgotten, its session goes on, and it is on record once', async () => {
-  const scene = await openScene(await newDatabase());
-  const owner = await registerOwner(scene);
-  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
-  const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
-  await lockOut(scene, 'dev@example.com');
-  const about = { principal: principalOf(owner), accountId: dev.id };
-  expect(valueOf(await scene.unlock(about))).toMatchObject({ email: 'dev@example.com', lockedUntilMs: null });
-  expect(scene.events.at(-1)).toMatchObject({ change: 'unlocked', accountId: dev.id });
-  expect(scene.audit.at(-1)).toMatchObject({
-    eventType: 'AccountUnlocked',
-    actor: `account:${owner.id}`,
-    payload: { account_id: dev.id, email: 'dev@example.com' },
+describe('account locks', () => {
+  test('an admin sees who is locked, and until when, as long as that is', async () => {
+    const scene = await openScene(await newDatabase());
+    await registerOwner(scene);
+    const dev = await inviteAccount(scene, 'Dev@example.com', 'developer');
+    await lockOut(scene, 'dev@EXAMPLE.com');
+    expect(await locksOf(scene)).toEqual([
+      ['owner@example.com', null],
+      ['Dev@example.com', START_MS + LOCK_MS],
+    ]);
+    expect(valueOf(await scene.getAccount({ principal: ADMIN_KEY, accountId: dev.id })).lockedUntilMs).toBe(
+      START_MS + LOCK_MS,
+    );
+    expect(
+      valueOf(await scene.setDisabled({ principal: ADMIN_KEY, accountId: dev.id, disabled: true })).lockedUntilMs,
+    ).toBe(START_MS + LOCK_MS);
+    expect(valueOf(await scene.me({ principal: principalOf(dev) })).lockedUntilMs).toBe(START_MS + LOCK_MS);
+    scene.advance(LOCK_MS);
+    expect(await locksOf(scene)).toEqual([
+      ['owner@example.com', null],
+      ['Dev@example.com', null],
+    ]);
   });
-  for (let attempt = 0; attempt < 4; attempt++) await signIn(scene, 'dev@example.com', 'wrong password');
-  expect((await signIn(scene, 'dev@example.com')).ok).toBe(true);
-  expect((await scene.refresh({ refreshToken })).ok).toBe(true);
-  expect(valueOf(await scene.unlock(about)).lockedUntilMs).toBeNull();
-  expect(eventTypes(scene).filter((type) => type === 'AccountUnlocked')).toHaveLength(1);
-});
 
-test('a lock is lifted only by an admin of the same org and of no lower role, and only if the audit log can take it', async () => {
-  const url = await newDatabase();
-  const scene = await openScene(url);
-  const owner = await registerOwner(scene);
-  const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
-  for (const email of ['owner@example.com', 'dev@example.com']) await lockOut(scene, email);
-  expect(await scene.unlock({ principal: ADMIN_KEY, accountId: owner.id })).toEqual(
-    fail({ kind: 'role_forbidden', role: 'owner' }),
-  );
-  expect(await scene.unlock({ principal: { ...ADMIN_KEY, orgId: 'acme' }, accountId: dev.id })).toEqual(NOT_FOUND);
-  expect(await scene.unlock({ principal: ADMIN_KEY, accountId: 'nobody' })).toEqual(NOT_FOUND);
-  expect(await scene.unlock({ principal: principalOf(dev), accountId: dev.id })).toMatchObject({
-    fault: { kind: 'insufficient_scope' },
+  test('an admin lifts a lock: the account signs in at once and its failures are forgotten, its session goes on, and it is on record once', async () => {
+    const scene = await openScene(await newDatabase());
+    const owner = await registerOwner(scene);
+    const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+    const { refreshToken } = valueOf(await signIn(scene, 'dev@example.com'));
+    await lockOut(scene, 'dev@example.com');
+    const about = { principal: principalOf(owner), accountId: dev.id };
+    expect(valueOf(await scene.unlock(about))).toMatchObject({ email: 'dev@example.com', lockedUntilMs: null });
+    expect(scene.events.at(-1)).toMatchObject({ change: 'unlocked', accountId: dev.id });
+    expect(scene.audit.at(-1)).toMatchObject({
+      eventType: 'AccountUnlocked',
+      actor: `account:${owner.id}`,
+      payload: { account_id: dev.id, email: 'dev@example.com' },
+    });
+    for (let attempt = 0; attempt < 4; attempt++) await signIn(scene, 'dev@example.com', 'wrong password');
+    expect((await signIn(scene, 'dev@example.com')).ok).toBe(true);
+    expect((await scene.refresh({ refreshToken })).ok).toBe(true);
+    expect(valueOf(await scene.unlock(about)).lockedUntilMs).toBeNull();
+    expect(eventTypes(scene).filter((type) => type === 'AccountUnlocked')).toHaveLength(1);
   });
-  const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
-  expect(await unlogged.unlock({ principal: ADMIN_KEY, accountId: dev.id })).toEqual(
-    fail({ kind: 'audit_unavailable' }),
-  );
-  expect((await locksOf(scene)).map(([, untilMs]) => untilMs)).toEqual([START_MS + LOCK_MS, START_MS + LOCK_MS]);
-  expect((await scene.unlock({ principal: ADMIN_KEY, accountId: dev.id })).ok).toEqual(ok(undefined).ok);
+
+  test('a lock is lifted only by an admin of the same org and of no lower role, and only if the audit log can take it', async () => {
+    const url = await newDatabase();
+    const scene = await openScene(url);
+    const owner = await registerOwner(scene);
+    const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
+    for (const email of ['owner@example.com', 'dev@example.com']) await lockOut(scene, email);
+    expect(await scene.unlock({ principal: ADMIN_KEY, accountId: owner.id })).toEqual(
+      fail({ kind: 'role_forbidden', role: 'owner' }),
+    );
+    expect(await scene.unlock({ principal: { ...ADMIN_KEY, orgId: 'acme' }, accountId: dev.id })).toEqual(NOT_FOUND);
+    expect(await scene.unlock({ principal: ADMIN_KEY, accountId: 'nobody' })).toEqual(NOT_FOUND);
+    expect(await scene.unlock({ principal: principalOf(dev), accountId: dev.id })).toMatchObject({
+      fault: { kind: 'insufficient_scope' },
+    });
+    const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
+    expect(await unlogged.unlock({ principal: ADMIN_KEY, accountId: dev.id })).toEqual(
+      fail({ kind: 'audit_unavailable' }),
+    );
+    expect((await locksOf(scene)).map(([, untilMs]) => untilMs)).toEqual([START_MS + LOCK_MS, START_MS + LOCK_MS]);
+    expect((await scene.unlock({ principal: ADMIN_KEY, accountId: dev.id })).ok).toEqual(ok(undefined).ok);
+  });
 });

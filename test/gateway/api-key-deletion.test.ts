@@ -112,43 +112,45 @@ describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
   });
 });
 
-test('a key that was made for a program and set by the operator does not come back to life when it is deleted, nor does that of an earlier value', async () => {
-  const store = createLmdbApiKeyStore(temporaryStore());
-  const clock = testClock(daysAgo(200));
-  const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, maxOrgKeys: 10 }));
-  const keys = await gateway();
-  must(await bootstrapApiKeys(keys, 'an-earlier-value-0123456789abcdefgh'));
-  const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: 'acme' }));
-  expect(must(await bootstrapApiKeys(await gateway(), key))).toMatchObject({
-    kind: 'set-from-environment',
-    replaced: 1,
+describe('api key deletion', () => {
+  test('a key that was made for a program and set by the operator does not come back to life when it is deleted, nor does that of an earlier value', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const clock = testClock(daysAgo(200));
+    const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, maxOrgKeys: 10 }));
+    const keys = await gateway();
+    must(await bootstrapApiKeys(keys, 'an-earlier-value-0123456789abcdefgh'));
+    const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: 'acme' }));
+    expect(must(await bootstrapApiKeys(await gateway(), key))).toMatchObject({
+      kind: 'set-from-environment',
+      replaced: 1,
+    });
+    must(await revokeApiKey(await gateway(), ADMIN, record.id));
+    clock.advance(200 * DAY_MS);
+    await deleteAll(store, clock.nowMs(), record.digest);
+    expect(must(await bootstrapApiKeys(await gateway(), key)).kind).toBe('environment-key-dead');
+    expect(must(await bootstrapApiKeys(await gateway(), 'an-earlier-value-0123456789abcdefgh')).kind).toBe(
+      'environment-key-dead',
+    );
   });
-  must(await revokeApiKey(await gateway(), ADMIN, record.id));
-  clock.advance(200 * DAY_MS);
-  await deleteAll(store, clock.nowMs(), record.digest);
-  expect(must(await bootstrapApiKeys(await gateway(), key)).kind).toBe('environment-key-dead');
-  expect(must(await bootstrapApiKeys(await gateway(), 'an-earlier-value-0123456789abcdefgh')).kind).toBe(
-    'environment-key-dead',
-  );
-});
 
-test('gateways that delete at the same time from one database take different keys, and none fails', async () => {
-  const url = await newDatabase();
-  const stores = [openPostgresApiKeys(url), openPostgresApiKeys(url), openPostgresApiKeys(url)] as const;
-  await insertOld(stores[0], 3_500);
-  must(await stores[0].insert(keyOf('usable', {})));
-  await Promise.all(stores.map((store) => deleteAll(store)));
-  expect(await idsIn(stores[0])).toEqual(['usable']);
-});
+  test('gateways that delete at the same time from one database take different keys, and none fails', async () => {
+    const url = await newDatabase();
+    const stores = [openPostgresApiKeys(url), openPostgresApiKeys(url), openPostgresApiKeys(url)] as const;
+    await insertOld(stores[0], 3_500);
+    must(await stores[0].insert(keyOf('usable', {})));
+    await Promise.all(stores.map((store) => deleteAll(store)));
+    expect(await idsIn(stores[0])).toEqual(['usable']);
+  });
 
-test('a gateway whose clock is a year ahead deletes nothing from the database that is not long over by the clock there', async () => {
-  const store = openPostgresApiKeys(await newDatabase());
-  for (const key of [
-    keyOf('expired lately', { expiresAtMs: daysAgo(1) }),
-    keyOf('usable for a while', { expiresAtMs: daysAgo(-30) }),
-    keyOf('old', { expiresAtMs: daysAgo(91) }),
-  ])
-    must(await store.insert(key));
-  await deleteAll(store, daysAgo(-365));
-  expect(await idsIn(store)).toEqual(['expired lately', 'usable for a while']);
+  test('a gateway whose clock is a year ahead deletes nothing from the database that is not long over by the clock there', async () => {
+    const store = openPostgresApiKeys(await newDatabase());
+    for (const key of [
+      keyOf('expired lately', { expiresAtMs: daysAgo(1) }),
+      keyOf('usable for a while', { expiresAtMs: daysAgo(-30) }),
+      keyOf('old', { expiresAtMs: daysAgo(91) }),
+    ])
+      must(await store.insert(key));
+    await deleteAll(store, daysAgo(-365));
+    expect(await idsIn(store)).toEqual(['expired lately', 'usable for a while']);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ApiKey } from '../../src/core/api-key.ts';
 import type { SecretDigest } from '../../src/core/ids.ts';
 import { createApiKey } from '../../src/gateway/api-key-admin.ts';
@@ -19,70 +19,73 @@ const keyOf = (id: string, orgId: string | null, revokedAtMs: number | null = nu
   lastUsedAtMs: null,
 });
 
-test('what was forgotten is nowhere any more, and its org can go on having keys', () => {
-  const index = new ApiKeyIndex();
-  for (const key of [keyOf('a', 'acme'), keyOf('b', 'acme', 5), keyOf('c', null, 5), keyOf('d', 'globex', 5)])
-    index.set(key);
-  index.forget(({ revokedAtMs }) => revokedAtMs !== null);
-  expect(index.size).toBe(1);
-  expect(index.all().map(({ id }) => id)).toEqual(['a']);
-  expect(['a', 'b', 'c', 'd'].map((id) => index.byDigest(`digest of ${id}` as SecretDigest)?.id)).toEqual([
-    'a',
-    undefined,
-    undefined,
-    undefined,
-  ]);
-  expect([index.countOf('acme', 10), index.countOf('globex', 10)]).toEqual([1, 0]);
-  expect(index.page(10, undefined, null)).toEqual({ items: [keyOf('a', 'acme')], next: undefined });
-  index.set(keyOf('d', 'globex'));
-  expect(index.countOf('globex', 10)).toBe(1);
-  expect(index.page(10, undefined, null)?.items.map(({ id }) => id)).toEqual(['d', 'a']);
-});
+describe('api key index', () => {
+  test('what was forgotten is nowhere any more, and its org can go on having keys', () => {
+    const index = new ApiKeyIndex();
+    for (const key of [keyOf('a', 'acme'), keyOf('b', 'acme', 5), keyOf('c', null, 5), keyOf('d', 'globex', 5)])
+      index.set(key);
+    index.forget(({ revokedAtMs }) => revokedAtMs !== null);
+    expect(index.size).toBe(1);
+    expect(index.all().map(({ id }) => id)).toEqual(['a']);
+    expect(['a', 'b', 'c', 'd'].map((id) => index.byDigest(`digest of ${id}` as SecretDigest)?.id)).toEqual([
+      'a',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([index.countOf('acme', 10), index.countOf('globex', 10)]).toEqual([1, 0]);
+    expect(index.page(10, undefined, null)).toEqual({ items: [keyOf('a', 'acme')], next: undefined });
+    index.set(keyOf('d', 'globex'));
+    expect(index.countOf('globex', 10)).toBe(1);
+    expect(index.page(10, undefined, null)?.items.map(({ id }) => id)).toEqual(['d', 'a']);
+  });
 
-test('an org with few keys waits for its list no longer because others have many', () => {
-  const index = new ApiKeyIndex();
-  for (let nth = 0; nth < 200_000; nth += 1)
-    index.set({ ...keyOf(`k${nth}`, nth < 2 ? 'acme' : 'globex'), createdAtMs: nth });
-  const startMs = performance.now();
-  for (let time = 0; time < 1000; time += 1) expect(index.page(10, undefined, 'acme')?.items.length).toBe(2);
-  expect(performance.now() - startMs).toBeLessThan(4_000); // a look at each of them all takes ten times as long
-  expect(index.page(1, undefined, 'acme')).toMatchObject({ items: [{ id: 'k1' }], next: 'k1' });
-  expect(index.page(1, 'k1', 'acme')).toMatchObject({ items: [{ id: 'k0' }], next: undefined });
-  expect([index.page(1, 'k2', 'acme'), index.page(1, 'no key', null), index.page(1, undefined, 'initech')]).toEqual([
-    undefined,
-    undefined,
-    { items: [], next: undefined },
-  ]);
-});
+  test('an org with few keys waits for its list no longer because others have many', () => {
+    const index = new ApiKeyIndex();
+    for (let nth = 0; nth < 200_000; nth += 1)
+      index.set({ ...keyOf(`k${nth}`, nth < 2 ? 'acme' : 'globex'), createdAtMs: nth });
+    const startMs = performance.now();
+    for (let time = 0; time < 1000; time += 1) expect(index.page(10, undefined, 'acme')?.items.length).toBe(2);
+    expect(performance.now() - startMs).toBeLessThan(4_000); // a look at each of them all takes ten times as long
+    expect(index.page(1, undefined, 'acme')).toMatchObject({ items: [{ id: 'k1' }], next: 'k1' });
+    expect(index.page(1, 'k1', 'acme')).toMatchObject({ items: [{ id: 'k0' }], next: undefined });
+    expect([index.page(1, 'k2', 'acme'), index.page(1, 'no key', null), index.page(1, undefined, 'initech')]).toEqual([
+      undefined,
+      undefined,
+      { items: [], next: undefined },
+    ]);
+  });
 
-test('an org that has ended many keys does not hold up the others with each that it makes', () => {
-  const index = new ApiKeyIndex();
-  for (let nth = 0; nth < 100_000; nth += 1) index.set(keyOf(`k${nth}`, 'acme'));
-  for (let nth = 0; nth < 90_000; nth += 1)
-    index.set({ ...keyOf(`k${nth}`, 'acme'), ...(nth % 2 === 0 ? { revokedAtMs: nth } : { expiresAtMs: nth }) });
-  index.set(keyOf('k1', 'acme', 0)); // it would have expired at 1
-  const startMs = performance.now();
-  for (let time = 0; time < 1000; time += 1) expect(index.countOf('acme', 49_999)).toBe(50_000);
-  expect(performance.now() - startMs).toBeLessThan(2_000); // a look at each of them takes ten times as long
-  expect([-1, 0, 1, 2, 89_998, 89_999, Infinity].map((ms) => index.countOf('acme', ms))).toEqual([
-    100_000, 99_998, 99_998, 99_997, 10_001, 10_000, 10_000,
-  ]);
-  index.forget(({ id }) => Number(id.slice(1)) < 89_998);
-  expect([0, 89_998, 89_999].map((ms) => index.countOf('acme', ms))).toEqual([10_002, 10_001, 10_000]);
-});
+  test('an org that has ended many keys does not hold up the others with each that it makes', () => {
+    const index = new ApiKeyIndex();
+    for (let nth = 0; nth < 100_000; nth += 1) index.set(keyOf(`k${nth}`, 'acme'));
+    for (let nth = 0; nth < 90_000; nth += 1)
+      index.set({ ...keyOf(`k${nth}`, 'acme'), ...(nth % 2 === 0 ? { revokedAtMs: nth } : { expiresAtMs: nth }) });
+    index.set(keyOf('k1', 'acme', 0)); // it would have expired at 1
+    const startMs = performance.now();
+    for (let time = 0; time < 1000; time += 1) expect(index.countOf('acme', 49_999)).toBe(50_000);
+    expect(performance.now() - startMs).toBeLessThan(2_000); // a look at each of them takes ten times as long
+    expect([-1, 0, 1, 2, 89_998, 89_999, Infinity].map((ms) => index.countOf('acme', ms))).toEqual([
+      100_000, 99_998, 99_998, 99_997, 10_001, 10_000, 10_000,
+    ]);
+    index.forget(({ id }) => Number(id.slice(1)) < 89_998);
+    expect([0, 89_998, 89_999].map((ms) => index.countOf('acme', ms))).toEqual([10_002, 10_001, 10_000]);
+  });
 
-test('when the keys were last seen is when the latest of them was made or used', async () => {
-  const { keys, clock, reopen } = await startApiKeys();
-  expect(keys.lastSeenAtMs).toBeUndefined();
-  const made = async () => must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: null })).record;
-  const startMs = clock.nowMs();
-  const first = await made();
-  clock.advance(1_000);
-  await made();
-  expect(keys.lastSeenAtMs).toBe(startMs + 1_000);
-  clock.advance(1_000);
-  keys.authenticate(first.digest);
-  expect(keys.lastSeenAtMs).toBe(startMs + 2_000);
-  must(await keys.flush());
-  expect((await reopen()).lastSeenAtMs).toBe(startMs + 2_000);
+  test('when the keys were last seen is when the latest of them was made or used', async () => {
+    const { keys, clock, reopen } = await startApiKeys();
+    expect(keys.lastSeenAtMs).toBeUndefined();
+    const made = async () =>
+      must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: null })).record;
+    const startMs = clock.nowMs();
+    const first = await made();
+    clock.advance(1_000);
+    await made();
+    expect(keys.lastSeenAtMs).toBe(startMs + 1_000);
+    clock.advance(1_000);
+    keys.authenticate(first.digest);
+    expect(keys.lastSeenAtMs).toBe(startMs + 2_000);
+    must(await keys.flush());
+    expect((await reopen()).lastSeenAtMs).toBe(startMs + 2_000);
+  });
 });

@@ -1,5 +1,5 @@
 /** API keys that another gateway on the same store made a moment ago. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import { fail } from '../../src/core/result.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
@@ -43,53 +43,55 @@ async function startBeside() {
   return { keys, other, make, seen };
 }
 
-test('it is looked for in the store, for whoever presents it, lists it or asks whether it was revoked; one that is known is not, in force or revoked', async () => {
-  const { keys, other, make, seen } = await startBeside();
-  const first = await make();
-  must(await keys.lookFor(first.id));
-  expect(keys.authenticate(first.digest)?.id).toBe(first.id);
-  must(await revokeApiKey(other, ADMIN, first.id));
-  seen.endPause();
-  expect(must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.revokedAtMs).toBe(START_MS);
-  must(await keys.lookFor(first.id));
-  expect(seen.looks).toBe(2);
-  seen.endPause();
-  expect(must(await keys.isRevoked(`key:${(await make()).id}`))).toBe(false);
-  expect(seen.looks).toBe(3);
-});
+describe('api keys elsewhere', () => {
+  test('it is looked for in the store, for whoever presents it, lists it or asks whether it was revoked; one that is known is not, in force or revoked', async () => {
+    const { keys, other, make, seen } = await startBeside();
+    const first = await make();
+    must(await keys.lookFor(first.id));
+    expect(keys.authenticate(first.digest)?.id).toBe(first.id);
+    must(await revokeApiKey(other, ADMIN, first.id));
+    seen.endPause();
+    expect(must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.revokedAtMs).toBe(START_MS);
+    must(await keys.lookFor(first.id));
+    expect(seen.looks).toBe(2);
+    seen.endPause();
+    expect(must(await keys.isRevoked(`key:${(await make()).id}`))).toBe(false);
+    expect(seen.looks).toBe(3);
+  });
 
-test('however many keys are unknown at once, the store is asked once for all that came before, and not again before the pause is over', async () => {
-  const { keys, make, seen } = await startBeside();
-  await Promise.all(Array.from({ length: 1000 }, (_, n) => keys.lookFor(`wrong${n}`)));
-  expect(seen.looks).toBe(1);
-  const late = Array.from({ length: 1000 }, (_, n) => keys.lookFor(`late${n}`));
-  const { id, digest } = await make();
-  late.push(keys.lookFor(id));
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(seen.looks).toBe(1);
-  seen.endPause();
-  await Promise.all(late);
-  expect(seen.looks).toBe(2);
-  expect(keys.authenticate(digest)?.id).toBe(id);
-});
+  test('however many keys are unknown at once, the store is asked once for all that came before, and not again before the pause is over', async () => {
+    const { keys, make, seen } = await startBeside();
+    await Promise.all(Array.from({ length: 1000 }, (_, n) => keys.lookFor(`wrong${n}`)));
+    expect(seen.looks).toBe(1);
+    const late = Array.from({ length: 1000 }, (_, n) => keys.lookFor(`late${n}`));
+    const { id, digest } = await make();
+    late.push(keys.lookFor(id));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen.looks).toBe(1);
+    seen.endPause();
+    await Promise.all(late);
+    expect(seen.looks).toBe(2);
+    expect(keys.authenticate(digest)?.id).toBe(id);
+  });
 
-test('it is not taken for a wrong one while the store cannot be asked; the next look finds it', async () => {
-  const { keys, make, seen } = await startBeside();
-  const { id } = await make();
-  seen.isAway = true;
-  expect(await keys.lookFor(id)).toEqual(AWAY);
-  seen.endPause();
-  expect(await keys.isRevoked('key:unknown')).toEqual(AWAY);
-  seen.isAway = false;
-  seen.endPause();
-  expect(must(await keys.isRevoked(`key:${id}`))).toBe(false);
-});
+  test('it is not taken for a wrong one while the store cannot be asked; the next look finds it', async () => {
+    const { keys, make, seen } = await startBeside();
+    const { id } = await make();
+    seen.isAway = true;
+    expect(await keys.lookFor(id)).toEqual(AWAY);
+    seen.endPause();
+    expect(await keys.isRevoked('key:unknown')).toEqual(AWAY);
+    seen.isAway = false;
+    seen.endPause();
+    expect(must(await keys.isRevoked(`key:${id}`))).toBe(false);
+  });
 
-test('a list is there as soon as the store has failed once, and waits for it no second time', async () => {
-  const { keys, make, seen } = await startBeside();
-  const { id } = await make();
-  must(await keys.lookFor(id));
-  seen.endPause();
-  seen.isAway = true;
-  expect(must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.id).toBe(id);
+  test('a list is there as soon as the store has failed once, and waits for it no second time', async () => {
+    const { keys, make, seen } = await startBeside();
+    const { id } = await make();
+    must(await keys.lookFor(id));
+    seen.endPause();
+    seen.isAway = true;
+    expect(must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.id).toBe(id);
+  });
 });

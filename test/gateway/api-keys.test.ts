@@ -335,232 +335,240 @@ describe('revoking', () => {
   });
 });
 
-test('a key stops at the millisecond it expires', async () => {
-  const { keys, clock } = await start();
-  const { record } = must(
-    await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }),
-  );
-  clock.advance(999);
-  expect(keys.authenticate(record.digest)?.id).toBe(record.id);
-  clock.advance(1);
-  expect(keys.authenticate(record.digest)).toBeUndefined();
-});
-
-describe('listing', () => {
-  test('newest first, page by page, each key once, also when one is added in between', async () => {
+describe('api keys', () => {
+  test('a key stops at the millisecond it expires', async () => {
     const { keys, clock } = await start();
-    const ids: string[] = [];
-    for (let n = 0; n < 5; n += 1) {
-      ids.unshift(must(await createApiKey(keys, ADMIN, { name: `n${n}`, scopes: ['read'] })).record.id);
-      clock.advance(1);
-    }
-    const first = must(await listApiKeys(keys, ADMIN, { perPage: 2 }));
-    expect(first.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
-    must(await createApiKey(keys, ADMIN, { name: 'late', scopes: ['read'] }));
-    const second = must(await listApiKeys(keys, ADMIN, { perPage: 2, cursor: first.next ?? '' }));
-    expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
-    const third = must(await listApiKeys(keys, ADMIN, { perPage: 2, cursor: second.next ?? '' }));
-    expect(third.items.map(({ id }) => id)).toEqual(ids.slice(4));
-    expect(third.next).toBeUndefined();
-  });
-
-  test('keys of one millisecond, and one that another gateway made before, have their place in the order, and each comes once', async () => {
-    const { keys, reopen, clock } = await start();
-    const other = await reopen();
-    const make = async (by: ApiKeys) => must(await createApiKey(by, ADMIN, { name: 'n', scopes: ['read'] })).record.id;
-    const oldest = await make(other);
-    clock.advance(1);
-    const together = [await make(keys), await make(keys), await make(keys)];
-    must(await keys.refresh());
-    const walked: string[] = [];
-    for (let cursor: string | undefined; ; ) {
-      const page = must(await listApiKeys(keys, ADMIN, { perPage: 1, cursor }));
-      walked.push(...page.items.map(({ id }) => id));
-      if (page.next === undefined) break;
-      cursor = page.next;
-    }
-    expect([walked.slice(0, 3).sort(), walked.slice(3)]).toEqual([together.sort(), [oldest]]);
-  });
-
-  test('an admin of one org sees the keys of that org and learns of no other', async () => {
-    const { keys } = await start();
-    const { record: acme } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
-    const { record: globex } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
-    must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-    expect(idsOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
-    expect(idsOf(await listApiKeys(keys, ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
-    expect(must(await listApiKeys(keys, ADMIN, { perPage: 50 })).items).toHaveLength(3);
-    expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({
-      kind: 'org_forbidden',
-      orgId: 'globex',
-    });
-    const unknownCursor = faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
-    expect(unknownCursor).toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
-    expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
-    expect(faultOf(await listApiKeys(keys, WRITER, { perPage: 50 }))).toMatchObject({
-      kind: 'insufficient_scope',
-      needed: 'admin',
-    });
-  });
-});
-
-describe('the first key', () => {
-  test('an empty store gets one admin key, shown once; a store that holds any key gets none', async () => {
-    const { keys, reopen, audit } = await start();
-    const minted = must(await bootstrapApiKeys(keys, undefined));
-    if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
-    expect(keys.authenticate(digestOf(minted.key))).toMatchObject({
-      scopes: ['admin'],
-      orgId: null,
-      createdBy: 'gateway',
-    });
-    expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
-    expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
-  });
-
-  test('two gateways that start at once on one store mint one key', async () => {
-    const { keys, reopen } = await start();
-    const other = await reopen();
-    const kinds = (await Promise.all([bootstrapApiKeys(keys, undefined), bootstrapApiKeys(other, undefined)])).map(
-      (result) => must(result).kind,
+    const { record } = must(
+      await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }),
     );
-    expect(kinds.sort()).toEqual(['minted', 'unchanged']);
+    clock.advance(999);
+    expect(keys.authenticate(record.digest)?.id).toBe(record.id);
+    clock.advance(1);
+    expect(keys.authenticate(record.digest)).toBeUndefined();
   });
 
-  test.each([
-    ['minted', undefined],
-    ['of the environment', ENVIRONMENT_KEY],
-  ])('no first key is %s that the audit log cannot hold', async (_what, given) => {
-    const { keys, audit } = await start();
-    audit.broken = true;
-    expect(faultOf(await bootstrapApiKeys(keys, given))).toEqual({ kind: 'audit_unavailable' });
-    expect(keys.size).toBe(0);
-  });
-
-  test('two gateways that start at once with one key of the environment both know it at once, and it is in the store once', async () => {
-    const { keys, reopen, store } = await start();
-    const other = await reopen();
-    for (const result of await Promise.all([
-      bootstrapApiKeys(keys, ENVIRONMENT_KEY),
-      bootstrapApiKeys(other, ENVIRONMENT_KEY),
-    ]))
-      expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
-    expect([keys, other].map((each) => each.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([
-      ['admin'],
-      ['admin'],
-    ]);
-    expect(must(await store.all())).toHaveLength(1);
-  });
-
-  test('a gateway knows the key of the environment at once when another has set it since it read the store', async () => {
-    const { keys, reopen } = await start();
-    const other = await reopen();
-    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
-    expect(must(await bootstrapApiKeys(other, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
-    expect(other.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
-  });
-
-  test('the key of the environment works as it is, and a restart changes nothing', async () => {
-    const { keys, reopen } = await start();
-    expect(must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY))).toEqual({ kind: 'set-from-environment', replaced: 0 });
-    expect(keys.authenticate(digestOf(ENVIRONMENT_KEY))).toMatchObject({
-      scopes: ['admin'],
-      orgId: null,
-      hint: 'oper…',
+  describe('listing', () => {
+    test('newest first, page by page, each key once, also when one is added in between', async () => {
+      const { keys, clock } = await start();
+      const ids: string[] = [];
+      for (let n = 0; n < 5; n += 1) {
+        ids.unshift(must(await createApiKey(keys, ADMIN, { name: `n${n}`, scopes: ['read'] })).record.id);
+        clock.advance(1);
+      }
+      const first = must(await listApiKeys(keys, ADMIN, { perPage: 2 }));
+      expect(first.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+      must(await createApiKey(keys, ADMIN, { name: 'late', scopes: ['read'] }));
+      const second = must(await listApiKeys(keys, ADMIN, { perPage: 2, cursor: first.next ?? '' }));
+      expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
+      const third = must(await listApiKeys(keys, ADMIN, { perPage: 2, cursor: second.next ?? '' }));
+      expect(third.items.map(({ id }) => id)).toEqual(ids.slice(4));
+      expect(third.next).toBeUndefined();
     });
-    const restarted = await reopen();
-    expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
-    expect(restarted.size).toBe(1);
-  });
 
-  test('another key in the environment revokes the one before and no other', async () => {
-    const { keys, reopen } = await start();
-    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
-    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-    const restarted = await reopen();
-    expect(must(await bootstrapApiKeys(restarted, `${ENVIRONMENT_KEY}-2`))).toEqual({
-      kind: 'set-from-environment',
-      replaced: 1,
+    test('keys of one millisecond, and one that another gateway made before, have their place in the order, and each comes once', async () => {
+      const { keys, reopen, clock } = await start();
+      const other = await reopen();
+      const make = async (by: ApiKeys) =>
+        must(await createApiKey(by, ADMIN, { name: 'n', scopes: ['read'] })).record.id;
+      const oldest = await make(other);
+      clock.advance(1);
+      const together = [await make(keys), await make(keys), await make(keys)];
+      must(await keys.refresh());
+      const walked: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = must(await listApiKeys(keys, ADMIN, { perPage: 1, cursor }));
+        walked.push(...page.items.map(({ id }) => id));
+        if (page.next === undefined) break;
+        cursor = page.next;
+      }
+      expect([walked.slice(0, 3).sort(), walked.slice(3)]).toEqual([together.sort(), [oldest]]);
     });
-    expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
-    expect(restarted.authenticate(digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
-    expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
-    expect(must(await bootstrapApiKeys(await reopen(), `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
-  });
 
-  test('a start that cannot revoke the key of the environment before this one fails, and the next one makes up for it', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
-    const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
-    const { keys } = await start(store);
-    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
-    const { keys: failing } = await start({ ...store, revoke: async () => fail(away) });
-    expect(faultOf(await bootstrapApiKeys(failing, `${ENVIRONMENT_KEY}-2`))).toEqual(away);
-    const { keys: next } = await start(store);
-    expect(must(await bootstrapApiKeys(next, `${ENVIRONMENT_KEY}-2`))).toEqual({
-      kind: 'set-from-environment',
-      replaced: 1,
-    });
-    expect(next.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
-  });
-
-  test('a key of the environment that was revoked stays revoked', async () => {
-    const { keys, reopen } = await start();
-    must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
-    must(await revokeApiKey(keys, ADMIN, keys.authenticate(digestOf(ENVIRONMENT_KEY))?.id ?? ''));
-    const restarted = await reopen();
-    expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY)).kind).toBe('environment-key-dead');
-    expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
-  });
-});
-
-describe('keys that are long over', () => {
-  test('leave memory and the list after 30 days, and never come back', async () => {
-    const { keys, clock, audit, reopen } = await start();
-    await bootstrapApiKeys(keys, undefined);
-    const { key, record: first } = must(await createApiKey(keys, ADMIN, { name: 'first', scopes: ['admin'] }));
-    must(await revokeApiKey(keys, ADMIN, first.id));
-    for (let made = 0; made < 1_500; made += 1) {
-      const { record } = must(
-        await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: clock.nowMs() + 1 }),
+    test('an admin of one org sees the keys of that org and learns of no other', async () => {
+      const { keys } = await start();
+      const { record: acme } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
+      const { record: globex } = must(
+        await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }),
       );
-      if (made % 2 === 0) must(await revokeApiKey(keys, ADMIN, record.id));
-      clock.advance(DAY_MS / 5);
-    }
-    // 150 of the last 30 days and the very first one are left, and what has come since the last look.
-    expect(keys.size).toBeLessThanOrEqual(1_000);
-    const listed = must(await listApiKeys(keys, ADMIN, { perPage: 1_000 })).items;
-    expect([listed.length, listed.at(-1)?.name]).toEqual([keys.size, 'first admin key']);
-    const restarted = await reopen();
-    expect(restarted.size).toBe(151);
-    for (const gateway of [keys, restarted]) {
-      expect(gateway.authenticateId(first.id)).toBeUndefined();
-      expect(gateway.authenticate(first.digest)).toBeUndefined();
-      expect(await gateway.isRevoked(`key:${first.id}`)).toEqual({ ok: true, value: true });
-      expect(await revokeApiKey(gateway, ADMIN, first.id)).toEqual({ ok: true, value: undefined });
-      expect(faultOf(await revokeApiKey(gateway, ACME_ADMIN, first.id))).toEqual({
-        kind: 'not_found',
-        what: 'API key',
+      must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+      expect(idsOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50 }))).toEqual([acme.id]);
+      expect(idsOf(await listApiKeys(keys, ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual([globex.id]);
+      expect(must(await listApiKeys(keys, ADMIN, { perPage: 50 })).items).toHaveLength(3);
+      expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, orgId: 'globex' }))).toEqual({
+        kind: 'org_forbidden',
+        orgId: 'globex',
       });
-      expect(faultOf(await revokeApiKey(gateway, ADMIN, 'x'.repeat(10_000)))).toEqual({
-        kind: 'not_found',
-        what: 'API key',
+      const unknownCursor = faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: 'nope' }));
+      expect(unknownCursor).toMatchObject({ kind: 'invalid_argument', field: 'cursor' });
+      expect(faultOf(await listApiKeys(keys, ACME_ADMIN, { perPage: 50, cursor: globex.id }))).toEqual(unknownCursor);
+      expect(faultOf(await listApiKeys(keys, WRITER, { perPage: 50 }))).toMatchObject({
+        kind: 'insufficient_scope',
+        needed: 'admin',
       });
-    }
-    expect(restarted.size).toBe(151);
-    audit.drafts.length = 0;
-    expect(must(await bootstrapApiKeys(restarted, key))).toEqual({
-      kind: 'environment-key-dead',
-      record: { ...first, revokedAtMs: START_MS },
     });
-    expect(must(await bootstrapApiKeys(restarted, undefined))).toEqual({ kind: 'unchanged' });
-    expect(audit.drafts).toEqual([]);
   });
 
-  test('keep a gateway whose keys are all over from minting another first one', async () => {
-    const { keys, clock, reopen } = await start();
-    const minted = must(await bootstrapApiKeys(keys, undefined));
-    must(await revokeApiKey(keys, ADMIN, minted.kind === 'minted' ? minted.record.id : ''));
-    clock.advance(1_000 * DAY_MS);
-    expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
+  describe('the first key', () => {
+    test('an empty store gets one admin key, shown once; a store that holds any key gets none', async () => {
+      const { keys, reopen, audit } = await start();
+      const minted = must(await bootstrapApiKeys(keys, undefined));
+      if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
+      expect(keys.authenticate(digestOf(minted.key))).toMatchObject({
+        scopes: ['admin'],
+        orgId: null,
+        createdBy: 'gateway',
+      });
+      expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
+      expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
+    });
+
+    test('two gateways that start at once on one store mint one key', async () => {
+      const { keys, reopen } = await start();
+      const other = await reopen();
+      const kinds = (await Promise.all([bootstrapApiKeys(keys, undefined), bootstrapApiKeys(other, undefined)])).map(
+        (result) => must(result).kind,
+      );
+      expect(kinds.sort()).toEqual(['minted', 'unchanged']);
+    });
+
+    test.each([
+      ['minted', undefined],
+      ['of the environment', ENVIRONMENT_KEY],
+    ])('no first key is %s that the audit log cannot hold', async (_what, given) => {
+      const { keys, audit } = await start();
+      audit.broken = true;
+      expect(faultOf(await bootstrapApiKeys(keys, given))).toEqual({ kind: 'audit_unavailable' });
+      expect(keys.size).toBe(0);
+    });
+
+    test('two gateways that start at once with one key of the environment both know it at once, and it is in the store once', async () => {
+      const { keys, reopen, store } = await start();
+      const other = await reopen();
+      for (const result of await Promise.all([
+        bootstrapApiKeys(keys, ENVIRONMENT_KEY),
+        bootstrapApiKeys(other, ENVIRONMENT_KEY),
+      ]))
+        expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
+      expect([keys, other].map((each) => each.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([
+        ['admin'],
+        ['admin'],
+      ]);
+      expect(must(await store.all())).toHaveLength(1);
+    });
+
+    test('a gateway knows the key of the environment at once when another has set it since it read the store', async () => {
+      const { keys, reopen } = await start();
+      const other = await reopen();
+      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+      expect(must(await bootstrapApiKeys(other, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+      expect(other.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
+    });
+
+    test('the key of the environment works as it is, and a restart changes nothing', async () => {
+      const { keys, reopen } = await start();
+      expect(must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY))).toEqual({
+        kind: 'set-from-environment',
+        replaced: 0,
+      });
+      expect(keys.authenticate(digestOf(ENVIRONMENT_KEY))).toMatchObject({
+        scopes: ['admin'],
+        orgId: null,
+        hint: 'oper…',
+      });
+      const restarted = await reopen();
+      expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+      expect(restarted.size).toBe(1);
+    });
+
+    test('another key in the environment revokes the one before and no other', async () => {
+      const { keys, reopen } = await start();
+      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+      const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+      const restarted = await reopen();
+      expect(must(await bootstrapApiKeys(restarted, `${ENVIRONMENT_KEY}-2`))).toEqual({
+        kind: 'set-from-environment',
+        replaced: 1,
+      });
+      expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+      expect(restarted.authenticate(digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
+      expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
+      expect(must(await bootstrapApiKeys(await reopen(), `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
+    });
+
+    test('a start that cannot revoke the key of the environment before this one fails, and the next one makes up for it', async () => {
+      const store = createLmdbApiKeyStore(temporaryStore());
+      const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
+      const { keys } = await start(store);
+      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+      const { keys: failing } = await start({ ...store, revoke: async () => fail(away) });
+      expect(faultOf(await bootstrapApiKeys(failing, `${ENVIRONMENT_KEY}-2`))).toEqual(away);
+      const { keys: next } = await start(store);
+      expect(must(await bootstrapApiKeys(next, `${ENVIRONMENT_KEY}-2`))).toEqual({
+        kind: 'set-from-environment',
+        replaced: 1,
+      });
+      expect(next.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+    });
+
+    test('a key of the environment that was revoked stays revoked', async () => {
+      const { keys, reopen } = await start();
+      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+      must(await revokeApiKey(keys, ADMIN, keys.authenticate(digestOf(ENVIRONMENT_KEY))?.id ?? ''));
+      const restarted = await reopen();
+      expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY)).kind).toBe('environment-key-dead');
+      expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
+    });
+  });
+
+  describe('keys that are long over', () => {
+    test('leave memory and the list after 30 days, and never come back', async () => {
+      const { keys, clock, audit, reopen } = await start();
+      await bootstrapApiKeys(keys, undefined);
+      const { key, record: first } = must(await createApiKey(keys, ADMIN, { name: 'first', scopes: ['admin'] }));
+      must(await revokeApiKey(keys, ADMIN, first.id));
+      for (let made = 0; made < 1_500; made += 1) {
+        const { record } = must(
+          await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: clock.nowMs() + 1 }),
+        );
+        if (made % 2 === 0) must(await revokeApiKey(keys, ADMIN, record.id));
+        clock.advance(DAY_MS / 5);
+      }
+      // 150 of the last 30 days and the very first one are left, and what has come since the last look.
+      expect(keys.size).toBeLessThanOrEqual(1_000);
+      const listed = must(await listApiKeys(keys, ADMIN, { perPage: 1_000 })).items;
+      expect([listed.length, listed.at(-1)?.name]).toEqual([keys.size, 'first admin key']);
+      const restarted = await reopen();
+      expect(restarted.size).toBe(151);
+      for (const gateway of [keys, restarted]) {
+        expect(gateway.authenticateId(first.id)).toBeUndefined();
+        expect(gateway.authenticate(first.digest)).toBeUndefined();
+        expect(await gateway.isRevoked(`key:${first.id}`)).toEqual({ ok: true, value: true });
+        expect(await revokeApiKey(gateway, ADMIN, first.id)).toEqual({ ok: true, value: undefined });
+        expect(faultOf(await revokeApiKey(gateway, ACME_ADMIN, first.id))).toEqual({
+          kind: 'not_found',
+          what: 'API key',
+        });
+        expect(faultOf(await revokeApiKey(gateway, ADMIN, 'x'.repeat(10_000)))).toEqual({
+          kind: 'not_found',
+          what: 'API key',
+        });
+      }
+      expect(restarted.size).toBe(151);
+      audit.drafts.length = 0;
+      expect(must(await bootstrapApiKeys(restarted, key))).toEqual({
+        kind: 'environment-key-dead',
+        record: { ...first, revokedAtMs: START_MS },
+      });
+      expect(must(await bootstrapApiKeys(restarted, undefined))).toEqual({ kind: 'unchanged' });
+      expect(audit.drafts).toEqual([]);
+    });
+
+    test('keep a gateway whose keys are all over from minting another first one', async () => {
+      const { keys, clock, reopen } = await start();
+      const minted = must(await bootstrapApiKeys(keys, undefined));
+      must(await revokeApiKey(keys, ADMIN, minted.kind === 'minted' ? minted.record.id : ''));
+      clock.advance(1_000 * DAY_MS);
+      expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Fault } from '../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../src/core/result.ts';
 import { bounded } from '../../src/gateway/bounded.ts';
@@ -30,68 +30,70 @@ function open({ atOnce = 2, waiting = 3, waitMs = 10_000, callerOf = (_name: str
   };
 }
 
-test('as many as may run at once, the others wait and come in their order, and one more is refused at once', async () => {
-  const { run, started, end } = open();
-  const answers = ['a', 'b', 'c', 'd', 'e'].map((name) => run(name));
-  expect(await run('f')).toEqual(OVERLOADED);
-  expect(started).toEqual(['a', 'b']);
-  end('b');
-  expect(await answers[1]).toEqual(ok('b done'));
-  expect(started).toEqual(['a', 'b', 'c']);
-  for (const name of ['a', 'c']) end(name);
-  await Promise.all([answers[0], answers[2]]);
-  expect(started).toEqual(['a', 'b', 'c', 'd', 'e']);
-  for (const name of ['d', 'e']) end(name);
-  expect(await Promise.all([answers[3], answers[4]])).toEqual([ok('d done'), ok('e done')]);
-});
+describe('bounded', () => {
+  test('as many as may run at once, the others wait and come in their order, and one more is refused at once', async () => {
+    const { run, started, end } = open();
+    const answers = ['a', 'b', 'c', 'd', 'e'].map((name) => run(name));
+    expect(await run('f')).toEqual(OVERLOADED);
+    expect(started).toEqual(['a', 'b']);
+    end('b');
+    expect(await answers[1]).toEqual(ok('b done'));
+    expect(started).toEqual(['a', 'b', 'c']);
+    for (const name of ['a', 'c']) end(name);
+    await Promise.all([answers[0], answers[2]]);
+    expect(started).toEqual(['a', 'b', 'c', 'd', 'e']);
+    for (const name of ['d', 'e']) end(name);
+    expect(await Promise.all([answers[3], answers[4]])).toEqual([ok('d done'), ok('e done')]);
+  });
 
-test('one that fails or breaks gives its place on', async () => {
-  const { run, started, end } = open({ atOnce: 1 });
-  const [first, second, third] = [run('a'), run('b'), run('c')];
-  end('a', new Error('a defect'));
-  await expect(first).rejects.toThrow('a defect');
-  end('b', OVERLOADED);
-  expect(await second).toEqual(OVERLOADED);
-  end('c');
-  expect(await third).toEqual(ok('c done'));
-  expect(started).toEqual(['a', 'b', 'c']);
-});
+  test('one that fails or breaks gives its place on', async () => {
+    const { run, started, end } = open({ atOnce: 1 });
+    const [first, second, third] = [run('a'), run('b'), run('c')];
+    end('a', new Error('a defect'));
+    await expect(first).rejects.toThrow('a defect');
+    end('b', OVERLOADED);
+    expect(await second).toEqual(OVERLOADED);
+    end('c');
+    expect(await third).toEqual(ok('c done'));
+    expect(started).toEqual(['a', 'b', 'c']);
+  });
 
-test('whose turn comes too late is refused, and the next one is not', async () => {
-  const { run, started, end, clock } = open({ atOnce: 1 });
-  const first = run('a');
-  const late = run('late');
-  clock.advance(6_000);
-  const inTime = run('in time');
-  clock.advance(4_001);
-  end('a');
-  expect(await late).toEqual(OVERLOADED);
-  expect(await first).toEqual(ok('a done'));
-  expect(started).toEqual(['a', 'in time']);
-  end('in time');
-  expect(await inTime).toEqual(ok('in time done'));
-});
+  test('whose turn comes too late is refused, and the next one is not', async () => {
+    const { run, started, end, clock } = open({ atOnce: 1 });
+    const first = run('a');
+    const late = run('late');
+    clock.advance(6_000);
+    const inTime = run('in time');
+    clock.advance(4_001);
+    end('a');
+    expect(await late).toEqual(OVERLOADED);
+    expect(await first).toEqual(ok('a done'));
+    expect(started).toEqual(['a', 'in time']);
+    end('in time');
+    expect(await inTime).toEqual(ok('in time done'));
+  });
 
-test('when all have gone there is room for as many as before', async () => {
-  const { run, started, end } = open({ atOnce: 2, waiting: 0 });
-  for (const round of ['1', '2', '3']) {
-    const answers = [run(`a${round}`), run(`b${round}`)];
-    expect(await run('too many')).toEqual(OVERLOADED);
-    end(`a${round}`);
-    end(`b${round}`);
-    await Promise.all(answers);
-  }
-  expect(started).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
-});
+  test('when all have gone there is room for as many as before', async () => {
+    const { run, started, end } = open({ atOnce: 2, waiting: 0 });
+    for (const round of ['1', '2', '3']) {
+      const answers = [run(`a${round}`), run(`b${round}`)];
+      expect(await run('too many')).toEqual(OVERLOADED);
+      end(`a${round}`);
+      end(`b${round}`);
+      await Promise.all(answers);
+    }
+    expect(started).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
+  });
 
-test('one caller takes half of the places, those of it have their turn one after another, and another one comes in between', async () => {
-  const { run, started, end } = open({ atOnce: 1, waiting: 7, callerOf: (name) => name.slice(0, -1) });
-  const answers = ['nat1', 'nat2', 'nat3', 'nat4'].map((name) => run(name));
-  expect(await run('nat5')).toEqual(OVERLOADED);
-  answers.push(run('other1'));
-  for (const name of ['nat1', 'other1', 'nat2', 'nat3', 'nat4']) {
-    await eventually(() => expect(started.at(-1)).toBe(name));
-    end(name);
-  }
-  expect((await Promise.all(answers)).every(({ ok: isDone }) => isDone)).toBe(true);
+  test('one caller takes half of the places, those of it have their turn one after another, and another one comes in between', async () => {
+    const { run, started, end } = open({ atOnce: 1, waiting: 7, callerOf: (name) => name.slice(0, -1) });
+    const answers = ['nat1', 'nat2', 'nat3', 'nat4'].map((name) => run(name));
+    expect(await run('nat5')).toEqual(OVERLOADED);
+    answers.push(run('other1'));
+    for (const name of ['nat1', 'other1', 'nat2', 'nat3', 'nat4']) {
+      await eventually(() => expect(started.at(-1)).toBe(name));
+      end(name);
+    }
+    expect((await Promise.all(answers)).every(({ ok: isDone }) => isDone)).toBe(true);
+  });
 });

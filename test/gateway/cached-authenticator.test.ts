@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
 import { CachedAuthenticator } from '../../src/gateway/cached-authenticator.ts';
 import { digestOf } from '../../src/gateway/secret-token.ts';
@@ -25,37 +25,39 @@ function start() {
   return { authenticator, asked };
 }
 
-test('many requests with one unknown bearer ask once, and later ones not at all', async () => {
-  const { authenticator, asked } = start();
-  const answers = Promise.all([1, 2, 3].map(() => authenticator.authenticate('alice')));
-  asked[0]?.answer(ALICE);
-  expect(await answers).toEqual([1, 2, 3].map(() => ({ ok: true, value: ALICE })));
-  expect(await authenticator.authenticate('alice')).toEqual({ ok: true, value: ALICE });
-  expect(asked.map(({ bearer }) => bearer)).toEqual(['alice']);
-});
+describe('cached authenticator', () => {
+  test('many requests with one unknown bearer ask once, and later ones not at all', async () => {
+    const { authenticator, asked } = start();
+    const answers = Promise.all([1, 2, 3].map(() => authenticator.authenticate('alice')));
+    asked[0]?.answer(ALICE);
+    expect(await answers).toEqual([1, 2, 3].map(() => ({ ok: true, value: ALICE })));
+    expect(await authenticator.authenticate('alice')).toEqual({ ok: true, value: ALICE });
+    expect(asked.map(({ bearer }) => bearer)).toEqual(['alice']);
+  });
 
-test('a refusal is not remembered', async () => {
-  const { authenticator, asked } = start();
-  for (const round of [0, 1]) {
-    const answer = authenticator.authenticate('mallory');
-    asked[round]?.answer(undefined);
-    expect((await answer).ok).toBe(false);
-  }
-  expect(asked).toHaveLength(2);
-});
+  test('a refusal is not remembered', async () => {
+    const { authenticator, asked } = start();
+    for (const round of [0, 1]) {
+      const answer = authenticator.authenticate('mallory');
+      asked[round]?.answer(undefined);
+      expect((await answer).ok).toBe(false);
+    }
+    expect(asked).toHaveLength(2);
+  });
 
-test('after a revocation nobody is answered from before it', async () => {
-  const { authenticator, asked } = start();
-  const early = authenticator.authenticate('alice');
-  authenticator.drop('key:1');
-  const late = authenticator.authenticate('alice');
-  expect(asked).toHaveLength(2);
-  asked[0]?.answer(ALICE);
-  await early;
-  asked[1]?.answer(undefined);
-  expect((await late).ok).toBe(false);
-  const later = authenticator.authenticate('alice');
-  expect(asked).toHaveLength(3); // what was asked before the revocation was not kept
-  asked[2]?.answer(undefined);
-  expect((await later).ok).toBe(false);
+  test('after a revocation nobody is answered from before it', async () => {
+    const { authenticator, asked } = start();
+    const early = authenticator.authenticate('alice');
+    authenticator.drop('key:1');
+    const late = authenticator.authenticate('alice');
+    expect(asked).toHaveLength(2);
+    asked[0]?.answer(ALICE);
+    await early;
+    asked[1]?.answer(undefined);
+    expect((await late).ok).toBe(false);
+    const later = authenticator.authenticate('alice');
+    expect(asked).toHaveLength(3); // what was asked before the revocation was not kept
+    asked[2]?.answer(undefined);
+    expect((await later).ok).toBe(false);
+  });
 });

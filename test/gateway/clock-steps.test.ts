@@ -90,26 +90,28 @@ describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way
   });
 });
 
-test.each(STEPS)(
-  'when the clock of the database is set %s by an hour, who is not locked signs in as before, and five failures lock as before',
-  async (_way, stepMs) => {
-    const { wallMs, monotonicMs, pass } = machine();
-    const database = machine();
-    const postgres = {
-      attempt: async (work: (on: unknown) => Promise<unknown>) =>
-        ok(await work({ query: async () => ({ rows: [{ now: new Date(database.wallMs()) }], rowCount: 1 }) })),
-    };
-    const clock = new PostgresClock(postgres as unknown as Postgres, createSteadyClock(wallMs, monotonicMs));
-    await clock.sync();
-    database.step(stepMs);
-    for (let round = 0; round < 3; round += 1) {
-      expect(lockedForSecs({ failures: 4, lockedUntilMs: null }, clock.nowMs())).toBeUndefined();
-      let lockout: Lockout = NO_FAILURES;
-      for (let count = 0; count < 5; count += 1) lockout = afterFailure(lockout, clock.nowMs());
-      expect(lockedForSecs(lockout, clock.nowMs())).toBe(900);
-      pass(2 * SECOND_MS);
-      database.pass(2 * SECOND_MS);
+describe('clock steps', () => {
+  test.each(STEPS)(
+    'when the clock of the database is set %s by an hour, who is not locked signs in as before, and five failures lock as before',
+    async (_way, stepMs) => {
+      const { wallMs, monotonicMs, pass } = machine();
+      const database = machine();
+      const postgres = {
+        attempt: async (work: (on: unknown) => Promise<unknown>) =>
+          ok(await work({ query: async () => ({ rows: [{ now: new Date(database.wallMs()) }], rowCount: 1 }) })),
+      };
+      const clock = new PostgresClock(postgres as unknown as Postgres, createSteadyClock(wallMs, monotonicMs));
       await clock.sync();
-    }
-  },
-);
+      database.step(stepMs);
+      for (let round = 0; round < 3; round += 1) {
+        expect(lockedForSecs({ failures: 4, lockedUntilMs: null }, clock.nowMs())).toBeUndefined();
+        let lockout: Lockout = NO_FAILURES;
+        for (let count = 0; count < 5; count += 1) lockout = afterFailure(lockout, clock.nowMs());
+        expect(lockedForSecs(lockout, clock.nowMs())).toBe(900);
+        pass(2 * SECOND_MS);
+        database.pass(2 * SECOND_MS);
+        await clock.sync();
+      }
+    },
+  );
+});

@@ -1,5 +1,5 @@
 /** What a refused sign-in costs after the parameters of hashing have been changed, while accounts still have hashes of the old ones. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { GOOD_PASSWORD, openScene, type Scene, valueOf } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
 
@@ -40,50 +40,52 @@ const costsOf = async (
   return compared.slice();
 };
 
-test('addresses without an account cost as much as one with a hash of the old parameters or of the new ones, in the proportion of the accounts, and always the same', async () => {
-  const url = await newDatabase();
-  const nobody = addresses(100, 'nobody');
-  await register(await openScene(url, { memoryKib: OLD_KIB, openRegistration: true }), ...addresses(20, 'old'));
-  const changed = await openChanged(url);
-  expect(new Set(await costsOf(changed, nobody))).toEqual(new Set([OLD_KIB]));
+describe('decoys', () => {
+  test('addresses without an account cost as much as one with a hash of the old parameters or of the new ones, in the proportion of the accounts, and always the same', async () => {
+    const url = await newDatabase();
+    const nobody = addresses(100, 'nobody');
+    await register(await openScene(url, { memoryKib: OLD_KIB, openRegistration: true }), ...addresses(20, 'old'));
+    const changed = await openChanged(url);
+    expect(new Set(await costsOf(changed, nobody))).toEqual(new Set([OLD_KIB]));
 
-  await register(changed.scene, ...addresses(20, 'new'));
-  const costs = await costsOf(changed, nobody);
-  const share = costs.filter((kib) => kib === OLD_KIB).length / costs.length;
-  expect([share > 0.15, share < 0.85]).toEqual([true, true]);
-  expect(new Set(costs)).toEqual(new Set([OLD_KIB, NEW_KIB]));
-  expect(await costsOf(changed, nobody)).toEqual(costs);
-  expect(await costsOf(await openChanged(url), nobody)).toEqual(costs); // in another gateway, or after a restart
+    await register(changed.scene, ...addresses(20, 'new'));
+    const costs = await costsOf(changed, nobody);
+    const share = costs.filter((kib) => kib === OLD_KIB).length / costs.length;
+    expect([share > 0.15, share < 0.85]).toEqual([true, true]);
+    expect(new Set(costs)).toEqual(new Set([OLD_KIB, NEW_KIB]));
+    expect(await costsOf(changed, nobody)).toEqual(costs);
+    expect(await costsOf(await openChanged(url), nobody)).toEqual(costs); // in another gateway, or after a restart
 
-  for (const email of addresses(20, 'old')) valueOf(await signIn(changed.scene, email, GOOD_PASSWORD));
-  expect(new Set(await costsOf(changed, nobody))).toEqual(new Set([NEW_KIB]));
-});
-
-test('the password of one account is not the password of the addresses that cost as much as it does', async () => {
-  const scene = await openScene(await newDatabase(), { openRegistration: true });
-  await register(scene, 'owner@example.com');
-  expect(await signIn(scene, 'nobody@example.com', GOOD_PASSWORD)).toMatchObject({
-    ok: false,
-    fault: { kind: 'unauthenticated' },
+    for (const email of addresses(20, 'old')) valueOf(await signIn(changed.scene, email, GOOD_PASSWORD));
+    expect(new Set(await costsOf(changed, nobody))).toEqual(new Set([NEW_KIB]));
   });
-});
 
-test('the time of a failure does not tell whether the address has an account, also where the parameters have been changed since', async () => {
-  const url = await newDatabase();
-  await register(await openScene(url, { memoryKib: 8192, openRegistration: true }), 'owner@example.com');
-  const scene = await openScene(url, { memoryKib: NEW_KIB });
-  const timesMs = { known: [] as number[], unknown: [] as number[] };
-  for (let i = 0; i < 200; i++) {
-    await scene.postgres.attempt((on) => on.query('TRUNCATE sign_in_failures'));
-    const order = i % 2 === 0 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const);
-    for (const kind of order) {
-      const start = performance.now();
-      await signIn(scene, kind === 'known' ? 'owner@example.com' : `nobody${i}@example.com`);
-      timesMs[kind].push(performance.now() - start);
+  test('the password of one account is not the password of the addresses that cost as much as it does', async () => {
+    const scene = await openScene(await newDatabase(), { openRegistration: true });
+    await register(scene, 'owner@example.com');
+    expect(await signIn(scene, 'nobody@example.com', GOOD_PASSWORD)).toMatchObject({
+      ok: false,
+      fault: { kind: 'unauthenticated' },
+    });
+  });
+
+  test('the time of a failure does not tell whether the address has an account, also where the parameters have been changed since', async () => {
+    const url = await newDatabase();
+    await register(await openScene(url, { memoryKib: 8192, openRegistration: true }), 'owner@example.com');
+    const scene = await openScene(url, { memoryKib: NEW_KIB });
+    const timesMs = { known: [] as number[], unknown: [] as number[] };
+    for (let i = 0; i < 200; i++) {
+      await scene.postgres.attempt((on) => on.query('TRUNCATE sign_in_failures'));
+      const order = i % 2 === 0 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const);
+      for (const kind of order) {
+        const start = performance.now();
+        await signIn(scene, kind === 'known' ? 'owner@example.com' : `nobody${i}@example.com`);
+        timesMs[kind].push(performance.now() - start);
+      }
     }
-  }
-  const median = (times: number[]): number => times.sort((a, b) => a - b)[100]!;
-  const ratio = median(timesMs.known) / median(timesMs.unknown);
-  expect(ratio).toBeGreaterThan(0.85);
-  expect(ratio).toBeLessThan(1.18);
+    const median = (times: number[]): number => times.sort((a, b) => a - b)[100]!;
+    const ratio = median(timesMs.known) / median(timesMs.unknown);
+    expect(ratio).toBeGreaterThan(0.85);
+    expect(ratio).toBeLessThan(1.18);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FairQueue } from '../../src/gateway/fair-queue.ts';
 
 /** Work that ends when the test says so. */
@@ -23,75 +23,77 @@ function open(places: number, atOnce = 1) {
   };
 }
 
-test('one piece at a time, and who asks for one waits for one piece of each other org, however many that has asked for', async () => {
-  const { ask, begun, endOne } = open(100);
-  for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
-  void ask('globex', 'g1');
-  void ask(null, 'n1');
-  void ask('globex', 'g2');
-  await endOne();
-  expect(begun).toEqual(['a1', 'g1']);
-  for (let ended = 0; ended < 6; ended += 1) await endOne();
-  expect(begun).toEqual(['a1', 'g1', 'n1', 'a2', 'g2', 'a3', 'a4']);
-});
+describe('fair queue', () => {
+  test('one piece at a time, and who asks for one waits for one piece of each other org, however many that has asked for', async () => {
+    const { ask, begun, endOne } = open(100);
+    for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
+    void ask('globex', 'g1');
+    void ask(null, 'n1');
+    void ask('globex', 'g2');
+    await endOne();
+    expect(begun).toEqual(['a1', 'g1']);
+    for (let ended = 0; ended < 6; ended += 1) await endOne();
+    expect(begun).toEqual(['a1', 'g1', 'n1', 'a2', 'g2', 'a3', 'a4']);
+  });
 
-test('two at a time, where that is so', async () => {
-  const { ask, begun, endOne } = open(100, 2);
-  for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
-  void ask('globex', 'g1');
-  await endOne();
-  expect(begun).toEqual(['a1', 'a2', 'g1']);
-  for (let ended = 0; ended < 4; ended += 1) await endOne();
-  void ask('acme', 'a5');
-  void ask('acme', 'a6');
-  void ask('acme', 'a7');
-  await endOne();
-  expect(begun).toEqual(['a1', 'a2', 'g1', 'a3', 'a4', 'a5', 'a6', 'a7']);
-});
+  test('two at a time, where that is so', async () => {
+    const { ask, begun, endOne } = open(100, 2);
+    for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
+    void ask('globex', 'g1');
+    await endOne();
+    expect(begun).toEqual(['a1', 'a2', 'g1']);
+    for (let ended = 0; ended < 4; ended += 1) await endOne();
+    void ask('acme', 'a5');
+    void ask('acme', 'a6');
+    void ask('acme', 'a7');
+    await endOne();
+    expect(begun).toEqual(['a1', 'a2', 'g1', 'a3', 'a4', 'a5', 'a6', 'a7']);
+  });
 
-test('after a pause there are as many at a time as before, and no more', async () => {
-  const { ask, begun, endOne } = open(100);
-  void ask('acme', 'a1');
-  await endOne();
-  for (const name of ['a2', 'a3', 'a4']) void ask('acme', name);
-  await endOne();
-  expect(begun).toEqual(['a1', 'a2', 'a3']);
-});
+  test('after a pause there are as many at a time as before, and no more', async () => {
+    const { ask, begun, endOne } = open(100);
+    void ask('acme', 'a1');
+    await endOne();
+    for (const name of ['a2', 'a3', 'a4']) void ask('acme', name);
+    await endOne();
+    expect(begun).toEqual(['a1', 'a2', 'a3']);
+  });
 
-test('an org has half of the places, and has them again one by one as its work is done, well or badly', async () => {
-  const { ask, endOne, queue } = open(6);
-  const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
-  expect(find('acme', 'acme', 'acme', 'acme', 'globex')).toEqual([true, true, true, false, true]);
-  for (let ended = 0; ended < 3; ended += 1) await endOne();
-  expect(find('acme', 'acme', 'acme')).toEqual([true, true, false]);
-  for (let ended = 0; ended < 3; ended += 1) await endOne();
-  for (let round = 0; round < 4; round += 1)
-    await expect(queue.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
-  expect(find('acme', 'acme', 'acme', 'acme')).toEqual([true, true, true, false]);
-});
+  test('an org has half of the places, and has them again one by one as its work is done, well or badly', async () => {
+    const { ask, endOne, queue } = open(6);
+    const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
+    expect(find('acme', 'acme', 'acme', 'acme', 'globex')).toEqual([true, true, true, false, true]);
+    for (let ended = 0; ended < 3; ended += 1) await endOne();
+    expect(find('acme', 'acme', 'acme')).toEqual([true, true, false]);
+    for (let ended = 0; ended < 3; ended += 1) await endOne();
+    for (let round = 0; round < 4; round += 1)
+      await expect(queue.run('acme', () => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
+    expect(find('acme', 'acme', 'acme', 'acme')).toEqual([true, true, true, false]);
+  });
 
-test('who is bound to no org may have every place there is, then nobody finds one until a piece is done', async () => {
-  const { ask, endOne } = open(3);
-  const find = (...orgIds: (string | null)[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
-  expect(find(null, null, null, null, 'acme')).toEqual([true, true, true, false, false]);
-  await endOne();
-  expect(find('acme', 'globex', null)).toEqual([true, false, false]);
-});
+  test('who is bound to no org may have every place there is, then nobody finds one until a piece is done', async () => {
+    const { ask, endOne } = open(3);
+    const find = (...orgIds: (string | null)[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
+    expect(find(null, null, null, null, 'acme')).toEqual([true, true, true, false, false]);
+    await endOne();
+    expect(find('acme', 'globex', null)).toEqual([true, false, false]);
+  });
 
-test('of an odd number of places an org has the larger half, and of a single one that', () => {
-  const { ask } = open(3);
-  expect(['acme', 'acme', 'acme'].map((orgId) => ask(orgId, 'work') !== undefined)).toEqual([true, true, false]);
-  expect(open(1).ask('acme', 'work')).toBeDefined();
-});
+  test('of an odd number of places an org has the larger half, and of a single one that', () => {
+    const { ask } = open(3);
+    expect(['acme', 'acme', 'acme'].map((orgId) => ask(orgId, 'work') !== undefined)).toEqual([true, true, false]);
+    expect(open(1).ask('acme', 'work')).toBeDefined();
+  });
 
-test('what was begun is never refused: it waits for its turn like all else, and takes the place of what is new', async () => {
-  const { ask, begun, endOne, queue } = open(4);
-  for (const name of ['a1', 'a2']) void ask('acme', name);
-  void queue.runFurther('acme', () => Promise.resolve().then(() => void begun.push('further')));
-  void ask('globex', 'g1');
-  expect([ask('acme', 'a3'), ask('globex', 'g2'), queue.taken]).toEqual([undefined, undefined, 4]);
-  for (let ended = 0; ended < 3; ended += 1) await endOne();
-  expect(begun).toEqual(['a1', 'g1', 'a2', 'further']);
-  const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
-  expect(find('acme', 'acme', 'acme')).toEqual([true, true, false]);
+  test('what was begun is never refused: it waits for its turn like all else, and takes the place of what is new', async () => {
+    const { ask, begun, endOne, queue } = open(4);
+    for (const name of ['a1', 'a2']) void ask('acme', name);
+    void queue.runFurther('acme', () => Promise.resolve().then(() => void begun.push('further')));
+    void ask('globex', 'g1');
+    expect([ask('acme', 'a3'), ask('globex', 'g2'), queue.taken]).toEqual([undefined, undefined, 4]);
+    for (let ended = 0; ended < 3; ended += 1) await endOne();
+    expect(begun).toEqual(['a1', 'g1', 'a2', 'further']);
+    const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
+    expect(find('acme', 'acme', 'acme')).toEqual([true, true, false]);
+  });
 });

@@ -1,41 +1,43 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { SecretDigest } from '../../src/core/ids.ts';
 import { KnownCredentials } from '../../src/gateway/known-credentials.ts';
 
 const digest = (text: string): SecretDigest => text as SecretDigest;
 
-test('a credential is known with its org from when it was seen to hold until it did not', () => {
-  const known = new KnownCredentials();
-  expect(known.orgOf(digest('one'))).toBeUndefined();
-  known.add(digest('one'), 'acme');
-  expect([known.orgOf(digest('one')), known.orgOf(digest('two')), known.orgOf(undefined)]).toEqual([
-    'acme',
-    undefined,
-    undefined,
-  ]);
-  known.forget(digest('one'));
-  expect(known.orgOf(digest('one'))).toBeUndefined();
-});
+describe('known credentials', () => {
+  test('a credential is known with its org from when it was seen to hold until it did not', () => {
+    const known = new KnownCredentials();
+    expect(known.orgOf(digest('one'))).toBeUndefined();
+    known.add(digest('one'), 'acme');
+    expect([known.orgOf(digest('one')), known.orgOf(digest('two')), known.orgOf(undefined)]).toEqual([
+      'acme',
+      undefined,
+      undefined,
+    ]);
+    known.forget(digest('one'));
+    expect(known.orgOf(digest('one'))).toBeUndefined();
+  });
 
-test('no more than twenty thousand are kept: where there is no room, the oldest thousand are forgotten', () => {
-  const known = new KnownCredentials();
-  for (let nth = 0; nth <= 20_000; nth += 1) known.add(digest(`agent ${nth}`), `org ${nth % 4}`);
-  expect([0, 999, 1_000, 20_000].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([
-    undefined,
-    undefined,
-    'org 0',
-    'org 0',
-  ]);
-});
+  test('no more than twenty thousand are kept: where there is no room, the oldest thousand are forgotten', () => {
+    const known = new KnownCredentials();
+    for (let nth = 0; nth <= 20_000; nth += 1) known.add(digest(`agent ${nth}`), `org ${nth % 4}`);
+    expect([0, 999, 1_000, 20_000].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([
+      undefined,
+      undefined,
+      'org 0',
+      'org 0',
+    ]);
+  });
 
-test('an org that shows ever more agents has its own forgotten, and none of another org', () => {
-  const known = new KnownCredentials();
-  known.add(digest('of globex'), 'globex');
-  for (let nth = 0; nth < 50_000; nth += 1) known.add(digest(`agent ${nth}`), 'acme');
-  expect(known.orgOf(digest('of globex'))).toBe('globex');
-  expect([39_999, 40_000, 49_999].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([
-    undefined,
-    'acme',
-    'acme',
-  ]);
+  test('an org that shows ever more agents has its own forgotten, and none of another org', () => {
+    const known = new KnownCredentials();
+    known.add(digest('of globex'), 'globex');
+    for (let nth = 0; nth < 50_000; nth += 1) known.add(digest(`agent ${nth}`), 'acme');
+    expect(known.orgOf(digest('of globex'))).toBe('globex');
+    expect([39_999, 40_000, 49_999].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([
+      undefined,
+      'acme',
+      'acme',
+    ]);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fail } from '../../src/core/result.ts';
 import {
   eventTypes,
@@ -25,120 +25,124 @@ async function requestReset(scene: Scene, email: string): Promise<string | undef
   return /reset-password\/([\w-]{43})\n/.exec(scene.mails[before]?.text ?? '')?.[1];
 }
 
-test('the mailed token sets the password once, ends all sessions, and lifts the lock', async () => {
-  const scene = await openScene(await newDatabase());
-  const owner = await registerOwner(scene);
-  const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
-  for (let i = 0; i < 5; i++) await signIn(scene, 'owner@example.com', 'wrong');
-  const resetToken = (await requestReset(scene, ' Owner@EXAMPLE.com'))!;
-  expect(scene.mails).toEqual([
-    {
-      to: 'owner@example.com',
-      subject: 'Reset your password',
-      text: expect.stringContaining(`https://gateway.test/#/reset-password/${resetToken}\n`),
-    },
-  ]);
+describe('password reset', () => {
+  test('the mailed token sets the password once, ends all sessions, and lifts the lock', async () => {
+    const scene = await openScene(await newDatabase());
+    const owner = await registerOwner(scene);
+    const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
+    for (let i = 0; i < 5; i++) await signIn(scene, 'owner@example.com', 'wrong');
+    const resetToken = (await requestReset(scene, ' Owner@EXAMPLE.com'))!;
+    expect(scene.mails).toEqual([
+      {
+        to: 'owner@example.com',
+        subject: 'Reset your password',
+        text: expect.stringContaining(`https://gateway.test/#/reset-password/${resetToken}\n`),
+      },
+    ]);
 
-  expect(valueOf(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD }))).toBeUndefined();
-  expect(scene.revoked).toEqual([`account:${owner.id} 1`]);
-  expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
-  expect(await signIn(scene, 'owner@example.com', GOOD_PASSWORD)).toMatchObject({ fault: { kind: 'unauthenticated' } });
-  expect((await signIn(scene, 'owner@example.com', NEW_PASSWORD)).ok).toBe(true);
-  expect(await scene.confirmPasswordReset({ resetToken, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
-  expect(eventTypes(scene).slice(-4)).toEqual([
-    'PasswordResetRequested',
-    'PasswordResetCompleted',
-    'LoginFailed',
-    'LoginSucceeded',
-  ]);
-  expect(JSON.stringify(scene.audit)).not.toContain(resetToken);
-});
-
-test('of ten uses of one token at once one wins, and the other tokens of the account end with it', async () => {
-  const scene = await openScene(await newDatabase());
-  await registerOwner(scene);
-  const resetToken = (await requestReset(scene, 'owner@example.com'))!;
-  const other = (await requestReset(scene, 'owner@example.com'))!;
-  const answers = await Promise.all(
-    Array.from({ length: 10 }, () => scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })),
-  );
-  expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
-  expect(answers.filter((answer) => !answer.ok)).toEqual(Array.from({ length: 9 }, () => INVALID));
-  expect(await scene.confirmPasswordReset({ resetToken: other, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
-});
-
-test('a token ends after an hour, and a weak password does not use it up', async () => {
-  const scene = await openScene(await newDatabase());
-  await registerOwner(scene);
-  const resetToken = (await requestReset(scene, 'owner@example.com'))!;
-  scene.advance(HOUR_MS - 1);
-  expect(await scene.confirmPasswordReset({ resetToken, newPassword: 'short' })).toMatchObject({
-    fault: { kind: 'weak_password' },
+    expect(valueOf(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD }))).toBeUndefined();
+    expect(scene.revoked).toEqual([`account:${owner.id} 1`]);
+    expect(await scene.refresh({ refreshToken })).toMatchObject({ fault: { kind: 'unauthenticated' } });
+    expect(await signIn(scene, 'owner@example.com', GOOD_PASSWORD)).toMatchObject({
+      fault: { kind: 'unauthenticated' },
+    });
+    expect((await signIn(scene, 'owner@example.com', NEW_PASSWORD)).ok).toBe(true);
+    expect(await scene.confirmPasswordReset({ resetToken, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
+    expect(eventTypes(scene).slice(-4)).toEqual([
+      'PasswordResetRequested',
+      'PasswordResetCompleted',
+      'LoginFailed',
+      'LoginSucceeded',
+    ]);
+    expect(JSON.stringify(scene.audit)).not.toContain(resetToken);
   });
-  scene.advance(1);
-  expect(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(INVALID);
-});
 
-test('an unknown address, a disabled account and what is no address are answered alike, get no mail, and fill no log', async () => {
-  const warnings: unknown[] = [];
-  const scene = await openScene(await newDatabase(), { log: { warn: (...line) => void warnings.push(line) } });
-  const owner = await registerOwner(scene);
-  const gone = await inviteAccount(scene, 'gone@example.com', 'viewer');
-  valueOf(await scene.setDisabled({ principal: principalOf(owner), accountId: gone.id, disabled: true }));
-  for (const email of ['nobody@example.com', 'gone@example.com', 'owner@example.com\r\nBcc: x@y.z', ''])
-    expect(await requestReset(scene, email)).toBeUndefined();
-  expect([scene.mails, warnings]).toEqual([[], []]);
-});
-
-test('no reset is mailed and no password set that the audit log cannot hold, and the token stays good', async () => {
-  const url = await newDatabase();
-  const scene = await openScene(url);
-  await registerOwner(scene);
-  const resetToken = (await requestReset(scene, 'owner@example.com'))!;
-  const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
-  expect(await requestReset(unlogged, 'owner@example.com')).toBeUndefined();
-  expect(await unlogged.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(
-    fail({ kind: 'audit_unavailable' }),
-  );
-  expect([unlogged.revoked, unlogged.events]).toEqual([[], []]);
-  expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
-  expect((await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).ok).toBe(true);
-});
-
-test('the answer does not wait for the database or for the mail', async () => {
-  const scene = await openScene(await newDatabase(), { mailer: { send: () => new Promise(() => undefined) } });
-  await registerOwner(scene);
-  await scene.postgres.close();
-  expect((await scene.requestPasswordReset({ email: 'owner@example.com' })).ok).toBe(true);
-});
-
-test('nobody is flooded: a sixth open request sends nothing', async () => {
-  const scene = await openScene(await newDatabase());
-  await registerOwner(scene);
-  for (let i = 0; i < 8; i++) await requestReset(scene, 'owner@example.com');
-  expect(scene.mails).toHaveLength(5);
-  scene.advance(HOUR_MS);
-  expect(await requestReset(scene, 'owner@example.com')).toBeDefined();
-});
-
-test('requests beyond what may wait are dropped and still answered', async () => {
-  const warnings: string[] = [];
-  const scene = await openScene(await newDatabase(), { log: { warn: (message) => void warnings.push(message) } });
-  const answers = await Promise.all(
-    Array.from({ length: 1100 }, (_, i) => scene.requestPasswordReset({ email: `nobody${i}@example.com` })),
-  );
-  expect(answers.every((answer) => answer.ok)).toBe(true);
-  expect(new Set(warnings)).toEqual(new Set(['too many password resets are waiting; one was dropped']));
-  await scene.accounts.idle();
-});
-
-test('however many are asked for while the database is away, the log says so once', async () => {
-  const lines: (readonly [string, object | undefined])[] = [];
-  const scene = await openScene(await newDatabase(), {
-    log: { warn: (message, fields) => void lines.push([message, fields]) },
+  test('of ten uses of one token at once one wins, and the other tokens of the account end with it', async () => {
+    const scene = await openScene(await newDatabase());
+    await registerOwner(scene);
+    const resetToken = (await requestReset(scene, 'owner@example.com'))!;
+    const other = (await requestReset(scene, 'owner@example.com'))!;
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })),
+    );
+    expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
+    expect(answers.filter((answer) => !answer.ok)).toEqual(Array.from({ length: 9 }, () => INVALID));
+    expect(await scene.confirmPasswordReset({ resetToken: other, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
   });
-  await scene.postgres.close();
-  for (let i = 0; i < 1100; i++) await scene.requestPasswordReset({ email: `nobody${i}@example.com` });
-  await scene.accounts.idle();
-  expect(lines).toEqual([['a requested password reset could not be prepared', { fault: 'store_unreachable' }]]);
+
+  test('a token ends after an hour, and a weak password does not use it up', async () => {
+    const scene = await openScene(await newDatabase());
+    await registerOwner(scene);
+    const resetToken = (await requestReset(scene, 'owner@example.com'))!;
+    scene.advance(HOUR_MS - 1);
+    expect(await scene.confirmPasswordReset({ resetToken, newPassword: 'short' })).toMatchObject({
+      fault: { kind: 'weak_password' },
+    });
+    scene.advance(1);
+    expect(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(INVALID);
+  });
+
+  test('an unknown address, a disabled account and what is no address are answered alike, get no mail, and fill no log', async () => {
+    const warnings: unknown[] = [];
+    const scene = await openScene(await newDatabase(), { log: { warn: (...line) => void warnings.push(line) } });
+    const owner = await registerOwner(scene);
+    const gone = await inviteAccount(scene, 'gone@example.com', 'viewer');
+    valueOf(await scene.setDisabled({ principal: principalOf(owner), accountId: gone.id, disabled: true }));
+    for (const email of ['nobody@example.com', 'gone@example.com', 'owner@example.com\r\nBcc: x@y.z', ''])
+      expect(await requestReset(scene, email)).toBeUndefined();
+    expect([scene.mails, warnings]).toEqual([[], []]);
+  });
+
+  test('no reset is mailed and no password set that the audit log cannot hold, and the token stays good', async () => {
+    const url = await newDatabase();
+    const scene = await openScene(url);
+    await registerOwner(scene);
+    const resetToken = (await requestReset(scene, 'owner@example.com'))!;
+    const unlogged = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
+    expect(await requestReset(unlogged, 'owner@example.com')).toBeUndefined();
+    expect(await unlogged.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(
+      fail({ kind: 'audit_unavailable' }),
+    );
+    expect([unlogged.revoked, unlogged.events]).toEqual([[], []]);
+    expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
+    expect((await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).ok).toBe(true);
+  });
+
+  test('the answer does not wait for the database or for the mail', async () => {
+    const scene = await openScene(await newDatabase(), { mailer: { send: () => new Promise(() => undefined) } });
+    await registerOwner(scene);
+    await scene.postgres.close();
+    expect((await scene.requestPasswordReset({ email: 'owner@example.com' })).ok).toBe(true);
+  });
+
+  test('nobody is flooded: a sixth open request sends nothing', async () => {
+    const scene = await openScene(await newDatabase());
+    await registerOwner(scene);
+    for (let i = 0; i < 8; i++) await requestReset(scene, 'owner@example.com');
+    expect(scene.mails).toHaveLength(5);
+    scene.advance(HOUR_MS);
+    expect(await requestReset(scene, 'owner@example.com')).toBeDefined();
+  });
+
+  test('requests beyond what may wait are dropped and still answered', async () => {
+    const warnings: string[] = [];
+    const scene = await openScene(await newDatabase(), { log: { warn: (message) => void warnings.push(message) } });
+    const answers = await Promise.all(
+      Array.from({ length: 1100 }, (_, i) => scene.requestPasswordReset({ email: `nobody${i}@example.com` })),
+    );
+    expect(answers.every((answer) => answer.ok)).toBe(true);
+    expect(new Set(warnings)).toEqual(new Set(['too many password resets are waiting; one was dropped']));
+    await scene.accounts.idle();
+  });
+
+  test('however many are asked for while the database is away, the log says so once', async () => {
+    const lines: (readonly [string, object | undefined])[] = [];
+    const scene = await openScene(await newDatabase(), {
+      log: { warn: (message, fields) => void lines.push([message, fields]) },
+    });
+    await scene.postgres.close();
+    for (let i = 0; i < 1100; i++) await scene.requestPasswordReset({ email: `nobody${i}@example.com` });
+    await scene.accounts.idle();
+    expect(lines).toEqual([['a requested password reset could not be prepared', { fault: 'store_unreachable' }]]);
+  });
 });

@@ -1,5 +1,5 @@
 /** Policies that are replaced while the gateway runs. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compilePolicies, type PolicySet } from '../../src/core/policy.ts';
 import { parsePolicyDocument } from '../../src/core/policy-document.ts';
 import { ok } from '../../src/core/result.ts';
@@ -44,93 +44,95 @@ function scene(
   return { audit, installed, keeper, shown };
 }
 
-test('policies that the audit log cannot hold do not come into force; a later reload that it can hold brings them', async () => {
-  const { audit, installed, keeper, shown } = scene(['org:acme'], ['org:acme', 'org:globex']);
-  audit.broken = true;
-  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'audit_unavailable' });
-  expect([installed, shown(), keeper.reloads]).toEqual([[], ['org:acme'], { done: 0, failed: 1 }]);
-  audit.broken = false;
-  expect(must(await keeper.reloadFor(ADMIN))).toMatchObject({ documents: 2, changed: true });
-  expect([installed, shown(), keeper.reloads]).toEqual([
-    [['org:acme', 'org:globex']],
-    ['org:acme', 'org:globex'],
-    { done: 1, failed: 1 },
-  ]);
-  expect(audit.drafts).toMatchObject([
-    { eventType: 'PolicyReloaded', actor: 'account:root', payload: { documents: 2, changed: true } },
-  ]);
-});
-
-test('a reload whose files could not even be read counts as failed, and the next one goes on', async () => {
-  const loads = [
-    () => Promise.reject(new Error('the thread died')),
-    async () => ok({ policies: policiesOf(['global']), warnings: [] }),
-  ];
-  const { installed, keeper } = scene(['global'], [], () => loads.shift()!());
-  await expect(keeper.reload('gateway')).rejects.toThrow('the thread died');
-  expect(keeper.reloads).toEqual({ done: 0, failed: 1 });
-  expect(must(await keeper.reload('gateway'))).toMatchObject({ documents: 1 });
-  expect([installed, keeper.reloads]).toEqual([[['global']], { done: 1, failed: 1 }]);
-});
-
-test('reloads are done one after the other, and one more than may wait is refused at once', async () => {
-  const ends: (() => void)[] = [];
-  const { keeper, installed } = scene(
-    ['global'],
-    [],
-    () => new Promise((resolve) => ends.push(() => resolve(ok({ policies: policiesOf(['global']), warnings: [] })))),
-  );
-  const reloads = Array.from({ length: 64 }, () => keeper.reloadFor(ADMIN));
-  expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({
-    kind: 'overloaded',
-    what: 'policy reloading',
-    retryAfterSecs: 1,
+describe('policies', () => {
+  test('policies that the audit log cannot hold do not come into force; a later reload that it can hold brings them', async () => {
+    const { audit, installed, keeper, shown } = scene(['org:acme'], ['org:acme', 'org:globex']);
+    audit.broken = true;
+    expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'audit_unavailable' });
+    expect([installed, shown(), keeper.reloads]).toEqual([[], ['org:acme'], { done: 0, failed: 1 }]);
+    audit.broken = false;
+    expect(must(await keeper.reloadFor(ADMIN))).toMatchObject({ documents: 2, changed: true });
+    expect([installed, shown(), keeper.reloads]).toEqual([
+      [['org:acme', 'org:globex']],
+      ['org:acme', 'org:globex'],
+      { done: 1, failed: 1 },
+    ]);
+    expect(audit.drafts).toMatchObject([
+      { eventType: 'PolicyReloaded', actor: 'account:root', payload: { documents: 2, changed: true } },
+    ]);
   });
-  for (let done = 1; done <= 64; done += 1) {
-    await eventually(() => expect(ends).toHaveLength(1)); // the next one begins only now
+
+  test('a reload whose files could not even be read counts as failed, and the next one goes on', async () => {
+    const loads = [
+      () => Promise.reject(new Error('the thread died')),
+      async () => ok({ policies: policiesOf(['global']), warnings: [] }),
+    ];
+    const { installed, keeper } = scene(['global'], [], () => loads.shift()!());
+    await expect(keeper.reload('gateway')).rejects.toThrow('the thread died');
+    expect(keeper.reloads).toEqual({ done: 0, failed: 1 });
+    expect(must(await keeper.reload('gateway'))).toMatchObject({ documents: 1 });
+    expect([installed, keeper.reloads]).toEqual([[['global']], { done: 1, failed: 1 }]);
+  });
+
+  test('reloads are done one after the other, and one more than may wait is refused at once', async () => {
+    const ends: (() => void)[] = [];
+    const { keeper, installed } = scene(
+      ['global'],
+      [],
+      () => new Promise((resolve) => ends.push(() => resolve(ok({ policies: policiesOf(['global']), warnings: [] })))),
+    );
+    const reloads = Array.from({ length: 64 }, () => keeper.reloadFor(ADMIN));
+    expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({
+      kind: 'overloaded',
+      what: 'policy reloading',
+      retryAfterSecs: 1,
+    });
+    for (let done = 1; done <= 64; done += 1) {
+      await eventually(() => expect(ends).toHaveLength(1)); // the next one begins only now
+      ends.pop()!();
+      must(await reloads[done - 1]!);
+      expect([installed.length, keeper.reloads]).toEqual([done, { done, failed: 0 }]);
+    }
+    const next = keeper.reloadFor(ADMIN);
+    await eventually(() => expect(ends).toHaveLength(1));
     ends.pop()!();
-    must(await reloads[done - 1]!);
-    expect([installed.length, keeper.reloads]).toEqual([done, { done, failed: 0 }]);
-  }
-  const next = keeper.reloadFor(ADMIN);
-  await eventually(() => expect(ends).toHaveLength(1));
-  ends.pop()!();
-  expect(must(await next)).toMatchObject({ documents: 1 });
-});
-
-test('an admin of one org replaces no policies, and is shown those of its org and of all', async () => {
-  const { audit, installed, keeper, shown } = scene(['global', 'org:acme', 'org:globex', 'team:globex/search'], []);
-  expect(faultOf(await keeper.reloadFor(ACME_ADMIN))).toMatchObject({ kind: 'org_forbidden' });
-  expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([
-    [],
-    [],
-    ['global', 'org:acme'],
-    ['global', 'org:acme', 'org:globex', 'team:globex/search'],
-  ]);
-});
-
-test('an explanation lets others come in between its rules, and tells of one set even where they put another in force', async () => {
-  const scopes = Array.from({ length: 50 }, (_, nth) => `org:o${nth}`);
-  const { keeper, shown } = scene([...scopes, 'org:acme'], ['org:globex']);
-  const { version } = must(keeper.list(ADMIN, FIRST_PAGE));
-  const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
-  const explaining = keeper.explain(ADMIN, {
-    agent,
-    action: 'tool.call',
-    resource: '',
-    attributes: undefined,
-    caller: undefined,
-    estimatedCostMicroUsd: 0,
+    expect(must(await next)).toMatchObject({ documents: 1 });
   });
-  let isExplained = false;
-  void explaining.then(() => {
-    isExplained = true;
+
+  test('an admin of one org replaces no policies, and is shown those of its org and of all', async () => {
+    const { audit, installed, keeper, shown } = scene(['global', 'org:acme', 'org:globex', 'team:globex/search'], []);
+    expect(faultOf(await keeper.reloadFor(ACME_ADMIN))).toMatchObject({ kind: 'org_forbidden' });
+    expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([
+      [],
+      [],
+      ['global', 'org:acme'],
+      ['global', 'org:acme', 'org:globex', 'team:globex/search'],
+    ]);
   });
-  must(await keeper.reloadFor(ADMIN));
-  expect([shown(), isExplained]).toEqual([['org:globex'], false]);
-  expect(must(await explaining)).toMatchObject({
-    version,
-    decision: { kind: 'allow', policy: 'org:acme' },
-    documents: [{ name: 'org:acme', rules: [{ id: 'all', decided: true }] }],
+
+  test('an explanation lets others come in between its rules, and tells of one set even where they put another in force', async () => {
+    const scopes = Array.from({ length: 50 }, (_, nth) => `org:o${nth}`);
+    const { keeper, shown } = scene([...scopes, 'org:acme'], ['org:globex']);
+    const { version } = must(keeper.list(ADMIN, FIRST_PAGE));
+    const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
+    const explaining = keeper.explain(ADMIN, {
+      agent,
+      action: 'tool.call',
+      resource: '',
+      attributes: undefined,
+      caller: undefined,
+      estimatedCostMicroUsd: 0,
+    });
+    let isExplained = false;
+    void explaining.then(() => {
+      isExplained = true;
+    });
+    must(await keeper.reloadFor(ADMIN));
+    expect([shown(), isExplained]).toEqual([['org:globex'], false]);
+    expect(must(await explaining)).toMatchObject({
+      version,
+      decision: { kind: 'allow', policy: 'org:acme' },
+      documents: [{ name: 'org:acme', rules: [{ id: 'all', decided: true }] }],
+    });
   });
 });

@@ -134,405 +134,407 @@ describe('exchanging an API key', () => {
   });
 });
 
-test('where nobody can sign, no token is given out', async () => {
-  const { mint, apiKeys, clock, audit } = await start();
-  const overloaded = fail({ kind: 'overloaded', what: 'signing', retryAfterSecs: 1 } as const);
-  const issuer = createTokenIssuer({
-    apiKeys,
-    clock,
-    audit,
-    tokens: { sign: async () => overloaded, verify: async () => overloaded },
-  });
-  expect(await issuer.exchange((await mint()).key)).toEqual(overloaded);
-  expect(await issuer.mintForAccount(OWNER)).toEqual(overloaded);
-});
-
-describe('an account token', () => {
-  test('lives 15 minutes and carries role, scopes and org', async () => {
-    const { issuer, authenticate, clock } = await start();
-    const roles = {
-      owner: ['read', 'write', 'admin'],
-      admin: ['read', 'write', 'admin'],
-      developer: ['read', 'write'],
-      viewer: ['read'],
-    } as const;
-    for (const [role, scopes] of Object.entries(roles) as [keyof typeof roles, readonly string[]][]) {
-      const minted = must(await issuer.mintForAccount({ ...OWNER, role, orgId: 'acme' }));
-      expect([minted.expiresAtSecs, minted.scopes]).toEqual([START_SECS + 900, scopes]);
-      expect(must(await authenticate(minted.token)).principal).toEqual({
-        subject: 'account:a1',
-        role,
-        scopes,
-        orgId: 'acme',
-      });
-    }
-    const { token } = must(await issuer.mintForAccount(OWNER));
-    clock.advance(899_999);
-    expect(kindOf(await authenticate(token))).toBe('ok');
-    clock.advance(1);
-    expect(kindOf(await authenticate(token))).toBe('unauthenticated');
-  });
-
-  test('dies at once with its epoch, stays dead after a restart, and one minted in the same second lives', async () => {
-    const { issuer, authenticate, onRevoked, restart, revocations } = await start();
-    const heard: string[] = [];
-    onRevoked((subject) => heard.push(subject));
-    const before = must(await issuer.mintForAccount(OWNER));
-    const other = must(await issuer.mintForAccount({ ...OWNER, id: 'a2' as AccountId, tokenEpoch: 0 }));
-    revocations.revoke('account:a1', 4);
-    revocations.revoke('account:a1', 4); // said again
-    revocations.revoke('account:a1', 2); // late news of an earlier one
-    const after = must(await issuer.mintForAccount({ ...OWNER, tokenEpoch: 4 }));
-    const outcomes = async (ask: typeof authenticate) =>
-      Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
-    expect(await outcomes(authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
-    expect(heard).toEqual(['account:a1']);
-    await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
-    revocations.revoke('account:a2', 1);
-    expect([await outcomes(authenticate), heard]).toEqual([
-      ['unauthenticated', 'unauthenticated', 'ok'],
-      ['account:a1', 'account:a2'],
-    ]);
-  });
-
-  test('a revocation is forgotten when the last token it could touch has ended', async () => {
-    const { revocations, clock, restart } = await start();
-    revocations.revoke('account:a1', 4);
-    await expect.poll(async () => (await restart()).revocations.size).toBe(1);
-    clock.advance(900_000);
-    revocations.prune();
-    expect(revocations.size).toBe(1);
-    clock.advance(5_000);
-    revocations.prune();
-    expect(revocations.size).toBe(0);
-    await expect.poll(async () => (await restart()).revocations.size).toBe(0);
-  });
-
-  test('a revocation that cannot be written is in force all the same, and whoever runs the gateway is told', async () => {
-    const { clock } = await start();
-    const told: string[] = [];
-    const full = () => Promise.reject(new Error('the disk is full'));
-    const revocations = new RevocationList({
-      store: { all: () => [], put: full, remove: full },
+describe('tokens', () => {
+  test('where nobody can sign, no token is given out', async () => {
+    const { mint, apiKeys, clock, audit } = await start();
+    const overloaded = fail({ kind: 'overloaded', what: 'signing', retryAfterSecs: 1 } as const);
+    const issuer = createTokenIssuer({
+      apiKeys,
       clock,
-      onError: (message, error) => told.push(`${message}: ${String(error)}`),
+      audit,
+      tokens: { sign: async () => overloaded, verify: async () => overloaded },
     });
-    revocations.revoke('account:a1', 4);
-    expect([3, 4].map((epoch) => revocations.isRevoked('account:a1', epoch))).toEqual([true, false]);
-    clock.advance(905_000);
-    revocations.prune();
-    await expect
-      .poll(() => told)
-      .toEqual([
-        'writing a revocation to disk: Error: the disk is full',
-        'removing an expired revocation: Error: the disk is full',
-      ]);
+    expect(await issuer.exchange((await mint()).key)).toEqual(overloaded);
+    expect(await issuer.mintForAccount(OWNER)).toEqual(overloaded);
   });
 
-  test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
-    const { revocations, clock, onRevoked } = await start();
-    const heard: string[] = [];
-    onRevoked((subject) => heard.push(subject));
-    for (let seconds = 0; seconds <= 1_200; seconds += 60) {
+  describe('an account token', () => {
+    test('lives 15 minutes and carries role, scopes and org', async () => {
+      const { issuer, authenticate, clock } = await start();
+      const roles = {
+        owner: ['read', 'write', 'admin'],
+        admin: ['read', 'write', 'admin'],
+        developer: ['read', 'write'],
+        viewer: ['read'],
+      } as const;
+      for (const [role, scopes] of Object.entries(roles) as [keyof typeof roles, readonly string[]][]) {
+        const minted = must(await issuer.mintForAccount({ ...OWNER, role, orgId: 'acme' }));
+        expect([minted.expiresAtSecs, minted.scopes]).toEqual([START_SECS + 900, scopes]);
+        expect(must(await authenticate(minted.token)).principal).toEqual({
+          subject: 'account:a1',
+          role,
+          scopes,
+          orgId: 'acme',
+        });
+      }
+      const { token } = must(await issuer.mintForAccount(OWNER));
+      clock.advance(899_999);
+      expect(kindOf(await authenticate(token))).toBe('ok');
+      clock.advance(1);
+      expect(kindOf(await authenticate(token))).toBe('unauthenticated');
+    });
+
+    test('dies at once with its epoch, stays dead after a restart, and one minted in the same second lives', async () => {
+      const { issuer, authenticate, onRevoked, restart, revocations } = await start();
+      const heard: string[] = [];
+      onRevoked((subject) => heard.push(subject));
+      const before = must(await issuer.mintForAccount(OWNER));
+      const other = must(await issuer.mintForAccount({ ...OWNER, id: 'a2' as AccountId, tokenEpoch: 0 }));
       revocations.revoke('account:a1', 4);
+      revocations.revoke('account:a1', 4); // said again
+      revocations.revoke('account:a1', 2); // late news of an earlier one
+      const after = must(await issuer.mintForAccount({ ...OWNER, tokenEpoch: 4 }));
+      const outcomes = async (ask: typeof authenticate) =>
+        Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
+      expect(await outcomes(authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
+      expect(heard).toEqual(['account:a1']);
+      await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
+      revocations.revoke('account:a2', 1);
+      expect([await outcomes(authenticate), heard]).toEqual([
+        ['unauthenticated', 'unauthenticated', 'ok'],
+        ['account:a1', 'account:a2'],
+      ]);
+    });
+
+    test('a revocation is forgotten when the last token it could touch has ended', async () => {
+      const { revocations, clock, restart } = await start();
+      revocations.revoke('account:a1', 4);
+      await expect.poll(async () => (await restart()).revocations.size).toBe(1);
+      clock.advance(900_000);
       revocations.prune();
-      clock.advance(60_000);
-    }
-    expect(revocations.isRevoked('account:a1', 3)).toBe(true);
-    expect(heard).toEqual(['account:a1']);
-  });
-});
-
-describe('authenticating', () => {
-  test('a raw API key is a credential, with or without expiry', async () => {
-    const { mint, authenticate } = await start();
-    const { key, record } = await mint({ scopes: ['write'], orgId: 'acme' });
-    expect(must(await authenticate(key))).toEqual({
-      principal: { subject: `key:${record.id}`, scopes: ['write'], orgId: 'acme' },
-      expiresAtMs: Infinity,
+      expect(revocations.size).toBe(1);
+      clock.advance(5_000);
+      revocations.prune();
+      expect(revocations.size).toBe(0);
+      await expect.poll(async () => (await restart()).revocations.size).toBe(0);
     });
-    const expiring = await mint({ expiresAtMs: START_MS + 1000 });
-    expect(must(await authenticate(expiring.key)).expiresAtMs).toBe(START_MS + 1000);
-  });
 
-  test('a key that the operator chose works even when it has the shape of a token', async () => {
-    const { apiKeys, authenticate } = await start();
-    const shaped = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
-    must(await bootstrapApiKeys(apiKeys, shaped));
-    expect(must(await authenticate(shaped)).principal.scopes).toEqual(['admin']);
-  });
-
-  test('revoking a key ends its tokens at once', async () => {
-    const { mint, issuer, authenticate, apiKeys, onRevoked } = await start();
-    const { key, record } = await mint();
-    const { token } = must(await issuer.exchange(key));
-    const heard: string[] = [];
-    onRevoked((subject) => heard.push(subject));
-    must(await revokeApiKey(apiKeys, ADMIN, record.id));
-    expect([kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toEqual([
-      'unauthenticated',
-      'unauthenticated',
-    ]);
-    expect(heard).toEqual([`key:${record.id}`]);
-  });
-
-  test.each(['key', 'account'] as const)(
-    'a token of an %s that is revoked while its signature is looked at is refused',
-    async (kind) => {
-      const { mint, issuer, apiKeys, tokens, revocations } = await start();
-      const { key, record } = await mint();
-      const { token } = must(await (kind === 'key' ? issuer.exchange(key) : issuer.mintForAccount(OWNER)));
-      const verify = async (bearer: string) => {
-        const verified = await tokens.verify(bearer);
-        if (kind === 'key') must(await revokeApiKey(apiKeys, ADMIN, record.id));
-        else revocations.revoke('account:a1', 4);
-        return verified;
-      };
-      const { authenticate } = createAuthenticator({ apiKeys, revocations, tokens: { verify } });
-      expect(faultOf(await authenticate(token))).toEqual({
-        kind: 'unauthenticated',
-        detail: 'the token was revoked; sign in again',
+    test('a revocation that cannot be written is in force all the same, and whoever runs the gateway is told', async () => {
+      const { clock } = await start();
+      const told: string[] = [];
+      const full = () => Promise.reject(new Error('the disk is full'));
+      const revocations = new RevocationList({
+        store: { all: () => [], put: full, remove: full },
+        clock,
+        onError: (message, error) => told.push(`${message}: ${String(error)}`),
       });
-    },
-  );
+      revocations.revoke('account:a1', 4);
+      expect([3, 4].map((epoch) => revocations.isRevoked('account:a1', epoch))).toEqual([true, false]);
+      clock.advance(905_000);
+      revocations.prune();
+      await expect
+        .poll(() => told)
+        .toEqual([
+          'writing a revocation to disk: Error: the disk is full',
+          'removing an expired revocation: Error: the disk is full',
+        ]);
+    });
 
-  test('a token for a key that this gateway does not know is refused', async () => {
-    const { tokens, authenticate } = await start();
-    const common = { iat: START_SECS, exp: START_SECS + 60, jti: 'j', scope: 'admin' };
-    const unknown = [
-      { sub: 'key:unknown' },
-      { sub: 'key:' },
-      { sub: 'account:a1' },
-      { sub: 'agent:x' },
-      { sub: 'agent:x', epoch: 1 },
-      { sub: '' },
-      { sub: '', epoch: 1 },
-    ];
-    for (const claims of unknown)
-      expect(
-        kindOf(await authenticate(must(await tokens.sign({ ...common, ...claims })))),
-        JSON.stringify(claims),
-      ).toBe('unauthenticated');
+    test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
+      const { revocations, clock, onRevoked } = await start();
+      const heard: string[] = [];
+      onRevoked((subject) => heard.push(subject));
+      for (let seconds = 0; seconds <= 1_200; seconds += 60) {
+        revocations.revoke('account:a1', 4);
+        revocations.prune();
+        clock.advance(60_000);
+      }
+      expect(revocations.isRevoked('account:a1', 3)).toBe(true);
+      expect(heard).toEqual(['account:a1']);
+    });
   });
 
-  test('a mistyped key is told apart from an unknown one', async () => {
-    const { mint, authenticate } = await start();
-    const { key } = await mint();
-    const { key: ofAnother } = await (await start()).mint();
-    expect(faultOf(await authenticate(ofAnother))).toEqual({
-      kind: 'unauthenticated',
-      detail: 'the credential is unknown, revoked or expired',
+  describe('authenticating', () => {
+    test('a raw API key is a credential, with or without expiry', async () => {
+      const { mint, authenticate } = await start();
+      const { key, record } = await mint({ scopes: ['write'], orgId: 'acme' });
+      expect(must(await authenticate(key))).toEqual({
+        principal: { subject: `key:${record.id}`, scopes: ['write'], orgId: 'acme' },
+        expiresAtMs: Infinity,
+      });
+      const expiring = await mint({ expiresAtMs: START_MS + 1000 });
+      expect(must(await authenticate(expiring.key)).expiresAtMs).toBe(START_MS + 1000);
     });
-    expect(faultOf(await authenticate(key.slice(0, -1)))).toEqual({
-      kind: 'unauthenticated',
-      detail: 'the API key is incomplete or mistyped',
+
+    test('a key that the operator chose works even when it has the shape of a token', async () => {
+      const { apiKeys, authenticate } = await start();
+      const shaped = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
+      must(await bootstrapApiKeys(apiKeys, shaped));
+      expect(must(await authenticate(shaped)).principal.scopes).toEqual(['admin']);
     });
-    for (const bearer of ['', 'garbage', 'a.b', 'x'.repeat(4096)])
-      expect(faultOf(await authenticate(bearer))).toEqual({
+
+    test('revoking a key ends its tokens at once', async () => {
+      const { mint, issuer, authenticate, apiKeys, onRevoked } = await start();
+      const { key, record } = await mint();
+      const { token } = must(await issuer.exchange(key));
+      const heard: string[] = [];
+      onRevoked((subject) => heard.push(subject));
+      must(await revokeApiKey(apiKeys, ADMIN, record.id));
+      expect([kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toEqual([
+        'unauthenticated',
+        'unauthenticated',
+      ]);
+      expect(heard).toEqual([`key:${record.id}`]);
+    });
+
+    test.each(['key', 'account'] as const)(
+      'a token of an %s that is revoked while its signature is looked at is refused',
+      async (kind) => {
+        const { mint, issuer, apiKeys, tokens, revocations } = await start();
+        const { key, record } = await mint();
+        const { token } = must(await (kind === 'key' ? issuer.exchange(key) : issuer.mintForAccount(OWNER)));
+        const verify = async (bearer: string) => {
+          const verified = await tokens.verify(bearer);
+          if (kind === 'key') must(await revokeApiKey(apiKeys, ADMIN, record.id));
+          else revocations.revoke('account:a1', 4);
+          return verified;
+        };
+        const { authenticate } = createAuthenticator({ apiKeys, revocations, tokens: { verify } });
+        expect(faultOf(await authenticate(token))).toEqual({
+          kind: 'unauthenticated',
+          detail: 'the token was revoked; sign in again',
+        });
+      },
+    );
+
+    test('a token for a key that this gateway does not know is refused', async () => {
+      const { tokens, authenticate } = await start();
+      const common = { iat: START_SECS, exp: START_SECS + 60, jti: 'j', scope: 'admin' };
+      const unknown = [
+        { sub: 'key:unknown' },
+        { sub: 'key:' },
+        { sub: 'account:a1' },
+        { sub: 'agent:x' },
+        { sub: 'agent:x', epoch: 1 },
+        { sub: '' },
+        { sub: '', epoch: 1 },
+      ];
+      for (const claims of unknown)
+        expect(
+          kindOf(await authenticate(must(await tokens.sign({ ...common, ...claims })))),
+          JSON.stringify(claims),
+        ).toBe('unauthenticated');
+    });
+
+    test('a mistyped key is told apart from an unknown one', async () => {
+      const { mint, authenticate } = await start();
+      const { key } = await mint();
+      const { key: ofAnother } = await (await start()).mint();
+      expect(faultOf(await authenticate(ofAnother))).toEqual({
         kind: 'unauthenticated',
         detail: 'the credential is unknown, revoked or expired',
       });
-    for (const length of [4097, 100_000])
-      expect(faultOf(await authenticate('x'.repeat(length)))).toEqual({
+      expect(faultOf(await authenticate(key.slice(0, -1)))).toEqual({
         kind: 'unauthenticated',
-        detail: 'the credential is too long to be valid',
+        detail: 'the API key is incomplete or mistyped',
       });
-  });
-
-  test('while the store cannot be asked, a key that another gateway may have made is not taken for a wrong one, and neither is its token', async () => {
-    const away = { kind: 'store_unreachable', retryAfterSecs: 2 } as const;
-    const { mint, issuer: elsewhere, ...parts } = await start();
-    const { key } = await mint();
-    const { token } = must(await elsewhere.exchange(key));
-    const store = { ...createLmdbApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
-    const deps = {
-      ...parts,
-      apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseBetweenLooks: async () => {} })),
-    };
-    const { authenticate } = createAuthenticator(deps);
-    expect(
-      [await authenticate(key), await authenticate(token), await createTokenIssuer(deps).exchange(key)].map(faultOf),
-    ).toEqual([away, away, away]);
-    expect(kindOf(await authenticate('x'.repeat(40)))).toBe('unauthenticated');
-  });
-
-  test('a full queue is not mistaken for a bad credential', async () => {
-    const { apiKeys, revocations, clock, signingKeys: keys, issuer, mint } = await start();
-    const { token } = must(await issuer.exchange((await mint()).key));
-    const lane = new CryptoLane({
-      what: 'token verification',
-      threads: 0,
-      maxQueue: 0,
-      maxBatch: 1,
-      timeoutMs: 1,
-      whenLate: 'replace-thread',
-      onError: () => {},
+      for (const bearer of ['', 'garbage', 'a.b', 'x'.repeat(4096)])
+        expect(faultOf(await authenticate(bearer))).toEqual({
+          kind: 'unauthenticated',
+          detail: 'the credential is unknown, revoked or expired',
+        });
+      for (const length of [4097, 100_000])
+        expect(faultOf(await authenticate('x'.repeat(length)))).toEqual({
+          kind: 'unauthenticated',
+          detail: 'the credential is too long to be valid',
+        });
     });
-    const tokens = createTokens({ lane, keys, clock, frame: FRAME });
-    expect(faultOf(await createAuthenticator({ apiKeys, revocations, tokens }).authenticate(token))).toEqual({
-      kind: 'overloaded',
-      what: 'token verification',
-      retryAfterSecs: 1,
-    });
-  });
-});
 
-describe('forged tokens', () => {
-  async function forge() {
-    const parts = await start();
-    const { key, record } = await parts.mint();
-    const { token } = must(await parts.issuer.exchange(key));
-    const { kid, privateKeyPem } = parts.signingKeys.signer();
-    const claims = part(token, 1);
-    const header = { alg: 'EdDSA', typ: 'at+jwt', kid };
-    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const input = (changedHeader: object, changedClaims: object) =>
-      `${encode({ ...header, ...changedHeader })}.${encode({ ...claims, ...changedClaims })}`;
-    /** Signed with the gateway's own key, as an attacker cannot: what is left to refuse is what the token says. */
-    const signed = (changedHeader: object, changedClaims: object = {}) => {
-      const text = input(changedHeader, changedClaims);
-      return `${text}.${sign(null, Buffer.from(text), createPrivateKey(privateKeyPem)).toString('base64url')}`;
-    };
-    return { ...parts, token, record, kid, input, signed, publicKeyPem: parts.signingKeys.verifier(kid) ?? '' };
-  }
-
-  test('the forger of these tests can make a good one', async () => {
-    const { authenticate, signed } = await forge();
-    expect(kindOf(await authenticate(signed({})))).toBe('ok');
-    expect(kindOf(await authenticate(signed({}, { iat: START_SECS + 5, nbf: START_SECS + 5 })))).toBe('ok'); // within the skew of clocks
-  });
-
-  test('nothing but EdDSA, this type, this issuer, this audience and this time is accepted', async () => {
-    const { authenticate, signed } = await forge();
-    const changes: [object, object?][] = [
-      [{ alg: 'none' }],
-      [{ alg: 'HS256' }],
-      [{ alg: 'ES256' }],
-      [{ alg: 'eddsa' }],
-      [{ alg: 'Ed25519' }],
-      [{ alg: ['EdDSA'] }],
-      [{ alg: null }],
-      [{ typ: 'JWT' }],
-      [{ typ: undefined }],
-      [{ typ: ['at+jwt'] }],
-      [{ crit: ['b64'], b64: false }],
-      [{}, { iss: 'other' }],
-      [{}, { iss: undefined }],
-      [{}, { iss: ['svc-gateway'] }],
-      [{}, { aud: 'other' }],
-      [{}, { aud: undefined }],
-      [{}, { aud: [] }],
-      [{}, { exp: START_SECS }],
-      [{}, { exp: START_SECS - 1 }],
-      [{}, { exp: undefined }],
-      [{}, { exp: '9999999999' }],
-      [{}, { exp: null }],
-      [{}, { nbf: START_SECS + 6 }],
-      [{}, { nbf: 'soon' }],
-      [{}, { iat: START_SECS + 6 }],
-      [{}, { iat: undefined }],
-      [{}, { sub: undefined }],
-      [{}, { sub: 7 }],
-      [{}, { jti: undefined }],
-      [{}, { scope: undefined }],
-      [{}, { scope: 'root' }],
-      [{}, { scope: '' }],
-      [{}, { scope: ['admin'] }],
-      [{}, { org_id: '' }],
-      [{}, { org_id: 7 }],
-      [{}, { org_id: null }],
-      [{}, { role: 'god' }],
-      [{}, { scope: 'read root' }],
-      [{}, { sub: 'account:a1', epoch: '9' }],
-      [{}, { sub: 'account:a1', epoch: null }],
-    ];
-    for (const [header, claims] of changes) {
-      expect(kindOf(await authenticate(signed(header, claims))), JSON.stringify([header, claims])).toBe(
-        'unauthenticated',
-      );
-    }
-  });
-
-  test('a key id selects among the known keys and reaches nothing else', async () => {
-    const { authenticate, signed } = await forge();
-    for (const kid of [
-      undefined,
-      null,
-      '',
-      'unknown',
-      '../../keys/signing.json',
-      '/dev/null',
-      '__proto__',
-      'constructor',
-      ['x'],
-      { a: 1 },
-      'x'.repeat(3000),
-    ]) {
-      expect(kindOf(await authenticate(signed({ kid }))), JSON.stringify(kid)).toBe('unauthenticated');
-    }
-  });
-
-  test('no signature, a foreign one, a changed one and the public key used as a secret are refused', async () => {
-    const { authenticate, token, input, publicKeyPem, kid } = await forge();
-    const text = input({}, {});
-    const foreign = sign(null, Buffer.from(text), generateKeyPairSync('ed25519').privateKey).toString('base64url');
-    const hmacInput = input({ alg: 'HS256' }, { scope: 'admin' });
-    const hmacs = [publicKeyPem, publicKeyPem.trim(), kid].map(
-      (secret) => `${hmacInput}.${createHmac('sha256', secret).update(hmacInput).digest('base64url')}`,
-    );
-    const [head = '', body = '', tail = ''] = token.split('.');
-    const elevated = Buffer.from(JSON.stringify({ ...part(token, 1), sub: 'account:a1', epoch: 99 })).toString(
-      'base64url',
-    );
-    const forged = [
-      `${input({ alg: 'none' }, {})}.`,
-      `${text}.`,
-      `${text}.${foreign}`,
-      ...hmacs,
-      `${head}.${elevated}.${tail}`,
-      `${head}.${body}`,
-      `${head}.${body}.${tail}.${tail}`,
-      `${head}.${body}.${tail.slice(0, -2)}`,
-      `${token}=`,
-      ` ${token}`,
-      `${token}\n`,
-      '..',
-      'a.b.c',
-    ];
-    for (const bearer of forged) expect(kindOf(await authenticate(bearer)), bearer).toBe('unauthenticated');
-    expect(kindOf(await authenticate(token))).toBe('ok');
-  });
-
-  test('a jwk, a jku or an x5c in the header is not looked at', async () => {
-    const { authenticate, input, kid } = await forge();
-    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-    for (const header of [
-      { kid, jwk: publicKey.export({ format: 'jwk' }) },
-      { kid, jku: 'https://attacker.example/jwks.json' },
-      { kid, x5c: ['MIIB'] },
-    ]) {
-      const text = input(header, {});
+    test('while the store cannot be asked, a key that another gateway may have made is not taken for a wrong one, and neither is its token', async () => {
+      const away = { kind: 'store_unreachable', retryAfterSecs: 2 } as const;
+      const { mint, issuer: elsewhere, ...parts } = await start();
+      const { key } = await mint();
+      const { token } = must(await elsewhere.exchange(key));
+      const store = { ...createLmdbApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
+      const deps = {
+        ...parts,
+        apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseBetweenLooks: async () => {} })),
+      };
+      const { authenticate } = createAuthenticator(deps);
       expect(
-        kindOf(await authenticate(`${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`)),
-      ).toBe('unauthenticated');
-    }
-  });
-});
+        [await authenticate(key), await authenticate(token), await createTokenIssuer(deps).exchange(key)].map(faultOf),
+      ).toEqual([away, away, away]);
+      expect(kindOf(await authenticate('x'.repeat(40)))).toBe('unauthenticated');
+    });
 
-test('tokens of the key before verify for a day after a rotation and no longer', async () => {
-  const { mint, issuer, authenticate, signingKeys, clock } = await start();
-  const { key } = await mint();
-  const before = must(await issuer.exchange(key));
-  must(await signingKeys.rotate());
-  const after = must(await issuer.exchange(key));
-  expect(part(after.token, 0)['kid']).not.toBe(part(before.token, 0)['kid']);
-  expect([kindOf(await authenticate(before.token)), kindOf(await authenticate(after.token))]).toEqual(['ok', 'ok']);
-  expect(
-    signingKeys
-      .jwks()
-      .keys.map(({ kid }) => kid)
-      .sort(),
-  ).toEqual([part(before.token, 0)['kid'], part(after.token, 0)['kid']].sort());
-  clock.advance(DAY_SECS * 1000 + 5000);
-  expect(signingKeys.jwks().keys.map(({ kid }) => kid)).toEqual([part(after.token, 0)['kid']]);
+    test('a full queue is not mistaken for a bad credential', async () => {
+      const { apiKeys, revocations, clock, signingKeys: keys, issuer, mint } = await start();
+      const { token } = must(await issuer.exchange((await mint()).key));
+      const lane = new CryptoLane({
+        what: 'token verification',
+        threads: 0,
+        maxQueue: 0,
+        maxBatch: 1,
+        timeoutMs: 1,
+        whenLate: 'replace-thread',
+        onError: () => {},
+      });
+      const tokens = createTokens({ lane, keys, clock, frame: FRAME });
+      expect(faultOf(await createAuthenticator({ apiKeys, revocations, tokens }).authenticate(token))).toEqual({
+        kind: 'overloaded',
+        what: 'token verification',
+        retryAfterSecs: 1,
+      });
+    });
+  });
+
+  describe('forged tokens', () => {
+    async function forge() {
+      const parts = await start();
+      const { key, record } = await parts.mint();
+      const { token } = must(await parts.issuer.exchange(key));
+      const { kid, privateKeyPem } = parts.signingKeys.signer();
+      const claims = part(token, 1);
+      const header = { alg: 'EdDSA', typ: 'at+jwt', kid };
+      const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+      const input = (changedHeader: object, changedClaims: object) =>
+        `${encode({ ...header, ...changedHeader })}.${encode({ ...claims, ...changedClaims })}`;
+      /** Signed with the gateway's own key, as an attacker cannot: what is left to refuse is what the token says. */
+      const signed = (changedHeader: object, changedClaims: object = {}) => {
+        const text = input(changedHeader, changedClaims);
+        return `${text}.${sign(null, Buffer.from(text), createPrivateKey(privateKeyPem)).toString('base64url')}`;
+      };
+      return { ...parts, token, record, kid, input, signed, publicKeyPem: parts.signingKeys.verifier(kid) ?? '' };
+    }
+
+    test('the forger of these tests can make a good one', async () => {
+      const { authenticate, signed } = await forge();
+      expect(kindOf(await authenticate(signed({})))).toBe('ok');
+      expect(kindOf(await authenticate(signed({}, { iat: START_SECS + 5, nbf: START_SECS + 5 })))).toBe('ok'); // within the skew of clocks
+    });
+
+    test('nothing but EdDSA, this type, this issuer, this audience and this time is accepted', async () => {
+      const { authenticate, signed } = await forge();
+      const changes: [object, object?][] = [
+        [{ alg: 'none' }],
+        [{ alg: 'HS256' }],
+        [{ alg: 'ES256' }],
+        [{ alg: 'eddsa' }],
+        [{ alg: 'Ed25519' }],
+        [{ alg: ['EdDSA'] }],
+        [{ alg: null }],
+        [{ typ: 'JWT' }],
+        [{ typ: undefined }],
+        [{ typ: ['at+jwt'] }],
+        [{ crit: ['b64'], b64: false }],
+        [{}, { iss: 'other' }],
+        [{}, { iss: undefined }],
+        [{}, { iss: ['svc-gateway'] }],
+        [{}, { aud: 'other' }],
+        [{}, { aud: undefined }],
+        [{}, { aud: [] }],
+        [{}, { exp: START_SECS }],
+        [{}, { exp: START_SECS - 1 }],
+        [{}, { exp: undefined }],
+        [{}, { exp: '9999999999' }],
+        [{}, { exp: null }],
+        [{}, { nbf: START_SECS + 6 }],
+        [{}, { nbf: 'soon' }],
+        [{}, { iat: START_SECS + 6 }],
+        [{}, { iat: undefined }],
+        [{}, { sub: undefined }],
+        [{}, { sub: 7 }],
+        [{}, { jti: undefined }],
+        [{}, { scope: undefined }],
+        [{}, { scope: 'root' }],
+        [{}, { scope: '' }],
+        [{}, { scope: ['admin'] }],
+        [{}, { org_id: '' }],
+        [{}, { org_id: 7 }],
+        [{}, { org_id: null }],
+        [{}, { role: 'god' }],
+        [{}, { scope: 'read root' }],
+        [{}, { sub: 'account:a1', epoch: '9' }],
+        [{}, { sub: 'account:a1', epoch: null }],
+      ];
+      for (const [header, claims] of changes) {
+        expect(kindOf(await authenticate(signed(header, claims))), JSON.stringify([header, claims])).toBe(
+          'unauthenticated',
+        );
+      }
+    });
+
+    test('a key id selects among the known keys and reaches nothing else', async () => {
+      const { authenticate, signed } = await forge();
+      for (const kid of [
+        undefined,
+        null,
+        '',
+        'unknown',
+        '../../keys/signing.json',
+        '/dev/null',
+        '__proto__',
+        'constructor',
+        ['x'],
+        { a: 1 },
+        'x'.repeat(3000),
+      ]) {
+        expect(kindOf(await authenticate(signed({ kid }))), JSON.stringify(kid)).toBe('unauthenticated');
+      }
+    });
+
+    test('no signature, a foreign one, a changed one and the public key used as a secret are refused', async () => {
+      const { authenticate, token, input, publicKeyPem, kid } = await forge();
+      const text = input({}, {});
+      const foreign = sign(null, Buffer.from(text), generateKeyPairSync('ed25519').privateKey).toString('base64url');
+      const hmacInput = input({ alg: 'HS256' }, { scope: 'admin' });
+      const hmacs = [publicKeyPem, publicKeyPem.trim(), kid].map(
+        (secret) => `${hmacInput}.${createHmac('sha256', secret).update(hmacInput).digest('base64url')}`,
+      );
+      const [head = '', body = '', tail = ''] = token.split('.');
+      const elevated = Buffer.from(JSON.stringify({ ...part(token, 1), sub: 'account:a1', epoch: 99 })).toString(
+        'base64url',
+      );
+      const forged = [
+        `${input({ alg: 'none' }, {})}.`,
+        `${text}.`,
+        `${text}.${foreign}`,
+        ...hmacs,
+        `${head}.${elevated}.${tail}`,
+        `${head}.${body}`,
+        `${head}.${body}.${tail}.${tail}`,
+        `${head}.${body}.${tail.slice(0, -2)}`,
+        `${token}=`,
+        ` ${token}`,
+        `${token}\n`,
+        '..',
+        'a.b.c',
+      ];
+      for (const bearer of forged) expect(kindOf(await authenticate(bearer)), bearer).toBe('unauthenticated');
+      expect(kindOf(await authenticate(token))).toBe('ok');
+    });
+
+    test('a jwk, a jku or an x5c in the header is not looked at', async () => {
+      const { authenticate, input, kid } = await forge();
+      const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+      for (const header of [
+        { kid, jwk: publicKey.export({ format: 'jwk' }) },
+        { kid, jku: 'https://attacker.example/jwks.json' },
+        { kid, x5c: ['MIIB'] },
+      ]) {
+        const text = input(header, {});
+        expect(
+          kindOf(await authenticate(`${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`)),
+        ).toBe('unauthenticated');
+      }
+    });
+  });
+
+  test('tokens of the key before verify for a day after a rotation and no longer', async () => {
+    const { mint, issuer, authenticate, signingKeys, clock } = await start();
+    const { key } = await mint();
+    const before = must(await issuer.exchange(key));
+    must(await signingKeys.rotate());
+    const after = must(await issuer.exchange(key));
+    expect(part(after.token, 0)['kid']).not.toBe(part(before.token, 0)['kid']);
+    expect([kindOf(await authenticate(before.token)), kindOf(await authenticate(after.token))]).toEqual(['ok', 'ok']);
+    expect(
+      signingKeys
+        .jwks()
+        .keys.map(({ kid }) => kid)
+        .sort(),
+    ).toEqual([part(before.token, 0)['kid'], part(after.token, 0)['kid']].sort());
+    clock.advance(DAY_SECS * 1000 + 5000);
+    expect(signingKeys.jwks().keys.map(({ kid }) => kid)).toEqual([part(after.token, 0)['kid']]);
+  });
 });

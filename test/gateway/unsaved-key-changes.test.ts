@@ -1,143 +1,156 @@
 /** Revocations and last uses of API keys, until the store has taken them. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
 import { fail } from '../../src/core/result.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../src/gateway/api-key-admin.ts';
 import type { ApiKeys } from '../../src/gateway/api-keys.ts';
 import { ADMIN, faultOf, must, START_MS, startApiKeys as start, temporaryStore } from './harness.ts';
 
-test('a key is dead here even when the store cannot be told', async () => {
-  const store = createLmdbApiKeyStore(temporaryStore());
-  const { keys } = await start({
-    ...store,
-    revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
+describe('unsaved key changes', () => {
+  test('a key is dead here even when the store cannot be told', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const { keys } = await start({
+      ...store,
+      revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
+    });
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({
+      kind: 'store_unreachable',
+      retryAfterSecs: 1,
+    });
+    expect(keys.authenticate(record.digest)).toBeUndefined();
+    must(await keys.refresh());
+    expect(keys.authenticate(record.digest)).toBeUndefined();
   });
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-  expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  expect(keys.authenticate(record.digest)).toBeUndefined();
-  must(await keys.refresh());
-  expect(keys.authenticate(record.digest)).toBeUndefined();
-});
 
-test.each([
-  ['revoking it once more', (keys: ApiKeys, id: string) => revokeApiKey(keys, ADMIN, id)],
-  ['the next look at the store', (keys: ApiKeys) => keys.refresh()],
-  ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flush()],
-] as const)('a revocation that the store could not take is not forgotten: %s writes it', async (_, next) => {
-  const store = createLmdbApiKeyStore(temporaryStore());
-  let isAway = true;
-  const { keys, reopen } = await start({
-    ...store,
-    revoke: async (...args) =>
-      isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args),
+  test.each([
+    ['revoking it once more', (keys: ApiKeys, id: string) => revokeApiKey(keys, ADMIN, id)],
+    ['the next look at the store', (keys: ApiKeys) => keys.refresh()],
+    ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flush()],
+  ] as const)('a revocation that the store could not take is not forgotten: %s writes it', async (_, next) => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    let isAway = true;
+    const { keys, reopen } = await start({
+      ...store,
+      revoke: async (...args) =>
+        isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args),
+    });
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({
+      kind: 'store_unreachable',
+      retryAfterSecs: 1,
+    });
+    expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({
+      kind: 'store_unreachable',
+      retryAfterSecs: 1,
+    });
+    isAway = false;
+    must<unknown>(await next(keys, record.id));
+    expect((await reopen()).authenticate(record.digest)).toBeUndefined();
   });
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-  expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  expect(faultOf(await revokeApiKey(keys, ADMIN, record.id))).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  isAway = false;
-  must<unknown>(await next(keys, record.id));
-  expect((await reopen()).authenticate(record.digest)).toBeUndefined();
-});
 
-test('revocations that the store could not take are all written by the next flush, not one of them at each', async () => {
-  const store = createLmdbApiKeyStore(temporaryStore());
-  let isAway = true;
-  const { keys, reopen } = await start({
-    ...store,
-    revoke: async (...args) =>
-      isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args),
+  test('revocations that the store could not take are all written by the next flush, not one of them at each', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    let isAway = true;
+    const { keys, reopen } = await start({
+      ...store,
+      revoke: async (...args) =>
+        isAway ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 }) : store.revoke(...args),
+    });
+    const made = [];
+    for (const name of ['a', 'b', 'c'])
+      made.push(must(await createApiKey(keys, ADMIN, { name, scopes: ['read'] })).record);
+    for (const { id } of made) await revokeApiKey(keys, ADMIN, id);
+    isAway = false;
+    must(await keys.flush());
+    const again = await reopen();
+    expect(made.map(({ digest }) => again.authenticate(digest))).toEqual([undefined, undefined, undefined]);
   });
-  const made = [];
-  for (const name of ['a', 'b', 'c'])
-    made.push(must(await createApiKey(keys, ADMIN, { name, scopes: ['read'] })).record);
-  for (const { id } of made) await revokeApiKey(keys, ADMIN, id);
-  isAway = false;
-  must(await keys.flush());
-  const again = await reopen();
-  expect(made.map(({ digest }) => again.authenticate(digest))).toEqual([undefined, undefined, undefined]);
-});
 
-test('a revocation that the store still cannot take is told at each flush, and the uses of other keys are written all the same', async () => {
-  const store = createLmdbApiKeyStore(temporaryStore());
-  const { keys } = await start({
-    ...store,
-    revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
+  test('a revocation that the store still cannot take is told at each flush, and the uses of other keys are written all the same', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const { keys } = await start({
+      ...store,
+      revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
+    });
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    await revokeApiKey(keys, ADMIN, record.id);
+    expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    const { record: other } = must(await createApiKey(keys, ADMIN, { name: 'o', scopes: ['read'] }));
+    keys.authenticate(other.digest);
+    expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    expect(must(await store.all()).find(({ id }) => id === other.id)?.lastUsedAtMs).toBe(START_MS);
   });
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-  await revokeApiKey(keys, ADMIN, record.id);
-  expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  const { record: other } = must(await createApiKey(keys, ADMIN, { name: 'o', scopes: ['read'] }));
-  keys.authenticate(other.digest);
-  expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  expect(must(await store.all()).find(({ id }) => id === other.id)?.lastUsedAtMs).toBe(START_MS);
-});
 
-test('a store that refuses to write a revocation keeps no revocation of another gateway from being felt', async () => {
-  const store = createLmdbApiKeyStore(temporaryStore());
-  const { keys: other } = await start(store);
-  const { keys } = await start({
-    ...store,
-    revoke: () => Promise.reject(new Error('permission denied for table api_keys')),
+  test('a store that refuses to write a revocation keeps no revocation of another gateway from being felt', async () => {
+    const store = createLmdbApiKeyStore(temporaryStore());
+    const { keys: other } = await start(store);
+    const { keys } = await start({
+      ...store,
+      revoke: () => Promise.reject(new Error('permission denied for table api_keys')),
+    });
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    const { record: own } = must(await createApiKey(keys, ADMIN, { name: 'o', scopes: ['read'] }));
+    await expect(revokeApiKey(keys, ADMIN, own.id)).rejects.toThrow('permission denied');
+    must(await other.refresh());
+    must(await revokeApiKey(other, ADMIN, record.id));
+    await expect(keys.refresh()).rejects.toThrow('permission denied');
+    expect(keys.authenticate(record.digest)).toBeUndefined();
   });
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-  const { record: own } = must(await createApiKey(keys, ADMIN, { name: 'o', scopes: ['read'] }));
-  await expect(revokeApiKey(keys, ADMIN, own.id)).rejects.toThrow('permission denied');
-  must(await other.refresh());
-  must(await revokeApiKey(other, ADMIN, record.id));
-  await expect(keys.refresh()).rejects.toThrow('permission denied');
-  expect(keys.authenticate(record.digest)).toBeUndefined();
-});
 
-test('the last use is noted to the minute and written when it is flushed', async () => {
-  const { keys, clock, store, reopen } = await start();
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-  const notedMs = async () => must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs;
-  expect(await notedMs()).toBeNull();
-  keys.authenticate(record.digest);
-  clock.advance(59_999);
-  keys.authenticate(record.digest);
-  expect(await notedMs()).toBe(START_MS);
-  expect(must(await store.all())[0]?.lastUsedAtMs).toBeNull();
-  clock.advance(1);
-  keys.authenticateId(record.id);
-  must(await keys.flush());
-  expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
-  expect(must(await listApiKeys(await reopen(), ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
-});
-
-test('a key that is used again while its last use is being written has the later one written by the next flush, and each is written once', async () => {
-  const { store } = await start();
-  const written: (number | undefined)[] = [];
-  let meanwhile = () => {};
-  const { keys, clock } = await start({
-    ...store,
-    touch: async (uses) => {
-      written.push(...uses.map(({ lastUsedAtMs }) => lastUsedAtMs));
-      meanwhile();
-      return store.touch(uses);
-    },
-  });
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-  keys.authenticate(record.digest);
-  meanwhile = () => {
-    meanwhile = () => {};
-    clock.advance(60_000);
+  test('the last use is noted to the minute and written when it is flushed', async () => {
+    const { keys, clock, store, reopen } = await start();
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    const notedMs = async () => must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs;
+    expect(await notedMs()).toBeNull();
     keys.authenticate(record.digest);
-  };
-  for (let flush = 0; flush < 3; flush += 1) must(await keys.flush());
-  expect(written).toEqual([START_MS, START_MS + 60_000]);
-});
+    clock.advance(59_999);
+    keys.authenticate(record.digest);
+    expect(await notedMs()).toBe(START_MS);
+    expect(must(await store.all())[0]?.lastUsedAtMs).toBeNull();
+    clock.advance(1);
+    keys.authenticateId(record.id);
+    must(await keys.flush());
+    expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS + 60_000);
+    expect(must(await listApiKeys(await reopen(), ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs).toBe(
+      START_MS + 60_000,
+    );
+  });
 
-test('last uses that the store could not take are written by a later flush', async () => {
-  const { store } = await start();
-  let touch: typeof store.touch = async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  const { keys } = await start({ ...store, touch: (uses) => touch(uses) });
-  const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
-  keys.authenticate(record.digest);
-  expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
-  touch = () => Promise.reject(new Error('the disk is full'));
-  await expect(keys.flush()).rejects.toThrow('the disk is full');
-  touch = store.touch;
-  must(await keys.flush());
-  expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS);
+  test('a key that is used again while its last use is being written has the later one written by the next flush, and each is written once', async () => {
+    const { store } = await start();
+    const written: (number | undefined)[] = [];
+    let meanwhile = () => {};
+    const { keys, clock } = await start({
+      ...store,
+      touch: async (uses) => {
+        written.push(...uses.map(({ lastUsedAtMs }) => lastUsedAtMs));
+        meanwhile();
+        return store.touch(uses);
+      },
+    });
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    keys.authenticate(record.digest);
+    meanwhile = () => {
+      meanwhile = () => {};
+      clock.advance(60_000);
+      keys.authenticate(record.digest);
+    };
+    for (let flush = 0; flush < 3; flush += 1) must(await keys.flush());
+    expect(written).toEqual([START_MS, START_MS + 60_000]);
+  });
+
+  test('last uses that the store could not take are written by a later flush', async () => {
+    const { store } = await start();
+    let touch: typeof store.touch = async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    const { keys } = await start({ ...store, touch: (uses) => touch(uses) });
+    const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
+    keys.authenticate(record.digest);
+    expect(faultOf(await keys.flush())).toEqual({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    touch = () => Promise.reject(new Error('the disk is full'));
+    await expect(keys.flush()).rejects.toThrow('the disk is full');
+    touch = store.touch;
+    must(await keys.flush());
+    expect(must(await store.all())[0]?.lastUsedAtMs).toBe(START_MS);
+  });
 });

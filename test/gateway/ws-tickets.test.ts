@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fail, ok } from '../../src/core/result.ts';
 import type { Authenticator } from '../../src/gateway/authenticate.ts';
 import { WsTickets } from '../../src/gateway/ws-tickets.ts';
@@ -58,89 +58,91 @@ function scene() {
   };
 }
 
-test('a ticket opens one stream as its owner, for thirty seconds', async () => {
-  const { tickets, advance, issue } = scene();
-  const issued = await tickets.issue('k1');
-  expect(issued).toEqual(ok({ ticket: expect.stringMatching(/^[\w-]{43}$/), expiresInSecs: 30 }));
-  const second = await issue();
-  expect(issued.ok && tickets.redeem(issued.value.ticket)).toMatchObject({
-    ok: true,
-    value: { principal: { subject: 'key:k1', scopes: ['read'], orgId: 'acme' } },
+describe('ws tickets', () => {
+  test('a ticket opens one stream as its owner, for thirty seconds', async () => {
+    const { tickets, advance, issue } = scene();
+    const issued = await tickets.issue('k1');
+    expect(issued).toEqual(ok({ ticket: expect.stringMatching(/^[\w-]{43}$/), expiresInSecs: 30 }));
+    const second = await issue();
+    expect(issued.ok && tickets.redeem(issued.value.ticket)).toMatchObject({
+      ok: true,
+      value: { principal: { subject: 'key:k1', scopes: ['read'], orgId: 'acme' } },
+    });
+    expect(issued.ok && tickets.redeem(issued.value.ticket)).toEqual(USED);
+    advance(29_999);
+    expect(tickets.redeem(second).ok).toBe(true);
+    const third = await issue();
+    advance(30_000);
+    expect(tickets.redeem(third)).toEqual(USED);
+    expect(tickets.size).toBe(0);
   });
-  expect(issued.ok && tickets.redeem(issued.value.ticket)).toEqual(USED);
-  advance(29_999);
-  expect(tickets.redeem(second).ok).toBe(true);
-  const third = await issue();
-  advance(30_000);
-  expect(tickets.redeem(third)).toEqual(USED);
-  expect(tickets.size).toBe(0);
-});
 
-test('a ticket ends with the credential it stands for', async () => {
-  const { tickets, advance, revoke, issue } = scene();
-  const [revoked, kept, short] = [await issue('k1'), await issue('k2'), await issue('short')];
-  revoke('k1');
-  expect(tickets.redeem(revoked)).toEqual(USED);
-  expect(tickets.redeem(kept).ok).toBe(true);
-  advance(5_000);
-  expect(tickets.redeem(short)).toEqual(USED);
-});
+  test('a ticket ends with the credential it stands for', async () => {
+    const { tickets, advance, revoke, issue } = scene();
+    const [revoked, kept, short] = [await issue('k1'), await issue('k2'), await issue('short')];
+    revoke('k1');
+    expect(tickets.redeem(revoked)).toEqual(USED);
+    expect(tickets.redeem(kept).ok).toBe(true);
+    advance(5_000);
+    expect(tickets.redeem(short)).toEqual(USED);
+  });
 
-test('a revocation ends the tickets that are left of a credential, also when one was used before', async () => {
-  const { tickets, revoke, issue } = scene();
-  const [used, left] = [await issue('k1'), await issue('k1')];
-  expect(tickets.redeem(used).ok).toBe(true);
-  revoke('k1');
-  expect(tickets.redeem(left)).toEqual(USED);
-});
+  test('a revocation ends the tickets that are left of a credential, also when one was used before', async () => {
+    const { tickets, revoke, issue } = scene();
+    const [used, left] = [await issue('k1'), await issue('k1')];
+    expect(tickets.redeem(used).ok).toBe(true);
+    revoke('k1');
+    expect(tickets.redeem(left)).toEqual(USED);
+  });
 
-test('tickets that were used take no room of those that were not', async () => {
-  const { tickets, issue } = scene();
-  const first = await issue('k1');
-  for (let more = 0; more < 150; more += 1) expect(tickets.redeem(await issue('k1')).ok).toBe(true);
-  expect(tickets.redeem(first).ok).toBe(true);
-});
+  test('tickets that were used take no room of those that were not', async () => {
+    const { tickets, issue } = scene();
+    const first = await issue('k1');
+    for (let more = 0; more < 150; more += 1) expect(tickets.redeem(await issue('k1')).ok).toBe(true);
+    expect(tickets.redeem(first).ok).toBe(true);
+  });
 
-test('no ticket is given for a credential that is revoked while it is looked at', async () => {
-  const { tickets, revoke, whileAsking } = scene();
-  whileAsking(() => revoke('k1'));
-  expect(await tickets.issue('k1')).toEqual(fail({ kind: 'unauthenticated', detail: 'revoked' }));
-});
+  test('no ticket is given for a credential that is revoked while it is looked at', async () => {
+    const { tickets, revoke, whileAsking } = scene();
+    whileAsking(() => revoke('k1'));
+    expect(await tickets.issue('k1')).toEqual(fail({ kind: 'unauthenticated', detail: 'revoked' }));
+  });
 
-test('a credential that may read nothing gets no ticket', async () => {
-  const { tickets } = scene();
-  expect(await tickets.issue('mute')).toEqual(fail({ kind: 'insufficient_scope', needed: 'read', held: [] }));
-});
+  test('a credential that may read nothing gets no ticket', async () => {
+    const { tickets } = scene();
+    expect(await tickets.issue('mute')).toEqual(fail({ kind: 'insufficient_scope', needed: 'read', held: [] }));
+  });
 
-test('of one credential the oldest tickets give way, and nobody can use up the tickets of all', async () => {
-  const { tickets, advance, issue } = scene();
-  const first = await issue('k1');
-  for (let more = 0; more < 100; more += 1) await issue('k1');
-  expect(tickets.size).toBe(100);
-  expect(tickets.redeem(first)).toEqual(USED);
-  for (let subject = 0; subject < 9_900; subject += 1) await issue(`s${subject}`);
-  expect(await tickets.issue('late')).toEqual(
-    fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }),
-  );
-  advance(30_000); // none of them was used, and none can be any more
-  await issue('late');
-  expect(tickets.size).toBe(1);
-});
+  test('of one credential the oldest tickets give way, and nobody can use up the tickets of all', async () => {
+    const { tickets, advance, issue } = scene();
+    const first = await issue('k1');
+    for (let more = 0; more < 100; more += 1) await issue('k1');
+    expect(tickets.size).toBe(100);
+    expect(tickets.redeem(first)).toEqual(USED);
+    for (let subject = 0; subject < 9_900; subject += 1) await issue(`s${subject}`);
+    expect(await tickets.issue('late')).toEqual(
+      fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }),
+    );
+    advance(30_000); // none of them was used, and none can be any more
+    await issue('late');
+    expect(tickets.size).toBe(1);
+  });
 
-test('an org has half of the tickets at most, however many keys it makes, and has them again once they are used', async () => {
-  const { tickets, issue } = scene();
-  const first = await issue('k');
-  for (let key = 1; key < 5_000; key += 1) await issue(`k${key}`);
-  expect(await tickets.issue('k-late')).toEqual(
-    fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }),
-  );
-  await issue('g1');
-  expect(tickets.redeem(first).ok).toBe(true);
-  await issue('k-late');
-  expect((await tickets.issue('k-later')).ok).toBe(false); // one was used, one was given
-});
+  test('an org has half of the tickets at most, however many keys it makes, and has them again once they are used', async () => {
+    const { tickets, issue } = scene();
+    const first = await issue('k');
+    for (let key = 1; key < 5_000; key += 1) await issue(`k${key}`);
+    expect(await tickets.issue('k-late')).toEqual(
+      fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of unused tickets' }),
+    );
+    await issue('g1');
+    expect(tickets.redeem(first).ok).toBe(true);
+    await issue('k-late');
+    expect((await tickets.issue('k-later')).ok).toBe(false); // one was used, one was given
+  });
 
-test('what was never a ticket is none', () => {
-  const { tickets } = scene();
-  for (const word of ['', 'x', 'x'.repeat(43), 'x'.repeat(100_000)]) expect(tickets.redeem(word)).toEqual(USED);
+  test('what was never a ticket is none', () => {
+    const { tickets } = scene();
+    for (const word of ['', 'x', 'x'.repeat(43), 'x'.repeat(100_000)]) expect(tickets.redeem(word)).toEqual(USED);
+  });
 });

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createAgentClient, type Op } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
@@ -42,305 +42,309 @@ async function abort(controller: AbortController, ...calls: Promise<unknown>[]):
   expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
 }
 
-test('a signal that is aborted already lets nothing begin', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway);
-  await agent.ready();
-  const signal = AbortSignal.abort(GONE);
-  await expect(agent.check(SEARCH, { signal })).rejects.toBe(GONE);
-  await expect(agent.run(SEARCH, () => {}, { signal })).rejects.toBe(GONE);
-  await expect(agent.ready({ signal })).rejects.toBe(GONE);
-  await agent.check(SEARCH, { signal: new AbortController().signal });
-  expect(asked(gateway, 'CheckAction')).toHaveLength(1);
-});
+describe('abort', () => {
+  test('a signal that is aborted already lets nothing begin', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    const signal = AbortSignal.abort(GONE);
+    await expect(agent.check(SEARCH, { signal })).rejects.toBe(GONE);
+    await expect(agent.run(SEARCH, () => {}, { signal })).rejects.toBe(GONE);
+    await expect(agent.ready({ signal })).rejects.toBe(GONE);
+    await agent.check(SEARCH, { signal: new AbortController().signal });
+    expect(asked(gateway, 'CheckAction')).toHaveLength(1);
+  });
 
-test('whoever waits for a gateway that is not there can give up', async () => {
-  const controller = new AbortController();
-  const { signal } = controller;
-  const agent = scriptedAgent(
-    { address: '127.0.0.1:1' },
-    { apiKey: 'any-key', deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } },
-  );
-  const given = scriptedAgent(
-    { address: '127.0.0.1:1' },
-    { deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } },
-  );
-  const calls = [agent, given].flatMap((it) => [
-    it.check(SEARCH, { signal }),
-    it.run(SEARCH, () => {}, { signal }),
-    it.complete('trace:span', { signal }),
-    it.recordUsage({ costUsd: 1 }, { signal }),
-    it.ready({ signal }),
-  ]);
-  for (const call of calls) call.catch(() => {});
-  await sleep(100);
-  await abort(controller, ...calls);
-});
-
-test('a check that is given up gives its turn to the next, whether it had one or waited for it', async () => {
-  const { gateway, waiting, answerAll } = await hesitant('CheckAction');
-  const agent = scriptedAgent(gateway, { maxInFlight: 1, deadlines: { checkMs: 600_000 } });
-  await agent.ready();
-  const [first, second] = [new AbortController(), new AbortController()];
-  const inFlight = agent.check(SEARCH, { signal: first.signal });
-  const inLine = agent.check(SEARCH, { signal: second.signal });
-  const last = agent.check({ ...SEARCH, traceId: 'the', spanId: 'last' });
-  await eventually(() => expect(waiting).toHaveLength(1));
-  await abort(second, inLine);
-  await abort(first, inFlight);
-  await eventually(() => expect(waiting).toHaveLength(2));
-  answerAll();
-  expect(await last).toMatchObject({ decision: 'allow', opId: 'the:last' });
-});
-
-test('an action that is allowed after its caller has gone is completed; one that is denied, or that its caller has named, is not', async () => {
-  for (const onUnreachable of ['deny', 'allow'] as const) {
-    const { gateway, waiting, answerAll } = await hesitant('CheckAction');
-    const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { closeMs: 60_000 } });
+  test('whoever waits for a gateway that is not there can give up', async () => {
     const controller = new AbortController();
     const { signal } = controller;
-    const calls = [
-      agent.check({ ...SEARCH, traceId: 'mine' }, { signal }),
-      agent.run({ ...SEARCH, traceId: 'mine' }, () => {}, { signal }),
-      agent.check({ ...SEARCH, traceId: 'mine', spanId: 'named' }, { signal }),
-      agent.run({ ...SEARCH, traceId: 'mine', spanId: 'named-run' }, () => {}, { signal }),
-    ];
-    await eventually(() => expect(waiting).toHaveLength(4));
-    await abort(controller, ...calls);
-    answerAll();
-    // It waits for what is still to be told.
-    await agent.close();
-    expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(
-      asked(gateway, 'CheckAction')
-        .filter((opId) => !opId.startsWith('mine:named'))
-        .toSorted(),
+    const agent = scriptedAgent(
+      { address: '127.0.0.1:1' },
+      { apiKey: 'any-key', deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } },
     );
-    expect(asked(gateway, 'CompleteOp')).toHaveLength(2);
-  }
-  const { gateway, waiting, answerAll } = await hesitant('CheckAction');
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
-  const controller = new AbortController();
-  const call = agent.check(SEARCH, { signal: controller.signal });
-  await eventually(() => expect(waiting).toHaveLength(1));
-  await abort(controller, call);
-  answerAll({ decision: 'deny' });
-  await agent.close();
-  expect(asked(gateway, 'CompleteOp')).toEqual([]);
-});
-
-test('a check that is given up before its first answer may have been allowed all the same: what became of it is not known, so it is completed', async () => {
-  const gateway = await scriptedGateway(({ method }) => (method === 'CheckAction' ? { fails: 'UNKNOWN' } : undefined));
-  const agent = scriptedAgent(gateway, { deadlines: { checkMs: 600_000, outageMs: 600_000 } });
-  const controller = new AbortController();
-  const call = agent.check(SEARCH, { signal: controller.signal });
-  await eventually(() => expect(asked(gateway, 'CheckAction').length).toBeGreaterThan(0));
-  await abort(controller, call);
-  await eventually(() => expect(asked(gateway, 'CompleteOp')).toEqual([asked(gateway, 'CheckAction')[0]]));
-});
-
-test('an action that is allowed after its caller has gone is completed also when signals cannot arrive yet', async () => {
-  let [open, allow] = [() => {}, () => {}];
-  const isOpen = new Promise<undefined>((resolve) => {
-    open = () => resolve(undefined);
+    const given = scriptedAgent(
+      { address: '127.0.0.1:1' },
+      { deadlines: { checkMs: 600_000, outageMs: 600_000, callMs: 600_000 } },
+    );
+    const calls = [agent, given].flatMap((it) => [
+      it.check(SEARCH, { signal }),
+      it.run(SEARCH, () => {}, { signal }),
+      it.complete('trace:span', { signal }),
+      it.recordUsage({ costUsd: 1 }, { signal }),
+      it.ready({ signal }),
+    ]);
+    for (const call of calls) call.catch(() => {});
+    await sleep(100);
+    await abort(controller, ...calls);
   });
-  const isAllowed = new Promise<undefined>((resolve) => {
-    allow = () => resolve(undefined);
+
+  test('a check that is given up gives its turn to the next, whether it had one or waited for it', async () => {
+    const { gateway, waiting, answerAll } = await hesitant('CheckAction');
+    const agent = scriptedAgent(gateway, { maxInFlight: 1, deadlines: { checkMs: 600_000 } });
+    await agent.ready();
+    const [first, second] = [new AbortController(), new AbortController()];
+    const inFlight = agent.check(SEARCH, { signal: first.signal });
+    const inLine = agent.check(SEARCH, { signal: second.signal });
+    const last = agent.check({ ...SEARCH, traceId: 'the', spanId: 'last' });
+    await eventually(() => expect(waiting).toHaveLength(1));
+    await abort(second, inLine);
+    await abort(first, inFlight);
+    await eventually(() => expect(waiting).toHaveLength(2));
+    answerAll();
+    expect(await last).toMatchObject({ decision: 'allow', opId: 'the:last' });
   });
-  const gateway = await scriptedGateway(({ method }) =>
-    method === 'OpControlStream' ? isOpen : method === 'CheckAction' ? isAllowed : undefined,
-  );
-  const agent = scriptedAgent(gateway);
-  const controller = new AbortController();
-  const call = agent.check({ ...SEARCH, traceId: 'given-up' }, { signal: controller.signal });
-  await eventually(() => expect(asked(gateway, 'CheckAction')).toHaveLength(1));
-  await abort(controller, call);
-  allow();
-  expect(await agent.check({ ...SEARCH, traceId: 'next' })).toMatchObject({ decision: 'allow' });
-  expect(agent.state).toBe('connecting');
-  open();
-  await eventually(() => expect(asked(gateway, 'CompleteOp')).toEqual([expect.stringContaining('given-up:')]));
-});
 
-test('a check that an overloaded gateway turns away is not tried again for a caller who has gone', async () => {
-  const gateway = await scriptedGateway(({ method }) =>
-    method === 'CheckAction' ? { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' } : undefined,
-  );
-  const agent = scriptedAgent(gateway, { deadlines: { checkMs: 600_000 } });
-  const controller = new AbortController();
-  const call = agent.check(SEARCH, { signal: controller.signal });
-  await eventually(() => expect(asked(gateway, 'CheckAction').length).toBeGreaterThan(0));
-  await abort(controller, call);
-  // Whatever was on its way has come: the next call is answered.
-  await agent.complete('trace:span');
-  const times = asked(gateway, 'CheckAction').length;
-  await sleep(300);
-  expect(asked(gateway, 'CheckAction')).toHaveLength(times);
-});
-
-test('a body is told by its signal that the caller has gone; the run ends with it, and the operation is completed', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway);
-  const bodies: ((op: Op) => Promise<unknown>)[] = [
-    workForEver,
-    // As fetch and others do, which throw an error of their own.
-    (op) =>
-      new Promise((_, reject) => {
-        op.signal.addEventListener('abort', () => reject(new Error('AbortError')));
-      }),
-    (op) =>
-      new Promise<void>((resolve) => {
-        op.signal.addEventListener('abort', () => resolve());
-      }),
-    (op) => agent.run(SEARCH, workForEver).finally(() => expect(op.signal.reason).toBe(GONE)),
-  ];
-  for (const body of bodies) {
+  test('an action that is allowed after its caller has gone is completed; one that is denied, or that its caller has named, is not', async () => {
+    for (const onUnreachable of ['deny', 'allow'] as const) {
+      const { gateway, waiting, answerAll } = await hesitant('CheckAction');
+      const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { closeMs: 60_000 } });
+      const controller = new AbortController();
+      const { signal } = controller;
+      const calls = [
+        agent.check({ ...SEARCH, traceId: 'mine' }, { signal }),
+        agent.run({ ...SEARCH, traceId: 'mine' }, () => {}, { signal }),
+        agent.check({ ...SEARCH, traceId: 'mine', spanId: 'named' }, { signal }),
+        agent.run({ ...SEARCH, traceId: 'mine', spanId: 'named-run' }, () => {}, { signal }),
+      ];
+      await eventually(() => expect(waiting).toHaveLength(4));
+      await abort(controller, ...calls);
+      answerAll();
+      // It waits for what is still to be told.
+      await agent.close();
+      expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(
+        asked(gateway, 'CheckAction')
+          .filter((opId) => !opId.startsWith('mine:named'))
+          .toSorted(),
+      );
+      expect(asked(gateway, 'CompleteOp')).toHaveLength(2);
+    }
+    const { gateway, waiting, answerAll } = await hesitant('CheckAction');
+    const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
     const controller = new AbortController();
-    const begun = asked(gateway, 'CheckAction').length;
-    const call = agent.run(SEARCH, body, { signal: controller.signal });
-    await eventually(() => expect(asked(gateway, 'CheckAction').length).toBeGreaterThan(begun));
-    await sleep(50);
+    const call = agent.check(SEARCH, { signal: controller.signal });
+    await eventually(() => expect(waiting).toHaveLength(1));
     await abort(controller, call);
-  }
-  await eventually(() =>
-    expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(asked(gateway, 'CheckAction').toSorted()),
-  );
-});
+    answerAll({ decision: 'deny' });
+    await agent.close();
+    expect(asked(gateway, 'CompleteOp')).toEqual([]);
+  });
 
-test('a caller who has gone does not wait at a pause, before the end of the body or after it', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway);
-  await agent.ready();
-  for (const body of [workForEver, (op: Op) => eventually(() => expect(op.state).toBe('paused'))]) {
+  test('a check that is given up before its first answer may have been allowed all the same: what became of it is not known, so it is completed', async () => {
+    const gateway = await scriptedGateway(({ method }) =>
+      method === 'CheckAction' ? { fails: 'UNKNOWN' } : undefined,
+    );
+    const agent = scriptedAgent(gateway, { deadlines: { checkMs: 600_000, outageMs: 600_000 } });
     const controller = new AbortController();
-    let begun: Op | undefined;
+    const call = agent.check(SEARCH, { signal: controller.signal });
+    await eventually(() => expect(asked(gateway, 'CheckAction').length).toBeGreaterThan(0));
+    await abort(controller, call);
+    await eventually(() => expect(asked(gateway, 'CompleteOp')).toEqual([asked(gateway, 'CheckAction')[0]]));
+  });
+
+  test('an action that is allowed after its caller has gone is completed also when signals cannot arrive yet', async () => {
+    let [open, allow] = [() => {}, () => {}];
+    const isOpen = new Promise<undefined>((resolve) => {
+      open = () => resolve(undefined);
+    });
+    const isAllowed = new Promise<undefined>((resolve) => {
+      allow = () => resolve(undefined);
+    });
+    const gateway = await scriptedGateway(({ method }) =>
+      method === 'OpControlStream' ? isOpen : method === 'CheckAction' ? isAllowed : undefined,
+    );
+    const agent = scriptedAgent(gateway);
+    const controller = new AbortController();
+    const call = agent.check({ ...SEARCH, traceId: 'given-up' }, { signal: controller.signal });
+    await eventually(() => expect(asked(gateway, 'CheckAction')).toHaveLength(1));
+    await abort(controller, call);
+    allow();
+    expect(await agent.check({ ...SEARCH, traceId: 'next' })).toMatchObject({ decision: 'allow' });
+    expect(agent.state).toBe('connecting');
+    open();
+    await eventually(() => expect(asked(gateway, 'CompleteOp')).toEqual([expect.stringContaining('given-up:')]));
+  });
+
+  test('a check that an overloaded gateway turns away is not tried again for a caller who has gone', async () => {
+    const gateway = await scriptedGateway(({ method }) =>
+      method === 'CheckAction' ? { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' } : undefined,
+    );
+    const agent = scriptedAgent(gateway, { deadlines: { checkMs: 600_000 } });
+    const controller = new AbortController();
+    const call = agent.check(SEARCH, { signal: controller.signal });
+    await eventually(() => expect(asked(gateway, 'CheckAction').length).toBeGreaterThan(0));
+    await abort(controller, call);
+    // Whatever was on its way has come: the next call is answered.
+    await agent.complete('trace:span');
+    const times = asked(gateway, 'CheckAction').length;
+    await sleep(300);
+    expect(asked(gateway, 'CheckAction')).toHaveLength(times);
+  });
+
+  test('a body is told by its signal that the caller has gone; the run ends with it, and the operation is completed', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway);
+    const bodies: ((op: Op) => Promise<unknown>)[] = [
+      workForEver,
+      // As fetch and others do, which throw an error of their own.
+      (op) =>
+        new Promise((_, reject) => {
+          op.signal.addEventListener('abort', () => reject(new Error('AbortError')));
+        }),
+      (op) =>
+        new Promise<void>((resolve) => {
+          op.signal.addEventListener('abort', () => resolve());
+        }),
+      (op) => agent.run(SEARCH, workForEver).finally(() => expect(op.signal.reason).toBe(GONE)),
+    ];
+    for (const body of bodies) {
+      const controller = new AbortController();
+      const begun = asked(gateway, 'CheckAction').length;
+      const call = agent.run(SEARCH, body, { signal: controller.signal });
+      await eventually(() => expect(asked(gateway, 'CheckAction').length).toBeGreaterThan(begun));
+      await sleep(50);
+      await abort(controller, call);
+    }
+    await eventually(() =>
+      expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(asked(gateway, 'CheckAction').toSorted()),
+    );
+  });
+
+  test('a caller who has gone does not wait at a pause, before the end of the body or after it', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    for (const body of [workForEver, (op: Op) => eventually(() => expect(op.state).toBe('paused'))]) {
+      const controller = new AbortController();
+      let begun: Op | undefined;
+      const call = agent.run(
+        SEARCH,
+        (op) => {
+          begun = op;
+          gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
+          return body(op);
+        },
+        { signal: controller.signal },
+      );
+      await eventually(() => expect(asked(gateway, 'AckOpControl')).toContain(begun?.opId));
+      await abort(controller, call);
+      expect(asked(gateway, 'CompleteOp')).not.toContain(begun?.opId);
+      gateway.opened[0]?.write({ opId: begun?.opId, signal: 'resume', sequence: 2 });
+      await eventually(() => expect(asked(gateway, 'CompleteOp')).toContain(begun?.opId));
+    }
+  });
+
+  test('an error of the body is thrown as it is, however long its end takes to be reported and whoever has gone by then', async () => {
+    const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
+    const agent = scriptedAgent(gateway);
+    const controller = new AbortController();
     const call = agent.run(
       SEARCH,
-      (op) => {
-        begun = op;
-        gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
-        return body(op);
+      () => {
+        throw new RangeError('no such page');
       },
       { signal: controller.signal },
     );
-    await eventually(() => expect(asked(gateway, 'AckOpControl')).toContain(begun?.opId));
+    call.catch(() => {});
+    await eventually(() => expect(waiting).toHaveLength(1));
+    controller.abort(GONE);
+    await expect(call).rejects.toThrow(new RangeError('no such page'));
+    answerAll();
+  });
+
+  test('what is over and what was spent is told to the gateway, also when nobody waits for that any more; close waits for it', async () => {
+    const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
+    const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = [
+      agent.run({ ...SEARCH, traceId: 'the', spanId: 'run' }, () => 'done', { signal }),
+      agent.complete('the:check', { signal }),
+    ];
+    await eventually(() => expect(waiting).toHaveLength(2));
+    await abort(controller, ...calls);
+    await expect(agent.complete('the:late', { signal })).rejects.toBe(GONE);
+    await expect(agent.recordUsage({ costUsd: 1, opId: 'the:spent' }, { signal })).rejects.toBe(GONE);
+    await eventually(() => expect(waiting).toHaveLength(3));
+    let isClosed = false;
+    const closed = agent.close().then(() => {
+      isClosed = true;
+    });
+    await sleep(100);
+    expect(isClosed).toBe(false);
+    answerAll();
+    await closed;
+    expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(['the:check', 'the:late', 'the:run']);
+    expect(asked(gateway, 'RecordUsage')).toEqual(['the:spent']);
+  });
+
+  test('a report that fails after its caller has gone is told to onWarning, and one that fails before is not', async () => {
+    const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
+    const warnings: string[] = [];
+    const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
+    const controller = new AbortController();
+    const heard = agent.complete('the:heard', { signal: controller.signal });
+    heard.catch(() => {});
+    await eventually(() => expect(waiting).toHaveLength(1));
+    answerAll({ fails: 'NOT_FOUND' });
+    await expect(heard).rejects.toMatchObject({ code: 'not_found' });
+    const call = agent.complete('the:unheard', { signal: controller.signal });
+    await eventually(() => expect(waiting).toHaveLength(1));
     await abort(controller, call);
-    expect(asked(gateway, 'CompleteOp')).not.toContain(begun?.opId);
-    gateway.opened[0]?.write({ opId: begun?.opId, signal: 'resume', sequence: 2 });
-    await eventually(() => expect(asked(gateway, 'CompleteOp')).toContain(begun?.opId));
-  }
-});
-
-test('an error of the body is thrown as it is, however long its end takes to be reported and whoever has gone by then', async () => {
-  const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
-  const agent = scriptedAgent(gateway);
-  const controller = new AbortController();
-  const call = agent.run(
-    SEARCH,
-    () => {
-      throw new RangeError('no such page');
-    },
-    { signal: controller.signal },
-  );
-  call.catch(() => {});
-  await eventually(() => expect(waiting).toHaveLength(1));
-  controller.abort(GONE);
-  await expect(call).rejects.toThrow(new RangeError('no such page'));
-  answerAll();
-});
-
-test('what is over and what was spent is told to the gateway, also when nobody waits for that any more; close waits for it', async () => {
-  const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
-  const controller = new AbortController();
-  const { signal } = controller;
-  const calls = [
-    agent.run({ ...SEARCH, traceId: 'the', spanId: 'run' }, () => 'done', { signal }),
-    agent.complete('the:check', { signal }),
-  ];
-  await eventually(() => expect(waiting).toHaveLength(2));
-  await abort(controller, ...calls);
-  await expect(agent.complete('the:late', { signal })).rejects.toBe(GONE);
-  await expect(agent.recordUsage({ costUsd: 1, opId: 'the:spent' }, { signal })).rejects.toBe(GONE);
-  await eventually(() => expect(waiting).toHaveLength(3));
-  let isClosed = false;
-  const closed = agent.close().then(() => {
-    isClosed = true;
+    answerAll({ fails: 'NOT_FOUND' });
+    await eventually(() => expect(warnings).toEqual(['could not report operation the:unheard as complete']));
   });
-  await sleep(100);
-  expect(isClosed).toBe(false);
-  answerAll();
-  await closed;
-  expect(asked(gateway, 'CompleteOp').toSorted()).toEqual(['the:check', 'the:late', 'the:run']);
-  expect(asked(gateway, 'RecordUsage')).toEqual(['the:spent']);
-});
 
-test('a report that fails after its caller has gone is told to onWarning, and one that fails before is not', async () => {
-  const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
-  const warnings: string[] = [];
-  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
-  const controller = new AbortController();
-  const heard = agent.complete('the:heard', { signal: controller.signal });
-  heard.catch(() => {});
-  await eventually(() => expect(waiting).toHaveLength(1));
-  answerAll({ fails: 'NOT_FOUND' });
-  await expect(heard).rejects.toMatchObject({ code: 'not_found' });
-  const call = agent.complete('the:unheard', { signal: controller.signal });
-  await eventually(() => expect(waiting).toHaveLength(1));
-  await abort(controller, call);
-  answerAll({ fails: 'NOT_FOUND' });
-  await eventually(() => expect(warnings).toEqual(['could not report operation the:unheard as complete']));
-});
-
-test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', {
-  timeout: 120_000,
-}, async () => {
-  const gateway = await startTestGateway();
-  onTestFinished(async () => {
-    await gateway.stop();
+  test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', {
+    timeout: 120_000,
+  }, async () => {
+    const gateway = await startTestGateway();
+    onTestFinished(async () => {
+      await gateway.stop();
+    });
+    const leaks: string[] = [];
+    const onWarning = ({ name }: Error): void => {
+      leaks.push(name);
+    };
+    process.on('warning', onWarning);
+    onTestFinished(() => {
+      process.off('warning', onWarning);
+    });
+    const agent = createAgentClient({
+      address: gateway.grpc,
+      agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+      apiKey: ADMIN_KEY,
+      deadlines: { checkMs: 60_000, callMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+    });
+    onTestFinished(() => agent.close());
+    await agent.ready();
+    const controller = new AbortController();
+    const { signal } = controller;
+    let begun = 0;
+    const runs = Array.from({ length: 50 }, () =>
+      agent.run(
+        SEARCH,
+        (op) => {
+          begun += 1;
+          return workForEver(op);
+        },
+        { signal },
+      ),
+    );
+    await eventually(() => expect(begun).toBe(50), 60_000);
+    // When the first is answered, the others are with the gateway.
+    const first = agent.check(SEARCH);
+    const checks = Array.from({ length: 200 }, () =>
+      agent.check(SEARCH, { signal }).then(
+        ({ opId }) => agent.complete(opId),
+        (error: unknown) => expect(error).toBe(GONE),
+      ),
+    );
+    const { opId } = await first;
+    await abort(controller, ...runs);
+    await Promise.all([agent.complete(opId), ...checks]);
+    await agent.close();
+    expect((await gateway.call('GET', '/api/v1/ops?state=running')).body.ops).toEqual([]);
+    expect((await gateway.call('GET', '/api/v1/ops?state=completing')).body.ops.length).toBeGreaterThanOrEqual(50);
+    expect(leaks).toEqual([]);
   });
-  const leaks: string[] = [];
-  const onWarning = ({ name }: Error): void => {
-    leaks.push(name);
-  };
-  process.on('warning', onWarning);
-  onTestFinished(() => {
-    process.off('warning', onWarning);
-  });
-  const agent = createAgentClient({
-    address: gateway.grpc,
-    agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
-    apiKey: ADMIN_KEY,
-    deadlines: { checkMs: 60_000, callMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
-  });
-  onTestFinished(() => agent.close());
-  await agent.ready();
-  const controller = new AbortController();
-  const { signal } = controller;
-  let begun = 0;
-  const runs = Array.from({ length: 50 }, () =>
-    agent.run(
-      SEARCH,
-      (op) => {
-        begun += 1;
-        return workForEver(op);
-      },
-      { signal },
-    ),
-  );
-  await eventually(() => expect(begun).toBe(50), 60_000);
-  // When the first is answered, the others are with the gateway.
-  const first = agent.check(SEARCH);
-  const checks = Array.from({ length: 200 }, () =>
-    agent.check(SEARCH, { signal }).then(
-      ({ opId }) => agent.complete(opId),
-      (error: unknown) => expect(error).toBe(GONE),
-    ),
-  );
-  const { opId } = await first;
-  await abort(controller, ...runs);
-  await Promise.all([agent.complete(opId), ...checks]);
-  await agent.close();
-  expect((await gateway.call('GET', '/api/v1/ops?state=running')).body.ops).toEqual([]);
-  expect((await gateway.call('GET', '/api/v1/ops?state=completing')).body.ops.length).toBeGreaterThanOrEqual(50);
-  expect(leaks).toEqual([]);
 });

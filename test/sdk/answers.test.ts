@@ -1,5 +1,5 @@
 /** What the words of a gateway, or of a proxy before it, come to for the one who asked: where streams do not get through, so that each call is answered on its own. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { attemptOnStream } from '../../src/sdk/attempts.ts';
 import { GatewayError } from '../../src/sdk/index.ts';
 import type { StreamCheckReply } from '../../src/sdk/schema.ts';
@@ -13,98 +13,100 @@ const agentWith = async (answer: Answer, method: string, checkMs = 5_000) =>
     deadlines: { checkMs, callMs: checkMs },
   });
 
-test('a check that is refused for good rejects with the code and the word of who refused it, also where that is a proxy', async () => {
-  const refusals: readonly Answer[] = [
-    { fails: 'PERMISSION_DENIED', fault: 'insufficient_scope' },
-    { fails: 'INTERNAL', fault: 'internal' },
-    { fails: 'INVALID_ARGUMENT' },
-    { fails: 'UNIMPLEMENTED' },
-    { fails: 'UNAUTHENTICATED' },
-    { fails: 'PERMISSION_DENIED' },
-  ];
-  const errors = await Promise.all(
-    refusals.map(async (refusal) =>
-      (await agentWith(refusal, 'CheckAction')).check(SEARCH).then(
-        () => undefined,
-        (error: unknown) => error,
+describe('answers', () => {
+  test('a check that is refused for good rejects with the code and the word of who refused it, also where that is a proxy', async () => {
+    const refusals: readonly Answer[] = [
+      { fails: 'PERMISSION_DENIED', fault: 'insufficient_scope' },
+      { fails: 'INTERNAL', fault: 'internal' },
+      { fails: 'INVALID_ARGUMENT' },
+      { fails: 'UNIMPLEMENTED' },
+      { fails: 'UNAUTHENTICATED' },
+      { fails: 'PERMISSION_DENIED' },
+    ];
+    const errors = await Promise.all(
+      refusals.map(async (refusal) =>
+        (await agentWith(refusal, 'CheckAction')).check(SEARCH).then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
       ),
-    ),
-  );
-  expect(
-    errors.map((error) => (error instanceof GatewayError ? [error.code, error.fault, error.message] : error)),
-  ).toEqual([
-    ['permission_denied', 'insufficient_scope', 'PERMISSION_DENIED'],
-    ['internal', 'internal', 'INTERNAL'],
-    ['invalid_argument', undefined, 'INVALID_ARGUMENT'],
-    ['unimplemented', undefined, 'UNIMPLEMENTED'],
-    ['unauthenticated', undefined, 'UNAUTHENTICATED'],
-    ['permission_denied', undefined, 'PERMISSION_DENIED'],
-  ]);
-});
-
-test('a proxy that has no room is obeyed as a busy gateway is: it says when to come again, and until then the answer is no', async () => {
-  const agent = await agentWith({ fails: 'RESOURCE_EXHAUSTED', retryAfterSecs: 60 }, 'CheckAction');
-  expect(await agent.check(SEARCH)).toMatchObject({
-    decision: 'deny',
-    reason: 'RESOURCE_EXHAUSTED',
-    unreachable: false,
+    );
+    expect(
+      errors.map((error) => (error instanceof GatewayError ? [error.code, error.fault, error.message] : error)),
+    ).toEqual([
+      ['permission_denied', 'insufficient_scope', 'PERMISSION_DENIED'],
+      ['internal', 'internal', 'INTERNAL'],
+      ['invalid_argument', undefined, 'INVALID_ARGUMENT'],
+      ['unimplemented', undefined, 'UNIMPLEMENTED'],
+      ['unauthenticated', undefined, 'UNAUTHENTICATED'],
+      ['permission_denied', undefined, 'PERMISSION_DENIED'],
+    ]);
   });
-});
 
-test('a limit of which this client does not know the tier or the period is no spending within the budget', async () => {
-  for (const unknown of [{ tier: 'org' }, { period: 'daily' }]) {
-    const agent = await agentWith({ status: 'limit_exceeded', ...unknown }, 'RecordUsage');
-    await expect(agent.recordUsage({ costUsd: 1 })).rejects.toMatchObject({
-      name: 'GatewayError',
-      code: 'internal',
-      message: 'the gateway reported a limit that this client does not know',
+  test('a proxy that has no room is obeyed as a busy gateway is: it says when to come again, and until then the answer is no', async () => {
+    const agent = await agentWith({ fails: 'RESOURCE_EXHAUSTED', retryAfterSecs: 60 }, 'CheckAction');
+    expect(await agent.check(SEARCH)).toMatchObject({
+      decision: 'deny',
+      reason: 'RESOURCE_EXHAUSTED',
+      unreachable: false,
     });
-  }
-  const agent = await agentWith({ status: 'limit_exceeded', tier: 'team', period: 'monthly' }, 'RecordUsage');
-  expect(await agent.recordUsage({ costUsd: 1 })).toEqual({
-    status: 'limit_exceeded',
-    tier: 'team',
-    period: 'monthly',
   });
-});
 
-test('a completion of which it cannot be asked whether an attempt before has made it rejects with what the gateway said', async () => {
-  let asked = 0;
-  const gateway = await scriptedGateway(({ method }) => {
-    if (method === 'CheckAction') return { fails: 'PERMISSION_DENIED' };
-    if (method !== 'CompleteOp') return undefined;
-    asked += 1;
-    return asked === 1 ? { fails: 'UNAVAILABLE' } : { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
+  test('a limit of which this client does not know the tier or the period is no spending within the budget', async () => {
+    for (const unknown of [{ tier: 'org' }, { period: 'daily' }]) {
+      const agent = await agentWith({ status: 'limit_exceeded', ...unknown }, 'RecordUsage');
+      await expect(agent.recordUsage({ costUsd: 1 })).rejects.toMatchObject({
+        name: 'GatewayError',
+        code: 'internal',
+        message: 'the gateway reported a limit that this client does not know',
+      });
+    }
+    const agent = await agentWith({ status: 'limit_exceeded', tier: 'team', period: 'monthly' }, 'RecordUsage');
+    expect(await agent.recordUsage({ costUsd: 1 })).toEqual({
+      status: 'limit_exceeded',
+      tier: 'team',
+      period: 'monthly',
+    });
   });
-  await expect(scriptedAgent(gateway).complete('trace:span')).rejects.toMatchObject({
-    code: 'failed_precondition',
-    fault: 'invalid_transition',
-  });
-  expect(asked).toBe(2);
-});
 
-test('a gateway that shuts down is none that has refused the check: it is asked again, and counts as one that cannot be reached when it stays away', async () => {
-  const leaving = { fails: 'UNAVAILABLE', fault: 'shutting_down', retryAfterSecs: 1 } as const;
-  let asked = 0;
-  const gateway = await scriptedGateway(({ method }) => {
-    if (method !== 'CheckAction') return undefined;
-    asked += 1;
-    return asked === 1 ? leaving : undefined;
+  test('a completion of which it cannot be asked whether an attempt before has made it rejects with what the gateway said', async () => {
+    let asked = 0;
+    const gateway = await scriptedGateway(({ method }) => {
+      if (method === 'CheckAction') return { fails: 'PERMISSION_DENIED' };
+      if (method !== 'CompleteOp') return undefined;
+      asked += 1;
+      return asked === 1 ? { fails: 'UNAVAILABLE' } : { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
+    });
+    await expect(scriptedAgent(gateway).complete('trace:span')).rejects.toMatchObject({
+      code: 'failed_precondition',
+      fault: 'invalid_transition',
+    });
+    expect(asked).toBe(2);
   });
-  expect(await scriptedAgent(gateway).check(SEARCH)).toMatchObject({
-    decision: 'allow',
-    opState: 'running',
-    unreachable: false,
-  });
-  expect(asked).toBe(2);
-  const agent = await agentWith(leaving, 'CheckAction', 200);
-  expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', opState: undefined, unreachable: true });
-  const reply = {
-    error: { code: 'shutting_down', message: 'the gateway is shutting down; reconnect', retryAfterSecs: 1 },
-  } as StreamCheckReply;
-  expect(attemptOnStream({ kind: 'answered', reply })).toEqual({
-    kind: 'lost',
-    because: 'the gateway is shutting down; reconnect',
-    isUnsent: false,
+
+  test('a gateway that shuts down is none that has refused the check: it is asked again, and counts as one that cannot be reached when it stays away', async () => {
+    const leaving = { fails: 'UNAVAILABLE', fault: 'shutting_down', retryAfterSecs: 1 } as const;
+    let asked = 0;
+    const gateway = await scriptedGateway(({ method }) => {
+      if (method !== 'CheckAction') return undefined;
+      asked += 1;
+      return asked === 1 ? leaving : undefined;
+    });
+    expect(await scriptedAgent(gateway).check(SEARCH)).toMatchObject({
+      decision: 'allow',
+      opState: 'running',
+      unreachable: false,
+    });
+    expect(asked).toBe(2);
+    const agent = await agentWith(leaving, 'CheckAction', 200);
+    expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow', opState: undefined, unreachable: true });
+    const reply = {
+      error: { code: 'shutting_down', message: 'the gateway is shutting down; reconnect', retryAfterSecs: 1 },
+    } as StreamCheckReply;
+    expect(attemptOnStream({ kind: 'answered', reply })).toEqual({
+      kind: 'lost',
+      because: 'the gateway is shutting down; reconnect',
+      isUnsent: false,
+    });
   });
 });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 import { type AgentClientOptions, createAgentClient } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
@@ -12,204 +12,208 @@ const SEARCH = { action: 'tool.call', resource: 'web_search' };
 const PATIENT = { checkMs: 30_000, callMs: 30_000, outageMs: 30_000 };
 
 let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(async () => {
-  await gateway.stop();
-});
-
-const connect = (agentId: string, options: Partial<AgentClientOptions> = {}) =>
-  createAgentClient({
-    address: gateway.grpc,
-    agent: { orgId: 'acme', teamId: 'search', agentId },
-    apiKey: ADMIN_KEY,
-    onWarning: () => {},
-    ...options,
-    deadlines: { ...PATIENT, closeMs: 30_000, ...options.deadlines },
-  } as AgentClientOptions);
-
-/** Runs a program that uses the package by its name; answers what it wrote, and how it ended. */
-async function runProgram(program: string) {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
-    cwd: PACKAGE_ROOT,
-    env: { PATH: process.env.PATH ?? '', GRPC: gateway.grpc, KEY: ADMIN_KEY },
-    stdio: ['ignore', 'pipe', 'pipe'],
+describe('close', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway();
   });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
+  afterAll(async () => {
+    await gateway.stop();
   });
-  child.stderr.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-  });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
-  const end = await new Promise<number | string | null>((resolve) =>
-    child.once('close', (code, signal) => resolve(signal ?? code)),
-  );
-  clearTimeout(timer);
-  return { end, output };
-}
 
-test('checks in flight at close are answered before it resolves', async () => {
-  const agent = connect('closing');
-  const settled: string[] = [];
-  const checks = Array.from({ length: 500 }, () => agent.check(SEARCH).then((answer) => settled.push(answer.decision)));
-  await agent.close();
-  expect(settled).toHaveLength(500);
-  expect(new Set(settled)).toEqual(new Set(['allow']));
-  await Promise.all(checks);
-  expect(agent.state).toBe('closed');
-});
+  const connect = (agentId: string, options: Partial<AgentClientOptions> = {}) =>
+    createAgentClient({
+      address: gateway.grpc,
+      agent: { orgId: 'acme', teamId: 'search', agentId },
+      apiKey: ADMIN_KEY,
+      onWarning: () => {},
+      ...options,
+      deadlines: { ...PATIENT, closeMs: 30_000, ...options.deadlines },
+    } as AgentClientOptions);
 
-test('after close nothing is taken any more, and closing again is no mistake', async () => {
-  const agent = connect('closed');
-  await agent.close();
-  await agent.close();
-  for (const call of [
-    agent.check(SEARCH),
-    agent.run(SEARCH, () => {}),
-    agent.recordUsage({ costUsd: 1 }),
-    agent.complete('a:b'),
-    agent.ready(),
-  ]) {
-    await expect(call).rejects.toMatchObject({ name: 'ClientClosedError', message: 'the agent client is closed' });
+  /** Runs a program that uses the package by its name; answers what it wrote, and how it ended. */
+  async function runProgram(program: string) {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: PACKAGE_ROOT,
+      env: { PATH: process.env.PATH ?? '', GRPC: gateway.grpc, KEY: ADMIN_KEY },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
+    const end = await new Promise<number | string | null>((resolve) =>
+      child.once('close', (code, signal) => resolve(signal ?? code)),
+    );
+    clearTimeout(timer);
+    return { end, output };
   }
-});
 
-test('while the client closes, a body that still runs can go on to its end, and nobody else begins anything', async () => {
-  const agent = connect('finishing');
-  let begun = (): void => {};
-  const hasBegun = new Promise<void>((resolve) => {
-    begun = resolve;
+  test('checks in flight at close are answered before it resolves', async () => {
+    const agent = connect('closing');
+    const settled: string[] = [];
+    const checks = Array.from({ length: 500 }, () =>
+      agent.check(SEARCH).then((answer) => settled.push(answer.decision)),
+    );
+    await agent.close();
+    expect(settled).toHaveLength(500);
+    expect(new Set(settled)).toEqual(new Set(['allow']));
+    await Promise.all(checks);
+    expect(agent.state).toBe('closed');
   });
-  let goOn = (): void => {};
-  const mayGoOn = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  const run = agent.run(SEARCH, async (op) => {
-    begun();
-    await mayGoOn;
-    const { decision } = await agent.check(SEARCH);
-    const { status } = await op.recordUsage(0.01);
-    return `${decision}, ${status}, ${await agent.run(SEARCH, () => 'done')}`;
-  });
-  await hasBegun;
-  const closed = agent.close();
-  for (const call of [
-    agent.check(SEARCH),
-    agent.run(SEARCH, () => {}),
-    agent.recordUsage({ costUsd: 1 }),
-    agent.complete('a:b'),
-  ]) {
-    await expect(call).rejects.toMatchObject({ name: 'ClientClosedError' });
-  }
-  goOn();
-  expect(await run).toBe('allow, ok, done');
-  await closed;
-});
 
-test('checks that cannot be answered in time are given up at close, not left hanging', async () => {
-  const agent = createAgentClient({
-    address: '127.0.0.1:1',
-    agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' },
-    apiKey: ADMIN_KEY,
-    deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 },
+  test('after close nothing is taken any more, and closing again is no mistake', async () => {
+    const agent = connect('closed');
+    await agent.close();
+    await agent.close();
+    for (const call of [
+      agent.check(SEARCH),
+      agent.run(SEARCH, () => {}),
+      agent.recordUsage({ costUsd: 1 }),
+      agent.complete('a:b'),
+      agent.ready(),
+    ]) {
+      await expect(call).rejects.toMatchObject({ name: 'ClientClosedError', message: 'the agent client is closed' });
+    }
   });
-  const check = agent.check(SEARCH);
-  check.catch(() => {});
-  await agent.close();
-  await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
-});
 
-test('a check that waits for its answer at close rejects with a ClientClosedError, and one whose caller has left rejects nowhere else', async () => {
-  const silent = createServer(); // takes every call and answers none
-  const asked = new Promise((resolve) =>
-    silent.on('stream', (stream, { ':path': path }) => {
-      stream.on('error', () => {});
-      if (path?.endsWith('/StreamCheckActions') === true) stream.once('data', resolve);
-    }),
-  );
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void silent.close());
-  const agent = createAgentClient({
-    address: `127.0.0.1:${(silent.address() as AddressInfo).port}`,
-    agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' },
-    credentialToken: 'any-token-of-at-least-32-characters',
-    deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 },
+  test('while the client closes, a body that still runs can go on to its end, and nobody else begins anything', async () => {
+    const agent = connect('finishing');
+    let begun = (): void => {};
+    const hasBegun = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    let goOn = (): void => {};
+    const mayGoOn = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const run = agent.run(SEARCH, async (op) => {
+      begun();
+      await mayGoOn;
+      const { decision } = await agent.check(SEARCH);
+      const { status } = await op.recordUsage(0.01);
+      return `${decision}, ${status}, ${await agent.run(SEARCH, () => 'done')}`;
+    });
+    await hasBegun;
+    const closed = agent.close();
+    for (const call of [
+      agent.check(SEARCH),
+      agent.run(SEARCH, () => {}),
+      agent.recordUsage({ costUsd: 1 }),
+      agent.complete('a:b'),
+    ]) {
+      await expect(call).rejects.toMatchObject({ name: 'ClientClosedError' });
+    }
+    goOn();
+    expect(await run).toBe('allow, ok, done');
+    await closed;
   });
-  const leaving = new AbortController();
-  const left = agent.check(SEARCH, { signal: leaving.signal });
-  const check = agent.check(SEARCH);
-  check.catch(() => {});
-  await asked;
-  leaving.abort(new Error('left'));
-  await expect(left).rejects.toThrow('left');
-  await agent.close();
-  await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
-  await new Promise((resolve) => setTimeout(resolve, 50)); // a promise that rejects for nobody fails the run
-});
 
-test('a body that waits at a checkpoint when the client is closed is let go', async () => {
-  const agent = connect('let-go', { deadlines: { closeMs: 50 } });
-  let opId = '';
-  const result = agent.run(SEARCH, async (op) => {
-    opId = op.opId;
-    return workForEver(op);
+  test('checks that cannot be answered in time are given up at close, not left hanging', async () => {
+    const agent = createAgentClient({
+      address: '127.0.0.1:1',
+      agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' },
+      apiKey: ADMIN_KEY,
+      deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 },
+    });
+    const check = agent.check(SEARCH);
+    check.catch(() => {});
+    await agent.close();
+    await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
   });
-  result.catch(() => {});
-  await agent.ready();
-  await expect.poll(() => opId).not.toBe('');
-  await agent.close();
-  await expect(result).rejects.toMatchObject({ name: 'ClientClosedError' });
-  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' });
-});
 
-test('what was obeyed right before close is acknowledged', async () => {
-  const agent = connect('last-word');
-  let opId = '';
-  const result = agent.run(SEARCH, async (op) => {
-    opId = op.opId;
-    await gateway.call('POST', `/api/v1/ops/${opId}/terminate`);
-    return workForEver(op);
+  test('a check that waits for its answer at close rejects with a ClientClosedError, and one whose caller has left rejects nowhere else', async () => {
+    const silent = createServer(); // takes every call and answers none
+    const asked = new Promise((resolve) =>
+      silent.on('stream', (stream, { ':path': path }) => {
+        stream.on('error', () => {});
+        if (path?.endsWith('/StreamCheckActions') === true) stream.once('data', resolve);
+      }),
+    );
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void silent.close());
+    const agent = createAgentClient({
+      address: `127.0.0.1:${(silent.address() as AddressInfo).port}`,
+      agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' },
+      credentialToken: 'any-token-of-at-least-32-characters',
+      deadlines: { outageMs: 60_000, checkMs: 60_000, closeMs: 50 },
+    });
+    const leaving = new AbortController();
+    const left = agent.check(SEARCH, { signal: leaving.signal });
+    const check = agent.check(SEARCH);
+    check.catch(() => {});
+    await asked;
+    leaving.abort(new Error('left'));
+    await expect(left).rejects.toThrow('left');
+    await agent.close();
+    await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
+    await new Promise((resolve) => setTimeout(resolve, 50)); // a promise that rejects for nobody fails the run
   });
-  await expect(result).rejects.toMatchObject({ name: 'OpTerminatedError' });
-  await agent.close();
-  expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({
-    state: 'terminated',
-    acknowledged_at: expect.any(String),
-  });
-});
 
-test('a process ends by itself once its client is closed', async () => {
-  expect(
-    await runProgram(`
+  test('a body that waits at a checkpoint when the client is closed is let go', async () => {
+    const agent = connect('let-go', { deadlines: { closeMs: 50 } });
+    let opId = '';
+    const result = agent.run(SEARCH, async (op) => {
+      opId = op.opId;
+      return workForEver(op);
+    });
+    result.catch(() => {});
+    await agent.ready();
+    await expect.poll(() => opId).not.toBe('');
+    await agent.close();
+    await expect(result).rejects.toMatchObject({ name: 'ClientClosedError' });
+    expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' });
+  });
+
+  test('what was obeyed right before close is acknowledged', async () => {
+    const agent = connect('last-word');
+    let opId = '';
+    const result = agent.run(SEARCH, async (op) => {
+      opId = op.opId;
+      await gateway.call('POST', `/api/v1/ops/${opId}/terminate`);
+      return workForEver(op);
+    });
+    await expect(result).rejects.toMatchObject({ name: 'OpTerminatedError' });
+    await agent.close();
+    expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({
+      state: 'terminated',
+      acknowledged_at: expect.any(String),
+    });
+  });
+
+  test('a process ends by itself once its client is closed', async () => {
+    expect(
+      await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
     const agent = createAgentClient({ address: process.env.GRPC, agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
     console.log(await agent.run({ action: 'tool.call', resource: 'clock' }, (op) => op.state));
     await Promise.all(Array.from({ length: 100 }, () => agent.check({ action: 'tool.call', resource: 'clock' })));
     await agent.close();
   `),
-  ).toEqual({ end: 0, output: 'running\n' });
-});
+    ).toEqual({ end: 0, output: 'running\n' });
+  });
 
-test('a process ends by itself once its client is closed, also when there never was a gateway', async () => {
-  expect(
-    await runProgram(`
+  test('a process ends by itself once its client is closed, also when there never was a gateway', async () => {
+    expect(
+      await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
     const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
     console.log((await agent.check({ action: 'tool.call', resource: 'clock' })).unreachable);
     await agent.close();
   `),
-  ).toEqual({ end: 0, output: 'true\n' });
-});
+    ).toEqual({ end: 0, output: 'true\n' });
+  });
 
-test('a report that fails, and whose caller has forgotten to listen, is not passed over in silence', async () => {
-  expect(
-    await runProgram(`
+  test('a report that fails, and whose caller has forgotten to listen, is not passed over in silence', async () => {
+    expect(
+      await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
     const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY, deadlines: { outageMs: 0 } });
     agent.complete('trace:span');
   `),
-  ).toEqual({ end: 1, output: expect.stringContaining('GatewayError: cannot reach the gateway') });
+    ).toEqual({ end: 1, output: expect.stringContaining('GatewayError: cannot reach the gateway') });
+  });
 });

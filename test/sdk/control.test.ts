@@ -1,5 +1,5 @@
 import { queryObjects } from 'node:v8';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AgentClient, Op, OpSignal } from '../../src/sdk/index.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -32,108 +32,112 @@ async function running(agent: AgentClient) {
   return { op, finish };
 }
 
-test('a signal whose acknowledgement was lost is obeyed and acknowledged when it comes again on the next stream', async () => {
-  let isLost = true;
-  const warnings: string[] = [];
-  const gateway = await scriptedGateway((call) => (isAck(call) && isLost ? { fails: 'UNAUTHENTICATED' } : undefined));
-  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
-  await agent.ready();
-  const { op, finish } = await running(agent);
-  gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 7 });
-  await eventually(() => expect(acknowledged(gateway)).toEqual([`${op.opId} 7`]));
-  isLost = false;
-  gateway.opened[0]?.end();
-  await eventually(() => expect(gateway.opened).toHaveLength(2));
-  gateway.opened[1]?.write({ opId: op.opId, signal: 'resume', sequence: 7 });
-  await eventually(() => expect(acknowledged(gateway)).toEqual([`${op.opId} 7`, `${op.opId} 7`]));
-  expect(warnings).toEqual([]);
-  finish();
-});
-
-test('an acknowledgement that the gateway cannot take for the moment is tried again; one that it refuses is told of, once, but not when the operation is gone', async () => {
-  const answers = ['UNAVAILABLE', 'RESOURCE_EXHAUSTED', undefined, 'NOT_FOUND', 'PERMISSION_DENIED'] as const;
-  let asked = 0;
-  const warnings: string[] = [];
-  const gateway = await scriptedGateway((call) => {
-    if (!isAck(call)) return undefined;
-    const fails = answers[asked++];
-    return fails === undefined ? undefined : { fails };
+describe('control', () => {
+  test('a signal whose acknowledgement was lost is obeyed and acknowledged when it comes again on the next stream', async () => {
+    let isLost = true;
+    const warnings: string[] = [];
+    const gateway = await scriptedGateway((call) => (isAck(call) && isLost ? { fails: 'UNAUTHENTICATED' } : undefined));
+    const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
+    await agent.ready();
+    const { op, finish } = await running(agent);
+    gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 7 });
+    await eventually(() => expect(acknowledged(gateway)).toEqual([`${op.opId} 7`]));
+    isLost = false;
+    gateway.opened[0]?.end();
+    await eventually(() => expect(gateway.opened).toHaveLength(2));
+    gateway.opened[1]?.write({ opId: op.opId, signal: 'resume', sequence: 7 });
+    await eventually(() => expect(acknowledged(gateway)).toEqual([`${op.opId} 7`, `${op.opId} 7`]));
+    expect(warnings).toEqual([]);
+    finish();
   });
-  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
-  await agent.ready();
-  const { op, finish } = await running(agent);
-  gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 1 });
-  await eventually(() => expect(acknowledged(gateway)).toEqual([`${op.opId} 1`, `${op.opId} 1`, `${op.opId} 1`]));
-  expect(warnings).toEqual([]);
-  for (const sequence of [2, 3]) gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence });
-  await eventually(() => expect(warnings).toEqual(['PERMISSION_DENIED']));
-  expect(acknowledged(gateway).slice(3)).toEqual([`${op.opId} 2`, `${op.opId} 3`]);
-  finish();
-});
 
-test('a pause is acknowledged when the body stands still, not when it arrives; a signal that this client does not know, never', async () => {
-  const gateway = await scriptedGateway();
-  const told: string[] = [];
-  const agent = scriptedAgent(gateway, { onSignal: ({ signal, sequence }) => void told.push(`${signal} ${sequence}`) });
-  await agent.ready();
-  const { op, finish } = await running(agent);
-  const fromTheFuture = Buffer.concat([
-    Buffer.from([0x0a, op.opId.length]),
-    Buffer.from(op.opId),
-    Buffer.from([0x10, 9, 0x18, 2]),
-  ]);
-  gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
-  gateway.opened[0]?.write(fromTheFuture);
-  // Of another operation, and obeyed at once: by then an acknowledgement of those before would have come, too.
-  const other = await running(agent);
-  gateway.opened[0]?.write({ opId: other.op.opId, signal: 'resume', sequence: 3 });
-  await eventually(() => expect(acknowledged(gateway)).toEqual([`${other.op.opId} 3`]));
-  expect(op.state).toBe('paused');
-  finish();
-  await eventually(() => expect(acknowledged(gateway)).toEqual([`${other.op.opId} 3`, `${op.opId} 1`]));
-  expect(told).toEqual(['pause 1', 'resume 3']);
-  gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 4 });
-  other.finish();
-  await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'CompleteOp')).toHaveLength(2));
-});
-
-test('onSignal is told of every signal, and acknowledges those of operations that were begun with `check` by answering true', async () => {
-  const gateway = await scriptedGateway();
-  const told: OpSignal[] = [];
-  const warnings: string[] = [];
-  const agent = scriptedAgent(gateway, {
-    onWarning: ({ message }) => warnings.push(message),
-    onSignal: async (signal) => {
-      told.push(signal);
-      if (signal.sequence === 3) throw new Error('the handler is broken');
-      return signal.sequence !== 2;
-    },
+  test('an acknowledgement that the gateway cannot take for the moment is tried again; one that it refuses is told of, once, but not when the operation is gone', async () => {
+    const answers = ['UNAVAILABLE', 'RESOURCE_EXHAUSTED', undefined, 'NOT_FOUND', 'PERMISSION_DENIED'] as const;
+    let asked = 0;
+    const warnings: string[] = [];
+    const gateway = await scriptedGateway((call) => {
+      if (!isAck(call)) return undefined;
+      const fails = answers[asked++];
+      return fails === undefined ? undefined : { fails };
+    });
+    const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
+    await agent.ready();
+    const { op, finish } = await running(agent);
+    gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 1 });
+    await eventually(() => expect(acknowledged(gateway)).toEqual([`${op.opId} 1`, `${op.opId} 1`, `${op.opId} 1`]));
+    expect(warnings).toEqual([]);
+    for (const sequence of [2, 3]) gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence });
+    await eventually(() => expect(warnings).toEqual(['PERMISSION_DENIED']));
+    expect(acknowledged(gateway).slice(3)).toEqual([`${op.opId} 2`, `${op.opId} 3`]);
+    finish();
   });
-  await agent.ready();
-  const { op, finish } = await running(agent);
-  const signals: OpSignal[] = [
-    { opId: 'trace:mine', signal: 'pause', sequence: 1 },
-    { opId: 'trace:mine', signal: 'resume', sequence: 2 },
-    { opId: 'trace:mine', signal: 'terminate', sequence: 3 },
-    { opId: op.opId, signal: 'pause', sequence: 4 },
-    { opId: 'trace:mine', signal: 'terminate', sequence: 5 },
-  ];
-  for (const signal of signals) gateway.opened[0]?.write(signal);
-  await eventually(() => expect(acknowledged(gateway)).toEqual(['trace:mine 1', 'trace:mine 5']));
-  expect(told).toEqual(signals);
-  expect(warnings).toEqual(['the handler is broken']);
-  gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 6 });
-  finish();
-});
 
-test('a client that lives for long keeps nothing of the signals that it has acknowledged', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway, { onSignal: () => true });
-  await agent.ready();
-  const promises = (): number => queryObjects(Promise, { format: 'count' });
-  const before = promises();
-  for (let sequence = 1; sequence <= 300; sequence += 1)
-    gateway.opened[0]?.write({ opId: 'trace:mine', signal: 'resume', sequence });
-  await eventually(() => expect(acknowledged(gateway)).toHaveLength(300));
-  await eventually(() => expect(promises() - before).toBeLessThan(150));
+  test('a pause is acknowledged when the body stands still, not when it arrives; a signal that this client does not know, never', async () => {
+    const gateway = await scriptedGateway();
+    const told: string[] = [];
+    const agent = scriptedAgent(gateway, {
+      onSignal: ({ signal, sequence }) => void told.push(`${signal} ${sequence}`),
+    });
+    await agent.ready();
+    const { op, finish } = await running(agent);
+    const fromTheFuture = Buffer.concat([
+      Buffer.from([0x0a, op.opId.length]),
+      Buffer.from(op.opId),
+      Buffer.from([0x10, 9, 0x18, 2]),
+    ]);
+    gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
+    gateway.opened[0]?.write(fromTheFuture);
+    // Of another operation, and obeyed at once: by then an acknowledgement of those before would have come, too.
+    const other = await running(agent);
+    gateway.opened[0]?.write({ opId: other.op.opId, signal: 'resume', sequence: 3 });
+    await eventually(() => expect(acknowledged(gateway)).toEqual([`${other.op.opId} 3`]));
+    expect(op.state).toBe('paused');
+    finish();
+    await eventually(() => expect(acknowledged(gateway)).toEqual([`${other.op.opId} 3`, `${op.opId} 1`]));
+    expect(told).toEqual(['pause 1', 'resume 3']);
+    gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 4 });
+    other.finish();
+    await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'CompleteOp')).toHaveLength(2));
+  });
+
+  test('onSignal is told of every signal, and acknowledges those of operations that were begun with `check` by answering true', async () => {
+    const gateway = await scriptedGateway();
+    const told: OpSignal[] = [];
+    const warnings: string[] = [];
+    const agent = scriptedAgent(gateway, {
+      onWarning: ({ message }) => warnings.push(message),
+      onSignal: async (signal) => {
+        told.push(signal);
+        if (signal.sequence === 3) throw new Error('the handler is broken');
+        return signal.sequence !== 2;
+      },
+    });
+    await agent.ready();
+    const { op, finish } = await running(agent);
+    const signals: OpSignal[] = [
+      { opId: 'trace:mine', signal: 'pause', sequence: 1 },
+      { opId: 'trace:mine', signal: 'resume', sequence: 2 },
+      { opId: 'trace:mine', signal: 'terminate', sequence: 3 },
+      { opId: op.opId, signal: 'pause', sequence: 4 },
+      { opId: 'trace:mine', signal: 'terminate', sequence: 5 },
+    ];
+    for (const signal of signals) gateway.opened[0]?.write(signal);
+    await eventually(() => expect(acknowledged(gateway)).toEqual(['trace:mine 1', 'trace:mine 5']));
+    expect(told).toEqual(signals);
+    expect(warnings).toEqual(['the handler is broken']);
+    gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 6 });
+    finish();
+  });
+
+  test('a client that lives for long keeps nothing of the signals that it has acknowledged', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway, { onSignal: () => true });
+    await agent.ready();
+    const promises = (): number => queryObjects(Promise, { format: 'count' });
+    const before = promises();
+    for (let sequence = 1; sequence <= 300; sequence += 1)
+      gateway.opened[0]?.write({ opId: 'trace:mine', signal: 'resume', sequence });
+    await eventually(() => expect(acknowledged(gateway)).toHaveLength(300));
+    await eventually(() => expect(promises() - before).toBeLessThan(150));
+  });
 });

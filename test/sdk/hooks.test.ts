@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AgentClientOptions } from '../../src/sdk/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
@@ -36,30 +36,32 @@ const FAILING: readonly (readonly [string, string, NonNullable<AgentClientOption
   ],
 ];
 
-test.each(FAILING)(
-  'a hook that %s is a warning of the process, and the client goes on',
-  async (_how, word, onStateChange) => {
-    const warnings = warned();
-    const gateway = await scriptedGateway();
-    const agent = scriptedAgent(gateway, { onStateChange });
-    await agent.ready();
-    await eventually(() => expect(warnings).toContain(`${word} while connected`));
-    expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'allow' });
-  },
-);
-
-test('an error of onSignal is told to onWarning, and the signal is not acknowledged', async () => {
-  const warnings: string[] = [];
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway, {
-    onSignal: async () => {
-      throw new Error('the log is full');
+describe('hooks', () => {
+  test.each(FAILING)(
+    'a hook that %s is a warning of the process, and the client goes on',
+    async (_how, word, onStateChange) => {
+      const warnings = warned();
+      const gateway = await scriptedGateway();
+      const agent = scriptedAgent(gateway, { onStateChange });
+      await agent.ready();
+      await eventually(() => expect(warnings).toContain(`${word} while connected`));
+      expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'allow' });
     },
-    onWarning: ({ message }) => warnings.push(message),
+  );
+
+  test('an error of onSignal is told to onWarning, and the signal is not acknowledged', async () => {
+    const warnings: string[] = [];
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway, {
+      onSignal: async () => {
+        throw new Error('the log is full');
+      },
+      onWarning: ({ message }) => warnings.push(message),
+    });
+    await agent.ready();
+    gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
+    await eventually(() => expect(warnings).toEqual(['the log is full']));
+    await agent.close();
+    expect(gateway.calls).toEqual([]);
   });
-  await agent.ready();
-  gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
-  await eventually(() => expect(warnings).toEqual(['the log is full']));
-  await agent.close();
-  expect(gateway.calls).toEqual([]);
 });

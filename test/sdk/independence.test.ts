@@ -1,30 +1,32 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 
 const FOLDER = join(PACKAGE_ROOT, 'src', 'sdk');
 
-test('the SDK stands alone: it imports its own files, Node.js and two libraries, each in one file', () => {
-  const imported = readdirSync(FOLDER).flatMap((file) =>
-    [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^(?:import|export)\s[^;]*?\sfrom '([^']+)'/gm)].map(
-      ([, target = '']) => ({ file, target }),
-    ),
-  );
-  expect(imported.length).toBeGreaterThan(20);
-  const foreign = imported.filter(({ target }) => !/^\.\/[a-z-]+\.ts$/.test(target) && !target.startsWith('node:'));
-  expect(foreign.map(({ file, target }) => `${file}: ${target}`).sort()).toEqual([
-    'schema.ts: protobufjs',
-    'transport.ts: @grpc/grpc-js',
-  ]);
-});
+describe('independence', () => {
+  test('the SDK stands alone: it imports its own files, Node.js and two libraries, each in one file', () => {
+    const imported = readdirSync(FOLDER).flatMap((file) =>
+      [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^(?:import|export)\s[^;]*?\sfrom '([^']+)'/gm)].map(
+        ([, target = '']) => ({ file, target }),
+      ),
+    );
+    expect(imported.length).toBeGreaterThan(20);
+    const foreign = imported.filter(({ target }) => !/^\.\/[a-z-]+\.ts$/.test(target) && !target.startsWith('node:'));
+    expect(foreign.map(({ file, target }) => `${file}: ${target}`).sort()).toEqual([
+      'schema.ts: protobufjs',
+      'transport.ts: @grpc/grpc-js',
+    ]);
+  });
 
-test('the entry exports names only, and no more than what is documented', async () => {
-  expect(Object.keys(await import('../../src/sdk/index.ts')).sort()).toEqual([
-    'ActionDeniedError',
-    'ClientClosedError',
-    'GatewayError',
-    'OpTerminatedError',
-    'createAgentClient',
-  ]);
+  test('the entry exports names only, and no more than what is documented', async () => {
+    expect(Object.keys(await import('../../src/sdk/index.ts')).sort()).toEqual([
+      'ActionDeniedError',
+      'ClientClosedError',
+      'GatewayError',
+      'OpTerminatedError',
+      'createAgentClient',
+    ]);
+  });
 });

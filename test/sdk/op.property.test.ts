@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RunningOp } from '../../src/sdk/op.ts';
 import type { CheckAnswer, Signal } from '../../src/sdk/types.ts';
 
@@ -27,87 +27,89 @@ const steps = fc.array(fc.constantFrom<Step>('pause', 'resume', 'terminate', 'ch
   size: 'max',
 });
 
-test('whatever the order of signals, no checkpoint is passed while paused or after termination, and every wait ends with the pause', async () => {
-  await fc.assert(
-    fc.asyncProperty(steps, async (order) => {
-      const op = begin();
-      let [isPaused, isTerminated] = [false, false];
-      const waiting: { isPassed: boolean; isThrown: boolean }[] = [];
-      for (const step of order) {
-        if (step === 'checkpoint') {
-          const checkpoint = { isPassed: false, isThrown: false };
-          op.checkpoint().then(
-            () => {
-              checkpoint.isPassed = true;
-            },
-            () => {
-              checkpoint.isThrown = true;
-            },
-          );
-          waiting.push(checkpoint);
-          await turn();
-          expect(checkpoint).toEqual({ isPassed: !isPaused && !isTerminated, isThrown: isTerminated });
-        } else {
-          op.obey(step, () => {});
-          if (step === 'terminate') isTerminated = true;
-          isPaused = !isTerminated && (step === 'pause' || (isPaused && step !== 'resume'));
-          await turn();
+describe('op: properties', () => {
+  test('whatever the order of signals, no checkpoint is passed while paused or after termination, and every wait ends with the pause', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (order) => {
+        const op = begin();
+        let [isPaused, isTerminated] = [false, false];
+        const waiting: { isPassed: boolean; isThrown: boolean }[] = [];
+        for (const step of order) {
+          if (step === 'checkpoint') {
+            const checkpoint = { isPassed: false, isThrown: false };
+            op.checkpoint().then(
+              () => {
+                checkpoint.isPassed = true;
+              },
+              () => {
+                checkpoint.isThrown = true;
+              },
+            );
+            waiting.push(checkpoint);
+            await turn();
+            expect(checkpoint).toEqual({ isPassed: !isPaused && !isTerminated, isThrown: isTerminated });
+          } else {
+            op.obey(step, () => {});
+            if (step === 'terminate') isTerminated = true;
+            isPaused = !isTerminated && (step === 'pause' || (isPaused && step !== 'resume'));
+            await turn();
+          }
+          expect(op.state).toBe(isTerminated ? 'terminated' : isPaused ? 'paused' : 'running');
+          expect(op.signal.aborted).toBe(isTerminated);
+          if (!isPaused) expect(waiting.every(({ isPassed, isThrown }) => isPassed !== isThrown)).toBe(true);
         }
-        expect(op.state).toBe(isTerminated ? 'terminated' : isPaused ? 'paused' : 'running');
-        expect(op.signal.aborted).toBe(isTerminated);
-        if (!isPaused) expect(waiting.every(({ isPassed, isThrown }) => isPassed !== isThrown)).toBe(true);
-      }
-    }),
-  );
-});
-
-test('a pause counts as obeyed when the body stands at a checkpoint, and only the latest signal matters', async () => {
-  const obeyed: string[] = [];
-  const op = begin();
-  op.obey('pause', () => obeyed.push('pause 1'));
-  expect(obeyed).toEqual([]);
-  op.obey('resume', () => obeyed.push('resume 2'));
-  op.obey('pause', () => obeyed.push('pause 3'));
-  const checkpoint = op.checkpoint();
-  await turn();
-  expect(obeyed).toEqual(['resume 2', 'pause 3']);
-  // The same again, from a new stream, is answered at once.
-  op.obey('pause', () => obeyed.push('pause 3 again'));
-  op.obey('resume', () => obeyed.push('resume 4'));
-  await checkpoint;
-  expect(obeyed).toEqual(['resume 2', 'pause 3', 'pause 3 again', 'resume 4']);
-});
-
-test('what is within a paused operation waits with it, and makes its pause obeyed', async () => {
-  const outer = begin();
-  const inner = begin(outer);
-  let isObeyed = false;
-  let isPassed = false;
-  outer.obey('pause', () => {
-    isObeyed = true;
+      }),
+    );
   });
-  const checkpoint = inner.checkpoint().then(() => {
-    isPassed = true;
-  });
-  await turn();
-  expect({ isObeyed, isPassed, inner: inner.state }).toEqual({ isObeyed: true, isPassed: false, inner: 'running' });
-  outer.obey('resume', () => {});
-  await checkpoint;
-});
 
-test('what is within a terminated operation is aborted with its error, although it is not terminated itself', async () => {
-  const outer = begin();
-  const inner = begin(outer);
-  inner.obey('pause', () => {});
-  const checkpoint = inner.checkpoint();
-  outer.obey('terminate', () => {});
-  await expect(checkpoint).rejects.toBe(outer.signal.reason);
-  expect(outer.signal.reason).toMatchObject({
-    name: 'OpTerminatedError',
-    opId: 't:s',
-    message: 'operation t:s was terminated by an operator',
+  test('a pause counts as obeyed when the body stands at a checkpoint, and only the latest signal matters', async () => {
+    const obeyed: string[] = [];
+    const op = begin();
+    op.obey('pause', () => obeyed.push('pause 1'));
+    expect(obeyed).toEqual([]);
+    op.obey('resume', () => obeyed.push('resume 2'));
+    op.obey('pause', () => obeyed.push('pause 3'));
+    const checkpoint = op.checkpoint();
+    await turn();
+    expect(obeyed).toEqual(['resume 2', 'pause 3']);
+    // The same again, from a new stream, is answered at once.
+    op.obey('pause', () => obeyed.push('pause 3 again'));
+    op.obey('resume', () => obeyed.push('resume 4'));
+    await checkpoint;
+    expect(obeyed).toEqual(['resume 2', 'pause 3', 'pause 3 again', 'resume 4']);
   });
-  expect(inner.state).toBe('paused');
-  // Begun too late, it is not even begun.
-  expect(begin(outer).signal.aborted).toBe(true);
+
+  test('what is within a paused operation waits with it, and makes its pause obeyed', async () => {
+    const outer = begin();
+    const inner = begin(outer);
+    let isObeyed = false;
+    let isPassed = false;
+    outer.obey('pause', () => {
+      isObeyed = true;
+    });
+    const checkpoint = inner.checkpoint().then(() => {
+      isPassed = true;
+    });
+    await turn();
+    expect({ isObeyed, isPassed, inner: inner.state }).toEqual({ isObeyed: true, isPassed: false, inner: 'running' });
+    outer.obey('resume', () => {});
+    await checkpoint;
+  });
+
+  test('what is within a terminated operation is aborted with its error, although it is not terminated itself', async () => {
+    const outer = begin();
+    const inner = begin(outer);
+    inner.obey('pause', () => {});
+    const checkpoint = inner.checkpoint();
+    outer.obey('terminate', () => {});
+    await expect(checkpoint).rejects.toBe(outer.signal.reason);
+    expect(outer.signal.reason).toMatchObject({
+      name: 'OpTerminatedError',
+      opId: 't:s',
+      message: 'operation t:s was terminated by an operator',
+    });
+    expect(inner.state).toBe('paused');
+    // Begun too late, it is not even begun.
+    expect(begin(outer).signal.aborted).toBe(true);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GatewayError, type OpState } from '../../src/sdk/index.ts';
 import { Orphans } from '../../src/sdk/orphans.ts';
 import { Underway } from '../../src/sdk/underway.ts';
@@ -36,292 +36,294 @@ function orphansOf(
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-test('an abandoned operation that is paused is asked about once, and completed at the signal that resumes it', async () => {
-  const states = new Map<string, OpState>([
-    ['a', 'paused'],
-    ['b', 'running'],
-  ]);
-  const { orphans, asked } = orphansOf(states);
-  orphans.add('a');
-  orphans.add('b');
-  await eventually(() => expect(states.get('b')).toBe('completing'));
-  await new Promise((resolve) => setTimeout(resolve, 600));
-  orphans.add('c');
-  await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'complete c']));
-  states.set('a', 'running');
-  expect(orphans.signalled('a')).toBe(true);
-  await eventually(() => expect(states.get('a')).toBe('completing'));
-  await turn();
-  expect(orphans.signalled('a')).toBe(false);
-  expect(orphans.signalled('b')).toBe(false);
-});
-
-test('an operator who resumes an abandoned operation while its state is asked for is not missed', async () => {
-  const states = new Map<string, OpState>([['a', 'paused']]);
-  const { orphans } = orphansOf(states, {
-    onAsked: (what) => {
-      if (what !== 'state') return;
-      // The answer, which says paused, is still on its way.
-      states.set('a', 'running');
-      orphans.signalled('a');
-    },
+describe('orphans', () => {
+  test('an abandoned operation that is paused is asked about once, and completed at the signal that resumes it', async () => {
+    const states = new Map<string, OpState>([
+      ['a', 'paused'],
+      ['b', 'running'],
+    ]);
+    const { orphans, asked } = orphansOf(states);
+    orphans.add('a');
+    orphans.add('b');
+    await eventually(() => expect(states.get('b')).toBe('completing'));
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    orphans.add('c');
+    await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'complete c']));
+    states.set('a', 'running');
+    expect(orphans.signalled('a')).toBe(true);
+    await eventually(() => expect(states.get('a')).toBe('completing'));
+    await turn();
+    expect(orphans.signalled('a')).toBe(false);
+    expect(orphans.signalled('b')).toBe(false);
   });
-  orphans.add('a');
-  await eventually(() => expect(states.get('a')).toBe('completing'));
-});
 
-test('an abandoned operation that was resumed before its state was asked for is completed', async () => {
-  const states = new Map<string, OpState>([['a', 'paused']]);
-  const { orphans } = orphansOf(states, {
-    onAsked: (what) => {
-      if (what === 'complete' && states.get('a') === 'paused') states.set('a', 'running');
-    },
+  test('an operator who resumes an abandoned operation while its state is asked for is not missed', async () => {
+    const states = new Map<string, OpState>([['a', 'paused']]);
+    const { orphans } = orphansOf(states, {
+      onAsked: (what) => {
+        if (what !== 'state') return;
+        // The answer, which says paused, is still on its way.
+        states.set('a', 'running');
+        orphans.signalled('a');
+      },
+    });
+    orphans.add('a');
+    await eventually(() => expect(states.get('a')).toBe('completing'));
   });
-  orphans.add('a');
-  await eventually(() => expect(states.get('a')).toBe('completing'));
-});
 
-test('an abandoned operation about which the gateway cannot answer for the moment is asked about again', async () => {
-  const states: (OpState | undefined)[] = [undefined, 'completing'];
-  const errors = ['unavailable', 'failed_precondition', 'failed_precondition'] as const;
-  const asked: string[] = [];
-  const orphans = new Orphans({
-    complete: async () => {
-      const code = errors[asked.push('complete') - 1 - asked.filter((what) => what === 'state').length] ?? 'internal';
-      throw new GatewayError(code, code);
-    },
-    stateOf: async () => {
-      asked.push('state');
-      return states.shift();
-    },
-    isReachable: () => true,
-    underway: new Underway(),
-    onWarning: () => {},
+  test('an abandoned operation that was resumed before its state was asked for is completed', async () => {
+    const states = new Map<string, OpState>([['a', 'paused']]);
+    const { orphans } = orphansOf(states, {
+      onAsked: (what) => {
+        if (what === 'complete' && states.get('a') === 'paused') states.set('a', 'running');
+      },
+    });
+    orphans.add('a');
+    await eventually(() => expect(states.get('a')).toBe('completing'));
   });
-  orphans.add('a');
-  await eventually(() => expect(asked).toEqual(['complete', 'complete', 'state', 'complete', 'state']));
-  await turn();
-  expect(orphans.signalled('a')).toBe(false);
-});
 
-test('abandoned operations that are terminated, over or forgotten at the gateway are given up', async () => {
-  const states = new Map<string, OpState>([
-    ['a', 'terminated'],
-    ['b', 'completing'],
-  ]);
-  const { orphans, asked, warnings } = orphansOf(states);
-  for (const opId of ['a', 'b', 'c']) orphans.add(opId);
-  await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'state b', 'complete c']));
-  await turn();
-  expect(['a', 'b', 'c'].map((opId) => orphans.signalled(opId))).toEqual([false, false, false]);
-  expect(warnings).toEqual([]);
-});
-
-test('abandoned operations are reported at once, then ever more rarely, and soon again when there is hope; closed, they keep no process alive', async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => {
-    vi.useRealTimers();
+  test('an abandoned operation about which the gateway cannot answer for the moment is asked about again', async () => {
+    const states: (OpState | undefined)[] = [undefined, 'completing'];
+    const errors = ['unavailable', 'failed_precondition', 'failed_precondition'] as const;
+    const asked: string[] = [];
+    const orphans = new Orphans({
+      complete: async () => {
+        const code = errors[asked.push('complete') - 1 - asked.filter((what) => what === 'state').length] ?? 'internal';
+        throw new GatewayError(code, code);
+      },
+      stateOf: async () => {
+        asked.push('state');
+        return states.shift();
+      },
+      isReachable: () => true,
+      underway: new Underway(),
+      onWarning: () => {},
+    });
+    orphans.add('a');
+    await eventually(() => expect(asked).toEqual(['complete', 'complete', 'state', 'complete', 'state']));
+    await turn();
+    expect(orphans.signalled('a')).toBe(false);
   });
-  const asked: string[] = [];
-  let isReachable = true;
-  const orphans = new Orphans({
-    complete: async (opId) => {
-      asked.push(opId);
-      throw new GatewayError('unavailable', 'not now');
-    },
-    stateOf: async () => undefined,
-    isReachable: () => isReachable,
-    underway: new Underway(),
-    onWarning: () => {},
+
+  test('abandoned operations that are terminated, over or forgotten at the gateway are given up', async () => {
+    const states = new Map<string, OpState>([
+      ['a', 'terminated'],
+      ['b', 'completing'],
+    ]);
+    const { orphans, asked, warnings } = orphansOf(states);
+    for (const opId of ['a', 'b', 'c']) orphans.add(opId);
+    await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete b', 'state b', 'complete c']));
+    await turn();
+    expect(['a', 'b', 'c'].map((opId) => orphans.signalled(opId))).toEqual([false, false, false]);
+    expect(warnings).toEqual([]);
   });
-  orphans.add('a');
-  orphans.add('b');
-  await vi.advanceTimersByTimeAsync(0);
-  // While one cannot be reported, the other cannot, either.
-  expect(asked).toEqual(['a']);
-  await vi.advanceTimersByTimeAsync(120_000);
-  expect(asked.length).toBeGreaterThan(12);
-  expect(asked.length).toBeLessThan(60);
-  const times = asked.length;
-  orphans.hurry();
-  await vi.advanceTimersByTimeAsync(0);
-  expect(asked).toHaveLength(times + 1);
-  await vi.advanceTimersByTimeAsync(500);
-  expect(asked.length).toBeGreaterThan(times + 1);
-  isReachable = false;
-  orphans.close();
-  expect(vi.getTimerCount()).toBe(0);
-});
 
-test('many abandoned operations are completed in one go, whatever became of those between them', async () => {
-  vi.useFakeTimers();
-  onTestFinished(() => {
-    vi.useRealTimers();
+  test('abandoned operations are reported at once, then ever more rarely, and soon again when there is hope; closed, they keep no process alive', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const asked: string[] = [];
+    let isReachable = true;
+    const orphans = new Orphans({
+      complete: async (opId) => {
+        asked.push(opId);
+        throw new GatewayError('unavailable', 'not now');
+      },
+      stateOf: async () => undefined,
+      isReachable: () => isReachable,
+      underway: new Underway(),
+      onWarning: () => {},
+    });
+    orphans.add('a');
+    orphans.add('b');
+    await vi.advanceTimersByTimeAsync(0);
+    // While one cannot be reported, the other cannot, either.
+    expect(asked).toEqual(['a']);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(asked.length).toBeGreaterThan(12);
+    expect(asked.length).toBeLessThan(60);
+    const times = asked.length;
+    orphans.hurry();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(asked).toHaveLength(times + 1);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(asked.length).toBeGreaterThan(times + 1);
+    isReachable = false;
+    orphans.close();
+    expect(vi.getTimerCount()).toBe(0);
   });
-  const ids = Array.from({ length: 40 }, (_, nth) => `op-${nth}`);
-  const fates: readonly (OpState | undefined)[] = ['running', undefined, 'terminated', 'paused'];
-  const states = new Map<string, OpState>(
-    ids.flatMap((id, nth) => {
-      const fate = fates[nth % 4];
-      return fate === undefined ? [] : [[id, fate]];
-    }),
-  );
-  const { orphans } = orphansOf(states);
-  for (const id of ids) orphans.add(id);
-  await vi.advanceTimersByTimeAsync(0);
-  expect([...states.values()].filter((state) => state === 'running')).toEqual([]);
-  expect(vi.getTimerCount()).toBe(0);
-});
 
-test('without a connection nothing is asked; when it is back, also about what was paused: the gateway may have forgotten it', async () => {
-  const states = new Map<string, OpState>([['a', 'paused']]);
-  let isReachable = false;
-  const { orphans, asked } = orphansOf(states, { isReachable: () => isReachable });
-  orphans.add('a');
-  await turn();
-  expect(asked).toEqual([]);
-  isReachable = true;
-  orphans.retry();
-  await eventually(() => expect(asked).toEqual(['complete a', 'state a']));
-  await turn();
-  states.delete('a');
-  orphans.retry();
-  await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete a']));
-  await turn();
-  expect(orphans.signalled('a')).toBe(false);
-});
-
-test('an outage does not fill the memory of an agent: beyond ten thousand the oldest is given up, and named', () => {
-  const { orphans, warnings } = orphansOf(new Map(), { isReachable: () => false });
-  for (let nth = 1; nth <= 10_001; nth += 1) orphans.add(`op-${nth}`);
-  expect(warnings).toEqual([
-    'operation op-1 may stay open at the gateway: too many are waiting until it can be reached',
-  ]);
-  expect(orphans.signalled('op-1')).toBe(false);
-  expect(orphans.signalled('op-2')).toBe(true);
-});
-
-test('checks that never left the agent, as there was no connection, are not reported when there is one again', async () => {
-  const gateway = await scriptedGateway();
-  const proxy = await startProxy(gateway.address);
-  onTestFinished(() => proxy.close());
-  const agent = scriptedAgent({ ...gateway, address: proxy.address }, { deadlines: { outageMs: 0 } });
-  await agent.ready();
-  proxy.refuse();
-  await eventually(() => expect(agent.state).toBe('reconnecting'));
-  for (let count = 0; count < 50; count += 1)
-    expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'deny', unreachable: true });
-  expect(gateway.calls).toEqual([]);
-  proxy.serve();
-  await eventually(() => expect(agent.state).toBe('connected'));
-  await agent.complete('another:operation');
-  expect(gateway.calls).toMatchObject([{ method: 'CompleteOp', opId: 'another:operation' }]);
-});
-
-const completedAt = ({ calls }: ScriptedGateway): readonly string[] =>
-  calls.filter(({ method }) => method === 'CompleteOp').map(({ opId }) => opId);
-
-test('close waits until an abandoned operation is complete that the gateway could not take before, and no longer than it may', async () => {
-  const NAMED = { action: 'tool.call', traceId: 'trace', spanId: 'span' };
-  const gateway = await scriptedGateway(({ method }) =>
-    method === 'CompleteOp' && completedAt(gateway).length <= 2 ? { fails: 'UNAVAILABLE' } : undefined,
-  );
-  const agent = scriptedAgent(gateway, { deadlines: { outageMs: 0, closeMs: 60_000 } });
-  await agent.ready();
-  await agent.run(NAMED, () => {});
-  await eventually(() => expect(completedAt(gateway).length).toBeGreaterThanOrEqual(2));
-  await agent.close();
-  expect(completedAt(gateway)).toHaveLength(3);
-
-  const broken = await scriptedGateway(({ method }) =>
-    method === 'CompleteOp' ? { fails: 'UNAVAILABLE' } : undefined,
-  );
-  const hasty = scriptedAgent(broken, { deadlines: { outageMs: 0, closeMs: 50 } });
-  await hasty.ready();
-  await hasty.run(NAMED, () => {});
-  await eventually(() => expect(completedAt(broken).length).toBeGreaterThanOrEqual(2));
-  await hasty.close();
-});
-
-test('close does not wait for a gateway that is lost', async () => {
-  const agent = scriptedAgent(
-    { address: '127.0.0.1:1' },
-    { onUnreachable: 'allow', deadlines: { outageMs: 0, closeMs: 600_000 } },
-  );
-  expect(await agent.run({ action: 'tool.call' }, () => 'ungoverned')).toBe('ungoverned');
-  await agent.close();
-});
-
-test('an abandoned operation about which the gateway does not take a report is named, and does not stand in the way of the next', async () => {
-  let isBroken = true;
-  const warnings: string[] = [];
-  const gateway = await scriptedGateway(({ method, opId }) => {
-    if (method === 'CheckAction' && isBroken) return { fails: 'UNAVAILABLE' };
-    return method === 'CompleteOp' && opId === 'of:another'
-      ? { fails: 'PERMISSION_DENIED', fault: 'not_owner' }
-      : undefined;
+  test('many abandoned operations are completed in one go, whatever became of those between them', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const ids = Array.from({ length: 40 }, (_, nth) => `op-${nth}`);
+    const fates: readonly (OpState | undefined)[] = ['running', undefined, 'terminated', 'paused'];
+    const states = new Map<string, OpState>(
+      ids.flatMap((id, nth) => {
+        const fate = fates[nth % 4];
+        return fate === undefined ? [] : [[id, fate]];
+      }),
+    );
+    const { orphans } = orphansOf(states);
+    for (const id of ids) orphans.add(id);
+    await vi.advanceTimersByTimeAsync(0);
+    expect([...states.values()].filter((state) => state === 'running')).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
   });
-  const agent = scriptedAgent(gateway, {
-    onUnreachable: 'allow',
-    onWarning: ({ message }) => warnings.push(message),
-    deadlines: { outageMs: 0 },
-  });
-  await agent.ready();
-  await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'another' }, () => {});
-  await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'mine' }, () => {});
-  isBroken = false;
-  await eventually(() => expect(completedAt(gateway)).toContain('of:mine'));
-  expect(completedAt(gateway)).toEqual(['of:another', 'of:mine']);
-  expect(warnings).toEqual(['could not report operation of:another as complete']);
-});
 
-test('a check whose first answer was lost, and for which the gateway is too busy then, is completed: it may have been allowed', async () => {
-  for (const onUnreachable of ['deny', 'allow'] as const) {
-    const gateway = await scriptedGateway(({ method }) => {
-      if (method !== 'CheckAction') return undefined;
-      return gateway.calls.length === 1
-        ? { fails: 'UNKNOWN' }
-        : { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded', retryAfterSecs: 120 };
+  test('without a connection nothing is asked; when it is back, also about what was paused: the gateway may have forgotten it', async () => {
+    const states = new Map<string, OpState>([['a', 'paused']]);
+    let isReachable = false;
+    const { orphans, asked } = orphansOf(states, { isReachable: () => isReachable });
+    orphans.add('a');
+    await turn();
+    expect(asked).toEqual([]);
+    isReachable = true;
+    orphans.retry();
+    await eventually(() => expect(asked).toEqual(['complete a', 'state a']));
+    await turn();
+    states.delete('a');
+    orphans.retry();
+    await eventually(() => expect(asked).toEqual(['complete a', 'state a', 'complete a']));
+    await turn();
+    expect(orphans.signalled('a')).toBe(false);
+  });
+
+  test('an outage does not fill the memory of an agent: beyond ten thousand the oldest is given up, and named', () => {
+    const { orphans, warnings } = orphansOf(new Map(), { isReachable: () => false });
+    for (let nth = 1; nth <= 10_001; nth += 1) orphans.add(`op-${nth}`);
+    expect(warnings).toEqual([
+      'operation op-1 may stay open at the gateway: too many are waiting until it can be reached',
+    ]);
+    expect(orphans.signalled('op-1')).toBe(false);
+    expect(orphans.signalled('op-2')).toBe(true);
+  });
+
+  test('checks that never left the agent, as there was no connection, are not reported when there is one again', async () => {
+    const gateway = await scriptedGateway();
+    const proxy = await startProxy(gateway.address);
+    onTestFinished(() => proxy.close());
+    const agent = scriptedAgent({ ...gateway, address: proxy.address }, { deadlines: { outageMs: 0 } });
+    await agent.ready();
+    proxy.refuse();
+    await eventually(() => expect(agent.state).toBe('reconnecting'));
+    for (let count = 0; count < 50; count += 1)
+      expect(await agent.check({ action: 'tool.call' })).toMatchObject({ decision: 'deny', unreachable: true });
+    expect(gateway.calls).toEqual([]);
+    proxy.serve();
+    await eventually(() => expect(agent.state).toBe('connected'));
+    await agent.complete('another:operation');
+    expect(gateway.calls).toMatchObject([{ method: 'CompleteOp', opId: 'another:operation' }]);
+  });
+
+  const completedAt = ({ calls }: ScriptedGateway): readonly string[] =>
+    calls.filter(({ method }) => method === 'CompleteOp').map(({ opId }) => opId);
+
+  test('close waits until an abandoned operation is complete that the gateway could not take before, and no longer than it may', async () => {
+    const NAMED = { action: 'tool.call', traceId: 'trace', spanId: 'span' };
+    const gateway = await scriptedGateway(({ method }) =>
+      method === 'CompleteOp' && completedAt(gateway).length <= 2 ? { fails: 'UNAVAILABLE' } : undefined,
+    );
+    const agent = scriptedAgent(gateway, { deadlines: { outageMs: 0, closeMs: 60_000 } });
+    await agent.ready();
+    await agent.run(NAMED, () => {});
+    await eventually(() => expect(completedAt(gateway).length).toBeGreaterThanOrEqual(2));
+    await agent.close();
+    expect(completedAt(gateway)).toHaveLength(3);
+
+    const broken = await scriptedGateway(({ method }) =>
+      method === 'CompleteOp' ? { fails: 'UNAVAILABLE' } : undefined,
+    );
+    const hasty = scriptedAgent(broken, { deadlines: { outageMs: 0, closeMs: 50 } });
+    await hasty.ready();
+    await hasty.run(NAMED, () => {});
+    await eventually(() => expect(completedAt(broken).length).toBeGreaterThanOrEqual(2));
+    await hasty.close();
+  });
+
+  test('close does not wait for a gateway that is lost', async () => {
+    const agent = scriptedAgent(
+      { address: '127.0.0.1:1' },
+      { onUnreachable: 'allow', deadlines: { outageMs: 0, closeMs: 600_000 } },
+    );
+    expect(await agent.run({ action: 'tool.call' }, () => 'ungoverned')).toBe('ungoverned');
+    await agent.close();
+  });
+
+  test('an abandoned operation about which the gateway does not take a report is named, and does not stand in the way of the next', async () => {
+    let isBroken = true;
+    const warnings: string[] = [];
+    const gateway = await scriptedGateway(({ method, opId }) => {
+      if (method === 'CheckAction' && isBroken) return { fails: 'UNAVAILABLE' };
+      return method === 'CompleteOp' && opId === 'of:another'
+        ? { fails: 'PERMISSION_DENIED', fault: 'not_owner' }
+        : undefined;
     });
     const agent = scriptedAgent(gateway, {
-      onUnreachable,
-      deadlines: { checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+      onUnreachable: 'allow',
+      onWarning: ({ message }) => warnings.push(message),
+      deadlines: { outageMs: 0 },
     });
-    const { decision, unreachable, opId } = await agent.check({ action: 'tool.call' });
-    expect({ decision, unreachable }).toEqual({ decision: 'deny', unreachable: false });
-    await agent.close();
-    expect(completedAt(gateway)).toEqual([opId]);
-  }
-});
+    await agent.ready();
+    await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'another' }, () => {});
+    await agent.run({ action: 'tool.call', traceId: 'of', spanId: 'mine' }, () => {});
+    isBroken = false;
+    await eventually(() => expect(completedAt(gateway)).toContain('of:mine'));
+    expect(completedAt(gateway)).toEqual(['of:another', 'of:mine']);
+    expect(warnings).toEqual(['could not report operation of:another as complete']);
+  });
 
-test('a signal to an abandoned operation is acknowledged: nothing is left that would have to obey', async () => {
-  let decide = (): void => {};
-  const decided = new Promise<void>((resolve) => {
-    decide = resolve;
+  test('a check whose first answer was lost, and for which the gateway is too busy then, is completed: it may have been allowed', async () => {
+    for (const onUnreachable of ['deny', 'allow'] as const) {
+      const gateway = await scriptedGateway(({ method }) => {
+        if (method !== 'CheckAction') return undefined;
+        return gateway.calls.length === 1
+          ? { fails: 'UNKNOWN' }
+          : { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded', retryAfterSecs: 120 };
+      });
+      const agent = scriptedAgent(gateway, {
+        onUnreachable,
+        deadlines: { checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+      });
+      const { decision, unreachable, opId } = await agent.check({ action: 'tool.call' });
+      expect({ decision, unreachable }).toEqual({ decision: 'deny', unreachable: false });
+      await agent.close();
+      expect(completedAt(gateway)).toEqual([opId]);
+    }
   });
-  let checks = 0;
-  const gateway = await scriptedGateway(async ({ method }) => {
-    if (method === 'CompleteOp') return { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
-    if (method !== 'CheckAction') return undefined;
-    checks += 1;
-    if (checks > 1) return { decision: 'deny', opState: 'paused' };
-    await decided;
-    return undefined;
+
+  test('a signal to an abandoned operation is acknowledged: nothing is left that would have to obey', async () => {
+    let decide = (): void => {};
+    const decided = new Promise<void>((resolve) => {
+      decide = resolve;
+    });
+    let checks = 0;
+    const gateway = await scriptedGateway(async ({ method }) => {
+      if (method === 'CompleteOp') return { fails: 'FAILED_PRECONDITION', fault: 'invalid_transition' };
+      if (method !== 'CheckAction') return undefined;
+      checks += 1;
+      if (checks > 1) return { decision: 'deny', opState: 'paused' };
+      await decided;
+      return undefined;
+    });
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    const leaving = new AbortController();
+    const checked = agent.check({ action: 'tool.call' }, { signal: leaving.signal });
+    await eventually(() => expect(checks).toBe(1));
+    leaving.abort(new Error('left'));
+    await expect(checked).rejects.toThrow('left');
+    decide();
+    await eventually(() => expect(checks).toBe(2)); // its state: paused
+    const opId = gateway.calls.find(({ method }) => method === 'CompleteOp')!.opId;
+    gateway.opened[0]!.write({ opId, signal: 'terminate', sequence: 5 });
+    await eventually(() =>
+      expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toEqual([
+        { method: 'AckOpControl', opId, sequence: 5, token: 'any-token' },
+      ]),
+    );
   });
-  const agent = scriptedAgent(gateway);
-  await agent.ready();
-  const leaving = new AbortController();
-  const checked = agent.check({ action: 'tool.call' }, { signal: leaving.signal });
-  await eventually(() => expect(checks).toBe(1));
-  leaving.abort(new Error('left'));
-  await expect(checked).rejects.toThrow('left');
-  decide();
-  await eventually(() => expect(checks).toBe(2)); // its state: paused
-  const opId = gateway.calls.find(({ method }) => method === 'CompleteOp')!.opId;
-  gateway.opened[0]!.write({ opId, signal: 'terminate', sequence: 5 });
-  await eventually(() =>
-    expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toEqual([
-      { method: 'AckOpControl', opId, sequence: 5, token: 'any-token' },
-    ]),
-  );
 });

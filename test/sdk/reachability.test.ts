@@ -1,72 +1,74 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Reachability } from '../../src/sdk/reachability.ts';
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
-test('a gateway counts as lost when it could not be reached for the whole time, counted from the first failure', () => {
-  const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
-  reach.failed();
-  vi.advanceTimersByTime(900);
-  reach.failed();
-  expect(reach.isLost).toBe(false);
-  vi.advanceTimersByTime(100);
-  expect(reach.isLost).toBe(true);
-  reach.succeeded();
-  vi.advanceTimersByTime(1_000);
-  expect(reach.isLost).toBe(false);
-});
-
-test('a gateway that was reached again in between is not lost, and may be away for the whole time anew', () => {
-  const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
-  reach.failed();
-  reach.failed();
-  vi.advanceTimersByTime(900);
-  reach.succeeded();
-  reach.failed();
-  vi.advanceTimersByTime(900);
-  expect(reach.isLost).toBe(false);
-  vi.advanceTimersByTime(100);
-  expect(reach.isLost).toBe(true);
-});
-
-test('that the gateway is back is told once for each time that it was away', () => {
-  let returns = 0;
-  const reach = new Reachability(0, {
-    onLost: () => {},
-    onBack: () => {
-      returns += 1;
-    },
+describe('reachability', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
   });
-  reach.succeeded();
-  expect(returns).toBe(0);
-  reach.failed();
-  expect(reach.isLost).toBe(true);
-  reach.succeeded();
-  reach.succeeded();
-  expect(returns).toBe(1);
-  expect(reach.isLost).toBe(false);
-});
-
-test('that the gateway is lost is told once for each time that it is', () => {
-  let losses = 0;
-  const reach = new Reachability(1_000, {
-    onLost: () => {
-      losses += 1;
-    },
-    onBack: () => {},
+  afterEach(() => {
+    vi.useRealTimers();
   });
-  reach.failed();
-  expect(losses).toBe(0);
-  vi.advanceTimersByTime(1_000);
-  reach.failed();
-  expect(losses).toBe(1);
-  reach.succeeded();
-  reach.failed();
-  vi.advanceTimersByTime(1_000);
-  expect(losses).toBe(2);
+
+  test('a gateway counts as lost when it could not be reached for the whole time, counted from the first failure', () => {
+    const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
+    reach.failed();
+    vi.advanceTimersByTime(900);
+    reach.failed();
+    expect(reach.isLost).toBe(false);
+    vi.advanceTimersByTime(100);
+    expect(reach.isLost).toBe(true);
+    reach.succeeded();
+    vi.advanceTimersByTime(1_000);
+    expect(reach.isLost).toBe(false);
+  });
+
+  test('a gateway that was reached again in between is not lost, and may be away for the whole time anew', () => {
+    const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
+    reach.failed();
+    reach.failed();
+    vi.advanceTimersByTime(900);
+    reach.succeeded();
+    reach.failed();
+    vi.advanceTimersByTime(900);
+    expect(reach.isLost).toBe(false);
+    vi.advanceTimersByTime(100);
+    expect(reach.isLost).toBe(true);
+  });
+
+  test('that the gateway is back is told once for each time that it was away', () => {
+    let returns = 0;
+    const reach = new Reachability(0, {
+      onLost: () => {},
+      onBack: () => {
+        returns += 1;
+      },
+    });
+    reach.succeeded();
+    expect(returns).toBe(0);
+    reach.failed();
+    expect(reach.isLost).toBe(true);
+    reach.succeeded();
+    reach.succeeded();
+    expect(returns).toBe(1);
+    expect(reach.isLost).toBe(false);
+  });
+
+  test('that the gateway is lost is told once for each time that it is', () => {
+    let losses = 0;
+    const reach = new Reachability(1_000, {
+      onLost: () => {
+        losses += 1;
+      },
+      onBack: () => {},
+    });
+    reach.failed();
+    expect(losses).toBe(0);
+    vi.advanceTimersByTime(1_000);
+    reach.failed();
+    expect(losses).toBe(1);
+    reach.succeeded();
+    reach.failed();
+    vi.advanceTimersByTime(1_000);
+    expect(losses).toBe(2);
+  });
 });

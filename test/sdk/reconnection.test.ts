@@ -1,186 +1,188 @@
 import { EventEmitter } from 'node:events';
 import { Metadata, status } from '@grpc/grpc-js';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ControlChannel, type ControlOptions } from '../../src/sdk/control.ts';
 import { Reachability } from '../../src/sdk/reachability.ts';
 import type { ClientState } from '../../src/sdk/types.ts';
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+describe('reconnection', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 
-/** The channel of an agent whose connection is always there: a stream opens, or fails, as soon as it is tried. */
-function channelOf({
-  refusal = (): Error | undefined => undefined,
-  whenConnected = async (): Promise<void> => {},
-} = {}) {
-  const tried: number[] = [];
-  const states: ClientState[] = [];
-  const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
-  let stream: EventEmitter | undefined;
-  const openControl = (): EventEmitter => {
-    tried.push(performance.now());
-    const opened = new EventEmitter();
-    stream = opened;
-    queueMicrotask(() => {
-      const error = refusal();
-      if (error === undefined) opened.emit('metadata');
-      else opened.emit('error', error);
-    });
-    return opened;
-  };
-  const channel = new ControlChannel({
-    settings: {
-      agent: { orgId: '', teamId: 't', agentId: 'a' },
-      address: 'gateway:50051',
-      onStateChange: (state: ClientState) => states.push(state),
-      onWarning: () => {},
-    },
-    transport: { openControl, whenConnected },
-    credential: { get: async () => 'token', renew: () => {} },
-    reach,
-    orphans: { retry: () => {} },
-    onReturn: () => {},
-  } as unknown as ControlOptions);
-  return {
-    channel,
-    tried,
-    states,
-    reach,
-    lose: (error = new Error('Connection dropped')) => stream?.emit('error', error),
-  };
-}
+  /** The channel of an agent whose connection is always there: a stream opens, or fails, as soon as it is tried. */
+  function channelOf({
+    refusal = (): Error | undefined => undefined,
+    whenConnected = async (): Promise<void> => {},
+  } = {}) {
+    const tried: number[] = [];
+    const states: ClientState[] = [];
+    const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
+    let stream: EventEmitter | undefined;
+    const openControl = (): EventEmitter => {
+      tried.push(performance.now());
+      const opened = new EventEmitter();
+      stream = opened;
+      queueMicrotask(() => {
+        const error = refusal();
+        if (error === undefined) opened.emit('metadata');
+        else opened.emit('error', error);
+      });
+      return opened;
+    };
+    const channel = new ControlChannel({
+      settings: {
+        agent: { orgId: '', teamId: 't', agentId: 'a' },
+        address: 'gateway:50051',
+        onStateChange: (state: ClientState) => states.push(state),
+        onWarning: () => {},
+      },
+      transport: { openControl, whenConnected },
+      credential: { get: async () => 'token', renew: () => {} },
+      reach,
+      orphans: { retry: () => {} },
+      onReturn: () => {},
+    } as unknown as ControlOptions);
+    return {
+      channel,
+      tried,
+      states,
+      reach,
+      lose: (error = new Error('Connection dropped')) => stream?.emit('error', error),
+    };
+  }
 
-test('a fleet that has lost its gateway comes back spread over two seconds, not as one wave, and nobody later', async () => {
-  const fleet = Array.from({ length: 1_000 }, () => channelOf());
-  await vi.advanceTimersByTimeAsync(10_000);
-  for (let time = 1; time <= 3; time += 1) {
-    const lostMs = performance.now();
-    for (const { lose } of fleet) lose();
-    await vi.advanceTimersByTimeAsync(2_000);
-    const afterMs = fleet.map(({ tried }) => tried[time]! - lostMs);
-    expect(fleet.filter(({ tried, channel }) => tried.length !== time + 1 || channel.state !== 'connected')).toEqual(
-      [],
-    );
-    // Evenly spread, 50 of them come in each tenth of a second.
-    for (let fromMs = 0; fromMs < 2_000; fromMs += 100)
-      expect(afterMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length).toBeLessThan(110);
+  test('a fleet that has lost its gateway comes back spread over two seconds, not as one wave, and nobody later', async () => {
+    const fleet = Array.from({ length: 1_000 }, () => channelOf());
     await vi.advanceTimersByTimeAsync(10_000);
-  }
-});
+    for (let time = 1; time <= 3; time += 1) {
+      const lostMs = performance.now();
+      for (const { lose } of fleet) lose();
+      await vi.advanceTimersByTimeAsync(2_000);
+      const afterMs = fleet.map(({ tried }) => tried[time]! - lostMs);
+      expect(fleet.filter(({ tried, channel }) => tried.length !== time + 1 || channel.state !== 'connected')).toEqual(
+        [],
+      );
+      // Evenly spread, 50 of them come in each tenth of a second.
+      for (let fromMs = 0; fromMs < 2_000; fromMs += 100)
+        expect(afterMs.filter((ms) => ms >= fromMs && ms < fromMs + 100).length).toBeLessThan(110);
+      await vi.advanceTimersByTimeAsync(10_000);
+    }
+  });
 
-test('an agent that has reached the gateway otherwise hears its operators again at once', async () => {
-  const { channel, tried, lose } = channelOf();
-  await vi.advanceTimersByTimeAsync(10_000);
-  for (let times = 2; times <= 5; times += 1) {
-    channel.hurry();
-    lose();
-    await vi.advanceTimersByTimeAsync(0);
-    channel.hurry();
-    await vi.advanceTimersByTimeAsync(0);
-    expect({ times: tried.length, state: channel.state }).toEqual({ times, state: 'connected' });
+  test('an agent that has reached the gateway otherwise hears its operators again at once', async () => {
+    const { channel, tried, lose } = channelOf();
     await vi.advanceTimersByTimeAsync(10_000);
-  }
-});
+    for (let times = 2; times <= 5; times += 1) {
+      channel.hurry();
+      lose();
+      await vi.advanceTimersByTimeAsync(0);
+      channel.hurry();
+      await vi.advanceTimersByTimeAsync(0);
+      expect({ times: tried.length, state: channel.state }).toEqual({ times, state: 'connected' });
+      await vi.advanceTimersByTimeAsync(10_000);
+    }
+  });
 
-test('a stream that the gateway, or a proxy, ends at once is not tried again with each check that is answered', async () => {
-  let refusal: Error | undefined;
-  const { channel, tried, lose } = channelOf({ refusal: () => refusal });
-  await vi.advanceTimersByTimeAsync(10_000);
-  refusal = new Error('no streams here');
-  lose();
-  for (let seconds = 0; seconds < 60; seconds += 0.01) {
-    channel.hurry();
-    await vi.advanceTimersByTimeAsync(10);
-  }
-  // Every 2.5 s on average, and at most every 5.
-  expect(tried.length).toBeGreaterThan(12);
-  expect(tried.length).toBeLessThan(40);
-});
-
-test('an agent whose token was replaced hears its operators again as soon as it has another', async () => {
-  const { channel, tried, lose } = channelOf();
-  await vi.advanceTimersByTimeAsync(10_000);
-  lose(Object.assign(new Error('void'), { code: status.UNAUTHENTICATED }));
-  await vi.advanceTimersByTimeAsync(0);
-  expect({ times: tried.length, state: channel.state }).toEqual({ times: 2, state: 'connected' });
-});
-
-test.each(['UNIMPLEMENTED', 'PERMISSION_DENIED'] as const)(
-  'an agent hears its operators again after a proxy has answered %s for the gateway, as while that is replaced',
-  async (code) => {
-    const answer = Object.assign(new Error('Received HTTP status code'), {
-      code: status[code],
-      details: 'no such route',
-    });
+  test('a stream that the gateway, or a proxy, ends at once is not tried again with each check that is answered', async () => {
     let refusal: Error | undefined;
-    const { channel, states, lose } = channelOf({ refusal: () => refusal });
+    const { channel, tried, lose } = channelOf({ refusal: () => refusal });
     await vi.advanceTimersByTimeAsync(10_000);
-    refusal = answer;
+    refusal = new Error('no streams here');
+    lose();
+    for (let seconds = 0; seconds < 60; seconds += 0.01) {
+      channel.hurry();
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    // Every 2.5 s on average, and at most every 5.
+    expect(tried.length).toBeGreaterThan(12);
+    expect(tried.length).toBeLessThan(40);
+  });
+
+  test('an agent whose token was replaced hears its operators again as soon as it has another', async () => {
+    const { channel, tried, lose } = channelOf();
+    await vi.advanceTimersByTimeAsync(10_000);
+    lose(Object.assign(new Error('void'), { code: status.UNAUTHENTICATED }));
+    await vi.advanceTimersByTimeAsync(0);
+    expect({ times: tried.length, state: channel.state }).toEqual({ times: 2, state: 'connected' });
+  });
+
+  test.each(['UNIMPLEMENTED', 'PERMISSION_DENIED'] as const)(
+    'an agent hears its operators again after a proxy has answered %s for the gateway, as while that is replaced',
+    async (code) => {
+      const answer = Object.assign(new Error('Received HTTP status code'), {
+        code: status[code],
+        details: 'no such route',
+      });
+      let refusal: Error | undefined;
+      const { channel, states, lose } = channelOf({ refusal: () => refusal });
+      await vi.advanceTimersByTimeAsync(10_000);
+      refusal = answer;
+      lose();
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(channel.state).toBe('reconnecting');
+      refusal = undefined;
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect(states).toEqual(['connected', 'reconnecting', 'connected']);
+    },
+  );
+
+  test('an agent that the gateway itself refuses, or that never reached one, does not try again', async () => {
+    const metadata = new Metadata();
+    metadata.set('svc-code', 'org_forbidden');
+    const gatewaySays = Object.assign(new Error('no'), { code: status.PERMISSION_DENIED, details: 'no', metadata });
+    const known = channelOf();
+    await vi.advanceTimersByTimeAsync(10_000);
+    known.lose(gatewaySays);
+    const stranger = channelOf({
+      refusal: () => Object.assign(new Error('no'), { code: status.UNIMPLEMENTED, details: 'no such route' }),
+    });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([known.states, known.tried.length]).toEqual([['connected', 'reconnecting', 'refused'], 1]);
+    expect([stranger.states, stranger.tried.length]).toEqual([['refused'], 1]);
+  });
+
+  test('an agent whose gateway was away for long hears its operators again as soon as there is a connection', async () => {
+    let connected = (): void => {};
+    const isConnected = new Promise<void>((resolve) => {
+      connected = resolve;
+    });
+    const { tried, states, reach, lose } = channelOf({ whenConnected: () => isConnected });
+    await vi.advanceTimersByTimeAsync(10_000);
     lose();
     await vi.advanceTimersByTimeAsync(20_000);
-    expect(channel.state).toBe('reconnecting');
-    refusal = undefined;
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(states).toEqual(['connected', 'reconnecting', 'connected']);
-  },
-);
-
-test('an agent that the gateway itself refuses, or that never reached one, does not try again', async () => {
-  const metadata = new Metadata();
-  metadata.set('svc-code', 'org_forbidden');
-  const gatewaySays = Object.assign(new Error('no'), { code: status.PERMISSION_DENIED, details: 'no', metadata });
-  const known = channelOf();
-  await vi.advanceTimersByTimeAsync(10_000);
-  known.lose(gatewaySays);
-  const stranger = channelOf({
-    refusal: () => Object.assign(new Error('no'), { code: status.UNIMPLEMENTED, details: 'no such route' }),
+    // Checks do not wait for it any more.
+    expect({ times: tried.length, isLost: reach.isLost }).toEqual({ times: 1, isLost: true });
+    connected();
+    await vi.advanceTimersByTimeAsync(0);
+    expect({ times: tried.length, isLost: reach.isLost, states }).toEqual({
+      times: 2,
+      isLost: false,
+      states: ['connected', 'reconnecting', 'connected'],
+    });
   });
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect([known.states, known.tried.length]).toEqual([['connected', 'reconnecting', 'refused'], 1]);
-  expect([stranger.states, stranger.tried.length]).toEqual([['refused'], 1]);
-});
 
-test('an agent whose gateway was away for long hears its operators again as soon as there is a connection', async () => {
-  let connected = (): void => {};
-  const isConnected = new Promise<void>((resolve) => {
-    connected = resolve;
+  test('an agent that was not connected yet is connecting, however often it fails, and reconnecting only later', async () => {
+    const refusals = [1, 2, 3].map((nth) => new Error(`refused ${nth} times`));
+    const { channel, tried, states } = channelOf({ refusal: () => refusals.shift() });
+    await vi.advanceTimersByTimeAsync(0);
+    expect({ times: tried.length, state: channel.state }).toEqual({ times: 1, state: 'connecting' });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect({ times: tried.length, states }).toEqual({ times: 4, states: ['connected'] });
   });
-  const { tried, states, reach, lose } = channelOf({ whenConnected: () => isConnected });
-  await vi.advanceTimersByTimeAsync(10_000);
-  lose();
-  await vi.advanceTimersByTimeAsync(20_000);
-  // Checks do not wait for it any more.
-  expect({ times: tried.length, isLost: reach.isLost }).toEqual({ times: 1, isLost: true });
-  connected();
-  await vi.advanceTimersByTimeAsync(0);
-  expect({ times: tried.length, isLost: reach.isLost, states }).toEqual({
-    times: 2,
-    isLost: false,
-    states: ['connected', 'reconnecting', 'connected'],
+
+  test('a channel that is closed between two attempts leaves nothing that keeps a process alive, and tries no more', async () => {
+    const { channel, tried, states, lose, reach } = channelOf();
+    await vi.advanceTimersByTimeAsync(10_000);
+    lose();
+    await vi.advanceTimersByTimeAsync(0);
+    channel.close();
+    reach.close();
+    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect({ times: tried.length, states }).toEqual({ times: 1, states: ['connected', 'reconnecting', 'closed'] });
   });
-});
-
-test('an agent that was not connected yet is connecting, however often it fails, and reconnecting only later', async () => {
-  const refusals = [1, 2, 3].map((nth) => new Error(`refused ${nth} times`));
-  const { channel, tried, states } = channelOf({ refusal: () => refusals.shift() });
-  await vi.advanceTimersByTimeAsync(0);
-  expect({ times: tried.length, state: channel.state }).toEqual({ times: 1, state: 'connecting' });
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect({ times: tried.length, states }).toEqual({ times: 4, states: ['connected'] });
-});
-
-test('a channel that is closed between two attempts leaves nothing that keeps a process alive, and tries no more', async () => {
-  const { channel, tried, states, lose, reach } = channelOf();
-  await vi.advanceTimersByTimeAsync(10_000);
-  lose();
-  await vi.advanceTimersByTimeAsync(0);
-  channel.close();
-  reach.close();
-  expect(vi.getTimerCount()).toBe(0);
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect({ times: tried.length, states }).toEqual({ times: 1, states: ['connected', 'reconnecting', 'closed'] });
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Op, UsageAnswer } from '../../src/sdk/index.ts';
 import { RunningOp } from '../../src/sdk/op.ts';
 import { workForEver } from '../support/endless-body.ts';
@@ -34,237 +34,239 @@ async function gatewayWith(...states: readonly ('running' | 'paused' | 'completi
   });
 }
 
-test('a run whose operation was paused unseen while its body returned lasts until that is resumed, and asks no more often than needed', async () => {
-  const gateway = await gatewayWith('paused');
-  const agent = scriptedAgent(gateway);
-  await agent.ready();
-  let begun: Op | undefined;
-  let isOver = false;
-  const run = agent
-    .run(NAMED, (op) => {
-      begun = op;
-    })
-    .finally(() => {
-      isOver = true;
-    });
-  await eventually(() => expect(timesOf(gateway, 'CompleteOp')).toBe(1));
-  gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
-  await eventually(() => expect(timesOf(gateway, 'AckOpControl')).toBe(1));
-  await sleep(400);
-  expect({ isOver, reports: timesOf(gateway, 'CompleteOp') }).toEqual({ isOver: false, reports: 1 });
-  gateway.opened[0]?.write({ opId: 'trace:span', signal: 'resume', sequence: 2 });
-  await run;
-  expect(begun?.state).toBe('completing');
-  expect(timesOf(gateway, 'CompleteOp')).toBe(2);
-});
-
-test('a pause of which the signal is late is asked about a few times a second, not without a break', async () => {
-  const gateway = await gatewayWith('paused', 'paused', 'paused');
-  const startMs = performance.now();
-  await scriptedAgent(gateway).run(NAMED, () => {});
-  expect(timesOf(gateway, 'CompleteOp')).toBe(4);
-  expect(performance.now() - startMs).toBeGreaterThan(700);
-});
-
-test('an operation that was paused and resumed unseen while its body returned is complete', async () => {
-  const gateway = await gatewayWith('running');
-  await scriptedAgent(gateway).run(NAMED, () => {});
-  expect(timesOf(gateway, 'CompleteOp')).toBe(2);
-});
-
-test('an operation that its body has completed itself is over: its end is reported once, and nobody is warned', async () => {
-  const warnings: string[] = [];
-  const gateway = await gatewayWith('completing');
-  await scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) }).run(NAMED, () => {});
-  expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 1, warnings: [] });
-});
-
-test('the end of an operation that a gateway has forgotten is nothing to warn of; one that it refuses is', async () => {
-  const warnings: string[] = [];
-  const answers: Answer[] = [
-    { fails: 'NOT_FOUND', fault: 'not_found' },
-    { fails: 'PERMISSION_DENIED', fault: 'not_owner' },
-  ];
-  const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
-  const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
-  await agent.run({ ...NAMED, spanId: 'forgotten' }, () => {});
-  await agent.run({ ...NAMED, spanId: 'refused' }, () => {});
-  await agent.close();
-  expect(warnings).toEqual(['could not report operation trace:refused as complete']);
-});
-
-test('an operation that ends while a proxy finds no route to the gateway is complete once it does, and nobody is warned', async () => {
-  const warnings: string[] = [];
-  const answers: Answer[] = [{ fails: 'UNIMPLEMENTED' }, { fails: 'PERMISSION_DENIED' }];
-  const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
-  await scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) }).run(NAMED, () => {});
-  await eventually(() =>
-    expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 3, warnings: [] }),
-  );
-});
-
-test('an operation whose end a busy gateway does not take for as long as a call may last is complete once it takes it', async () => {
-  const warnings: string[] = [];
-  let isBusy = true;
-  const gateway = await scriptedGateway(({ method }) =>
-    method === 'CompleteOp' && isBusy ? { fails: 'UNAVAILABLE', fault: 'audit_unavailable' } : undefined,
-  );
-  const agent = scriptedAgent(gateway, {
-    onWarning: ({ message }) => warnings.push(message),
-    deadlines: { callMs: 200, checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+describe('run end', () => {
+  test('a run whose operation was paused unseen while its body returned lasts until that is resumed, and asks no more often than needed', async () => {
+    const gateway = await gatewayWith('paused');
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    let begun: Op | undefined;
+    let isOver = false;
+    const run = agent
+      .run(NAMED, (op) => {
+        begun = op;
+      })
+      .finally(() => {
+        isOver = true;
+      });
+    await eventually(() => expect(timesOf(gateway, 'CompleteOp')).toBe(1));
+    gateway.opened[0]?.write({ opId: 'trace:span', signal: 'pause', sequence: 1 });
+    await eventually(() => expect(timesOf(gateway, 'AckOpControl')).toBe(1));
+    await sleep(400);
+    expect({ isOver, reports: timesOf(gateway, 'CompleteOp') }).toEqual({ isOver: false, reports: 1 });
+    gateway.opened[0]?.write({ opId: 'trace:span', signal: 'resume', sequence: 2 });
+    await run;
+    expect(begun?.state).toBe('completing');
+    expect(timesOf(gateway, 'CompleteOp')).toBe(2);
   });
-  await agent.run(NAMED, () => {});
-  isBusy = false;
-  const times = timesOf(gateway, 'CompleteOp');
-  await agent.close();
-  expect({ times: timesOf(gateway, 'CompleteOp') - times, warnings }).toEqual({ times: 1, warnings: [] });
-});
 
-test('a run that was allowed because no answer came in time ends with its body, however long the gateway says nothing', async () => {
-  const never = new Promise<undefined>(() => {});
-  const gateway = await scriptedGateway(({ method }) =>
-    method === 'CheckAction' || method === 'CompleteOp' ? never : undefined,
-  );
-  const agent = scriptedAgent(gateway, {
-    onUnreachable: 'allow',
-    deadlines: { checkMs: 100, callMs: 600_000, outageMs: 600_000 },
+  test('a pause of which the signal is late is asked about a few times a second, not without a break', async () => {
+    const gateway = await gatewayWith('paused', 'paused', 'paused');
+    const startMs = performance.now();
+    await scriptedAgent(gateway).run(NAMED, () => {});
+    expect(timesOf(gateway, 'CompleteOp')).toBe(4);
+    expect(performance.now() - startMs).toBeGreaterThan(700);
   });
-  expect(await agent.run(NAMED, () => 'the work is done')).toBe('the work is done');
-});
 
-test('what comes after an inner operation does not go on where the one around it was terminated, and waits while that is paused', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway);
-  await agent.ready();
-  const steps: string[] = [];
-  const run = agent.run(NAMED, async (outer) => {
-    await agent.run(SEARCH, async () => {
-      gateway.opened[0]?.write({ opId: outer.opId, signal: 'pause', sequence: 1 });
-      await eventually(() => expect(outer.state).toBe('paused'));
-    });
-    steps.push('after the first');
-    await agent.run(SEARCH, async () => {
-      gateway.opened[0]?.write({ opId: outer.opId, signal: 'terminate', sequence: 3 });
-      await eventually(() => expect(outer.signal.aborted).toBe(true));
-    });
-    steps.push('after the second');
+  test('an operation that was paused and resumed unseen while its body returned is complete', async () => {
+    const gateway = await gatewayWith('running');
+    await scriptedAgent(gateway).run(NAMED, () => {});
+    expect(timesOf(gateway, 'CompleteOp')).toBe(2);
   });
-  run.catch(() => {});
-  // It stands still.
-  await eventually(() =>
-    expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toMatchObject([
-      { opId: 'trace:span', sequence: 1 },
-    ]),
-  );
-  await sleep(50);
-  expect(steps).toEqual([]);
-  gateway.opened[0]?.write({ opId: 'trace:span', signal: 'resume', sequence: 2 });
-  await expect(run).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span' });
-  expect(steps).toEqual(['after the first']);
-});
 
-test('an operation that was terminated is not reported complete', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway);
-  await agent.ready();
-  await expect(
-    agent.run(NAMED, async (op) => {
+  test('an operation that its body has completed itself is over: its end is reported once, and nobody is warned', async () => {
+    const warnings: string[] = [];
+    const gateway = await gatewayWith('completing');
+    await scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) }).run(NAMED, () => {});
+    expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 1, warnings: [] });
+  });
+
+  test('the end of an operation that a gateway has forgotten is nothing to warn of; one that it refuses is', async () => {
+    const warnings: string[] = [];
+    const answers: Answer[] = [
+      { fails: 'NOT_FOUND', fault: 'not_found' },
+      { fails: 'PERMISSION_DENIED', fault: 'not_owner' },
+    ];
+    const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
+    const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
+    await agent.run({ ...NAMED, spanId: 'forgotten' }, () => {});
+    await agent.run({ ...NAMED, spanId: 'refused' }, () => {});
+    await agent.close();
+    expect(warnings).toEqual(['could not report operation trace:refused as complete']);
+  });
+
+  test('an operation that ends while a proxy finds no route to the gateway is complete once it does, and nobody is warned', async () => {
+    const warnings: string[] = [];
+    const answers: Answer[] = [{ fails: 'UNIMPLEMENTED' }, { fails: 'PERMISSION_DENIED' }];
+    const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
+    await scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) }).run(NAMED, () => {});
+    await eventually(() =>
+      expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 3, warnings: [] }),
+    );
+  });
+
+  test('an operation whose end a busy gateway does not take for as long as a call may last is complete once it takes it', async () => {
+    const warnings: string[] = [];
+    let isBusy = true;
+    const gateway = await scriptedGateway(({ method }) =>
+      method === 'CompleteOp' && isBusy ? { fails: 'UNAVAILABLE', fault: 'audit_unavailable' } : undefined,
+    );
+    const agent = scriptedAgent(gateway, {
+      onWarning: ({ message }) => warnings.push(message),
+      deadlines: { callMs: 200, checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+    });
+    await agent.run(NAMED, () => {});
+    isBusy = false;
+    const times = timesOf(gateway, 'CompleteOp');
+    await agent.close();
+    expect({ times: timesOf(gateway, 'CompleteOp') - times, warnings }).toEqual({ times: 1, warnings: [] });
+  });
+
+  test('a run that was allowed because no answer came in time ends with its body, however long the gateway says nothing', async () => {
+    const never = new Promise<undefined>(() => {});
+    const gateway = await scriptedGateway(({ method }) =>
+      method === 'CheckAction' || method === 'CompleteOp' ? never : undefined,
+    );
+    const agent = scriptedAgent(gateway, {
+      onUnreachable: 'allow',
+      deadlines: { checkMs: 100, callMs: 600_000, outageMs: 600_000 },
+    });
+    expect(await agent.run(NAMED, () => 'the work is done')).toBe('the work is done');
+  });
+
+  test('what comes after an inner operation does not go on where the one around it was terminated, and waits while that is paused', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    const steps: string[] = [];
+    const run = agent.run(NAMED, async (outer) => {
+      await agent.run(SEARCH, async () => {
+        gateway.opened[0]?.write({ opId: outer.opId, signal: 'pause', sequence: 1 });
+        await eventually(() => expect(outer.state).toBe('paused'));
+      });
+      steps.push('after the first');
+      await agent.run(SEARCH, async () => {
+        gateway.opened[0]?.write({ opId: outer.opId, signal: 'terminate', sequence: 3 });
+        await eventually(() => expect(outer.signal.aborted).toBe(true));
+      });
+      steps.push('after the second');
+    });
+    run.catch(() => {});
+    // It stands still.
+    await eventually(() =>
+      expect(gateway.calls.filter(({ method }) => method === 'AckOpControl')).toMatchObject([
+        { opId: 'trace:span', sequence: 1 },
+      ]),
+    );
+    await sleep(50);
+    expect(steps).toEqual([]);
+    gateway.opened[0]?.write({ opId: 'trace:span', signal: 'resume', sequence: 2 });
+    await expect(run).rejects.toMatchObject({ name: 'OpTerminatedError', opId: 'trace:span' });
+    expect(steps).toEqual(['after the first']);
+  });
+
+  test('an operation that was terminated is not reported complete', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    await expect(
+      agent.run(NAMED, async (op) => {
+        gateway.opened[0]?.write({ opId: op.opId, signal: 'terminate', sequence: 1 });
+        await eventually(() => expect(op.signal.aborted).toBe(true));
+      }),
+    ).rejects.toMatchObject({ name: 'OpTerminatedError' });
+    expect(timesOf(gateway, 'CompleteOp')).toBe(0);
+  });
+
+  test('whoever catches the end of a stopped body finds what the body threw for it as the cause', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    const aborted = new Error('AbortError');
+    const body = (op: Op): Promise<void> =>
+      new Promise((_, reject) => {
+        op.signal.addEventListener('abort', () => reject(aborted));
+      });
+    const terminated = agent.run(NAMED, (op) => {
       gateway.opened[0]?.write({ opId: op.opId, signal: 'terminate', sequence: 1 });
-      await eventually(() => expect(op.signal.aborted).toBe(true));
-    }),
-  ).rejects.toMatchObject({ name: 'OpTerminatedError' });
-  expect(timesOf(gateway, 'CompleteOp')).toBe(0);
-});
-
-test('whoever catches the end of a stopped body finds what the body threw for it as the cause', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway);
-  await agent.ready();
-  const aborted = new Error('AbortError');
-  const body = (op: Op): Promise<void> =>
-    new Promise((_, reject) => {
-      op.signal.addEventListener('abort', () => reject(aborted));
+      return body(op);
     });
-  const terminated = agent.run(NAMED, (op) => {
-    gateway.opened[0]?.write({ opId: op.opId, signal: 'terminate', sequence: 1 });
-    return body(op);
+    await expect(terminated).rejects.toMatchObject({
+      name: 'OpTerminatedError',
+      message: 'operation trace:span was terminated by an operator',
+      cause: aborted,
+    });
+    const closed = agent.run(SEARCH, body);
+    closed.catch(() => {});
+    await eventually(() => expect(timesOf(gateway, 'CheckAction')).toBe(2));
+    await sleep(50);
+    await agent.close();
+    await expect(closed).rejects.toMatchObject({ name: 'ClientClosedError', cause: aborted });
   });
-  await expect(terminated).rejects.toMatchObject({
-    name: 'OpTerminatedError',
-    message: 'operation trace:span was terminated by an operator',
-    cause: aborted,
-  });
-  const closed = agent.run(SEARCH, body);
-  closed.catch(() => {});
-  await eventually(() => expect(timesOf(gateway, 'CheckAction')).toBe(2));
-  await sleep(50);
-  await agent.close();
-  await expect(closed).rejects.toMatchObject({ name: 'ClientClosedError', cause: aborted });
-});
 
-test('an operation of many steps keeps nothing of those that are over', async () => {
-  const gateway = await scriptedGateway();
-  const agent = scriptedAgent(gateway);
-  await agent.run(NAMED, async () => {
-    for (let step = 0; step < 200; step += 1) await agent.run(SEARCH, () => {});
-    expect(queryObjects(RunningOp, { format: 'count' })).toBeLessThan(50);
+  test('an operation of many steps keeps nothing of those that are over', async () => {
+    const gateway = await scriptedGateway();
+    const agent = scriptedAgent(gateway);
+    await agent.run(NAMED, async () => {
+      for (let step = 0; step < 200; step += 1) await agent.run(SEARCH, () => {});
+      expect(queryObjects(RunningOp, { format: 'count' })).toBeLessThan(50);
+    });
   });
-});
 
-test('close waits for the end of an operation that is still to be reported, also when the caller of its run has gone', async () => {
-  let answer = (): void => {};
-  const isAnswered = new Promise<undefined>((resolve) => {
-    answer = () => resolve(undefined);
+  test('close waits for the end of an operation that is still to be reported, also when the caller of its run has gone', async () => {
+    let answer = (): void => {};
+    const isAnswered = new Promise<undefined>((resolve) => {
+      answer = () => resolve(undefined);
+    });
+    const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? isAnswered : undefined));
+    const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
+    const controller = new AbortController();
+    let begun: Op | undefined;
+    const run = agent.run(
+      NAMED,
+      (op) => {
+        begun = op;
+      },
+      { signal: controller.signal },
+    );
+    run.catch(() => {});
+    await eventually(() => expect(timesOf(gateway, 'CompleteOp')).toBe(1));
+    controller.abort(new Error('the caller has gone'));
+    await expect(run).rejects.toThrow('the caller has gone');
+    const closed = agent.close();
+    answer();
+    await closed;
+    expect(begun?.state).toBe('completing');
   });
-  const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? isAnswered : undefined));
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
-  const controller = new AbortController();
-  let begun: Op | undefined;
-  const run = agent.run(
-    NAMED,
-    (op) => {
-      begun = op;
-    },
-    { signal: controller.signal },
-  );
-  run.catch(() => {});
-  await eventually(() => expect(timesOf(gateway, 'CompleteOp')).toBe(1));
-  controller.abort(new Error('the caller has gone'));
-  await expect(run).rejects.toThrow('the caller has gone');
-  const closed = agent.close();
-  answer();
-  await closed;
-  expect(begun?.state).toBe('completing');
-});
 
-test('what an operation has spent is recorded before its client is closed, also when its body did not wait for that', async () => {
-  let answer = (): void => {};
-  const isAnswered = new Promise<undefined>((resolve) => {
-    answer = () => resolve(undefined);
+  test('what an operation has spent is recorded before its client is closed, also when its body did not wait for that', async () => {
+    let answer = (): void => {};
+    const isAnswered = new Promise<undefined>((resolve) => {
+      answer = () => resolve(undefined);
+    });
+    const gateway = await scriptedGateway(({ method }) => (method === 'RecordUsage' ? isAnswered : undefined));
+    const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
+    let recorded: Promise<UsageAnswer> | undefined;
+    await agent.run(NAMED, (op) => {
+      recorded = op.recordUsage(0.01);
+    });
+    const closed = agent.close();
+    answer();
+    await closed;
+    expect(await recorded).toEqual({ status: 'ok' });
   });
-  const gateway = await scriptedGateway(({ method }) => (method === 'RecordUsage' ? isAnswered : undefined));
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
-  let recorded: Promise<UsageAnswer> | undefined;
-  await agent.run(NAMED, (op) => {
-    recorded = op.recordUsage(0.01);
-  });
-  const closed = agent.close();
-  answer();
-  await closed;
-  expect(await recorded).toEqual({ status: 'ok' });
-});
 
-test('a gateway that takes no end of a paused operation at close is asked for it once', async () => {
-  const gateway = await gatewayWith('paused', ...Array.from({ length: 1_000 }, () => 'paused' as const));
-  const agent = scriptedAgent(gateway, { deadlines: { closeMs: 50 } });
-  await agent.ready();
-  const run = agent.run(NAMED, async (op) => {
-    gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
-    return workForEver(op);
+  test('a gateway that takes no end of a paused operation at close is asked for it once', async () => {
+    const gateway = await gatewayWith('paused', ...Array.from({ length: 1_000 }, () => 'paused' as const));
+    const agent = scriptedAgent(gateway, { deadlines: { closeMs: 50 } });
+    await agent.ready();
+    const run = agent.run(NAMED, async (op) => {
+      gateway.opened[0]?.write({ opId: op.opId, signal: 'pause', sequence: 1 });
+      return workForEver(op);
+    });
+    run.catch(() => {});
+    await eventually(() => expect(timesOf(gateway, 'AckOpControl')).toBe(1));
+    await agent.close();
+    await expect(run).rejects.toMatchObject({ name: 'ClientClosedError' });
+    expect(timesOf(gateway, 'CompleteOp')).toBe(1);
   });
-  run.catch(() => {});
-  await eventually(() => expect(timesOf(gateway, 'AckOpControl')).toBe(1));
-  await agent.close();
-  await expect(run).rejects.toMatchObject({ name: 'ClientClosedError' });
-  expect(timesOf(gateway, 'CompleteOp')).toBe(1);
 });

@@ -1,32 +1,34 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Slots } from '../../src/sdk/slots.ts';
 
-test('a slot that is given back goes to the one that has waited longest, and is free only when nobody waits', async () => {
-  const slots = new Slots(1);
-  expect(slots.tryTake()).toBe(true);
-  const order: string[] = [];
-  const waiting = ['first', 'second'].map((name) =>
-    slots.take(10_000).then((isTaken) => order.push(`${name} ${isTaken}`)),
-  );
-  slots.give();
-  expect(slots.tryTake()).toBe(false);
-  slots.give();
-  expect(slots.tryTake()).toBe(false);
-  await Promise.all(waiting);
-  expect(order).toEqual(['first true', 'second true']);
-  slots.give();
-  expect(slots.tryTake()).toBe(true);
-});
+describe('slots', () => {
+  test('a slot that is given back goes to the one that has waited longest, and is free only when nobody waits', async () => {
+    const slots = new Slots(1);
+    expect(slots.tryTake()).toBe(true);
+    const order: string[] = [];
+    const waiting = ['first', 'second'].map((name) =>
+      slots.take(10_000).then((isTaken) => order.push(`${name} ${isTaken}`)),
+    );
+    slots.give();
+    expect(slots.tryTake()).toBe(false);
+    slots.give();
+    expect(slots.tryTake()).toBe(false);
+    await Promise.all(waiting);
+    expect(order).toEqual(['first true', 'second true']);
+    slots.give();
+    expect(slots.tryTake()).toBe(true);
+  });
 
-test('a slot that nobody waits for any more is not given to them', async () => {
-  const slots = new Slots(1);
-  slots.tryTake();
-  expect(await slots.take(1)).toBe(false);
-  slots.give();
-  expect(slots.tryTake()).toBe(true);
-  const turnedAway = [slots.take(10_000), slots.take(10_000)];
-  slots.turnAway();
-  expect(await Promise.all(turnedAway)).toEqual([false, false]);
-  slots.give();
-  expect(slots.tryTake()).toBe(true);
+  test('a slot that nobody waits for any more is not given to them', async () => {
+    const slots = new Slots(1);
+    slots.tryTake();
+    expect(await slots.take(1)).toBe(false);
+    slots.give();
+    expect(slots.tryTake()).toBe(true);
+    const turnedAway = [slots.take(10_000), slots.take(10_000)];
+    slots.turnAway();
+    expect(await Promise.all(turnedAway)).toEqual([false, false]);
+    slots.give();
+    expect(slots.tryTake()).toBe(true);
+  });
 });

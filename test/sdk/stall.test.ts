@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { stat } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Checker, type CheckerOptions } from '../../src/sdk/checks.ts';
 import { checkBodyOf } from '../../src/sdk/messages.ts';
 import { Underway } from '../../src/sdk/underway.ts';
@@ -48,19 +48,21 @@ function computeFor(ms: number): void {
   while (performance.now() < end);
 }
 
-test('a check that was answered in time is allowed, also when the agent itself computed for longer than a check may take', async () => {
-  const { checker, orphans } = checkerOf(100, ['data', ALLOW]);
-  const answer = checker.check(CHECK, { isFresh: true });
-  computeFor(500);
-  expect(await answer).toMatchObject({ decision: 'allow', unreachable: false });
-  expect(orphans).toEqual([]);
-});
+describe('stall', () => {
+  test('a check that was answered in time is allowed, also when the agent itself computed for longer than a check may take', async () => {
+    const { checker, orphans } = checkerOf(100, ['data', ALLOW]);
+    const answer = checker.check(CHECK, { isFresh: true });
+    computeFor(500);
+    expect(await answer).toMatchObject({ decision: 'allow', unreachable: false });
+    expect(orphans).toEqual([]);
+  });
 
-test('a check that was cut off at its deadline may have been allowed, and its operation is completed', async () => {
-  const cut = Object.assign(new Error('14 UNAVAILABLE'), { code: 14, details: 'read ECONNRESET' });
-  const { checker, orphans } = checkerOf(100, ['error', cut]);
-  const answer = checker.check(CHECK, { isFresh: true });
-  computeFor(500);
-  expect(await answer).toMatchObject({ decision: 'deny', unreachable: true });
-  expect(orphans).toEqual(['trace:span']);
+  test('a check that was cut off at its deadline may have been allowed, and its operation is completed', async () => {
+    const cut = Object.assign(new Error('14 UNAVAILABLE'), { code: 14, details: 'read ECONNRESET' });
+    const { checker, orphans } = checkerOf(100, ['error', cut]);
+    const answer = checker.check(CHECK, { isFresh: true });
+    computeFor(500);
+    expect(await answer).toMatchObject({ decision: 'deny', unreachable: true });
+    expect(orphans).toEqual(['trace:span']);
+  });
 });

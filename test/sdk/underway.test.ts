@@ -1,46 +1,48 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Underway } from '../../src/sdk/underway.ts';
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+describe('underway', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 
-test('close does not wait where nothing is under way, waits for the last of what is, but no longer than it may, and keeps no process alive after that', async () => {
-  const underway = new Underway();
-  await underway.idleWithin(600_000);
-  const ends: (() => void)[] = [];
-  const work = [1, 2].map(() =>
-    underway.during(
-      () =>
-        new Promise<void>((resolve) => {
-          ends.push(resolve);
-        }),
-    ),
-  );
-  const events: string[] = [];
-  const impatient = underway.idleWithin(1_000).then(() => events.push('the time is over'));
-  const patient = underway.idleWithin(600_000).then(() => events.push('all is done'));
-  ends[0]?.();
-  await vi.advanceTimersByTimeAsync(999);
-  expect(events).toEqual([]);
-  await vi.advanceTimersByTimeAsync(1);
-  expect(events).toEqual(['the time is over']);
-  ends[1]?.();
-  await Promise.all([...work, impatient, patient]);
-  expect(events).toEqual(['the time is over', 'all is done']);
-  expect(vi.getTimerCount()).toBe(0);
-  await underway.idleWithin(600_000);
-});
+  test('close does not wait where nothing is under way, waits for the last of what is, but no longer than it may, and keeps no process alive after that', async () => {
+    const underway = new Underway();
+    await underway.idleWithin(600_000);
+    const ends: (() => void)[] = [];
+    const work = [1, 2].map(() =>
+      underway.during(
+        () =>
+          new Promise<void>((resolve) => {
+            ends.push(resolve);
+          }),
+      ),
+    );
+    const events: string[] = [];
+    const impatient = underway.idleWithin(1_000).then(() => events.push('the time is over'));
+    const patient = underway.idleWithin(600_000).then(() => events.push('all is done'));
+    ends[0]?.();
+    await vi.advanceTimersByTimeAsync(999);
+    expect(events).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(events).toEqual(['the time is over']);
+    ends[1]?.();
+    await Promise.all([...work, impatient, patient]);
+    expect(events).toEqual(['the time is over', 'all is done']);
+    expect(vi.getTimerCount()).toBe(0);
+    await underway.idleWithin(600_000);
+  });
 
-test('what fails is no longer under way, and its error is that of the caller', async () => {
-  const underway = new Underway();
-  await expect(
-    underway.during(async () => {
-      throw new RangeError('it failed');
-    }),
-  ).rejects.toThrow(new RangeError('it failed'));
-  await underway.idleWithin(600_000);
+  test('what fails is no longer under way, and its error is that of the caller', async () => {
+    const underway = new Underway();
+    await expect(
+      underway.during(async () => {
+        throw new RangeError('it failed');
+      }),
+    ).rejects.toThrow(new RangeError('it failed'));
+    await underway.idleWithin(600_000);
+  });
 });

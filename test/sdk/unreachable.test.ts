@@ -1,6 +1,6 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { expect, onTestFinished, type TestContext, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, type TestContext, test, vi } from 'vitest';
 import { type AgentClientOptions, createAgentClient } from '../../src/sdk/index.ts';
 import { freePort } from '../support/free-port.ts';
 import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
@@ -37,91 +37,93 @@ async function saidOf(onceOver: OnceOver, address: string, options: Partial<Agen
   return { reason, usage };
 }
 
-// At once: each call is tried again for as long as it may take.
-test.concurrent('a gateway that is away is named by its address, and why it was not reached', async ({
-  onTestFinished: onceOver,
-}) => {
-  const address = `127.0.0.1:${await freePort()}`;
-  const [withToken, registering] = await Promise.all([
-    saidOf(onceOver, address),
-    saidOf(onceOver, address, { apiKey: 'a-key' }),
-  ]);
-  expect(withToken).toEqual({
-    reason: `cannot reach the gateway: no connection to ${address}: the connection was refused`,
-    usage: `no connection to ${address}: the connection was refused`,
-  });
-  expect(registering.reason).toBe(
-    `cannot reach the gateway: the agent is not registered yet: no connection to ${address}: the connection was refused`,
-  );
-});
-
-test.concurrent('a host that there is not, what speaks no gRPC, and what cuts connections are told apart', async ({
-  onTestFinished: onceOver,
-}) => {
-  const http = await listen(
-    createHttpServer((_, response) => void response.end('hello')),
-    onceOver,
-  );
-  const cutting = await listen(
-    createServer((socket) => void socket.destroy()),
-    onceOver,
-  );
-  const said = await Promise.all([
-    saidOf(onceOver, 'no-such-host.invalid:50051'),
-    saidOf(onceOver, http),
-    saidOf(onceOver, http, { tls: { serverName: 'gateway.test' } }),
-    saidOf(onceOver, cutting),
-  ]);
-  expect(said.map(({ usage }) => usage)).toEqual([
-    'no connection to no-such-host.invalid:50051: the host name cannot be resolved',
-    `no connection to ${http}: the server there does not speak gRPC, or only with TLS`,
-    `no connection to ${http}: the server there does not speak TLS`,
-    `no connection to ${cutting}: the connection was closed before gRPC began; check that the address is that of gRPC, not of HTTP`,
-  ]);
-});
-
-test.concurrent('a gateway that says nothing is named too, and for how long it was waited for', async ({
-  onTestFinished: onceOver,
-}) => {
-  const silent = await listen(
-    createServer((socket) => {
-      socket.on('error', () => {});
-      onceOver(() => void socket.destroy());
-    }),
-    onceOver,
-  );
-  expect((await saidOf(onceOver, silent, { deadlines: { ...DEADLINES, checkMs: 300, callMs: 1_000 } })).usage).toMatch(
-    new RegExp(`^no answer from ${silent} within (0\\.9\\d\\d|[1-9]\\d*\\.\\d+) s$`),
-  );
-});
-
-test('a proxy that the environment names stands between an agent and another machine, not between it and its own', async () => {
-  const gateway = await scriptedGateway();
-  const [, port = ''] = gateway.address.split(':');
-  const asked: (string | undefined)[] = [];
-  const proxy = createHttpServer().on('connect', ({ url }, near: Socket) => {
-    asked.push(url);
-    const far = connect(Number(port), '127.0.0.1', () => {
-      near.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      near.pipe(far).pipe(near);
+describe('unreachable', () => {
+  // At once: each call is tried again for as long as it may take.
+  test.concurrent('a gateway that is away is named by its address, and why it was not reached', async ({
+    onTestFinished: onceOver,
+  }) => {
+    const address = `127.0.0.1:${await freePort()}`;
+    const [withToken, registering] = await Promise.all([
+      saidOf(onceOver, address),
+      saidOf(onceOver, address, { apiKey: 'a-key' }),
+    ]);
+    expect(withToken).toEqual({
+      reason: `cannot reach the gateway: no connection to ${address}: the connection was refused`,
+      usage: `no connection to ${address}: the connection was refused`,
     });
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const)
-      one.on('error', () => other.destroy());
+    expect(registering.reason).toBe(
+      `cannot reach the gateway: the agent is not registered yet: no connection to ${address}: the connection was refused`,
+    );
   });
-  for (const name of ['grpc_proxy', 'https_proxy', 'no_grpc_proxy', 'no_proxy']) vi.stubEnv(name, '');
-  vi.stubEnv('http_proxy', `http://${await listen(proxy, onTestFinished)}`);
-  onTestFinished(() => {
-    vi.unstubAllEnvs();
+
+  test.concurrent('a host that there is not, what speaks no gRPC, and what cuts connections are told apart', async ({
+    onTestFinished: onceOver,
+  }) => {
+    const http = await listen(
+      createHttpServer((_, response) => void response.end('hello')),
+      onceOver,
+    );
+    const cutting = await listen(
+      createServer((socket) => void socket.destroy()),
+      onceOver,
+    );
+    const said = await Promise.all([
+      saidOf(onceOver, 'no-such-host.invalid:50051'),
+      saidOf(onceOver, http),
+      saidOf(onceOver, http, { tls: { serverName: 'gateway.test' } }),
+      saidOf(onceOver, cutting),
+    ]);
+    expect(said.map(({ usage }) => usage)).toEqual([
+      'no connection to no-such-host.invalid:50051: the host name cannot be resolved',
+      `no connection to ${http}: the server there does not speak gRPC, or only with TLS`,
+      `no connection to ${http}: the server there does not speak TLS`,
+      `no connection to ${cutting}: the connection was closed before gRPC began; check that the address is that of gRPC, not of HTTP`,
+    ]);
   });
-  const decisionAt = async (address: string) => {
-    const agent = scriptedAgent({ address }, { deadlines: { checkMs: 60_000, outageMs: 60_000 } });
-    return (await agent.check({ action: 'tool.call' })).decision;
-  };
-  for (const host of ['127.0.0.1', 'localhost']) expect(await decisionAt(`${host}:${port}`)).toBe('allow');
-  expect(asked).toEqual([]);
-  expect(await decisionAt('gateway.invalid:50051')).toBe('allow');
-  expect(new Set(asked)).toEqual(new Set(['gateway.invalid:50051']));
+
+  test.concurrent('a gateway that says nothing is named too, and for how long it was waited for', async ({
+    onTestFinished: onceOver,
+  }) => {
+    const silent = await listen(
+      createServer((socket) => {
+        socket.on('error', () => {});
+        onceOver(() => void socket.destroy());
+      }),
+      onceOver,
+    );
+    expect(
+      (await saidOf(onceOver, silent, { deadlines: { ...DEADLINES, checkMs: 300, callMs: 1_000 } })).usage,
+    ).toMatch(new RegExp(`^no answer from ${silent} within (0\\.9\\d\\d|[1-9]\\d*\\.\\d+) s$`));
+  });
+
+  test('a proxy that the environment names stands between an agent and another machine, not between it and its own', async () => {
+    const gateway = await scriptedGateway();
+    const [, port = ''] = gateway.address.split(':');
+    const asked: (string | undefined)[] = [];
+    const proxy = createHttpServer().on('connect', ({ url }, near: Socket) => {
+      asked.push(url);
+      const far = connect(Number(port), '127.0.0.1', () => {
+        near.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        near.pipe(far).pipe(near);
+      });
+      for (const [one, other] of [
+        [near, far],
+        [far, near],
+      ] as const)
+        one.on('error', () => other.destroy());
+    });
+    for (const name of ['grpc_proxy', 'https_proxy', 'no_grpc_proxy', 'no_proxy']) vi.stubEnv(name, '');
+    vi.stubEnv('http_proxy', `http://${await listen(proxy, onTestFinished)}`);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+    const decisionAt = async (address: string) => {
+      const agent = scriptedAgent({ address }, { deadlines: { checkMs: 60_000, outageMs: 60_000 } });
+      return (await agent.check({ action: 'tool.call' })).decision;
+    };
+    for (const host of ['127.0.0.1', 'localhost']) expect(await decisionAt(`${host}:${port}`)).toBe('allow');
+    expect(asked).toEqual([]);
+    expect(await decisionAt('gateway.invalid:50051')).toBe('allow');
+    expect(new Set(asked)).toEqual(new Set(['gateway.invalid:50051']));
+  });
 });

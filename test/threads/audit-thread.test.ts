@@ -2,7 +2,7 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
 import { encodeDraft } from '../../src/core/audit-line.ts';
 import { RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
@@ -81,69 +81,74 @@ async function openAuditThread() {
   };
 }
 
-test('behind a write that failed nothing is written, though it could be, until the main thread has rolled back what it must', async () => {
-  const { append, base, counted, directory, failWrites, heard, released, tell } = await openAuditThread();
-  const { aside, batch } = await failWrites();
-  renameSync(aside, directory);
-  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'writable' }));
-  const before = counted();
-  append(batch + 1, true);
-  append(batch + 2, true);
-  tell({ type: 'resume' });
-  append(batch + 3, true);
-  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
-  expect(counted()).toEqual([batch + 3, batch + 3]);
-  // Said once, however many batches fail; and neither they nor their answers go anywhere from here.
-  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
-    'opened',
-    'written',
-    'not-written',
-    'writable',
-    'written',
-  ]);
-  expect(before[0]).toBeLessThan(batch);
-  await eventually(() => expect(released.at(-1)).toBe(before[0]! + 1));
-  const reasons = auditEntries(base).map(({ reason }) => reason);
-  expect(reasons).toEqual([...Array.from({ length: before[0]! }, (_, at) => `batch ${at + 1}`), `batch ${batch + 3}`]);
-  expect(released).toEqual(reasons.map((_, at) => at + 1));
-  expect(await verifyAuditLog(directory)).toMatchObject({ ok: true });
-});
-
-test('a log that somebody else writes is refused with what to do, and is left to them', async () => {
-  const { append, base, directory, heard } = await openAuditThread();
-  const { port1, port2 } = new MessageChannel();
-  onTestFinished(() => {
-    port1.close();
+describe('audit thread', () => {
+  test('behind a write that failed nothing is written, though it could be, until the main thread has rolled back what it must', async () => {
+    const { append, base, counted, directory, failWrites, heard, released, tell } = await openAuditThread();
+    const { aside, batch } = await failWrites();
+    renameSync(aside, directory);
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'writable' }));
+    const before = counted();
+    append(batch + 1, true);
+    append(batch + 2, true);
+    tell({ type: 'resume' });
+    append(batch + 3, true);
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+    expect(counted()).toEqual([batch + 3, batch + 3]);
+    // Said once, however many batches fail; and neither they nor their answers go anywhere from here.
+    expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+      'opened',
+      'written',
+      'not-written',
+      'writable',
+      'written',
+    ]);
+    expect(before[0]).toBeLessThan(batch);
+    await eventually(() => expect(released.at(-1)).toBe(before[0]! + 1));
+    const reasons = auditEntries(base).map(({ reason }) => reason);
+    expect(reasons).toEqual([
+      ...Array.from({ length: before[0]! }, (_, at) => `batch ${at + 1}`),
+      `batch ${batch + 3}`,
+    ]);
+    expect(released).toEqual(reasons.map((_, at) => at + 1));
+    expect(await verifyAuditLog(directory)).toMatchObject({ ok: true });
   });
-  expect(() =>
-    runAuditThread(port2, {
-      directory,
-      counters: new SharedArrayBuffer(8),
-      fsync: 'never',
-      checkpointKeyPath: join(base, 'key.pem'),
-      checkpointEveryMs: 3_600_000,
-      retention: { maxAgeMs: undefined, maxBytes: undefined },
-    }),
-  ).toThrow(
-    `the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`,
-  );
-  append(1, true);
-  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
-});
 
-test('what does not fit into the write that fails fails with it, and a thread that is told to close meanwhile closes the log as it is', async () => {
-  const { append, failWrites, heard, tell } = await openAuditThread();
-  const { aside, batch } = await failWrites();
-  tell({ type: 'resume' });
-  for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
-  tell({ type: 'close' });
-  await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
-  expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
-    'opened',
-    'written',
-    'not-written',
-    'not-written',
-    'closed',
-  ]);
-  expect(await verifyAuditLog(aside)).toMatchObject({ ok: true });
+  test('a log that somebody else writes is refused with what to do, and is left to them', async () => {
+    const { append, base, directory, heard } = await openAuditThread();
+    const { port1, port2 } = new MessageChannel();
+    onTestFinished(() => {
+      port1.close();
+    });
+    expect(() =>
+      runAuditThread(port2, {
+        directory,
+        counters: new SharedArrayBuffer(8),
+        fsync: 'never',
+        checkpointKeyPath: join(base, 'key.pem'),
+        checkpointEveryMs: 3_600_000,
+        retention: { maxAgeMs: undefined, maxBytes: undefined },
+      }),
+    ).toThrow(
+      `the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`,
+    );
+    append(1, true);
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+  });
+
+  test('what does not fit into the write that fails fails with it, and a thread that is told to close meanwhile closes the log as it is', async () => {
+    const { append, failWrites, heard, tell } = await openAuditThread();
+    const { aside, batch } = await failWrites();
+    tell({ type: 'resume' });
+    for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
+    tell({ type: 'close' });
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
+    expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+      'opened',
+      'written',
+      'not-written',
+      'not-written',
+      'closed',
+    ]);
+    expect(await verifyAuditLog(aside)).toMatchObject({ ok: true });
+  });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CheckAnswer, CheckCommand } from '../../src/core/commands.ts';
 import { OP_STATES } from '../../src/core/op-state.ts';
 import { decodeToIo, decodeToMain, encode, encodeToIo, encodeToMain } from '../../src/threads/codec.ts';
@@ -39,84 +39,93 @@ const check = fc
   } satisfies Record<keyof CheckCommand, fc.Arbitrary<unknown>>)
   .filter(wellFormed) as fc.Arbitrary<unknown> as fc.Arbitrary<CheckCommand>;
 
-test('checks and whatever else is said cross in one batch, in their order and as they were', () => {
-  const other = fc.constantFrom<IoToMain>(
-    { type: 'interest', interest: 'all' },
-    {
-      type: 'command',
-      id: 3,
-      command: { type: 'get-op', principal: { subject: 'key:a', scopes: ['read'], orgId: null }, opId: 't:s' as never },
-    },
-    { type: 'call', id: 4, name: 'listPolicies', input: { perPage: 10, nested: { a: [1, 'two', null, true] } } },
-  );
-  const message = fc.oneof(
-    fc.tuple(fc.nat(), check).map(([id, command]): IoToMain => ({ type: 'command', id, command })),
-    other,
-  );
-  fc.assert(
-    fc.property(fc.array(message, { maxLength: 20 }), (messages) => {
-      expect(decodeToMain(encodeToMain(messages))).toEqual(messages);
-    }),
-    { numRuns: 300 },
-  );
-});
+describe('codec', () => {
+  test('checks and whatever else is said cross in one batch, in their order and as they were', () => {
+    const other = fc.constantFrom<IoToMain>(
+      { type: 'interest', interest: 'all' },
+      {
+        type: 'command',
+        id: 3,
+        command: {
+          type: 'get-op',
+          principal: { subject: 'key:a', scopes: ['read'], orgId: null },
+          opId: 't:s' as never,
+        },
+      },
+      { type: 'call', id: 4, name: 'listPolicies', input: { perPage: 10, nested: { a: [1, 'two', null, true] } } },
+    );
+    const message = fc.oneof(
+      fc.tuple(fc.nat(), check).map(([id, command]): IoToMain => ({ type: 'command', id, command })),
+      other,
+    );
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 20 }), (messages) => {
+        expect(decodeToMain(encodeToMain(messages))).toEqual(messages);
+      }),
+      { numRuns: 300 },
+    );
+  });
 
-test('answers cross as they were: the packed ones and those that are not', () => {
-  const answer = fc
-    .record({
-      decision: fc.constantFrom('allow', 'deny'),
-      reason: text,
-      policy: optional(text),
-      ruleId: optional(text),
-      opState: optional(fc.constantFrom(...OP_STATES)),
-    })
-    .filter(wellFormed) as fc.Arbitrary<CheckAnswer>;
-  const message = fc.oneof(
-    fc
-      .tuple(fc.nat(), answer, fc.integer({ min: -1, max: 1_000 }))
-      .map(
-        ([id, value, auditIndex]): MainToIo => ({ type: 'command-reply', id, reply: { ok: true, value }, auditIndex }),
+  test('answers cross as they were: the packed ones and those that are not', () => {
+    const answer = fc
+      .record({
+        decision: fc.constantFrom('allow', 'deny'),
+        reason: text,
+        policy: optional(text),
+        ruleId: optional(text),
+        opState: optional(fc.constantFrom(...OP_STATES)),
+      })
+      .filter(wellFormed) as fc.Arbitrary<CheckAnswer>;
+    const message = fc.oneof(
+      fc.tuple(fc.nat(), answer, fc.integer({ min: -1, max: 1_000 })).map(
+        ([id, value, auditIndex]): MainToIo => ({
+          type: 'command-reply',
+          id,
+          reply: { ok: true, value },
+          auditIndex,
+        }),
       ),
-    fc.constantFrom<MainToIo>(
-      { type: 'command-reply', id: 1, reply: { ok: false, fault: { kind: 'audit_unavailable' } }, auditIndex: -1 },
-      { type: 'command-reply', id: 2, reply: { ok: true, value: undefined } as never, auditIndex: 0 },
-      { type: 'call-reply', id: 3, reply: { ok: true, value: [] } },
-      { type: 'drain', graceMs: 10 },
-    ),
-  );
-  fc.assert(
-    fc.property(fc.array(message, { maxLength: 20 }), (messages) => {
-      expect(decodeToIo(encodeToIo(messages))).toEqual(messages);
-    }),
-    { numRuns: 300 },
-  );
-});
+      fc.constantFrom<MainToIo>(
+        { type: 'command-reply', id: 1, reply: { ok: false, fault: { kind: 'audit_unavailable' } }, auditIndex: -1 },
+        { type: 'command-reply', id: 2, reply: { ok: true, value: undefined } as never, auditIndex: 0 },
+        { type: 'call-reply', id: 3, reply: { ok: true, value: [] } },
+        { type: 'drain', graceMs: 10 },
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 20 }), (messages) => {
+        expect(decodeToIo(encodeToIo(messages))).toEqual(messages);
+      }),
+      { numRuns: 300 },
+    );
+  });
 
-test('a key named like part of a prototype stays a key, and changes no prototype', () => {
-  const attributes = JSON.parse(
-    '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
-  ) as Record<string, unknown>;
-  const command = {
-    type: 'check',
-    agent: { orgId: 'a', teamId: 'b', agentId: 'c' },
-    credential: undefined,
-    principal: undefined,
-    opId: 't:s',
-    action: 'x',
-    resource: 'y',
-    attributes,
-    estimatedCostMicroUsd: 0,
-    caller: undefined,
-    dryRun: false,
-  } as unknown as CheckCommand;
-  decodeToMain(encodeToMain([{ type: 'command', id: 1, command }]));
-  expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
-});
+  test('a key named like part of a prototype stays a key, and changes no prototype', () => {
+    const attributes = JSON.parse(
+      '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
+    ) as Record<string, unknown>;
+    const command = {
+      type: 'check',
+      agent: { orgId: 'a', teamId: 'b', agentId: 'c' },
+      credential: undefined,
+      principal: undefined,
+      opId: 't:s',
+      action: 'x',
+      resource: 'y',
+      attributes,
+      estimatedCostMicroUsd: 0,
+      caller: undefined,
+      dryRun: false,
+    } as unknown as CheckCommand;
+    decodeToMain(encodeToMain([{ type: 'command', id: 1, command }]));
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
 
-test("the bytes are their sender's own: a later message does not write over an earlier one", () => {
-  const first = encode({ a: 1 });
-  const copy = Buffer.from(first);
-  encode({ b: 'x'.repeat(1_000) });
-  expect(Buffer.from(first)).toEqual(copy);
-  expect(first.byteLength).toBe(first.buffer.byteLength);
+  test("the bytes are their sender's own: a later message does not write over an earlier one", () => {
+    const first = encode({ a: 1 });
+    const copy = Buffer.from(first);
+    encode({ b: 'x'.repeat(1_000) });
+    expect(Buffer.from(first)).toEqual(copy);
+    expect(first.byteLength).toBe(first.buffer.byteLength);
+  });
 });

@@ -1,18 +1,20 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AgentKey } from '../../src/core/ids.ts';
 import { ControlStreams } from '../../src/threads/control-streams.ts';
 
-test('the streams of a thread that is gone are forgotten, those of its agents in other threads are not, and neither are those of others', () => {
-  const streams = new ControlStreams();
-  const [crawler, sibling] = ['acme/search/crawler', 'acme/search/sibling'] as AgentKey[];
-  streams.open(crawler!, { io: 0, stream: 1 });
-  streams.open(crawler!, { io: 0, stream: 2 });
-  streams.open(crawler!, { io: 1, stream: 1 });
-  streams.open(sibling!, { io: 0, stream: 3 });
-  streams.dropThread(0);
-  expect([...streams.of(crawler!)]).toEqual([{ io: 1, stream: 1 }]);
-  expect([...streams.of(sibling!)]).toEqual([]);
-  // A word of the end of such a stream that comes late closes no other.
-  streams.close(crawler!, { io: 0, stream: 1 });
-  expect([...streams.of(crawler!)]).toEqual([{ io: 1, stream: 1 }]);
+describe('control streams', () => {
+  test('the streams of a thread that is gone are forgotten, those of its agents in other threads are not, and neither are those of others', () => {
+    const streams = new ControlStreams();
+    const [crawler, sibling] = ['acme/search/crawler', 'acme/search/sibling'] as AgentKey[];
+    streams.open(crawler!, { io: 0, stream: 1 });
+    streams.open(crawler!, { io: 0, stream: 2 });
+    streams.open(crawler!, { io: 1, stream: 1 });
+    streams.open(sibling!, { io: 0, stream: 3 });
+    streams.dropThread(0);
+    expect([...streams.of(crawler!)]).toEqual([{ io: 1, stream: 1 }]);
+    expect([...streams.of(sibling!)]).toEqual([]);
+    // A word of the end of such a stream that comes late closes no other.
+    streams.close(crawler!, { io: 0, stream: 1 });
+    expect([...streams.of(crawler!)]).toEqual([{ io: 1, stream: 1 }]);
+  });
 });

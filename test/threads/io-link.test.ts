@@ -1,5 +1,5 @@
 import { MessageChannel } from 'node:worker_threads';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SecretDigest } from '../../src/core/ids.ts';
 import type { Principal } from '../../src/core/scope.ts';
 import { decodeToMain, encodeToIo } from '../../src/threads/codec.ts';
@@ -65,85 +65,87 @@ const check = (orgId: string) => checkOf(agentOf(orgId), 't:s');
 const bound: Principal = { subject: 'key:acme', scopes: ['write'], orgId: 'acme' };
 const unbound: Principal = { subject: 'key:all', scopes: ['write'], orgId: null };
 
-test('an org that asks for ever more gets half of the places, and others find theirs, until its answers have come', async () => {
-  const { link, refusedOf, answerAll } = open();
-  for (const orgId of ['acme', 'globex']) {
-    void link.ask(check(orgId));
+describe('io link', () => {
+  test('an org that asks for ever more gets half of the places, and others find theirs, until its answers have come', async () => {
+    const { link, refusedOf, answerAll } = open();
+    for (const orgId of ['acme', 'globex']) {
+      void link.ask(check(orgId));
+      await answerAll();
+    }
+    for (const round of ['first', 'second']) {
+      expect([round, await refusedOf(1_000, () => link.ask(check('acme')))]).toEqual([round, 950]);
+      expect(
+        await refusedOf(1, () =>
+          link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }),
+        ),
+      ).toBe(1);
+      expect(await refusedOf(30, () => link.ask(check('globex')))).toBe(5);
+      await answerAll();
+    }
+  });
+
+  test('a credential bound to no org takes the places that there are, and no more', async () => {
+    const { link, refusedOf } = open();
+    expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), principal: unbound }))).toBe(900);
+  });
+
+  test('whoever claims an org without a credential of it takes no place of that org', async () => {
+    const { link, refusedOf, answerAll } = open();
+    void link.ask(check('acme'));
     await answerAll();
-  }
-  for (const round of ['first', 'second']) {
-    expect([round, await refusedOf(1_000, () => link.ask(check('acme')))]).toEqual([round, 950]);
+    for (const credential of [undefined, 'of nobody' as SecretDigest]) {
+      expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), credential }))).toBe(950);
+      expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
+      await answerAll();
+    }
+  });
+
+  test('bearers of which nobody knows yet whose they are leave places to known agents, and to agents that are not known', async () => {
+    const { link, refusedOf, answerAll } = open();
+    void link.ask(check('acme'));
+    await answerAll();
+    expect(
+      await refusedOf(1_000, async () => ({ reply: await link.call('authenticate', { bearer: 'anything' }) })),
+    ).toBe(950);
+    expect(await refusedOf(1_000, () => link.ask({ ...check('globex'), credential: undefined }))).toBe(975);
+    expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
+  });
+
+  test('an agent that uses its credential for another org takes places of its own', async () => {
+    const { link, refusedOf, answerAll } = open();
+    for (const orgId of ['acme', 'globex']) {
+      void link.ask(check(orgId));
+      await answerAll();
+    }
+    expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), credential: digestOf(agentOf('globex')) }))).toBe(
+      950,
+    );
+    expect(await refusedOf(1, () => link.ask(check('globex')))).toBe(1);
+    expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
+  });
+
+  test("once a credential is refused while places are scarce, the next checks with it are a stranger's", async () => {
+    const { link, refusedOf, answerAll } = open();
+    const credential = digestOf(agentOf('acme'));
+    void link.ask(check('acme'));
+    await answerAll();
+    // Refused, as if the agent had been removed, at a time when places are scarce.
+    expect(await refusedOf(30, () => link.ask({ ...check('globex'), credential }))).toBe(0);
+    await answerAll();
+    expect(await refusedOf(1_000, () => link.ask(check('acme')))).toBe(950);
     expect(
       await refusedOf(1, () =>
         link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }),
       ),
-    ).toBe(1);
-    expect(await refusedOf(30, () => link.ask(check('globex')))).toBe(5);
-    await answerAll();
-  }
-});
+    ).toBe(0);
+  });
 
-test('a credential bound to no org takes the places that there are, and no more', async () => {
-  const { link, refusedOf } = open();
-  expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), principal: unbound }))).toBe(900);
-});
-
-test('whoever claims an org without a credential of it takes no place of that org', async () => {
-  const { link, refusedOf, answerAll } = open();
-  void link.ask(check('acme'));
-  await answerAll();
-  for (const credential of [undefined, 'of nobody' as SecretDigest]) {
-    expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), credential }))).toBe(950);
-    expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
-    await answerAll();
-  }
-});
-
-test('bearers of which nobody knows yet whose they are leave places to known agents, and to agents that are not known', async () => {
-  const { link, refusedOf, answerAll } = open();
-  void link.ask(check('acme'));
-  await answerAll();
-  expect(await refusedOf(1_000, async () => ({ reply: await link.call('authenticate', { bearer: 'anything' }) }))).toBe(
-    950,
-  );
-  expect(await refusedOf(1_000, () => link.ask({ ...check('globex'), credential: undefined }))).toBe(975);
-  expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
-});
-
-test('an agent that uses its credential for another org takes places of its own', async () => {
-  const { link, refusedOf, answerAll } = open();
-  for (const orgId of ['acme', 'globex']) {
-    void link.ask(check(orgId));
-    await answerAll();
-  }
-  expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), credential: digestOf(agentOf('globex')) }))).toBe(
-    950,
-  );
-  expect(await refusedOf(1, () => link.ask(check('globex')))).toBe(1);
-  expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
-});
-
-test("once a credential is refused while places are scarce, the next checks with it are a stranger's", async () => {
-  const { link, refusedOf, answerAll } = open();
-  const credential = digestOf(agentOf('acme'));
-  void link.ask(check('acme'));
-  await answerAll();
-  // Refused, as if the agent had been removed, at a time when places are scarce.
-  expect(await refusedOf(30, () => link.ask({ ...check('globex'), credential }))).toBe(0);
-  await answerAll();
-  expect(await refusedOf(1_000, () => link.ask(check('acme')))).toBe(950);
-  expect(
-    await refusedOf(1, () =>
-      link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }),
-    ),
-  ).toBe(0);
-});
-
-test('when the waiting are refused at the end, so is the rest of a batch that goes on with its next checks', async () => {
-  const { link } = open();
-  const refused = { reply: { ok: false, fault: { kind: 'shutting_down', retryAfterSecs: 1 } }, auditId: undefined };
-  const batch = link.ask(check('acme')).then(async (first) => [first, await link.ask(check('acme'))]);
-  link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
-  expect(await batch).toEqual([refused, refused]);
-  expect(link.pending).toBe(0);
+  test('when the waiting are refused at the end, so is the rest of a batch that goes on with its next checks', async () => {
+    const { link } = open();
+    const refused = { reply: { ok: false, fault: { kind: 'shutting_down', retryAfterSecs: 1 } }, auditId: undefined };
+    const batch = link.ask(check('acme')).then(async (first) => [first, await link.ask(check('acme'))]);
+    link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
+    expect(await batch).toEqual([refused, refused]);
+    expect(link.pending).toBe(0);
+  });
 });

@@ -1,76 +1,78 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Pending } from '../../src/threads/pending.ts';
 
-test('whatever waits is handed over by its own number, once, however long others wait beside it', () => {
-  // Takes the one that has waited longest, the one that came last, or any between.
-  const steps = fc.array(
-    fc.oneof(
-      { weight: 3, arbitrary: fc.constant('add' as const) },
-      { weight: 2, arbitrary: fc.record({ take: fc.nat(1_000) }) },
-    ),
-    { maxLength: 1_000, size: 'max' },
-  );
-  fc.assert(
-    fc.property(steps, (history) => {
-      const pending = new Pending<string>();
-      const model = new Map<number, string>();
-      const given = new Set<number>();
-      for (const [at, step] of history.entries()) {
-        if (step === 'add') {
-          const number = pending.add(`request ${at}`);
-          expect(given.has(number)).toBe(false);
-          given.add(number);
-          model.set(number, `request ${at}`);
-        } else if (model.size > 0) {
-          const number = [...model.keys()][step.take % model.size]!;
-          expect(pending.take(number)).toBe(model.get(number));
-          expect(pending.take(number)).toBeUndefined();
-          model.delete(number);
+describe('pending', () => {
+  test('whatever waits is handed over by its own number, once, however long others wait beside it', () => {
+    // Takes the one that has waited longest, the one that came last, or any between.
+    const steps = fc.array(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant('add' as const) },
+        { weight: 2, arbitrary: fc.record({ take: fc.nat(1_000) }) },
+      ),
+      { maxLength: 1_000, size: 'max' },
+    );
+    fc.assert(
+      fc.property(steps, (history) => {
+        const pending = new Pending<string>();
+        const model = new Map<number, string>();
+        const given = new Set<number>();
+        for (const [at, step] of history.entries()) {
+          if (step === 'add') {
+            const number = pending.add(`request ${at}`);
+            expect(given.has(number)).toBe(false);
+            given.add(number);
+            model.set(number, `request ${at}`);
+          } else if (model.size > 0) {
+            const number = [...model.keys()][step.take % model.size]!;
+            expect(pending.take(number)).toBe(model.get(number));
+            expect(pending.take(number)).toBeUndefined();
+            model.delete(number);
+          }
+          expect(pending.size).toBe(model.size);
         }
-        expect(pending.size).toBe(model.size);
-      }
-      for (const [number, item] of model) expect(pending.take(number)).toBe(item);
-      expect(pending.size).toBe(0);
-    }),
-    { numRuns: 30 },
-  );
-});
+        for (const [number, item] of model) expect(pending.take(number)).toBe(item);
+        expect(pending.size).toBe(0);
+      }),
+      { numRuns: 30 },
+    );
+  });
 
-test('one that waits while a hundred thousand others come and go is still there, and none of theirs is its own', () => {
-  const pending = new Pending<string>();
-  const slow = pending.add('slow');
-  const numbers = new Set<number>();
-  const handedOver = new Set<string | undefined>();
-  for (let quick = 0; quick < 100_000; quick += 1) {
-    const number = pending.add('quick');
-    numbers.add(number);
-    handedOver.add(pending.take(number));
-  }
-  expect([numbers.size, numbers.has(slow), [...handedOver]]).toEqual([100_000, false, ['quick']]);
-  expect(pending.take(slow)).toBe('slow');
-});
+  test('one that waits while a hundred thousand others come and go is still there, and none of theirs is its own', () => {
+    const pending = new Pending<string>();
+    const slow = pending.add('slow');
+    const numbers = new Set<number>();
+    const handedOver = new Set<string | undefined>();
+    for (let quick = 0; quick < 100_000; quick += 1) {
+      const number = pending.add('quick');
+      numbers.add(number);
+      handedOver.add(pending.take(number));
+    }
+    expect([numbers.size, numbers.has(slow), [...handedOver]]).toEqual([100_000, false, ['quick']]);
+    expect(pending.take(slow)).toBe('slow');
+  });
 
-test('a number that was never given, or whose request has gone, brings nothing', () => {
-  const pending = new Pending<string>();
-  expect(pending.take(1)).toBeUndefined();
-  const number = pending.add('one');
-  expect(pending.take(number + 64)).toBeUndefined();
-  expect(pending.take(0)).toBeUndefined();
-  expect(pending.take(number)).toBe('one');
-  expect(pending.take(number)).toBeUndefined();
-});
+  test('a number that was never given, or whose request has gone, brings nothing', () => {
+    const pending = new Pending<string>();
+    expect(pending.take(1)).toBeUndefined();
+    const number = pending.add('one');
+    expect(pending.take(number + 64)).toBeUndefined();
+    expect(pending.take(0)).toBeUndefined();
+    expect(pending.take(number)).toBe('one');
+    expect(pending.take(number)).toBeUndefined();
+  });
 
-test('all that wait are handed over at once, and nobody hears of an answer to one of them', () => {
-  const pending = new Pending<number>();
-  const numbers = Array.from({ length: 100 }, (_, index) => pending.add(index));
-  pending.take(numbers[50]!);
-  expect(pending.takeAll().toSorted((a, b) => a - b)).toEqual(
-    Array.from({ length: 100 }, (_, index) => index).filter((index) => index !== 50),
-  );
-  expect([pending.size, ...numbers.map((number) => pending.take(number))]).toEqual([
-    0,
-    ...numbers.map(() => undefined),
-  ]);
-  expect(numbers).not.toContain(pending.add(1));
+  test('all that wait are handed over at once, and nobody hears of an answer to one of them', () => {
+    const pending = new Pending<number>();
+    const numbers = Array.from({ length: 100 }, (_, index) => pending.add(index));
+    pending.take(numbers[50]!);
+    expect(pending.takeAll().toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: 100 }, (_, index) => index).filter((index) => index !== 50),
+    );
+    expect([pending.size, ...numbers.map((number) => pending.take(number))]).toEqual([
+      0,
+      ...numbers.map(() => undefined),
+    ]);
+    expect(numbers).not.toContain(pending.add(1));
+  });
 });

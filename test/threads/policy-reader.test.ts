@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadPolicies } from '../../src/adapters/policy-file.ts';
 import { loadPoliciesAside, readWhole } from '../../src/threads/policy-reader.ts';
 
@@ -20,96 +20,98 @@ const rules = (count: number): string =>
       `  - { id: r${n}, actions: ["act.${n}"], resources: ["web_*"], when: 'attributes.size < ${n}', effect: allow, reason: "grün ${n}" }\n`,
   ).join('');
 
-test('policies that are read aside decide as those that are read at once, and have the same version', async () => {
-  const path = fileOf(
-    `name: one\nscope: global\nrules:\n${rules(20)}budget: { daily_limit_usd: 5 }\n---\nname: two\nscope: org:acme\nrules:\n  - { id: no, actions: ["act.7"], effect: deny }\n`,
-  );
-  const [aside, atOnce] = [await loadPoliciesAside(path), await loadPolicies(path)];
-  if (!aside.ok || !atOnce.ok) throw new Error('refused');
-  expect(aside.value.policies.summary()).toEqual(atOnce.value.policies.summary());
-  expect(aside.value.policies.budget).toEqual(atOnce.value.policies.budget);
-  expect([aside.value.files, aside.value.warnings]).toEqual([[path], []]);
-  const decide = (orgId: string, action: string, size: number) =>
-    aside.value.policies.decide({
-      agent: { orgId, teamId: 't', agentId: 'a' },
-      action,
-      resource: 'web_search',
-      attributes: { size },
-      caller: undefined,
-      estimatedCostMicroUsd: 0,
+describe('policy reader', () => {
+  test('policies that are read aside decide as those that are read at once, and have the same version', async () => {
+    const path = fileOf(
+      `name: one\nscope: global\nrules:\n${rules(20)}budget: { daily_limit_usd: 5 }\n---\nname: two\nscope: org:acme\nrules:\n  - { id: no, actions: ["act.7"], effect: deny }\n`,
+    );
+    const [aside, atOnce] = [await loadPoliciesAside(path), await loadPolicies(path)];
+    if (!aside.ok || !atOnce.ok) throw new Error('refused');
+    expect(aside.value.policies.summary()).toEqual(atOnce.value.policies.summary());
+    expect(aside.value.policies.budget).toEqual(atOnce.value.policies.budget);
+    expect([aside.value.files, aside.value.warnings]).toEqual([[path], []]);
+    const decide = (orgId: string, action: string, size: number) =>
+      aside.value.policies.decide({
+        agent: { orgId, teamId: 't', agentId: 'a' },
+        action,
+        resource: 'web_search',
+        attributes: { size },
+        caller: undefined,
+        estimatedCostMicroUsd: 0,
+      });
+    expect(decide('globex', 'act.7', 6)).toEqual({
+      kind: 'allow',
+      reason: 'grün 7 (rule r7 of policy one)',
+      policy: 'one',
+      ruleId: 'r7',
     });
-  expect(decide('globex', 'act.7', 6)).toEqual({
-    kind: 'allow',
-    reason: 'grün 7 (rule r7 of policy one)',
-    policy: 'one',
-    ruleId: 'r7',
+    expect(decide('globex', 'act.7', 7).kind).toBe('deny');
+    expect(decide('acme', 'act.7', 6)).toMatchObject({ kind: 'deny', policy: 'two' });
   });
-  expect(decide('globex', 'act.7', 7).kind).toBe('deny');
-  expect(decide('acme', 'act.7', 6)).toMatchObject({ kind: 'deny', policy: 'two' });
-});
 
-test('a mistake is named with its file, line and column', async () => {
-  const path = fileOf(
-    'name: broken\nscope: global\nrules:\n  - { id: r, effect: allow, when: "agnet.org_id == \'x\'" }\n',
-  );
-  expect(await loadPoliciesAside(path)).toMatchObject({
-    ok: false,
-    fault: [{ file: path, line: 4, path: 'rules[0].when', problem: expect.stringContaining('agnet') }],
+  test('a mistake is named with its file, line and column', async () => {
+    const path = fileOf(
+      'name: broken\nscope: global\nrules:\n  - { id: r, effect: allow, when: "agnet.org_id == \'x\'" }\n',
+    );
+    expect(await loadPoliciesAside(path)).toMatchObject({
+      ok: false,
+      fault: [{ file: path, line: 4, path: 'rules[0].when', problem: expect.stringContaining('agnet') }],
+    });
+    expect(await loadPoliciesAside(`${path}.not`)).toMatchObject({
+      ok: false,
+      fault: [{ file: `${path}.not`, line: undefined, problem: 'does not exist' }],
+    });
   });
-  expect(await loadPoliciesAside(`${path}.not`)).toMatchObject({
-    ok: false,
-    fault: [{ file: `${path}.not`, line: undefined, problem: 'does not exist' }],
+
+  test('while thousands of rules are read, everything else goes on', async () => {
+    const path = fileOf(`name: large\nscope: global\nrules:\n${rules(4_000)}`);
+    const longestRests: number[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const startedMs = performance.now();
+      let lastMs = startedMs;
+      let longestMs = 0;
+      const ticks = setInterval(() => {
+        longestMs = Math.max(longestMs, performance.now() - lastMs);
+        lastMs = performance.now();
+      }, 1);
+      const loaded = await loadPoliciesAside(path);
+      clearInterval(ticks);
+      expect(loaded.ok).toBe(true);
+      longestRests.push(longestMs / (performance.now() - startedMs));
+    }
+    // The shortest: the machine that runs the test may be busy with other things.
+    expect(Math.min(...longestRests)).toBeLessThan(1 / 4);
   });
-});
 
-test('while thousands of rules are read, everything else goes on', async () => {
-  const path = fileOf(`name: large\nscope: global\nrules:\n${rules(4_000)}`);
-  const longestRests: number[] = [];
-  for (let round = 0; round < 3; round += 1) {
-    const startedMs = performance.now();
-    let lastMs = startedMs;
-    let longestMs = 0;
-    const ticks = setInterval(() => {
-      longestMs = Math.max(longestMs, performance.now() - lastMs);
-      lastMs = performance.now();
-    }, 1);
-    const loaded = await loadPoliciesAside(path);
-    clearInterval(ticks);
-    expect(loaded.ok).toBe(true);
-    longestRests.push(longestMs / (performance.now() - startedMs));
-  }
-  // The shortest: the machine that runs the test may be busy with other things.
-  expect(Math.min(...longestRests)).toBeLessThan(1 / 4);
-});
-
-test('a set that is swapped while it is read is read again: never half of one and half of the other', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'policy-reader-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const names = Array.from({ length: 40 }, (_, index) => `p${index}.yaml`);
-  for (const version of ['a', 'b']) {
-    mkdirSync(join(folder, `..${version}`));
-    for (const name of names)
-      writeFileSync(join(folder, `..${version}`, name), `name: ${version}-${name}\nscope: global\nrules: []\n`);
-  }
-  const swapTo = (version: string) => {
-    symlinkSync(`..${version}`, join(folder, '..data_tmp'));
-    renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
-  };
-  swapTo('a');
-  for (const name of names) symlinkSync(join('..data', name), join(folder, name));
-  for (let round = 0; round < 120; round += 1) {
-    // From one turn of the event loop to the next, so that it falls into every part of the reading.
-    let turns = 0;
-    let ended = false;
-    const swapIn = (): void => {
-      if (turns === 5 * round) swapTo(round % 2 === 0 ? 'b' : 'a');
-      else if (!ended) setImmediate(swapIn);
-      turns += 1;
+  test('a set that is swapped while it is read is read again: never half of one and half of the other', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'policy-reader-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const names = Array.from({ length: 40 }, (_, index) => `p${index}.yaml`);
+    for (const version of ['a', 'b']) {
+      mkdirSync(join(folder, `..${version}`));
+      for (const name of names)
+        writeFileSync(join(folder, `..${version}`, name), `name: ${version}-${name}\nscope: global\nrules: []\n`);
+    }
+    const swapTo = (version: string) => {
+      symlinkSync(`..${version}`, join(folder, '..data_tmp'));
+      renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
     };
-    setImmediate(swapIn);
-    const read = await readWhole(folder);
-    ended = true;
-    const versions = read.ok ? read.value.documents.map(({ raw }) => (raw as { name: string }).name.slice(0, 1)) : [];
-    expect([versions.length, new Set(versions).size]).toEqual([40, 1]);
-  }
+    swapTo('a');
+    for (const name of names) symlinkSync(join('..data', name), join(folder, name));
+    for (let round = 0; round < 120; round += 1) {
+      // From one turn of the event loop to the next, so that it falls into every part of the reading.
+      let turns = 0;
+      let ended = false;
+      const swapIn = (): void => {
+        if (turns === 5 * round) swapTo(round % 2 === 0 ? 'b' : 'a');
+        else if (!ended) setImmediate(swapIn);
+        turns += 1;
+      };
+      setImmediate(swapIn);
+      const read = await readWhole(folder);
+      ended = true;
+      const versions = read.ok ? read.value.documents.map(({ raw }) => (raw as { name: string }).name.slice(0, 1)) : [];
+      expect([versions.length, new Set(versions).size]).toEqual([40, 1]);
+    }
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BudgetTracker } from '../../src/core/budget.ts';
 import type { BudgetChange, BudgetRow } from '../../src/core/budget-rows.ts';
 import { SpendSaver } from '../../src/threads/spend-saver.ts';
@@ -44,65 +44,67 @@ function openSaver() {
   return { ...store, saver, record, recordAndSave, afterKill, turn };
 }
 
-test('usage counts once, however often it is sent, where its commit fails, the next succeeds and the gateway is killed', async () => {
-  const { recordAndSave, record, afterKill, commits, turn } = openSaver();
-  const first = recordAndSave('u1');
-  await turn();
-  const second = recordAndSave('u2');
-  await turn();
-  commits[0]!(false);
-  expect(await first).toBe('failed');
-  await turn();
-  commits[1]!(true);
-  expect(await second).toBe('saved');
-  const restarted = afterKill();
-  expect(record('u1', restarted).duplicate).toBe(true);
-  expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(2);
-});
-
-test('a kill at any time finds the spend of no usage without its id', async () => {
-  const { recordAndSave, record, afterKill, commits, turn } = openSaver();
-  const outcomes: Promise<string>[] = [];
-  for (const [at, isCommitted] of [true, false, true, false, false, true].entries()) {
-    outcomes.push(recordAndSave(`u${outcomes.length}`), recordAndSave(`u${outcomes.length + 1}`));
+describe('spend saver', () => {
+  test('usage counts once, however often it is sent, where its commit fails, the next succeeds and the gateway is killed', async () => {
+    const { recordAndSave, record, afterKill, commits, turn } = openSaver();
+    const first = recordAndSave('u1');
     await turn();
-    commits[at]!(isCommitted);
+    const second = recordAndSave('u2');
     await turn();
+    commits[0]!(false);
+    expect(await first).toBe('failed');
+    await turn();
+    commits[1]!(true);
+    expect(await second).toBe('saved');
     const restarted = afterKill();
-    outcomes.forEach((_, nth) => record(`u${nth}`, restarted)); // all are sent again
-    expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(outcomes.length);
-  }
-  expect(await Promise.all(outcomes)).toEqual([
-    'saved',
-    'saved',
-    'failed',
-    'failed',
-    'saved',
-    'saved',
-    'failed',
-    'failed',
-    'failed',
-    'failed',
-    'saved',
-    'saved',
-  ]);
-});
+    expect(record('u1', restarted).duplicate).toBe(true);
+    expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(2);
+  });
 
-test('all that comes while a write is under way waits for one more, and no longer', async () => {
-  const { recordAndSave, saver, commits, rows, turn } = openSaver();
-  const first = recordAndSave('u1');
-  await turn();
-  const later = [recordAndSave('u2'), recordAndSave('u3'), saver.save().then(() => 'saved')];
-  await turn();
-  commits[0]!(true);
-  expect(await first).toBe('saved');
-  await turn();
-  commits[1]!(true);
-  expect(await Promise.all(later)).toEqual(['saved', 'saved', 'saved']);
-  expect(commits).toHaveLength(2);
-  expect([...rows.keys()].filter((key) => key.startsWith('usage/')).map((key) => key.split('/').at(-1))).toEqual([
-    'u1',
-    'u2',
-    'u3',
-  ]);
+  test('a kill at any time finds the spend of no usage without its id', async () => {
+    const { recordAndSave, record, afterKill, commits, turn } = openSaver();
+    const outcomes: Promise<string>[] = [];
+    for (const [at, isCommitted] of [true, false, true, false, false, true].entries()) {
+      outcomes.push(recordAndSave(`u${outcomes.length}`), recordAndSave(`u${outcomes.length + 1}`));
+      await turn();
+      commits[at]!(isCommitted);
+      await turn();
+      const restarted = afterKill();
+      outcomes.forEach((_, nth) => record(`u${nth}`, restarted)); // all are sent again
+      expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(outcomes.length);
+    }
+    expect(await Promise.all(outcomes)).toEqual([
+      'saved',
+      'saved',
+      'failed',
+      'failed',
+      'saved',
+      'saved',
+      'failed',
+      'failed',
+      'failed',
+      'failed',
+      'saved',
+      'saved',
+    ]);
+  });
+
+  test('all that comes while a write is under way waits for one more, and no longer', async () => {
+    const { recordAndSave, saver, commits, rows, turn } = openSaver();
+    const first = recordAndSave('u1');
+    await turn();
+    const later = [recordAndSave('u2'), recordAndSave('u3'), saver.save().then(() => 'saved')];
+    await turn();
+    commits[0]!(true);
+    expect(await first).toBe('saved');
+    await turn();
+    commits[1]!(true);
+    expect(await Promise.all(later)).toEqual(['saved', 'saved', 'saved']);
+    expect(commits).toHaveLength(2);
+    expect([...rows.keys()].filter((key) => key.startsWith('usage/')).map((key) => key.split('/').at(-1))).toEqual([
+      'u1',
+      'u2',
+      'u3',
+    ]);
+  });
 });

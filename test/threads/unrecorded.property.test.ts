@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CHANGES, Command, CommandType } from '../../src/core/commands.ts';
 import { agentKeyOf } from '../../src/core/ids.ts';
 import { decodeToIo } from '../../src/threads/codec.ts';
@@ -261,59 +261,61 @@ async function play(steps: readonly Step[], onAuditFailure: 'deny' | 'allow') {
   return { ...scene, unrecorded };
 }
 
-test('once all is settled, operations, held money, signals and agents are what the entries in the log say, whichever writes failed', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
-      const { governor, log, unrecorded } = await play(steps, 'deny');
-      const shown = OPS.map((op) => {
-        const slot = governor.ops.find(opId(op));
-        return slot === undefined ? 'unknown' : governor.ops.stateOf(slot);
-      });
-      // An operation that only a check without a record began is over; nobody may have begun it.
-      OPS.forEach((op, index) =>
-        expect(log.ops.get(op)!.state === 'unknown' ? ['unknown', 'terminated'] : [log.ops.get(op)!.state]).toContain(
-          shown[index],
-        ),
-      );
-      const held = [...log.ops.values()].map(({ heldMicroUsd }) => heldMicroUsd).filter((microUsd) => microUsd > 0);
-      expect(governor.budgets.reservations).toEqual({
-        count: held.length,
-        microUsd: held.reduce((sum, microUsd) => sum + microUsd, 0),
-      });
-      const box = governor.apply<'open-control'>(
-        { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 },
-        100_000,
-      ).reply;
-      const pending = OPS.map((op) =>
-        box.ok ? box.value.pending.find((message) => message.opId === op)?.signal : undefined,
-      );
-      expect(pending).toEqual(OPS.map((op) => log.ops.get(op)!.signal));
-      expect([
-        governor.agents.get(agentKeyOf(NEW))?.credential,
-        ...CREDENTIALS.filter((credential) => governor.agents.ownerOf(credential as never) !== undefined),
-      ]).toEqual(log.credential === undefined ? [undefined] : [log.credential, log.credential]);
+describe('unrecorded: properties', () => {
+  test('once all is settled, operations, held money, signals and agents are what the entries in the log say, whichever writes failed', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
+        const { governor, log, unrecorded } = await play(steps, 'deny');
+        const shown = OPS.map((op) => {
+          const slot = governor.ops.find(opId(op));
+          return slot === undefined ? 'unknown' : governor.ops.stateOf(slot);
+        });
+        // An operation that only a check without a record began is over; nobody may have begun it.
+        OPS.forEach((op, index) =>
+          expect(log.ops.get(op)!.state === 'unknown' ? ['unknown', 'terminated'] : [log.ops.get(op)!.state]).toContain(
+            shown[index],
+          ),
+        );
+        const held = [...log.ops.values()].map(({ heldMicroUsd }) => heldMicroUsd).filter((microUsd) => microUsd > 0);
+        expect(governor.budgets.reservations).toEqual({
+          count: held.length,
+          microUsd: held.reduce((sum, microUsd) => sum + microUsd, 0),
+        });
+        const box = governor.apply<'open-control'>(
+          { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 },
+          100_000,
+        ).reply;
+        const pending = OPS.map((op) =>
+          box.ok ? box.value.pending.find((message) => message.opId === op)?.signal : undefined,
+        );
+        expect(pending).toEqual(OPS.map((op) => log.ops.get(op)!.signal));
+        expect([
+          governor.agents.get(agentKeyOf(NEW))?.credential,
+          ...CREDENTIALS.filter((credential) => governor.agents.ownerOf(credential as never) !== undefined),
+        ]).toEqual(log.credential === undefined ? [undefined] : [log.credential, log.credential]);
 
-      // Whoever asked has an answer, and no check is allowed that is not in the log.
-      for (const { type, answer } of unrecorded) {
-        expect(answer).toBeDefined();
-        if (type === 'check') expect(answer).not.toMatchObject({ value: { decision: 'allow' } });
-      }
-    }),
-    { numRuns: 300 },
-  );
-});
+        // Whoever asked has an answer, and no check is allowed that is not in the log.
+        for (const { type, answer } of unrecorded) {
+          expect(answer).toBeDefined();
+          if (type === 'check') expect(answer).not.toMatchObject({ value: { decision: 'allow' } });
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
 
-test('with allow, whichever writes failed, whoever asked has the answer that was decided, and the entries that are not in the log are counted', async () => {
-  const withoutDeath = step.filter(({ does }) => does !== 'die' && does !== 'start');
-  await fc.assert(
-    fc.asyncProperty(fc.array(withoutDeath, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
-      const { audit, lostEntries, unrecorded } = await play(steps, 'allow');
-      expect(audit.entriesLost).toBe(lostEntries());
-      for (const { answer } of unrecorded) {
-        expect(answer).toBeDefined();
-        expect(answer).not.toMatchObject({ fault: { kind: 'audit_unavailable' } });
-      }
-    }),
-    { numRuns: 100 },
-  );
+  test('with allow, whichever writes failed, whoever asked has the answer that was decided, and the entries that are not in the log are counted', async () => {
+    const withoutDeath = step.filter(({ does }) => does !== 'die' && does !== 'start');
+    await fc.assert(
+      fc.asyncProperty(fc.array(withoutDeath, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
+        const { audit, lostEntries, unrecorded } = await play(steps, 'allow');
+        expect(audit.entriesLost).toBe(lostEntries());
+        for (const { answer } of unrecorded) {
+          expect(answer).toBeDefined();
+          expect(answer).not.toMatchObject({ fault: { kind: 'audit_unavailable' } });
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
 });

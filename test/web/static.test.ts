@@ -1,116 +1,118 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AUDIT_EVENTS } from '../../src/core/audit.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-const connection = new Agent({ keepAlive: true, maxSockets: 1 });
-afterAll(async () => {
-  connection.destroy();
-  await gateway.stop();
-});
-
-type Answer = {
-  readonly status: number;
-  readonly headers: Record<string, string | string[] | undefined>;
-  readonly bytes: number;
-};
-
-/** As it comes over the wire: `fetch` would unpack it. */
-function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    request(gateway.url + path, { method, headers, agent: connection }, (response) => {
-      let bytes = 0;
-      response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-      });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes }));
-    })
-      .on('error', reject)
-      .end();
+describe('static', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway();
   });
-}
-
-test('the dashboard is at /, under a policy that lets it load and talk to nothing but its gateway', async () => {
-  const { status, headers } = await ask('/');
-  expect(status).toBe(200);
-  expect(headers).toMatchObject({
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy':
-      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-    'cache-control': 'no-cache',
+  const connection = new Agent({ keepAlive: true, maxSockets: 1 });
+  afterAll(async () => {
+    connection.destroy();
+    await gateway.stop();
   });
-});
 
-test('a browser that has a file is told so and sent nothing', async () => {
-  const { headers } = await ask('/app.js', { 'accept-encoding': 'gzip' });
-  const again = await ask('/app.js', { 'accept-encoding': 'gzip', 'if-none-match': String(headers.etag) });
-  expect(again).toMatchObject({ status: 304, bytes: 0 });
-  expect(again.headers.etag).toBe(headers.etag);
-  expect(await ask('/app.js', { 'accept-encoding': 'br', 'if-none-match': String(headers.etag) })).toMatchObject({
-    status: 200,
-  });
-  // Proxies that compress weaken tags, and caches name several.
-  for (const known of [`W/${headers.etag}`, `"another", ${headers.etag}`, '*']) {
-    expect(await ask('/app.js', { 'accept-encoding': 'gzip', 'if-none-match': known })).toMatchObject({
-      status: 304,
-      bytes: 0,
+  type Answer = {
+    readonly status: number;
+    readonly headers: Record<string, string | string[] | undefined>;
+    readonly bytes: number;
+  };
+
+  /** As it comes over the wire: `fetch` would unpack it. */
+  function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      request(gateway.url + path, { method, headers, agent: connection }, (response) => {
+        let bytes = 0;
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes }));
+      })
+        .on('error', reject)
+        .end();
     });
   }
-});
 
-test('files are sent packed to whoever takes that, and plain to everybody else', async () => {
-  const plain = await ask('/style.css');
-  const gzip = await ask('/style.css', { 'accept-encoding': 'gzip, deflate' });
-  const brotli = await ask('/style.css', { 'accept-encoding': 'gzip, br' });
-  expect([
-    plain.headers['content-encoding'],
-    gzip.headers['content-encoding'],
-    brotli.headers['content-encoding'],
-  ]).toEqual([undefined, 'gzip', 'br']);
-  expect(gzip.bytes).toBeLessThan(plain.bytes / 2);
-  expect(brotli.bytes).toBeLessThanOrEqual(gzip.bytes);
-  expect((await ask('/style.css', { 'accept-encoding': 'br;q=0, gzip;q=0.5' })).headers['content-encoding']).toBe(
-    'gzip',
-  );
-});
+  test('the dashboard is at /, under a policy that lets it load and talk to nothing but its gateway', async () => {
+    const { status, headers } = await ask('/');
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-cache',
+    });
+  });
 
-test('HEAD tells the length, sends nothing, and leaves the connection to the next request', async () => {
-  const whole = await ask('/app.js');
-  const head = await ask('/app.js', {}, 'HEAD');
-  expect(head).toMatchObject({ status: 200, bytes: 0 });
-  expect(head.headers['content-length']).toBe(String(whole.bytes));
-  expect(await ask('/app.js')).toMatchObject({ status: 200, bytes: whole.bytes });
-});
+  test('a browser that has a file is told so and sent nothing', async () => {
+    const { headers } = await ask('/app.js', { 'accept-encoding': 'gzip' });
+    const again = await ask('/app.js', { 'accept-encoding': 'gzip', 'if-none-match': String(headers.etag) });
+    expect(again).toMatchObject({ status: 304, bytes: 0 });
+    expect(again.headers.etag).toBe(headers.etag);
+    expect(await ask('/app.js', { 'accept-encoding': 'br', 'if-none-match': String(headers.etag) })).toMatchObject({
+      status: 200,
+    });
+    // Proxies that compress weaken tags, and caches name several.
+    for (const known of [`W/${headers.etag}`, `"another", ${headers.etag}`, '*']) {
+      expect(await ask('/app.js', { 'accept-encoding': 'gzip', 'if-none-match': known })).toMatchObject({
+        status: 304,
+        bytes: 0,
+      });
+    }
+  });
 
-test('nothing but the files of the dashboard is served', async () => {
-  const paths = [
-    '/tsconfig.json',
-    '/package.json',
-    '/../package.json',
-    '/%2e%2e/package.json',
-    '/views',
-    '/views/',
-    '/index.html.bak',
-  ];
-  expect(await Promise.all(paths.map(async (path) => (await ask(path)).status))).toEqual(paths.map(() => 404));
-  expect((await ask('/', {}, 'POST')).status).toBe(405);
-});
+  test('files are sent packed to whoever takes that, and plain to everybody else', async () => {
+    const plain = await ask('/style.css');
+    const gzip = await ask('/style.css', { 'accept-encoding': 'gzip, deflate' });
+    const brotli = await ask('/style.css', { 'accept-encoding': 'gzip, br' });
+    expect([
+      plain.headers['content-encoding'],
+      gzip.headers['content-encoding'],
+      brotli.headers['content-encoding'],
+    ]).toEqual([undefined, 'gzip', 'br']);
+    expect(gzip.bytes).toBeLessThan(plain.bytes / 2);
+    expect(brotli.bytes).toBeLessThanOrEqual(gzip.bytes);
+    expect((await ask('/style.css', { 'accept-encoding': 'br;q=0, gzip;q=0.5' })).headers['content-encoding']).toBe(
+      'gzip',
+    );
+  });
 
-test('what is selected as a whole is so in Safari, too, which knows that with its prefix only', async () => {
-  const style = readFileSync('web/style.css', 'utf8');
-  const wholesOf = (property: RegExp) => [...style.matchAll(property)].map(([, value]) => value);
-  expect(wholesOf(/-webkit-user-select: (\w+)/g)).toEqual(['all']);
-  expect(wholesOf(/(?<!-)user-select: (\w+)/g)).toEqual(['all']);
-});
+  test('HEAD tells the length, sends nothing, and leaves the connection to the next request', async () => {
+    const whole = await ask('/app.js');
+    const head = await ask('/app.js', {}, 'HEAD');
+    expect(head).toMatchObject({ status: 200, bytes: 0 });
+    expect(head.headers['content-length']).toBe(String(whole.bytes));
+    expect(await ask('/app.js')).toMatchObject({ status: 200, bytes: whole.bytes });
+  });
 
-test('the audit view offers every kind of entry to choose from', () => {
-  const [, listed = ''] = /EVENTS = \[([^\]]*)\]/.exec(readFileSync('web/views/audit.js', 'utf8')) ?? [];
-  expect([...listed.matchAll(/'(\w+)'/g)].map(([, event]) => event)).toEqual([...AUDIT_EVENTS]);
+  test('nothing but the files of the dashboard is served', async () => {
+    const paths = [
+      '/tsconfig.json',
+      '/package.json',
+      '/../package.json',
+      '/%2e%2e/package.json',
+      '/views',
+      '/views/',
+      '/index.html.bak',
+    ];
+    expect(await Promise.all(paths.map(async (path) => (await ask(path)).status))).toEqual(paths.map(() => 404));
+    expect((await ask('/', {}, 'POST')).status).toBe(405);
+  });
+
+  test('what is selected as a whole is so in Safari, too, which knows that with its prefix only', async () => {
+    const style = readFileSync('web/style.css', 'utf8');
+    const wholesOf = (property: RegExp) => [...style.matchAll(property)].map(([, value]) => value);
+    expect(wholesOf(/-webkit-user-select: (\w+)/g)).toEqual(['all']);
+    expect(wholesOf(/(?<!-)user-select: (\w+)/g)).toEqual(['all']);
+  });
+
+  test('the audit view offers every kind of entry to choose from', () => {
+    const [, listed = ''] = /EVENTS = \[([^\]]*)\]/.exec(readFileSync('web/views/audit.js', 'utf8')) ?? [];
+    expect([...listed.matchAll(/'(\w+)'/g)].map(([, event]) => event)).toEqual([...AUDIT_EVENTS]);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { explain } from '../../src/core/fault.ts';
 import type { AgentKey } from '../../src/core/ids.ts';
 import { ControlSwitch } from '../../src/wire/control-switch.ts';
@@ -30,34 +30,36 @@ function threeStreams() {
   };
 }
 
-test('a signal reaches the stream that it is for and no other, and none that is closed', () => {
-  const { control, told, streams } = threeStreams();
-  for (const [nth, stream] of streams.entries())
-    control.deliver(stream, { opId: 't:s' as never, signal: 'pause', sequence: nth });
-  control.close(streams[1]!);
-  control.close(streams[1]!);
-  control.deliver(streams[1]!, { opId: 't:s' as never, signal: 'pause', sequence: 9 });
-  expect(told).toEqual([
-    'own hears 0',
-    'vouched hears 1',
-    'other hears 2',
-    `acme/search/crawler has closed ${streams[1]}`,
-  ]);
-});
+describe('control switch', () => {
+  test('a signal reaches the stream that it is for and no other, and none that is closed', () => {
+    const { control, told, streams } = threeStreams();
+    for (const [nth, stream] of streams.entries())
+      control.deliver(stream, { opId: 't:s' as never, signal: 'pause', sequence: nth });
+    control.close(streams[1]!);
+    control.close(streams[1]!);
+    control.deliver(streams[1]!, { opId: 't:s' as never, signal: 'pause', sequence: 9 });
+    expect(told).toEqual([
+      'own hears 0',
+      'vouched hears 1',
+      'other hears 2',
+      `acme/search/crawler has closed ${streams[1]}`,
+    ]);
+  });
 
-test('an agent whose credential is replaced loses the streams that it opened with it, and those that a bearer opened for it go on', () => {
-  const { control, told, streams } = threeStreams();
-  control.revokeAgent('acme/search/crawler' as AgentKey);
-  expect(told).toEqual([
-    'own: the credential token of the agent is no longer valid',
-    `acme/search/crawler has closed ${streams[0]}`,
-  ]);
-  expect(control.size).toBe(2);
-});
+  test('an agent whose credential is replaced loses the streams that it opened with it, and those that a bearer opened for it go on', () => {
+    const { control, told, streams } = threeStreams();
+    control.revokeAgent('acme/search/crawler' as AgentKey);
+    expect(told).toEqual([
+      'own: the credential token of the agent is no longer valid',
+      `acme/search/crawler has closed ${streams[0]}`,
+    ]);
+    expect(control.size).toBe(2);
+  });
 
-test('a bearer that is revoked loses the streams that it opened, and no agent its own', () => {
-  const { control, told, streams } = threeStreams();
-  control.revokeSubject('key:w');
-  expect(told).toEqual(['vouched: the credential was revoked', `acme/search/crawler has closed ${streams[1]}`]);
-  expect(control.size).toBe(2);
+  test('a bearer that is revoked loses the streams that it opened, and no agent its own', () => {
+    const { control, told, streams } = threeStreams();
+    control.revokeSubject('key:w');
+    expect(told).toEqual(['vouched: the credential was revoked', `acme/search/crawler has closed ${streams[1]}`]);
+    expect(control.size).toBe(2);
+  });
 });

@@ -73,67 +73,69 @@ describe.each(EVERY)('%s', (call) => {
   });
 });
 
-test.each<[Call, object, string]>([
-  ['check', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  ['check', { action: 'x'.repeat(257) }, 'action: must be at most 256 bytes'],
-  ['check', { resource: 'x'.repeat(2049) }, 'resource: must be at most 2048 bytes'],
-  ['check', { correlationId: 'x'.repeat(257) }, 'correlation_id: must be at most 256 bytes'],
-  ['check', { caller: { ...AGENT, orgId: '-' } }, `caller.org_id: ${NAME_RULE} or "-"`],
-  ['check', { estimatedCostUsd: Infinity }, `estimated_cost_usd: ${COST_RULE}`],
-  [
-    'register',
-    { credentialToken: 'x'.repeat(31) },
-    'credential_token: must be 32 to 1024 visible ASCII characters; omit it to have one generated',
-  ],
-  ['register', { parent: { ...AGENT, orgId: 'globex' } }, 'parent.org_id: must be the org of the agent'],
-  ['register', { parent: { ...AGENT, teamId: 'a b' } }, `parent.team_id: ${NAME_RULE}`],
-  ['complete', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  [
-    'complete',
-    { opId: 'x' },
-    'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
-  ],
-  ['complete', { costUsd: -1 }, `cost_usd: ${COST_RULE}`],
-  ['complete', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
-  ['complete', { costUsd: 1_000_001 }, `cost_usd: ${COST_RULE}`],
-  ['usage', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  ['usage', { costUsd: undefined }, 'cost_usd: is required'],
-  ['usage', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
-  [
-    'usage',
-    { opId: 'x' },
-    'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
-  ],
-  ['usage', { usageId: '' }, 'usage_id: must be 1 to 256 bytes'],
-  ['usage', { usageId: 'ü'.repeat(129) }, 'usage_id: must be 1 to 256 bytes'],
-  ['control', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  ['acknowledge', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
-  [
-    'acknowledge',
-    { opId: 'x' },
-    'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
-  ],
-  ['acknowledge', { sequence: 0 }, 'sequence: is required'],
-])('%s with %j is refused by the name of the field', (call, over, problem) => {
-  expect(outcome(CALLS[call](over))).toBe(`invalid_argument ${problem}`);
-});
+describe('requests', () => {
+  test.each<[Call, object, string]>([
+    ['check', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    ['check', { action: 'x'.repeat(257) }, 'action: must be at most 256 bytes'],
+    ['check', { resource: 'x'.repeat(2049) }, 'resource: must be at most 2048 bytes'],
+    ['check', { correlationId: 'x'.repeat(257) }, 'correlation_id: must be at most 256 bytes'],
+    ['check', { caller: { ...AGENT, orgId: '-' } }, `caller.org_id: ${NAME_RULE} or "-"`],
+    ['check', { estimatedCostUsd: Infinity }, `estimated_cost_usd: ${COST_RULE}`],
+    [
+      'register',
+      { credentialToken: 'x'.repeat(31) },
+      'credential_token: must be 32 to 1024 visible ASCII characters; omit it to have one generated',
+    ],
+    ['register', { parent: { ...AGENT, orgId: 'globex' } }, 'parent.org_id: must be the org of the agent'],
+    ['register', { parent: { ...AGENT, teamId: 'a b' } }, `parent.team_id: ${NAME_RULE}`],
+    ['complete', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    [
+      'complete',
+      { opId: 'x' },
+      'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+    ],
+    ['complete', { costUsd: -1 }, `cost_usd: ${COST_RULE}`],
+    ['complete', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
+    ['complete', { costUsd: 1_000_001 }, `cost_usd: ${COST_RULE}`],
+    ['usage', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    ['usage', { costUsd: undefined }, 'cost_usd: is required'],
+    ['usage', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
+    [
+      'usage',
+      { opId: 'x' },
+      'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+    ],
+    ['usage', { usageId: '' }, 'usage_id: must be 1 to 256 bytes'],
+    ['usage', { usageId: 'ü'.repeat(129) }, 'usage_id: must be 1 to 256 bytes'],
+    ['control', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    ['acknowledge', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    [
+      'acknowledge',
+      { opId: 'x' },
+      'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+    ],
+    ['acknowledge', { sequence: 0 }, 'sequence: is required'],
+  ])('%s with %j is refused by the name of the field', (call, over, problem) => {
+    expect(outcome(CALLS[call](over))).toBe(`invalid_argument ${problem}`);
+  });
 
-test.each<[Call, object]>([
-  [
-    'check',
-    {
-      credentialToken: 'x'.repeat(1024),
-      action: 'ü'.repeat(128),
-      resource: 'x'.repeat(2048),
-      correlationId: 'x'.repeat(256),
-      estimatedCostUsd: 1_000_000,
-    },
-  ],
-  ['register', { credentialToken: 'x'.repeat(32), parent: { ...AGENT, agentId: 'lead' } }],
-  ['register', { credentialToken: 'x'.repeat(1024) }],
-  ['complete', { credentialToken: 'x'.repeat(1024), costUsd: 1_000_000 }],
-  ['complete', { costUsd: 0 }],
-  ['usage', { costUsd: 1_000_000, opId: 't:s', usageId: 'ü'.repeat(128) }],
-])('%s is taken up to its limits', (call, over) => {
-  expect(outcome(CALLS[call](over))).toBe('taken');
+  test.each<[Call, object]>([
+    [
+      'check',
+      {
+        credentialToken: 'x'.repeat(1024),
+        action: 'ü'.repeat(128),
+        resource: 'x'.repeat(2048),
+        correlationId: 'x'.repeat(256),
+        estimatedCostUsd: 1_000_000,
+      },
+    ],
+    ['register', { credentialToken: 'x'.repeat(32), parent: { ...AGENT, agentId: 'lead' } }],
+    ['register', { credentialToken: 'x'.repeat(1024) }],
+    ['complete', { credentialToken: 'x'.repeat(1024), costUsd: 1_000_000 }],
+    ['complete', { costUsd: 0 }],
+    ['usage', { costUsd: 1_000_000, opId: 't:s', usageId: 'ü'.repeat(128) }],
+  ])('%s is taken up to its limits', (call, over) => {
+    expect(outcome(CALLS[call](over))).toBe('taken');
+  });
 });

@@ -106,7 +106,6 @@ function encodingFor(accepted: string): Encoding {
 }
 
 function matches(ifNoneMatch: string | undefined, tag: string): boolean {
-  return ifNoneMatch
-    ?.split(',')
-    .some((candidate) => candidate.trim().replace(/^W\//, '') === tag || candidate.trim() === '*');
+  const candidates = ifNoneMatch?.split(',') ?? [];
+  return candidates.some((candidate) => candidate.trim().replace(/^W\//, '') === tag || candidate.trim() === '*');
 }

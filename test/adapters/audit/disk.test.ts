@@ -2,7 +2,7 @@
 import { createPublicKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createCheckpointer, loadCheckpointKey, readCheckpoints } from '../../../src/adapters/audit/checkpoint.ts';
 import { applyRetention } from '../../../src/adapters/audit/retention.ts';
 import { verifyAuditLog } from '../../../src/adapters/audit/verify.ts';
@@ -26,157 +26,159 @@ function restored(image: Image): string {
   return directory;
 }
 
-test('with `always`, what is appended survives a loss of power from then on, in a new segment too', async () => {
-  const directory = freshDirectory();
-  const writer = openWriter(directory, { fsync: 'always', segmentBytes: 1_000 });
-  const images: Image[] = [];
-  for (let nth = 1; nth <= 6; nth += 1) {
-    append(writer, [{}, { reason: 'x'.repeat(100 * nth) }]);
-    images.push(fragileDisk.withoutPower(directory));
-  }
-  writer.close();
-  const left = await Promise.all(images.map((image) => verifyAuditLog(restored(image))));
-  expect(left).toMatchObject([2, 4, 6, 8, 10, 12].map((entries) => ({ ok: true, entries, tornBytes: 0 })));
-});
-
-test.each([
-  ['goes on in', 1_000_000],
-  ['follows', 1_000],
-])(
-  'with `always`, it does so too where it %s a segment that a process wrote before, and was killed before it was flushed',
-  async (_how, segmentBytes) => {
+describe('disk', () => {
+  test('with `always`, what is appended survives a loss of power from then on, in a new segment too', async () => {
     const directory = freshDirectory();
-    const before = openWriter(directory, { fsync: 'never' });
-    append(before, [{ reason: 'x'.repeat(1_000) }]);
-    before.close();
-    const writer = openWriter(directory, { fsync: 'always', segmentBytes });
-    append(writer, [{}]);
-    const left = restored(fragileDisk.withoutPower(directory));
-    writer.close();
-    expect(await verifyAuditLog(left)).toMatchObject({ ok: true, entries: 2 });
-  },
-);
-
-test.each(['flush', 'flushNow'] as const)(
-  'with `never`, the head of which %s says that it is on the disk survives a loss of power, with all before it',
-  async (flush) => {
-    const directory = freshDirectory();
-    const heads: number[] = [];
-    for (let run = 1; run <= 3; run += 1) {
-      const writer = openWriter(directory, { segmentBytes: 2_000 });
-      for (let nth = 1; nth <= 3; nth += 1) {
-        const head = await writer[flush]();
-        heads.push(head.id);
-        expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
-        append(writer, [{}, { reason: 'x'.repeat(400 * nth) }]);
-      }
-      writer.close();
+    const writer = openWriter(directory, { fsync: 'always', segmentBytes: 1_000 });
+    const images: Image[] = [];
+    for (let nth = 1; nth <= 6; nth += 1) {
+      append(writer, [{}, { reason: 'x'.repeat(100 * nth) }]);
+      images.push(fragileDisk.withoutPower(directory));
     }
-    expect(heads).toEqual([0, 2, 4, 6, 8, 10, 12, 14, 16]);
-  },
-);
-
-test('a flush that fails is made up for by the next, and what is appended meanwhile is left to the one after it', async () => {
-  const directory = freshDirectory();
-  const writer = openWriter(directory, { segmentBytes: 1_000 });
-  for (let nth = 0; nth < 2; nth += 1) append(writer, [{ reason: 'x'.repeat(1_000) }]);
-  fragileDisk.fail({ flush: 1 });
-  await expect(writer.flush()).rejects.toThrow('EIO');
-  const flushing = writer.flush();
-  append(writer, [{}]);
-  const head = await flushing;
-  writer.close();
-  expect(head.id).toBe(2);
-  expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
-});
-
-test('a signed head survives a loss of power from then on, the first of a log too', () => {
-  const directory = freshDirectory();
-  const writer = openWriter(directory);
-  const checkpointer = createCheckpointer({
-    directory,
-    key: loadCheckpointKey(join(freshDirectory(), 'key.pem')),
-    nowMs: () => NOON_MS,
+    writer.close();
+    const left = await Promise.all(images.map((image) => verifyAuditLog(restored(image))));
+    expect(left).toMatchObject([2, 4, 6, 8, 10, 12].map((entries) => ({ ok: true, entries, tornBytes: 0 })));
   });
-  for (const signed of [[1], [1, 2], [1, 2, 3]]) {
-    append(writer, [{}]);
-    checkpointer.record(writer.flushNow());
-    expect(
-      readCheckpoints(restored(fragileDisk.withoutPower(directory))).map(({ checkpoint }) => checkpoint?.id),
-    ).toEqual(signed);
-  }
-  writer.close();
-});
 
-test('where the power is lost while retention deletes, what is left is a whole log', async () => {
-  const base = freshDirectory();
-  const directory = join(base, 'audit');
-  const key = loadCheckpointKey(join(base, 'key.pem'));
-  const writer = openWriter(directory, { fsync: 'always', segmentBytes: 1_000 });
-  for (let nth = 0; nth < 5; nth += 1) append(writer, [{ reason: 'x'.repeat(1_000) }]);
-  const images: Image[] = [];
-  fragileDisk.onUnlink = () => void images.push(fragileDisk.withoutPower(directory));
-  onTestFinished(() => {
-    fragileDisk.onUnlink = undefined;
-  });
-  applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS });
-  writer.close();
-  const left = await Promise.all(
-    images.map((image) => verifyAuditLog(restored(image), { checkpointKey: createPublicKey(key) })),
+  test.each([
+    ['goes on in', 1_000_000],
+    ['follows', 1_000],
+  ])(
+    'with `always`, it does so too where it %s a segment that a process wrote before, and was killed before it was flushed',
+    async (_how, segmentBytes) => {
+      const directory = freshDirectory();
+      const before = openWriter(directory, { fsync: 'never' });
+      append(before, [{ reason: 'x'.repeat(1_000) }]);
+      before.close();
+      const writer = openWriter(directory, { fsync: 'always', segmentBytes });
+      append(writer, [{}]);
+      const left = restored(fragileDisk.withoutPower(directory));
+      writer.close();
+      expect(await verifyAuditLog(left)).toMatchObject({ ok: true, entries: 2 });
+    },
   );
-  expect(left).toMatchObject([1, 2, 3, 4].map(() => ({ ok: true, entries: 1, firstId: 5 })));
-});
 
-const HOUR_MS = 3_600_000;
-
-test.each<[Step, fullAtBytes: number, uncut: number, outcomes: readonly (number | string)[]]>([
-  ['write', 1e6, 0, ['EIO: write', 2, 4, 6]],
-  ['write', 1e6, 1, ['EIO: write', 2, 4, 6]],
-  ['write', 1e6, 3, ['EIO: write', 'EIO: cut', 'EIO: cut', 2]],
-  ['write', 1000, 3, ['EIO: write', 'EIO: cut', 'EIO: cut', 2]],
-  ['flush', 1e6, 0, ['EIO: flush', 2, 4, 6]],
-  ['flush', 1e6, 3, ['EIO: flush', 'EIO: cut', 'EIO: cut', 2]],
-  ['create', 1000, 0, ['EIO: create', 2, 4, 6]],
-  ['flush of the folder', 1000, 0, ['EIO: flush of the folder', 2, 4, 6]],
-])(
-  'where an append fails (%s, in segments of %s bytes) and is not cut off again %s times, nothing of it is in the log, and the next goes on',
-  async (step, segmentBytes, uncut, outcomes) => {
-    const directory = freshDirectory();
-    let nowMs = NOON_MS;
-    const writer = openWriter(directory, {
-      fsync: 'always',
-      segmentBytes,
-      segmentAgeMs: 3 * HOUR_MS,
-      nowMs: () => nowMs,
-    });
-    append(writer, [{ reason: 'x'.repeat(1000) }]);
-    fragileDisk.fail({ [step]: 1, cut: uncut });
-    const found = outcomes.map(() => {
-      nowMs += HOUR_MS;
-      const before = writer.head();
-      try {
-        return append(writer, [{}, {}]);
-      } catch (error) {
-        expect(writer.head()).toEqual(before);
-        return (error as Error).message;
+  test.each(['flush', 'flushNow'] as const)(
+    'with `never`, the head of which %s says that it is on the disk survives a loss of power, with all before it',
+    async (flush) => {
+      const directory = freshDirectory();
+      const heads: number[] = [];
+      for (let run = 1; run <= 3; run += 1) {
+        const writer = openWriter(directory, { segmentBytes: 2_000 });
+        for (let nth = 1; nth <= 3; nth += 1) {
+          const head = await writer[flush]();
+          heads.push(head.id);
+          expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
+          append(writer, [{}, { reason: 'x'.repeat(400 * nth) }]);
+        }
+        writer.close();
       }
-    });
-    expect(found).toEqual(outcomes);
-    const entries = 1 + 2 * outcomes.filter((outcome) => typeof outcome === 'number').length;
-    for (const each of [directory, restored(fragileDisk.withoutPower(directory))])
-      expect(await verifyAuditLog(each)).toMatchObject({ ok: true, entries, tornBytes: 0 });
-    writer.close();
-  },
-);
+      expect(heads).toEqual([0, 2, 4, 6, 8, 10, 12, 14, 16]);
+    },
+  );
 
-test.each(['ENOSPC', 'EDQUOT'])(
-  'a disk without room (%s) does not keep the log from being opened, and it is locked all the same',
-  (code) => {
+  test('a flush that fails is made up for by the next, and what is appended meanwhile is left to the one after it', async () => {
     const directory = freshDirectory();
-    fragileDisk.fail({ write: 1 }, code);
-    const writer = openWriter(directory);
-    expect(() => openWriter(directory)).toThrow('locked');
+    const writer = openWriter(directory, { segmentBytes: 1_000 });
+    for (let nth = 0; nth < 2; nth += 1) append(writer, [{ reason: 'x'.repeat(1_000) }]);
+    fragileDisk.fail({ flush: 1 });
+    await expect(writer.flush()).rejects.toThrow('EIO');
+    const flushing = writer.flush();
+    append(writer, [{}]);
+    const head = await flushing;
     writer.close();
-    openWriter(directory).close();
-  },
-);
+    expect(head.id).toBe(2);
+    expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
+  });
+
+  test('a signed head survives a loss of power from then on, the first of a log too', () => {
+    const directory = freshDirectory();
+    const writer = openWriter(directory);
+    const checkpointer = createCheckpointer({
+      directory,
+      key: loadCheckpointKey(join(freshDirectory(), 'key.pem')),
+      nowMs: () => NOON_MS,
+    });
+    for (const signed of [[1], [1, 2], [1, 2, 3]]) {
+      append(writer, [{}]);
+      checkpointer.record(writer.flushNow());
+      expect(
+        readCheckpoints(restored(fragileDisk.withoutPower(directory))).map(({ checkpoint }) => checkpoint?.id),
+      ).toEqual(signed);
+    }
+    writer.close();
+  });
+
+  test('where the power is lost while retention deletes, what is left is a whole log', async () => {
+    const base = freshDirectory();
+    const directory = join(base, 'audit');
+    const key = loadCheckpointKey(join(base, 'key.pem'));
+    const writer = openWriter(directory, { fsync: 'always', segmentBytes: 1_000 });
+    for (let nth = 0; nth < 5; nth += 1) append(writer, [{ reason: 'x'.repeat(1_000) }]);
+    const images: Image[] = [];
+    fragileDisk.onUnlink = () => void images.push(fragileDisk.withoutPower(directory));
+    onTestFinished(() => {
+      fragileDisk.onUnlink = undefined;
+    });
+    applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS });
+    writer.close();
+    const left = await Promise.all(
+      images.map((image) => verifyAuditLog(restored(image), { checkpointKey: createPublicKey(key) })),
+    );
+    expect(left).toMatchObject([1, 2, 3, 4].map(() => ({ ok: true, entries: 1, firstId: 5 })));
+  });
+
+  const HOUR_MS = 3_600_000;
+
+  test.each<[Step, fullAtBytes: number, uncut: number, outcomes: readonly (number | string)[]]>([
+    ['write', 1e6, 0, ['EIO: write', 2, 4, 6]],
+    ['write', 1e6, 1, ['EIO: write', 2, 4, 6]],
+    ['write', 1e6, 3, ['EIO: write', 'EIO: cut', 'EIO: cut', 2]],
+    ['write', 1000, 3, ['EIO: write', 'EIO: cut', 'EIO: cut', 2]],
+    ['flush', 1e6, 0, ['EIO: flush', 2, 4, 6]],
+    ['flush', 1e6, 3, ['EIO: flush', 'EIO: cut', 'EIO: cut', 2]],
+    ['create', 1000, 0, ['EIO: create', 2, 4, 6]],
+    ['flush of the folder', 1000, 0, ['EIO: flush of the folder', 2, 4, 6]],
+  ])(
+    'where an append fails (%s, in segments of %s bytes) and is not cut off again %s times, nothing of it is in the log, and the next goes on',
+    async (step, segmentBytes, uncut, outcomes) => {
+      const directory = freshDirectory();
+      let nowMs = NOON_MS;
+      const writer = openWriter(directory, {
+        fsync: 'always',
+        segmentBytes,
+        segmentAgeMs: 3 * HOUR_MS,
+        nowMs: () => nowMs,
+      });
+      append(writer, [{ reason: 'x'.repeat(1000) }]);
+      fragileDisk.fail({ [step]: 1, cut: uncut });
+      const found = outcomes.map(() => {
+        nowMs += HOUR_MS;
+        const before = writer.head();
+        try {
+          return append(writer, [{}, {}]);
+        } catch (error) {
+          expect(writer.head()).toEqual(before);
+          return (error as Error).message;
+        }
+      });
+      expect(found).toEqual(outcomes);
+      const entries = 1 + 2 * outcomes.filter((outcome) => typeof outcome === 'number').length;
+      for (const each of [directory, restored(fragileDisk.withoutPower(directory))])
+        expect(await verifyAuditLog(each)).toMatchObject({ ok: true, entries, tornBytes: 0 });
+      writer.close();
+    },
+  );
+
+  test.each(['ENOSPC', 'EDQUOT'])(
+    'a disk without room (%s) does not keep the log from being opened, and it is locked all the same',
+    (code) => {
+      const directory = freshDirectory();
+      fragileDisk.fail({ write: 1 }, code);
+      const writer = openWriter(directory);
+      expect(() => openWriter(directory)).toThrow('locked');
+      writer.close();
+      openWriter(directory).close();
+    },
+  );
+});

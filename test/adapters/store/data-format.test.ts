@@ -1,25 +1,27 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unknownFormat } from '../../../src/adapters/store/data-format.ts';
 import { temporaryFolder } from '../../gateway/harness.ts';
 
-test('a data directory says its format from its first start on, and one of before this was said is taken for the first', async () => {
-  const dataDir = temporaryFolder();
-  expect(await unknownFormat(dataDir)).toBeUndefined();
-  expect(readFileSync(join(dataDir, 'format'), 'utf8')).toBe('1\n');
-  expect(await unknownFormat(dataDir)).toBeUndefined();
-});
+describe('data format', () => {
+  test('a data directory says its format from its first start on, and one of before this was said is taken for the first', async () => {
+    const dataDir = temporaryFolder();
+    expect(await unknownFormat(dataDir)).toBeUndefined();
+    expect(readFileSync(join(dataDir, 'format'), 'utf8')).toBe('1\n');
+    expect(await unknownFormat(dataDir)).toBeUndefined();
+  });
 
-test.each([
-  ['2\n', '2'],
-  ['10', '10'],
-  ['', ''],
-  ['of another program', 'of another program'],
-])('a format that says %j is not known, and stays', async (text, format) => {
-  const dataDir = temporaryFolder();
-  const file = join(dataDir, 'format');
-  writeFileSync(file, text);
-  expect(await unknownFormat(dataDir)).toBe(format);
-  expect(existsSync(file) && readFileSync(file, 'utf8')).toBe(text);
+  test.each([
+    ['2\n', '2'],
+    ['10', '10'],
+    ['', ''],
+    ['of another program', 'of another program'],
+  ])('a format that says %j is not known, and stays', async (text, format) => {
+    const dataDir = temporaryFolder();
+    const file = join(dataDir, 'format');
+    writeFileSync(file, text);
+    expect(await unknownFormat(dataDir)).toBe(format);
+    expect(existsSync(file) && readFileSync(file, 'utf8')).toBe(text);
+  });
 });

@@ -4,264 +4,266 @@ import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { EmbeddedOptions, EmbeddedPostgres } from '../../../src/adapters/store/embedded-postgres.ts';
 import { stopLeftover } from '../../../src/adapters/store/leftover-postgres.ts';
 import { eventually } from '../../support/eventually.ts';
 import { layDatabase, SILENT, startTestPostgres } from '../../support/postgres.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
+describe('embedded postgres', () => {
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
 
-async function temporaryDir(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'svc-embedded-'));
-  cleanUps.push(() => rm(dir, { recursive: true, force: true }));
-  return dir;
-}
-
-/** For what happens to a database that is there already. */
-async function dirWithDatabase(): Promise<string> {
-  const dir = await temporaryDir();
-  await layDatabase(dir);
-  return dir;
-}
-
-async function start(dataDir: string, options: Partial<EmbeddedOptions> = {}): Promise<EmbeddedPostgres> {
-  const server = await startTestPostgres({ dataDir, ...options });
-  cleanUps.push(() => server.stop());
-  return server;
-}
-
-async function ask<Row extends object>(url: string, text: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return (await client.query<Row & pg.QueryResultRow>(text)).rows;
-  } finally {
-    await client.end().catch(() => undefined);
+  async function temporaryDir(): Promise<string> {
+    const dir = await mkdtemp(join(tmpdir(), 'svc-embedded-'));
+    cleanUps.push(() => rm(dir, { recursive: true, force: true }));
+    return dir;
   }
-}
 
-const pidOf = async (dataDir: string): Promise<number> =>
-  Number((await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  /** For what happens to a database that is there already. */
+  async function dirWithDatabase(): Promise<string> {
+    const dir = await temporaryDir();
+    await layDatabase(dir);
+    return dir;
+  }
 
-test('the embedded database keeps its rows from one start to the next, and is gone after stop', async () => {
-  const dataDir = await temporaryDir();
-  const first = await start(dataDir);
-  await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
-  await first.stop();
-  await expect(ask(first.url, 'SELECT 1')).rejects.toThrow();
-  const second = await start(dataDir);
-  expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
-});
+  async function start(dataDir: string, options: Partial<EmbeddedOptions> = {}): Promise<EmbeddedPostgres> {
+    const server = await startTestPostgres({ dataDir, ...options });
+    cleanUps.push(() => server.stop());
+    return server;
+  }
 
-test('half a password that a killed gateway has left behind is removed', async () => {
-  const dataDir = await temporaryDir();
-  const remains = join(dataDir, 'postgres', 'password.0123abcd.partial');
-  await mkdir(join(dataDir, 'postgres'), { recursive: true });
-  await writeFile(remains, 'half');
-  await start(dataDir);
-  expect(existsSync(remains)).toBe(false);
-});
+  async function ask<Row extends object>(url: string, text: string): Promise<Row[]> {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return (await client.query<Row & pg.QueryResultRow>(text)).rows;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
 
-test('it listens on loopback only, asks for a password that only the gateway can read, and hides its files', async () => {
-  const dataDir = await temporaryDir();
-  const { url } = await start(dataDir);
-  expect(await ask(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
-  const wrong = new URL(url);
-  wrong.password = 'guess';
-  await expect(ask(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
-  expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
-  expect((await stat(join(dataDir, 'postgres', 'cluster'))).mode & 0o777).toBe(0o700);
-  expect((await readdir(join(dataDir, 'postgres'))).filter((name) => !name.startsWith('native-')).sort()).toEqual([
-    'cluster',
-    'log',
-    'password',
-  ]);
-});
+  const pidOf = async (dataDir: string): Promise<number> =>
+    Number((await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[0]);
 
-test('it starts also while the wall clock is being set, as at the boot of a machine', async () => {
-  let nowMs = Date.now();
-  const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs += 3_600_000));
-  const { url } = await start(await dirWithDatabase()).finally(() => now.mockRestore());
-  expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-});
+  test('the embedded database keeps its rows from one start to the next, and is gone after stop', async () => {
+    const dataDir = await temporaryDir();
+    const first = await start(dataDir);
+    await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    await first.stop();
+    await expect(ask(first.url, 'SELECT 1')).rejects.toThrow();
+    const second = await start(dataDir);
+    expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
 
-test('a database that dies is started again under the same address', async () => {
-  const dataDir = await dirWithDatabase();
-  const { url } = await start(dataDir);
-  const killed = await pidOf(dataDir);
-  process.kill(killed, 'SIGKILL');
-  await eventually(async () => expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]));
-  expect(await pidOf(dataDir)).not.toBe(killed);
-});
+  test('half a password that a killed gateway has left behind is removed', async () => {
+    const dataDir = await temporaryDir();
+    const remains = join(dataDir, 'postgres', 'password.0123abcd.partial');
+    await mkdir(join(dataDir, 'postgres'), { recursive: true });
+    await writeFile(remains, 'half');
+    await start(dataDir);
+    expect(existsSync(remains)).toBe(false);
+  });
 
-test('a start that was called off before the database was made makes none', async () => {
-  const dataDir = await temporaryDir();
-  await expect(start(dataDir, { signal: AbortSignal.abort(new Error('called off')) })).rejects.toThrow('called off');
-  expect(existsSync(join(dataDir, 'postgres', 'cluster'))).toBe(false);
-});
+  test('it listens on loopback only, asks for a password that only the gateway can read, and hides its files', async () => {
+    const dataDir = await temporaryDir();
+    const { url } = await start(dataDir);
+    expect(await ask(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
+    const wrong = new URL(url);
+    wrong.password = 'guess';
+    await expect(ask(wrong.href, 'SELECT 1')).rejects.toThrow('password authentication failed');
+    expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(dataDir, 'postgres', 'cluster'))).mode & 0o777).toBe(0o700);
+    expect((await readdir(join(dataDir, 'postgres'))).filter((name) => !name.startsWith('native-')).sort()).toEqual([
+      'cluster',
+      'log',
+      'password',
+    ]);
+  });
 
-test('a server that a killed gateway left running is stopped before the next one starts', async () => {
-  const dataDir = await dirWithDatabase();
-  const orphaned = await start(dataDir); // a second gateway knows nothing of it but its files
-  await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
-  const next = await start(dataDir);
-  expect(next.url).not.toBe(orphaned.url);
-  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
-});
+  test('it starts also while the wall clock is being set, as at the boot of a machine', async () => {
+    let nowMs = Date.now();
+    const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs += 3_600_000));
+    const { url } = await start(await dirWithDatabase()).finally(() => now.mockRestore());
+    expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
 
-test('one that does not stop in time is ended the hard way, loses nothing, and starts again', async () => {
-  const dataDir = await dirWithDatabase();
-  const hung = await start(dataDir);
-  await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
-  const pid = await pidOf(dataDir);
-  process.kill(pid, 'SIGSTOP');
-  // Well before the 15 seconds that it is given by itself.
-  expect(
-    await Promise.race([
-      hung.stop(300).then(() => 'ended'),
-      new Promise((resolve) => setTimeout(resolve, 10_000, 'still there')),
-    ]),
-  ).toBe('ended');
-  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-  const next = await start(dataDir);
-  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
-});
+  test('a database that dies is started again under the same address', async () => {
+    const dataDir = await dirWithDatabase();
+    const { url } = await start(dataDir);
+    const killed = await pidOf(dataDir);
+    process.kill(killed, 'SIGKILL');
+    await eventually(async () => expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]));
+    expect(await pidOf(dataDir)).not.toBe(killed);
+  });
 
-test('a database that a killed gateway was making, and that goes on being made, is in the way of no other', async () => {
-  const dataDir = await temporaryDir();
-  const [unfinished, cluster] = ['unfinished', 'cluster'].map((name) => join(dataDir, 'postgres', name)) as [
-    string,
-    string,
-  ];
-  await mkdir(unfinished, { recursive: true });
-  let written = 0;
-  const orphan = setInterval(() => {
-    // As initdb does: files in folders that are there.
-    if (existsSync(cluster)) clearInterval(orphan);
-    else if (existsSync(unfinished)) writeFileSync(join(unfinished, `base-${(written += 1)}`), '');
-  }, 1);
-  const server = await start(dataDir).finally(() => clearInterval(orphan));
-  expect(written).toBeGreaterThan(0);
-  expect(await ask(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-  expect(existsSync(unfinished)).toBe(false);
-});
+  test('a start that was called off before the database was made makes none', async () => {
+    const dataDir = await temporaryDir();
+    await expect(start(dataDir, { signal: AbortSignal.abort(new Error('called off')) })).rejects.toThrow('called off');
+    expect(existsSync(join(dataDir, 'postgres', 'cluster'))).toBe(false);
+  });
 
-test('a server that was left running in a folder that has moved since is stopped too', async () => {
-  const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
-  const orphaned = await start(dataDir);
-  await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
-  const pid = await pidOf(dataDir);
-  await rename(join(dataDir, 'postgres'), join(elsewhere, 'postgres'));
-  const next = await start(elsewhere);
-  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
-});
+  test('a server that a killed gateway left running is stopped before the next one starts', async () => {
+    const dataDir = await dirWithDatabase();
+    const orphaned = await start(dataDir); // a second gateway knows nothing of it but its files
+    await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    const next = await start(dataDir);
+    expect(next.url).not.toBe(orphaned.url);
+    expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
 
-test('what an earlier gateway left running and does not stop is ended the hard way, and nothing is lost', async () => {
-  const dataDir = await dirWithDatabase();
-  const hung = await start(dataDir);
-  await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
-  const pid = await pidOf(dataDir);
-  process.kill(pid, 'SIGSTOP');
-  await stopLeftover(join(dataDir, 'postgres', 'cluster'), () => hung.url, 200, SILENT);
-  expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-  await hung.stop();
-  const next = await start(dataDir);
-  expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
-});
+  test('one that does not stop in time is ended the hard way, loses nothing, and starts again', async () => {
+    const dataDir = await dirWithDatabase();
+    const hung = await start(dataDir);
+    await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    const pid = await pidOf(dataDir);
+    process.kill(pid, 'SIGSTOP');
+    // Well before the 15 seconds that it is given by itself.
+    expect(
+      await Promise.race([
+        hung.stop(300).then(() => 'ended'),
+        new Promise((resolve) => setTimeout(resolve, 10_000, 'still there')),
+      ]),
+    ).toBe('ended');
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    const next = await start(dataDir);
+    expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
 
-test('another program that has the number of a server of before is left alone, and is not in the way', async () => {
-  const dataDir = await dirWithDatabase();
-  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { cwd: dataDir, stdio: 'ignore' });
-  cleanUps.push(async () => other.kill('SIGKILL'));
-  const cluster = join(dataDir, 'postgres', 'cluster');
-  await writeFile(
-    join(cluster, 'postmaster.pid'),
-    [other.pid, cluster, 1, 1, '', '127.0.0.1', '', 'ready', ''].join('\n'),
-  );
-  const { url } = await start(dataDir);
-  expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-  expect([other.exitCode, other.signalCode]).toEqual([null, null]);
-});
+  test('a database that a killed gateway was making, and that goes on being made, is in the way of no other', async () => {
+    const dataDir = await temporaryDir();
+    const [unfinished, cluster] = ['unfinished', 'cluster'].map((name) => join(dataDir, 'postgres', name)) as [
+      string,
+      string,
+    ];
+    await mkdir(unfinished, { recursive: true });
+    let written = 0;
+    const orphan = setInterval(() => {
+      // As initdb does: files in folders that are there.
+      if (existsSync(cluster)) clearInterval(orphan);
+      else if (existsSync(unfinished)) writeFileSync(join(unfinished, `base-${(written += 1)}`), '');
+    }, 1);
+    const server = await start(dataDir).finally(() => clearInterval(orphan));
+    expect(written).toBeGreaterThan(0);
+    expect(await ask(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect(existsSync(unfinished)).toBe(false);
+  });
 
-test('it starts after a loss of power that left the pid file of the server empty', async () => {
-  const dataDir = await dirWithDatabase();
-  await writeFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), '');
-  const { url } = await start(dataDir);
-  expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-});
+  test('a server that was left running in a folder that has moved since is stopped too', async () => {
+    const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
+    const orphaned = await start(dataDir);
+    await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    const pid = await pidOf(dataDir);
+    await rename(join(dataDir, 'postgres'), join(elsewhere, 'postgres'));
+    const next = await start(elsewhere);
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
 
-test('a copy in another place, with modes that PostgreSQL refuses, has the rows', async () => {
-  const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
-  const first = await start(dataDir);
-  await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
-  await first.stop();
-  await rename(join(dataDir, 'postgres'), join(elsewhere, 'postgres'));
-  await chmod(join(elsewhere, 'postgres', 'cluster'), 0o2775); // what a volume shared with a group makes of it
-  const second = await start(elsewhere);
-  expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
-});
+  test('what an earlier gateway left running and does not stop is ended the hard way, and nothing is lost', async () => {
+    const dataDir = await dirWithDatabase();
+    const hung = await start(dataDir);
+    await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    const pid = await pidOf(dataDir);
+    process.kill(pid, 'SIGSTOP');
+    await stopLeftover(join(dataDir, 'postgres', 'cluster'), () => hung.url, 200, SILENT);
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    await hung.stop();
+    const next = await start(dataDir);
+    expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
 
-test('a cluster without its password is refused at once, by the file that is missing or wrong', async () => {
-  const dataDir = await dirWithDatabase();
-  const [file, cluster] = [join(dataDir, 'postgres', 'password'), join(dataDir, 'postgres', 'cluster')];
-  const kept = await readFile(file, 'utf8');
-  await rm(file);
-  await expect(start(dataDir)).rejects.toThrow(
-    `${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`,
-  );
-  await writeFile(file, 'of another copy\n');
-  await expect(start(dataDir)).rejects.toThrow(
-    `rejects the password in ${file}; restore that file from the same backup as ${cluster}`,
-  );
-  await writeFile(file, kept);
-  await start(dataDir);
-});
-
-test('a start that fails says why in the words of PostgreSQL', async () => {
-  const dataDir = await dirWithDatabase();
-  await expect(start(dataDir, { settings: { shared_buffers: 'much' } })).rejects.toThrow(
-    '(exit status 1: invalid value for parameter "shared_buffers": "much"); its log is ',
-  );
-});
-
-const isRoot = process.getuid?.() === 0;
-
-test.runIf(isRoot)('root runs it as another account where it must, and takes it back where it need not', async () => {
-  const dataDir = await temporaryDir();
-  const before = await start(dataDir, { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } });
-  await ask(before.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
-  expect((await stat(join(dataDir, 'postgres', 'cluster'))).uid).toBe(65_534);
-  expect([
-    (await stat(dataDir)).mode & 0o777,
-    (await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777,
-  ]).toEqual([0o711, 0o600]);
-  await before.stop();
-  const after = await start(dataDir);
-  expect(await ask(after.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
-});
-
-test.runIf(isRoot)(
-  'a folder that the other account cannot reach is refused with the folder that is in the way',
-  async () => {
-    const closed = await temporaryDir(); // 0700
-    await expect(start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } })).rejects.toThrow(
-      `${closed} is closed to it`,
+  test('another program that has the number of a server of before is left alone, and is not in the way', async () => {
+    const dataDir = await dirWithDatabase();
+    const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { cwd: dataDir, stdio: 'ignore' });
+    cleanUps.push(async () => other.kill('SIGKILL'));
+    const cluster = join(dataDir, 'postgres', 'cluster');
+    await writeFile(
+      join(cluster, 'postmaster.pid'),
+      [other.pid, cluster, 1, 1, '', '127.0.0.1', '', 'ready', ''].join('\n'),
     );
-  },
-);
+    const { url } = await start(dataDir);
+    expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    expect([other.exitCode, other.signalCode]).toEqual([null, null]);
+  });
 
-test.runIf(isRoot)('root changes nothing of a folder that it cannot use without its powers', async () => {
-  const dataDir = await dirWithDatabase();
-  const cluster = join(dataDir, 'postgres', 'cluster');
-  for (const path of [dataDir, cluster]) await chown(path, 65_534, 65_534);
-  await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(
-    `${dataDir} is closed to it; run the gateway as the account that owns the folder`,
+  test('it starts after a loss of power that left the pid file of the server empty', async () => {
+    const dataDir = await dirWithDatabase();
+    await writeFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), '');
+    const { url } = await start(dataDir);
+    expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test('a copy in another place, with modes that PostgreSQL refuses, has the rows', async () => {
+    const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
+    const first = await start(dataDir);
+    await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    await first.stop();
+    await rename(join(dataDir, 'postgres'), join(elsewhere, 'postgres'));
+    await chmod(join(elsewhere, 'postgres', 'cluster'), 0o2775); // what a volume shared with a group makes of it
+    const second = await start(elsewhere);
+    expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
+
+  test('a cluster without its password is refused at once, by the file that is missing or wrong', async () => {
+    const dataDir = await dirWithDatabase();
+    const [file, cluster] = [join(dataDir, 'postgres', 'password'), join(dataDir, 'postgres', 'cluster')];
+    const kept = await readFile(file, 'utf8');
+    await rm(file);
+    await expect(start(dataDir)).rejects.toThrow(
+      `${file} is missing; restore it from the same backup as ${cluster}, which accepts no other password`,
+    );
+    await writeFile(file, 'of another copy\n');
+    await expect(start(dataDir)).rejects.toThrow(
+      `rejects the password in ${file}; restore that file from the same backup as ${cluster}`,
+    );
+    await writeFile(file, kept);
+    await start(dataDir);
+  });
+
+  test('a start that fails says why in the words of PostgreSQL', async () => {
+    const dataDir = await dirWithDatabase();
+    await expect(start(dataDir, { settings: { shared_buffers: 'much' } })).rejects.toThrow(
+      '(exit status 1: invalid value for parameter "shared_buffers": "much"); its log is ',
+    );
+  });
+
+  const isRoot = process.getuid?.() === 0;
+
+  test.runIf(isRoot)('root runs it as another account where it must, and takes it back where it need not', async () => {
+    const dataDir = await temporaryDir();
+    const before = await start(dataDir, { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } });
+    await ask(before.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
+    expect((await stat(join(dataDir, 'postgres', 'cluster'))).uid).toBe(65_534);
+    expect([
+      (await stat(dataDir)).mode & 0o777,
+      (await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777,
+    ]).toEqual([0o711, 0o600]);
+    await before.stop();
+    const after = await start(dataDir);
+    expect(await ask(after.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
+  });
+
+  test.runIf(isRoot)(
+    'a folder that the other account cannot reach is refused with the folder that is in the way',
+    async () => {
+      const closed = await temporaryDir(); // 0700
+      await expect(
+        start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } }),
+      ).rejects.toThrow(`${closed} is closed to it`);
+    },
   );
-  expect((await stat(cluster)).uid).toBe(65_534);
+
+  test.runIf(isRoot)('root changes nothing of a folder that it cannot use without its powers', async () => {
+    const dataDir = await dirWithDatabase();
+    const cluster = join(dataDir, 'postgres', 'cluster');
+    for (const path of [dataDir, cluster]) await chown(path, 65_534, 65_534);
+    await expect(start(dataDir, { runAs: { kind: 'namespace' } })).rejects.toThrow(
+      `${dataDir} is closed to it; run the gateway as the account that owns the folder`,
+    );
+    expect((await stat(cluster)).uid).toBe(65_534);
+  });
 });

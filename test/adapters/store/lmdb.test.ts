@@ -4,7 +4,7 @@ import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSy
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Key } from 'lmdb';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../../src/adapters/store/data-dir-lock.ts';
 import { type EmbeddedStore, openEmbeddedStore, type Table } from '../../../src/adapters/store/lmdb.ts';
 import { createLmdbAgents } from '../../../src/adapters/store/lmdb-agents.ts';
@@ -16,269 +16,273 @@ import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
 /** As it was built: another process reads no TypeScript. */
 const BUILT = new URL('../../../dist/src/adapters/store/lmdb.js', import.meta.url).href;
 
-test('tables are apart, their rows come in the order of the keys, and a removed row is gone', async () => {
-  const store = temporaryStore();
-  const fruits = store.table<string, { readonly sweet: boolean }>('fruits');
-  const stones = store.table<number, string>('stones');
-  await Promise.all([
-    fruits.put('pear', { sweet: true }),
-    fruits.put('lemon', { sweet: false }),
-    stones.put(10, 'ten'),
-    stones.put(9, 'nine'),
-  ]);
-  await fruits.remove('pear');
-  expect([...fruits.entries()]).toEqual([['lemon', { sweet: false }]]);
-  expect([...stones.entries()]).toEqual([
-    [9, 'nine'],
-    [10, 'ten'],
-  ]);
-  expect(fruits.get('pear')).toBeUndefined();
-});
-
-test('a transaction that throws changes nothing', async () => {
-  const table = temporaryStore().table<string, number>('t');
-  await table.put('a', 1);
-  const failing = table.transaction((inside) => {
-    inside.put('a', 2);
-    throw new Error('a bug');
+describe('lmdb', () => {
+  test('tables are apart, their rows come in the order of the keys, and a removed row is gone', async () => {
+    const store = temporaryStore();
+    const fruits = store.table<string, { readonly sweet: boolean }>('fruits');
+    const stones = store.table<number, string>('stones');
+    await Promise.all([
+      fruits.put('pear', { sweet: true }),
+      fruits.put('lemon', { sweet: false }),
+      stones.put(10, 'ten'),
+      stones.put(9, 'nine'),
+    ]);
+    await fruits.remove('pear');
+    expect([...fruits.entries()]).toEqual([['lemon', { sweet: false }]]);
+    expect([...stones.entries()]).toEqual([
+      [9, 'nine'],
+      [10, 'ten'],
+    ]);
+    expect(fruits.get('pear')).toBeUndefined();
   });
-  await expect(failing).rejects.toThrow('a bug');
-  expect(table.get('a')).toBe(1);
-});
 
-test('a token that was replaced, or whose agent was deregistered, comes back with no restart, however many lie in between', async () => {
-  const folder = temporaryFolder();
-  const registration = (agentId: string, credential: string) => ({
-    identity: { orgId: 'acme', teamId: 'search', agentId },
-    credential: credential as SecretDigest,
-    registeredAtMs: 1,
-    parent: undefined,
+  test('a transaction that throws changes nothing', async () => {
+    const table = temporaryStore().table<string, number>('t');
+    await table.put('a', 1);
+    const failing = table.transaction((inside) => {
+      inside.put('a', 2);
+      throw new Error('a bug');
+    });
+    await expect(failing).rejects.toThrow('a bug');
+    expect(table.get('a')).toBe(1);
   });
-  const keyOf = (agentId: string) => agentKeyOf(registration(agentId, '').identity);
-  /** What a gateway knows of agents when it has started. */
-  const run = async (work: (agents: AgentStore) => Promise<unknown>): Promise<readonly string[]> => {
+
+  test('a token that was replaced, or whose agent was deregistered, comes back with no restart, however many lie in between', async () => {
+    const folder = temporaryFolder();
+    const registration = (agentId: string, credential: string) => ({
+      identity: { orgId: 'acme', teamId: 'search', agentId },
+      credential: credential as SecretDigest,
+      registeredAtMs: 1,
+      parent: undefined,
+    });
+    const keyOf = (agentId: string) => agentKeyOf(registration(agentId, '').identity);
+    /** What a gateway knows of agents when it has started. */
+    const run = async (work: (agents: AgentStore) => Promise<unknown>): Promise<readonly string[]> => {
+      const store = openEmbeddedStore(folder);
+      const agents = createLmdbAgents(store);
+      const known = Array.from(agents.load(), ({ identity, credential }) => `${identity.agentId} ${credential}`);
+      await work(agents);
+      await store.close();
+      return known.toSorted();
+    };
+    await run(async (agents) => {
+      for (const [agentId, credential] of [
+        ['crawler', 'c1'],
+        ['crawler', 'c2'],
+        ['reader', 'r1'],
+        ['writer', 'w1'],
+        ['writer', 'w1'],
+      ] as const)
+        await agents.save(registration(agentId, credential));
+      await agents.save(registration('gone', 'g1'));
+      await agents.remove(keyOf('gone'));
+      await agents.remove(keyOf('never there'));
+    });
+    expect(
+      await run(async (agents) => {
+        await agents.save(registration('crawler', 'c3'));
+        await agents.remove(keyOf('reader'));
+      }),
+    ).toEqual(['crawler c2', 'reader r1', 'writer w1']);
+    expect(await run(async (agents) => agents.remove(keyOf('crawler')))).toEqual(['crawler c3', 'writer w1']);
+    expect(await run(async () => undefined)).toEqual(['writer w1']);
+  });
+
+  test('a token comes back with no restart that was replaced after the store had refused a write', async () => {
+    const folder = temporaryFolder();
+    const registration = (credential: string) => ({
+      identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+      credential: credential as SecretDigest,
+      registeredAtMs: 1,
+      parent: undefined,
+    });
     const store = openEmbeddedStore(folder);
-    const agents = createLmdbAgents(store);
-    const known = Array.from(agents.load(), ({ identity, credential }) => `${identity.agentId} ${credential}`);
-    await work(agents);
+    let isFull = false;
+    const agents = createLmdbAgents(refusing(store, () => isFull));
+    await agents.save(registration('old'));
+    await agents.save(registration('unrecorded'));
+    isFull = true;
+    await expect(agents.save(registration('old'))).rejects.toThrow('full');
+    isFull = false;
+    await agents.save(registration('new'));
     await store.close();
-    return known.toSorted();
-  };
-  await run(async (agents) => {
+    expect(Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential)).toEqual([
+      'new',
+    ]);
+  });
+
+  test('a token that an earlier release has kept is in force, and comes back with no restart once it was replaced or its agent deregistered', async () => {
+    const folder = temporaryFolder();
+    const registration = (agentId: string, credential: string) => ({
+      identity: { orgId: 'acme', teamId: 'search', agentId },
+      credential: credential as SecretDigest,
+      registeredAtMs: 1,
+      parent: undefined,
+    });
+    const store = openEmbeddedStore(folder);
+    const table = store.table<string, AgentRegistration>('agents');
     for (const [agentId, credential] of [
       ['crawler', 'c1'],
-      ['crawler', 'c2'],
+      ['gone', 'g1'],
       ['reader', 'r1'],
-      ['writer', 'w1'],
-      ['writer', 'w1'],
     ] as const)
-      await agents.save(registration(agentId, credential));
-    await agents.save(registration('gone', 'g1'));
-    await agents.remove(keyOf('gone'));
-    await agents.remove(keyOf('never there'));
+      await table.put(credential, registration(agentId, credential));
+    const agents = createLmdbAgents(store);
+    expect(Array.from(agents.load(), ({ credential }) => credential)).toEqual(['c1', 'g1', 'r1']);
+    await agents.save(registration('crawler', 'c2'));
+    await agents.remove(agentKeyOf(registration('gone', '').identity));
+    await store.close();
+    expect(
+      Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential).toSorted(),
+    ).toEqual(['c2', 'r1']);
   });
-  expect(
-    await run(async (agents) => {
-      await agents.save(registration('crawler', 'c3'));
-      await agents.remove(keyOf('reader'));
-    }),
-  ).toEqual(['crawler c2', 'reader r1', 'writer w1']);
-  expect(await run(async (agents) => agents.remove(keyOf('crawler')))).toEqual(['crawler c3', 'writer w1']);
-  expect(await run(async () => undefined)).toEqual(['writer w1']);
-});
 
-test('a token comes back with no restart that was replaced after the store had refused a write', async () => {
-  const folder = temporaryFolder();
-  const registration = (credential: string) => ({
-    identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
-    credential: credential as SecretDigest,
-    registeredAtMs: 1,
-    parent: undefined,
-  });
-  const store = openEmbeddedStore(folder);
-  let isFull = false;
-  const agents = createLmdbAgents(refusing(store, () => isFull));
-  await agents.save(registration('old'));
-  await agents.save(registration('unrecorded'));
-  isFull = true;
-  await expect(agents.save(registration('old'))).rejects.toThrow('full');
-  isFull = false;
-  await agents.save(registration('new'));
-  await store.close();
-  expect(Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential)).toEqual(['new']);
-});
-
-test('a token that an earlier release has kept is in force, and comes back with no restart once it was replaced or its agent deregistered', async () => {
-  const folder = temporaryFolder();
-  const registration = (agentId: string, credential: string) => ({
-    identity: { orgId: 'acme', teamId: 'search', agentId },
-    credential: credential as SecretDigest,
-    registeredAtMs: 1,
-    parent: undefined,
-  });
-  const store = openEmbeddedStore(folder);
-  const table = store.table<string, AgentRegistration>('agents');
-  for (const [agentId, credential] of [
-    ['crawler', 'c1'],
-    ['gone', 'g1'],
-    ['reader', 'r1'],
-  ] as const)
-    await table.put(credential, registration(agentId, credential));
-  const agents = createLmdbAgents(store);
-  expect(Array.from(agents.load(), ({ credential }) => credential)).toEqual(['c1', 'g1', 'r1']);
-  await agents.save(registration('crawler', 'c2'));
-  await agents.remove(agentKeyOf(registration('gone', '').identity));
-  await store.close();
-  expect(
-    Array.from(createLmdbAgents(temporaryStore(folder)).load(), ({ credential }) => credential).toSorted(),
-  ).toEqual(['c2', 'r1']);
-});
-
-/** The store, on a disk that takes nothing while it is full. */
-function refusing(store: EmbeddedStore, isFull: () => boolean): EmbeddedStore {
-  const table = <K extends Key, Row>(name: string): Table<K, Row> => {
-    const whole = store.table<K, Row>(name);
-    return {
-      ...whole,
-      transaction: (action) => (isFull() ? Promise.reject(new Error('full')) : whole.transaction(action)),
+  /** The store, on a disk that takes nothing while it is full. */
+  function refusing(store: EmbeddedStore, isFull: () => boolean): EmbeddedStore {
+    const table = <K extends Key, Row>(name: string): Table<K, Row> => {
+      const whole = store.table<K, Row>(name);
+      return {
+        ...whole,
+        transaction: (action) => (isFull() ? Promise.reject(new Error('full')) : whole.transaction(action)),
+      };
     };
-  };
-  return { ...store, table };
-}
+    return { ...store, table };
+  }
 
-test.each([
-  ['new', undefined],
-  ['open to all', 0o777],
-])('the store is closed to other users of the machine, its folder being %s', (_, mode) => {
-  const folder = temporaryFolder();
-  if (mode !== undefined) mkdirSync(join(folder, 'store'));
-  if (mode !== undefined) chmodSync(join(folder, 'store'), mode);
-  temporaryStore(folder);
-  expect((statSync(join(folder, 'store')).mode & 0o777).toString(8)).toBe('700');
-});
+  test.each([
+    ['new', undefined],
+    ['open to all', 0o777],
+  ])('the store is closed to other users of the machine, its folder being %s', (_, mode) => {
+    const folder = temporaryFolder();
+    if (mode !== undefined) mkdirSync(join(folder, 'store'));
+    if (mode !== undefined) chmodSync(join(folder, 'store'), mode);
+    temporaryStore(folder);
+    expect((statSync(join(folder, 'store')).mode & 0o777).toString(8)).toBe('700');
+  });
 
-test.each([
-  ['row', 'table.put(n, n)'],
-  ['transaction', 'table.transaction((inside) => inside.put(n, n))'],
-])('every %s that was acknowledged before kill -9 is there afterwards', async (_, write) => {
-  const folder = temporaryFolder();
-  const child = spawn(process.execPath, [
-    '--input-type=module',
-    '-e',
-    `
+  test.each([
+    ['row', 'table.put(n, n)'],
+    ['transaction', 'table.transaction((inside) => inside.put(n, n))'],
+  ])('every %s that was acknowledged before kill -9 is there afterwards', async (_, write) => {
+    const folder = temporaryFolder();
+    const child = spawn(process.execPath, [
+      '--input-type=module',
+      '-e',
+      `
     import { openEmbeddedStore } from ${JSON.stringify(BUILT)};
     const table = openEmbeddedStore(${JSON.stringify(folder)}).table('numbers');
     for (let n = 0; ; n += 1) { await ${write}; process.stdout.write(n + '\\n'); }`,
-  ]);
-  let acknowledged = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    acknowledged += chunk.toString();
-    if (acknowledged.length > 200) child.kill('SIGKILL');
+    ]);
+    let acknowledged = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      acknowledged += chunk.toString();
+      if (acknowledged.length > 200) child.kill('SIGKILL');
+    });
+    await once(child, 'close');
+    const last = Number(acknowledged.split('\n').at(-2));
+    expect(last).toBeGreaterThan(10);
+    expect(temporaryStore(folder).table<number, number>('numbers').get(last)).toBe(last);
   });
-  await once(child, 'close');
-  const last = Number(acknowledged.split('\n').at(-2));
-  expect(last).toBeGreaterThan(10);
-  expect(temporaryStore(folder).table<number, number>('numbers').get(last)).toBe(last);
-});
 
-test('one process at a time holds a data directory, and its death frees it', async () => {
-  const folder = temporaryFolder();
-  const first = await lockDataDir(folder);
-  expect(await lockDataDir(folder)).toEqual({
-    ok: false,
-    fault: { kind: 'data_dir_in_use', path: folder, holder: `process ${process.pid}` },
-  });
-  if (first.ok) await first.value.release();
-  const child = spawn(process.execPath, [
-    '-e',
-    `
+  test('one process at a time holds a data directory, and its death frees it', async () => {
+    const folder = temporaryFolder();
+    const first = await lockDataDir(folder);
+    expect(await lockDataDir(folder)).toEqual({
+      ok: false,
+      fault: { kind: 'data_dir_in_use', path: folder, holder: `process ${process.pid}` },
+    });
+    if (first.ok) await first.value.release();
+    const child = spawn(process.execPath, [
+      '-e',
+      `
     require('net').createServer((socket) => socket.end('1')).listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`,
-  ]);
-  await once(child.stdout, 'data');
-  expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'process 1' } });
-  child.kill('SIGKILL'); // the socket stays behind, with nobody listening
-  await once(child, 'close');
-  const third = await lockDataDir(folder);
-  expect(third.ok).toBe(true);
-  if (third.ok) await third.value.release();
-});
-
-test('an asker that stands still does not keep the lock from being released', async () => {
-  const folder = temporaryFolder();
-  const lock = await lockDataDir(folder);
-  expect(lock.ok).toBe(true);
-  const asker = connect({ path: join(folder, 'lock'), allowHalfOpen: true });
-  onTestFinished(() => void asker.destroy());
-  await once(asker, 'connect');
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, 2_000, 'still held');
+    ]);
+    await once(child.stdout, 'data');
+    expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'process 1' } });
+    child.kill('SIGKILL'); // the socket stays behind, with nobody listening
+    await once(child, 'close');
+    const third = await lockDataDir(folder);
+    expect(third.ok).toBe(true);
+    if (third.ok) await third.value.release();
   });
-  if (lock.ok) expect(await Promise.race([lock.value.release().then(() => 'released'), late])).toBe('released');
-  clearTimeout(timer);
-});
 
-test('a gateway that stands still holds its data directory all the same', async () => {
-  const folder = temporaryFolder();
-  const still = createServer(() => undefined).listen(join(folder, 'lock'));
-  onTestFinished(() => void still.close());
-  await once(still, 'listening');
-  expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'another process' } });
-});
+  test('an asker that stands still does not keep the lock from being released', async () => {
+    const folder = temporaryFolder();
+    const lock = await lockDataDir(folder);
+    expect(lock.ok).toBe(true);
+    const asker = connect({ path: join(folder, 'lock'), allowHalfOpen: true });
+    onTestFinished(() => void asker.destroy());
+    await once(asker, 'connect');
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, 2_000, 'still held');
+    });
+    if (lock.ok) expect(await Promise.race([lock.value.release().then(() => 'released'), late])).toBe('released');
+    clearTimeout(timer);
+  });
 
-test('a data directory may have a path longer than that of a socket, and a new one is closed to other users and holds nothing but the lock', async () => {
-  const folder = join(temporaryFolder(), 'x'.repeat(120), 'data');
-  const first = await lockDataDir(folder);
-  expect(first.ok).toBe(true);
-  expect([(statSync(folder).mode & 0o777).toString(8), readdirSync(folder)]).toEqual(['700', ['lock']]);
-  expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: `process ${process.pid}` } });
-  if (first.ok) await first.value.release();
-  const second = await lockDataDir(folder);
-  expect(second.ok).toBe(true);
-  if (second.ok) await second.value.release();
-});
+  test('a gateway that stands still holds its data directory all the same', async () => {
+    const folder = temporaryFolder();
+    const still = createServer(() => undefined).listen(join(folder, 'lock'));
+    onTestFinished(() => void still.close());
+    await once(still, 'listening');
+    expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'another process' } });
+  });
 
-test('a lock that another has cleared away as stale, and taken, is its own: who made it before neither holds nor releases it', async () => {
-  const folder = temporaryFolder();
-  const [path, another] = [join(folder, 'lock'), join(folder, 'another')];
-  const other = createServer((socket) => socket.end('1')).listen(another);
-  onTestFinished(() => void other.close());
-  await once(other, 'listening');
-  const takeIt = () => {
+  test('a data directory may have a path longer than that of a socket, and a new one is closed to other users and holds nothing but the lock', async () => {
+    const folder = join(temporaryFolder(), 'x'.repeat(120), 'data');
+    const first = await lockDataDir(folder);
+    expect(first.ok).toBe(true);
+    expect([(statSync(folder).mode & 0o777).toString(8), readdirSync(folder)]).toEqual(['700', ['lock']]);
+    expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: `process ${process.pid}` } });
+    if (first.ok) await first.value.release();
+    const second = await lockDataDir(folder);
+    expect(second.ok).toBe(true);
+    if (second.ok) await second.value.release();
+  });
+
+  test('a lock that another has cleared away as stale, and taken, is its own: who made it before neither holds nor releases it', async () => {
+    const folder = temporaryFolder();
+    const [path, another] = [join(folder, 'lock'), join(folder, 'another')];
+    const other = createServer((socket) => socket.end('1')).listen(another);
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const takeIt = () => {
+      rmSync(path);
+      linkSync(another, path);
+    };
+    const late = lockDataDir(folder);
+    while (!existsSync(path)) await new Promise(setImmediate);
+    takeIt();
+    const held = { ok: false, fault: { kind: 'data_dir_in_use', path: folder, holder: 'process 1' } };
+    expect(await late).toEqual(held);
     rmSync(path);
-    linkSync(another, path);
-  };
-  const late = lockDataDir(folder);
-  while (!existsSync(path)) await new Promise(setImmediate);
-  takeIt();
-  const held = { ok: false, fault: { kind: 'data_dir_in_use', path: folder, holder: 'process 1' } };
-  expect(await late).toEqual(held);
-  rmSync(path);
-  const early = await lockDataDir(folder);
-  takeIt();
-  if (early.ok) await early.value.release();
-  expect([early.ok, await lockDataDir(folder)]).toEqual([true, held]);
-});
+    const early = await lockDataDir(folder);
+    takeIt();
+    if (early.ok) await early.value.release();
+    expect([early.ok, await lockDataDir(folder)]).toEqual([true, held]);
+  });
 
-test('of many that start at once on a stale lock one gets it', async () => {
-  const folder = temporaryFolder();
-  const child = spawn(process.execPath, [
-    '-e',
-    `require('net').createServer().listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`,
-  ]);
-  await once(child.stdout, 'data');
-  child.kill('SIGKILL');
-  await once(child, 'close');
-  const locks = await Promise.all(Array.from({ length: 8 }, () => lockDataDir(folder)));
-  expect(locks.filter(({ ok }) => ok)).toHaveLength(1);
-  for (const lock of locks) if (lock.ok) await lock.value.release();
-});
+  test('of many that start at once on a stale lock one gets it', async () => {
+    const folder = temporaryFolder();
+    const child = spawn(process.execPath, [
+      '-e',
+      `require('net').createServer().listen(${JSON.stringify(join(folder, 'lock'))}, () => process.stdout.write('up'));`,
+    ]);
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    const locks = await Promise.all(Array.from({ length: 8 }, () => lockDataDir(folder)));
+    expect(locks.filter(({ ok }) => ok)).toHaveLength(1);
+    for (const lock of locks) if (lock.ok) await lock.value.release();
+  });
 
-test('a lock file that cannot be opened is named: of it the library would end the process without a word', async () => {
-  const dataDir = temporaryFolder();
-  await openEmbeddedStore(dataDir).close();
-  const lock = join(dataDir, 'store', 'lock.mdb');
-  rmSync(lock);
-  mkdirSync(lock); // for root too, whom no mode keeps out
-  expect(() => openEmbeddedStore(dataDir)).toThrow(lock);
+  test('a lock file that cannot be opened is named: of it the library would end the process without a word', async () => {
+    const dataDir = temporaryFolder();
+    await openEmbeddedStore(dataDir).close();
+    const lock = join(dataDir, 'store', 'lock.mdb');
+    rmSync(lock);
+    mkdirSync(lock); // for root too, whom no mode keeps out
+    expect(() => openEmbeddedStore(dataDir)).toThrow(lock);
+  });
 });

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { locatePostgres } from '../../../src/adapters/store/postgres-binaries.ts';
 
 const NOBODY = { kind: 'account', uid: 65_534, gid: 65_534 } as const;
@@ -30,32 +30,36 @@ function closedPackage(symlinks: string) {
   return { copyTo, found: { root, version: '18.4.0' } };
 }
 
-test('a package that PostgreSQL may not reach is copied, with its links, and can be run', async () => {
-  const { copyTo, found } = closedPackage('[{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]');
-  const { postgres, initdb, version } = await locatePostgres(copyTo, NOBODY, found);
-  const native = join(copyTo, 'native-18.4.0', 'native');
-  expect([postgres, initdb, version]).toEqual([
-    join(native, 'bin', 'postgres'),
-    join(native, 'bin', 'initdb'),
-    '18.4.0',
-  ]);
-  expect([postgres, initdb].map((program) => lstatSync(program).mode & 0o777)).toEqual([0o755, 0o755]);
-  expect(readlinkSync(join(native, 'lib', 'libpq.so.5'))).toBe('libpq.so.5.18');
-  expect(await locatePostgres(copyTo, NOBODY, found)).toEqual({ postgres, initdb, version });
-});
+describe('postgres binaries', () => {
+  test('a package that PostgreSQL may not reach is copied, with its links, and can be run', async () => {
+    const { copyTo, found } = closedPackage('[{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]');
+    const { postgres, initdb, version } = await locatePostgres(copyTo, NOBODY, found);
+    const native = join(copyTo, 'native-18.4.0', 'native');
+    expect([postgres, initdb, version]).toEqual([
+      join(native, 'bin', 'postgres'),
+      join(native, 'bin', 'initdb'),
+      '18.4.0',
+    ]);
+    expect([postgres, initdb].map((program) => lstatSync(program).mode & 0o777)).toEqual([0o755, 0o755]);
+    expect(readlinkSync(join(native, 'lib', 'libpq.so.5'))).toBe('libpq.so.5.18');
+    expect(await locatePostgres(copyTo, NOBODY, found)).toEqual({ postgres, initdb, version });
+  });
 
-test('of copies that were cut short, as by a kill, or that another release has made, nothing is left', async () => {
-  const { copyTo, found } = closedPackage('[]');
-  for (const left of ['native-18.4.0.4711', 'native-18.3.0', 'native-18.4.0.unfinished'])
-    mkdirSync(join(copyTo, left, 'native', 'bin'), { recursive: true });
-  mkdirSync(join(copyTo, 'cluster'));
-  await locatePostgres(copyTo, NOBODY, found);
-  expect(readdirSync(copyTo).sort()).toEqual(['cluster', 'native-18.4.0']);
-});
+  test('of copies that were cut short, as by a kill, or that another release has made, nothing is left', async () => {
+    const { copyTo, found } = closedPackage('[]');
+    for (const left of ['native-18.4.0.4711', 'native-18.3.0', 'native-18.4.0.unfinished'])
+      mkdirSync(join(copyTo, left, 'native', 'bin'), { recursive: true });
+    mkdirSync(join(copyTo, 'cluster'));
+    await locatePostgres(copyTo, NOBODY, found);
+    expect(readdirSync(copyTo).sort()).toEqual(['cluster', 'native-18.4.0']);
+  });
 
-test('a copy that fails, as for a full disk, leaves nothing behind', async () => {
-  const { copyTo, found } = closedPackage('[{"source":"native/lib/libpq.so.5.18","target":"native/away/libpq.so.5"}]');
-  await expect(locatePostgres(copyTo, NOBODY, found)).rejects.toThrow('ENOENT');
-  expect(readdirSync(copyTo)).toEqual([]);
-  expect(existsSync(found.root)).toBe(true);
+  test('a copy that fails, as for a full disk, leaves nothing behind', async () => {
+    const { copyTo, found } = closedPackage(
+      '[{"source":"native/lib/libpq.so.5.18","target":"native/away/libpq.so.5"}]',
+    );
+    await expect(locatePostgres(copyTo, NOBODY, found)).rejects.toThrow('ENOENT');
+    expect(readdirSync(copyTo)).toEqual([]);
+    expect(existsSync(found.root)).toBe(true);
+  });
 });

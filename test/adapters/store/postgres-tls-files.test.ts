@@ -1,7 +1,7 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../src/adapters/store/postgres.ts';
 import { fail, ok } from '../../../src/core/result.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -10,22 +10,24 @@ import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
 
-test('while a certificate that the URL names is not there, as it is being replaced, whoever waits for a connection is told that the database is away, and nothing else ends', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-ca-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const ca = join(folder, 'ca.pem');
-  writeFileSync(ca, 'read whenever a connection is made, and not used here');
-  const { url, proxy } = await throughProxy(await newDatabase());
-  url.search = `?sslmode=disable&sslrootcert=${ca}`;
-  const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS, maxConnections: 1 }, SILENT);
-  onTestFinished(() => postgres.close());
-  await postgres.start();
-  const asked = [1, 2, 3].map(() => postgres.attempt((on) => on.query('SELECT pg_sleep(10)')));
-  await eventually(() => expect(proxy.accepted()).toBeGreaterThan(1));
-  renameSync(ca, `${ca}~`);
-  proxy.cut();
-  const away = fail({ kind: 'store_unreachable', retryAfterSecs: 2 });
-  expect(await Promise.all(asked)).toEqual([away, away, away]);
-  renameSync(`${ca}~`, ca);
-  expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }]));
+describe('postgres tls files', () => {
+  test('while a certificate that the URL names is not there, as it is being replaced, whoever waits for a connection is told that the database is away, and nothing else ends', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-ca-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const ca = join(folder, 'ca.pem');
+    writeFileSync(ca, 'read whenever a connection is made, and not used here');
+    const { url, proxy } = await throughProxy(await newDatabase());
+    url.search = `?sslmode=disable&sslrootcert=${ca}`;
+    const postgres = new Postgres({ url: url.href, ...POSTGRES_DEFAULTS, maxConnections: 1 }, SILENT);
+    onTestFinished(() => postgres.close());
+    await postgres.start();
+    const asked = [1, 2, 3].map(() => postgres.attempt((on) => on.query('SELECT pg_sleep(10)')));
+    await eventually(() => expect(proxy.accepted()).toBeGreaterThan(1));
+    renameSync(ca, `${ca}~`);
+    proxy.cut();
+    const away = fail({ kind: 'store_unreachable', retryAfterSecs: 2 });
+    expect(await Promise.all(asked)).toEqual([away, away, away]);
+    renameSync(`${ca}~`, ca);
+    expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }]));
+  });
 });

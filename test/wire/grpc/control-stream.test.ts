@@ -1,151 +1,153 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fail, ok } from '../../../src/core/result.ts';
 import { TOKEN, until, WRITE_KEY } from '../fake-ports.ts';
 import { AGENT, bearer, check, checkAction, crawler, openControl, refusal, scene, unary } from './harness.ts';
 
-test('a control stream sends what is pending, then every signal once, until it is closed', async () => {
-  scene.gateway.answer = (command) => {
-    // Given while the stream is being opened: part of the pending ones already.
-    if (command.type === 'open-control')
-      scene.control.deliver(command.stream, { opId: 't:2' as never, signal: 'terminate', sequence: 3 });
-    return undefined;
-  };
-  const { signals, ended } = openControl();
-  await until(() => signals.length === 2);
-  scene.control.deliver((scene.gateway.asked[0] as { stream: number }).stream, {
-    opId: 't:1' as never,
-    signal: 'resume',
-    sequence: 4,
+describe('control stream', () => {
+  test('a control stream sends what is pending, then every signal once, until it is closed', async () => {
+    scene.gateway.answer = (command) => {
+      // Given while the stream is being opened: part of the pending ones already.
+      if (command.type === 'open-control')
+        scene.control.deliver(command.stream, { opId: 't:2' as never, signal: 'terminate', sequence: 3 });
+      return undefined;
+    };
+    const { signals, ended } = openControl();
+    await until(() => signals.length === 2);
+    scene.control.deliver((scene.gateway.asked[0] as { stream: number }).stream, {
+      opId: 't:1' as never,
+      signal: 'resume',
+      sequence: 4,
+    });
+    await until(() => signals.length === 3);
+    expect(signals).toEqual([
+      { opId: 't:1', signal: 'pause', sequence: 1 },
+      { opId: 't:2', signal: 'terminate', sequence: 3 },
+      { opId: 't:1', signal: 'resume', sequence: 4 },
+    ]);
+    scene.control.revokeSubject('key:w');
+    scene.control.revokeAgent('acme/search/other' as never);
+    expect(scene.control.size).toBe(1);
+    scene.control.revokeAgent('acme/search/crawler' as never);
+    expect(await ended).toEqual({
+      code: 'UNAUTHENTICATED',
+      details: 'the credential token of the agent is no longer valid',
+    });
+    expect(scene.control.size).toBe(0);
+    expect(scene.closedStreams).toEqual([(scene.gateway.asked[0] as { stream: number }).stream]);
   });
-  await until(() => signals.length === 3);
-  expect(signals).toEqual([
-    { opId: 't:1', signal: 'pause', sequence: 1 },
-    { opId: 't:2', signal: 'terminate', sequence: 3 },
-    { opId: 't:1', signal: 'resume', sequence: 4 },
-  ]);
-  scene.control.revokeSubject('key:w');
-  scene.control.revokeAgent('acme/search/other' as never);
-  expect(scene.control.size).toBe(1);
-  scene.control.revokeAgent('acme/search/crawler' as never);
-  expect(await ended).toEqual({
-    code: 'UNAUTHENTICATED',
-    details: 'the credential token of the agent is no longer valid',
+
+  test('a control stream goes on after the last signal that was delivered, and a cancelled one is forgotten', async () => {
+    const { call, signals } = openControl({ resumeAfter: 1 });
+    await until(() => signals.length === 1);
+    expect(signals).toEqual([{ opId: 't:2', signal: 'terminate', sequence: 3 }]);
+    call.cancel();
+    await until(() => scene.control.size === 0);
   });
-  expect(scene.control.size).toBe(0);
-  expect(scene.closedStreams).toEqual([(scene.gateway.asked[0] as { stream: number }).stream]);
-});
 
-test('a control stream goes on after the last signal that was delivered, and a cancelled one is forgotten', async () => {
-  const { call, signals } = openControl({ resumeAfter: 1 });
-  await until(() => signals.length === 1);
-  expect(signals).toEqual([{ opId: 't:2', signal: 'terminate', sequence: 3 }]);
-  call.cancel();
-  await until(() => scene.control.size === 0);
-});
+  test('an agent knows that its control stream is open before there is any signal', async () => {
+    scene.gateway.answer = () => ({ reply: ok({ pending: [] }), auditId: undefined });
+    const { call } = openControl();
+    await new Promise((resolve) => call.once('metadata', resolve));
+    call.cancel();
+  });
 
-test('an agent knows that its control stream is open before there is any signal', async () => {
-  scene.gateway.answer = () => ({ reply: ok({ pending: [] }), auditId: undefined });
-  const { call } = openControl();
-  await new Promise((resolve) => call.once('metadata', resolve));
-  call.cancel();
-});
+  test('a control stream that is cancelled while its bearer is verified is not opened any more', async () => {
+    let verify: (() => void) | undefined;
+    const { authenticate } = scene.gateway;
+    Object.assign(scene.gateway, {
+      authenticate: (key: string) =>
+        new Promise((resolve) => {
+          verify = () => resolve(authenticate(key));
+        }),
+    });
+    const { call } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
+    await until(() => verify !== undefined);
+    call.cancel();
+    await checkAction(check()); // comes behind it
+    verify!();
+    await checkAction(check());
+    expect([scene.control.size, scene.gateway.asked.map(({ type }) => type)]).toEqual([0, ['check', 'check']]);
+  });
 
-test('a control stream that is cancelled while its bearer is verified is not opened any more', async () => {
-  let verify: (() => void) | undefined;
-  const { authenticate } = scene.gateway;
-  Object.assign(scene.gateway, {
-    authenticate: (key: string) =>
+  test('a control stream that is refused says so, and listens to nothing', async () => {
+    scene.gateway.answer = () => ({
+      reply: fail({ kind: 'unauthenticated', detail: 'the credential token is not registered' }),
+      auditId: undefined,
+    });
+    expect(await openControl().ended).toEqual({
+      code: 'UNAUTHENTICATED',
+      details: 'the credential token is not registered',
+    });
+    expect(scene.control.size).toBe(0);
+    expect(await openControl({ agent: undefined }).ended).toEqual({
+      code: 'INVALID_ARGUMENT',
+      details: 'agent: is required',
+    });
+  });
+
+  test('a bearer that is revoked while its control stream is being opened gets no signal', async () => {
+    scene.gateway.answer = ({ type }) => {
+      if (type === 'open-control')
+        Object.assign(scene.gateway, {
+          authenticate: async () => fail({ kind: 'unauthenticated', detail: 'the credential was revoked' }),
+        });
+      return undefined;
+    };
+    const { signals, ended } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
+    expect(await ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential was revoked' });
+    expect(signals).toEqual([]);
+    expect(scene.control.size).toBe(0);
+  });
+
+  test('an agent that takes no signals is sent away when more than a thousand wait for it, also while its stream is being opened', async () => {
+    const opened = (): number => (scene.gateway.asked[0] as { stream: number }).stream;
+    const signal = (sequence: number): void =>
+      scene.control.deliver(opened(), { opId: 't:1' as never, signal: 'pause', sequence });
+    const unread = {
+      code: 'RESOURCE_EXHAUSTED',
+      details: 'the number of unread signals is at its limit; try again in 1 second',
+    };
+
+    const deaf = openControl();
+    deaf.call.pause();
+    await until(() => scene.gateway.asked.length === 1);
+    for (let sequence = 4; scene.control.size > 0; sequence += 1) {
+      expect(sequence).toBeLessThan(50_000);
+      signal(sequence);
+      if (sequence % 100 === 0) await sleep(1); // each is written in its own time
+    }
+    deaf.call.resume();
+    expect(await deaf.ended).toEqual(unread);
+
+    scene.gateway.asked.length = 0;
+    let open = (): void => undefined;
+    scene.gateway.answer = () =>
       new Promise((resolve) => {
-        verify = () => resolve(authenticate(key));
-      }),
-  });
-  const { call } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
-  await until(() => verify !== undefined);
-  call.cancel();
-  await checkAction(check()); // comes behind it
-  verify!();
-  await checkAction(check());
-  expect([scene.control.size, scene.gateway.asked.map(({ type }) => type)]).toEqual([0, ['check', 'check']]);
-});
-
-test('a control stream that is refused says so, and listens to nothing', async () => {
-  scene.gateway.answer = () => ({
-    reply: fail({ kind: 'unauthenticated', detail: 'the credential token is not registered' }),
-    auditId: undefined,
-  });
-  expect(await openControl().ended).toEqual({
-    code: 'UNAUTHENTICATED',
-    details: 'the credential token is not registered',
-  });
-  expect(scene.control.size).toBe(0);
-  expect(await openControl({ agent: undefined }).ended).toEqual({
-    code: 'INVALID_ARGUMENT',
-    details: 'agent: is required',
-  });
-});
-
-test('a bearer that is revoked while its control stream is being opened gets no signal', async () => {
-  scene.gateway.answer = ({ type }) => {
-    if (type === 'open-control')
-      Object.assign(scene.gateway, {
-        authenticate: async () => fail({ kind: 'unauthenticated', detail: 'the credential was revoked' }),
+        open = () => resolve(undefined as never);
       });
-    return undefined;
-  };
-  const { signals, ended } = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
-  expect(await ended).toEqual({ code: 'UNAUTHENTICATED', details: 'the credential was revoked' });
-  expect(signals).toEqual([]);
-  expect(scene.control.size).toBe(0);
+    const early = openControl();
+    await until(() => scene.gateway.asked.length === 1);
+    for (let sequence = 4; sequence < 4 + 1_024; sequence += 1) signal(sequence);
+    expect(scene.control.size).toBe(1);
+    signal(4 + 1_024);
+    expect(scene.control.size).toBe(0);
+    open();
+    expect(await early.ended).toEqual(unread);
+  });
+
+  test('a signal is acknowledged by its number', async () => {
+    const acknowledge = (sequence: number) =>
+      unary(`${AGENT}/AckOpControl`, 'AckOpControlRequest', 'AckOpControlResponse', {
+        agent: crawler,
+        credentialToken: TOKEN,
+        opId: 't:1',
+        sequence,
+      });
+    expect(await acknowledge(4)).toEqual({});
+    expect(scene.gateway.asked).toMatchObject([{ type: 'ack-signal', opId: 't:1', sequence: 4, agent: crawler }]);
+    expect(await refusal(acknowledge(0))).toMatchObject({ details: 'sequence: is required' });
+  });
+
+  /** buf's own client: another implementation of gRPC, protobuf and reflection. */
 });
-
-test('an agent that takes no signals is sent away when more than a thousand wait for it, also while its stream is being opened', async () => {
-  const opened = (): number => (scene.gateway.asked[0] as { stream: number }).stream;
-  const signal = (sequence: number): void =>
-    scene.control.deliver(opened(), { opId: 't:1' as never, signal: 'pause', sequence });
-  const unread = {
-    code: 'RESOURCE_EXHAUSTED',
-    details: 'the number of unread signals is at its limit; try again in 1 second',
-  };
-
-  const deaf = openControl();
-  deaf.call.pause();
-  await until(() => scene.gateway.asked.length === 1);
-  for (let sequence = 4; scene.control.size > 0; sequence += 1) {
-    expect(sequence).toBeLessThan(50_000);
-    signal(sequence);
-    if (sequence % 100 === 0) await sleep(1); // each is written in its own time
-  }
-  deaf.call.resume();
-  expect(await deaf.ended).toEqual(unread);
-
-  scene.gateway.asked.length = 0;
-  let open = (): void => undefined;
-  scene.gateway.answer = () =>
-    new Promise((resolve) => {
-      open = () => resolve(undefined as never);
-    });
-  const early = openControl();
-  await until(() => scene.gateway.asked.length === 1);
-  for (let sequence = 4; sequence < 4 + 1_024; sequence += 1) signal(sequence);
-  expect(scene.control.size).toBe(1);
-  signal(4 + 1_024);
-  expect(scene.control.size).toBe(0);
-  open();
-  expect(await early.ended).toEqual(unread);
-});
-
-test('a signal is acknowledged by its number', async () => {
-  const acknowledge = (sequence: number) =>
-    unary(`${AGENT}/AckOpControl`, 'AckOpControlRequest', 'AckOpControlResponse', {
-      agent: crawler,
-      credentialToken: TOKEN,
-      opId: 't:1',
-      sequence,
-    });
-  expect(await acknowledge(4)).toEqual({});
-  expect(scene.gateway.asked).toMatchObject([{ type: 'ack-signal', opId: 't:1', sequence: 4, agent: crawler }]);
-  expect(await refusal(acknowledge(0))).toMatchObject({ details: 'sequence: is required' });
-});
-
-/** buf's own client: another implementation of gRPC, protobuf and reflection. */

@@ -4,7 +4,7 @@ import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'no
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deflateSync, gzipSync } from 'node:zlib';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { binaryCodec } from '../../../src/wire/proto/binary.ts';
 import { eventually } from '../../support/eventually.ts';
 import { framed } from '../../support/grpc-frames.ts';
@@ -48,168 +48,170 @@ function callRaw(fields: readonly (readonly [string, string])[]): Promise<void> 
   });
 }
 
-test.each([
-  ['one', [`Bearer ${WRITE_KEY}`], [{ principal: { subject: 'key:w' } }]],
-  ['a good and a bad', [`Bearer ${WRITE_KEY}`, 'Bearer wrong'], []],
-  ['a bad and a good', ['Bearer wrong', `Bearer ${WRITE_KEY}`], []],
-  ['twice the same', [`Bearer ${WRITE_KEY}`, `Bearer ${WRITE_KEY}`], []],
-  ['a good and an empty', [`Bearer ${WRITE_KEY}`, ''], []],
-] as const)(
-  'of %s authorization field on the wire none is picked where there are two',
-  async (_what, bearers, asked) => {
-    await callRaw([...Object.entries(USUAL), ...bearers.map((value) => ['authorization', value] as const)]);
-    expect(scene.gateway.asked).toMatchObject(asked);
-    expect(scene.gateway.asked).toHaveLength(asked.length);
-  },
-);
-
-/** Of the whole answer: what is told before it and after it. */
-function call(fields: Record<string, string>, body = vouched()): Promise<IncomingHttpHeaders> {
-  const session = connectHttp2(`http://${scene.address}`);
-  const stream = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}`, ...fields });
-  stream.end(body);
-  stream.resume();
-  const told: IncomingHttpHeaders = {};
-  return new Promise((resolve, reject) => {
-    stream
-      .on('response', (headers) => Object.assign(told, headers))
-      .on('trailers', (headers) => Object.assign(told, headers));
-    stream.on('error', reject);
-    stream.on('close', () => {
-      session.close();
-      resolve(told);
-    });
-  });
-}
-
-test.each(['600H', '720H', '43200M', '2592000S', '99999999S', '99999999H', '596H', '99999999m', '1H'])(
-  'a deadline of %s has not passed before the answer is there',
-  async (timeout) => {
-    scene.gateway.answer = () => sleep(50, undefined as never);
-    expect(await call({ 'grpc-timeout': timeout })).toMatchObject({ 'grpc-status': '0' });
-  },
-);
-
-test('a deadline that has passed ends the call', async () => {
-  scene.gateway.answer = () => new Promise(() => undefined);
-  expect(await call({ 'grpc-timeout': '20m' })).toMatchObject({ 'grpc-status': '4' });
-});
-
-const compressed = (message: Buffer): Buffer => framed(message, { flag: 1 });
-
-test.each([
-  ['gzip', PATH, gzipSync(Buffer.alloc(3_900_000))],
-  ['deflate', PATH, deflateSync(Buffer.alloc(3_900_000))],
-  ['gzip', `${POLICY}/StreamCheckActions`, gzipSync(Buffer.alloc(3_900_000))],
-])(
-  'a message that was compressed by %s, sent to %s, is refused and not unpacked: few bytes would become very many',
-  async (encoding, path, message) => {
-    const before = process.memoryUsage().arrayBuffers;
-    let most = before;
-    const looking = setInterval(() => {
-      most = Math.max(most, process.memoryUsage().arrayBuffers);
-    }, 1);
-    const told = await Promise.all(
-      Array.from({ length: 20 }, () => call({ ':path': path, 'grpc-encoding': encoding }, compressed(message))),
-    );
-    clearInterval(looking);
-    for (const answer of told) {
-      expect([answer['grpc-status'], decodeURIComponent(String(answer['grpc-message']))]).toEqual([
-        '12',
-        'Received message compressed with unsupported encoding "any; send messages uncompressed"',
-      ]);
-    }
-    expect((most - before) / 1_000_000).toBeLessThan(20);
-  },
-);
-
-test.each(['identity', 'gzip'])(
-  'a call that names the encoding %s is answered where its message is not compressed',
-  async (encoding) => {
-    expect(await call({ 'grpc-encoding': encoding })).toMatchObject({ 'grpc-status': '0' });
-  },
-);
-
-test.each([
-  ['an answer of the library', { 'content-type': 'application/grpc+json' }, vouched(), '0'],
-  [
-    'the refusal of a compressed message',
-    { 'grpc-encoding': 'gzip' },
-    compressed(gzipSync(vouched().subarray(5))),
-    '12',
-  ],
-] as const)('%s tells the client to send its messages uncompressed', async (_what, fields, message, status) => {
-  const told = await call(fields, message);
-  expect([told['grpc-status'], told['grpc-accept-encoding']]).toEqual([status, 'identity']);
-});
-
-test('metadata that is no text is left out, and not written to the output of the gateway: it may be a credential', async () => {
-  const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
-  expect(await call({ 'x-user': 'Müller' })).toMatchObject({ 'grpc-status': '0' });
-  scene.gateway.asked.length = 0;
-  await call({ authorization: `Bearer ${WRITE_KEY}é` });
-  expect(scene.gateway.asked).toMatchObject([{ credential: undefined, principal: undefined }]);
-  expect(written.mock.calls).toEqual([]);
-  written.mockRestore();
-});
-
-test('a connection has 256 calls at a time, and its client is told so', async () => {
-  const session = connectHttp2(`http://${scene.address}`);
-  await once(session, 'remoteSettings');
-  expect(session.remoteSettings.maxConcurrentStreams).toBe(256);
-  session.destroy();
-});
-
-test('metadata of more than 16 KiB ends its own call, whose client was told of the limit beforehand, and no other on the connection', async () => {
-  const session = connectHttp2(`http://${scene.address}`, { maxSendHeaderBlockLength: 1024 * 1024 });
-  await once(session, 'remoteSettings');
-  expect(session.remoteSettings.maxHeaderListSize).toBe(16_384);
-  let decide: (answer: never) => void = () => undefined;
-  scene.gateway.answer = () =>
-    new Promise<never>((resolve) => {
-      decide = resolve;
-    });
-  const other = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}` });
-  other.end(vouched());
-  await eventually(() => expect(scene.gateway.asked).toHaveLength(1));
-  for (const [name, fields] of Object.entries({
-    one: { 'x-baggage': 'a'.repeat(17_000) },
-    ten: Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`x-baggage-${index}`, 'a'.repeat(2_000)])),
-    large: { 'x-baggage': 'a'.repeat(70_000) },
-  })) {
-    const large = session.request({ ...USUAL, ...fields });
-    large.on('error', () => undefined);
-    large.end(vouched());
-    await new Promise((resolve) => large.once('close', resolve));
-    expect(large.rstCode, name).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  }
-  const answered = once(other, 'response');
-  decide(undefined as never);
-  expect((await answered)[0]).toMatchObject({ ':status': 200 });
-  session.destroy();
-});
-
-test('a client that does not confirm the limit cannot send more either, by naming one field again and again', async () => {
-  const indexed = Buffer.concat([Buffer.from([0x40]), literal('x-baggage', 'a'.repeat(100)).subarray(1)]); // from here on 0xbe says it again (RFC 7541, 6.2.1)
-  const block = Buffer.concat([
-    ...Object.entries(USUAL).map(([name, value]) => literal(name, value)),
-    literal('authorization', `Bearer ${WRITE_KEY}`),
-    indexed,
-    Buffer.alloc(115, 0xbe),
-  ]);
-  const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1');
-  socket.write(Buffer.concat([START, h2(HEADERS, END_HEADERS, 1, block), h2(DATA, END_STREAM, 1, vouched())]));
-  let come = Buffer.alloc(0);
-  socket.on('data', (piece: Buffer) => {
-    come = Buffer.concat([come, piece]);
-  });
-  await eventually(
-    () =>
-      expect(come.includes(h2(FRAME.RESET, 0, 1, Buffer.from([0, 0, 0, constants.NGHTTP2_ENHANCE_YOUR_CALM])))).toBe(
-        true,
-      ),
-    5_000,
+describe('heads', () => {
+  test.each([
+    ['one', [`Bearer ${WRITE_KEY}`], [{ principal: { subject: 'key:w' } }]],
+    ['a good and a bad', [`Bearer ${WRITE_KEY}`, 'Bearer wrong'], []],
+    ['a bad and a good', ['Bearer wrong', `Bearer ${WRITE_KEY}`], []],
+    ['twice the same', [`Bearer ${WRITE_KEY}`, `Bearer ${WRITE_KEY}`], []],
+    ['a good and an empty', [`Bearer ${WRITE_KEY}`, ''], []],
+  ] as const)(
+    'of %s authorization field on the wire none is picked where there are two',
+    async (_what, bearers, asked) => {
+      await callRaw([...Object.entries(USUAL), ...bearers.map((value) => ['authorization', value] as const)]);
+      expect(scene.gateway.asked).toMatchObject(asked);
+      expect(scene.gateway.asked).toHaveLength(asked.length);
+    },
   );
-  socket.destroy();
-  expect(scene.gateway.asked).toEqual([]);
+
+  /** Of the whole answer: what is told before it and after it. */
+  function call(fields: Record<string, string>, body = vouched()): Promise<IncomingHttpHeaders> {
+    const session = connectHttp2(`http://${scene.address}`);
+    const stream = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}`, ...fields });
+    stream.end(body);
+    stream.resume();
+    const told: IncomingHttpHeaders = {};
+    return new Promise((resolve, reject) => {
+      stream
+        .on('response', (headers) => Object.assign(told, headers))
+        .on('trailers', (headers) => Object.assign(told, headers));
+      stream.on('error', reject);
+      stream.on('close', () => {
+        session.close();
+        resolve(told);
+      });
+    });
+  }
+
+  test.each(['600H', '720H', '43200M', '2592000S', '99999999S', '99999999H', '596H', '99999999m', '1H'])(
+    'a deadline of %s has not passed before the answer is there',
+    async (timeout) => {
+      scene.gateway.answer = () => sleep(50, undefined as never);
+      expect(await call({ 'grpc-timeout': timeout })).toMatchObject({ 'grpc-status': '0' });
+    },
+  );
+
+  test('a deadline that has passed ends the call', async () => {
+    scene.gateway.answer = () => new Promise(() => undefined);
+    expect(await call({ 'grpc-timeout': '20m' })).toMatchObject({ 'grpc-status': '4' });
+  });
+
+  const compressed = (message: Buffer): Buffer => framed(message, { flag: 1 });
+
+  test.each([
+    ['gzip', PATH, gzipSync(Buffer.alloc(3_900_000))],
+    ['deflate', PATH, deflateSync(Buffer.alloc(3_900_000))],
+    ['gzip', `${POLICY}/StreamCheckActions`, gzipSync(Buffer.alloc(3_900_000))],
+  ])(
+    'a message that was compressed by %s, sent to %s, is refused and not unpacked: few bytes would become very many',
+    async (encoding, path, message) => {
+      const before = process.memoryUsage().arrayBuffers;
+      let most = before;
+      const looking = setInterval(() => {
+        most = Math.max(most, process.memoryUsage().arrayBuffers);
+      }, 1);
+      const told = await Promise.all(
+        Array.from({ length: 20 }, () => call({ ':path': path, 'grpc-encoding': encoding }, compressed(message))),
+      );
+      clearInterval(looking);
+      for (const answer of told) {
+        expect([answer['grpc-status'], decodeURIComponent(String(answer['grpc-message']))]).toEqual([
+          '12',
+          'Received message compressed with unsupported encoding "any; send messages uncompressed"',
+        ]);
+      }
+      expect((most - before) / 1_000_000).toBeLessThan(20);
+    },
+  );
+
+  test.each(['identity', 'gzip'])(
+    'a call that names the encoding %s is answered where its message is not compressed',
+    async (encoding) => {
+      expect(await call({ 'grpc-encoding': encoding })).toMatchObject({ 'grpc-status': '0' });
+    },
+  );
+
+  test.each([
+    ['an answer of the library', { 'content-type': 'application/grpc+json' }, vouched(), '0'],
+    [
+      'the refusal of a compressed message',
+      { 'grpc-encoding': 'gzip' },
+      compressed(gzipSync(vouched().subarray(5))),
+      '12',
+    ],
+  ] as const)('%s tells the client to send its messages uncompressed', async (_what, fields, message, status) => {
+    const told = await call(fields, message);
+    expect([told['grpc-status'], told['grpc-accept-encoding']]).toEqual([status, 'identity']);
+  });
+
+  test('metadata that is no text is left out, and not written to the output of the gateway: it may be a credential', async () => {
+    const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    expect(await call({ 'x-user': 'Müller' })).toMatchObject({ 'grpc-status': '0' });
+    scene.gateway.asked.length = 0;
+    await call({ authorization: `Bearer ${WRITE_KEY}é` });
+    expect(scene.gateway.asked).toMatchObject([{ credential: undefined, principal: undefined }]);
+    expect(written.mock.calls).toEqual([]);
+    written.mockRestore();
+  });
+
+  test('a connection has 256 calls at a time, and its client is told so', async () => {
+    const session = connectHttp2(`http://${scene.address}`);
+    await once(session, 'remoteSettings');
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(256);
+    session.destroy();
+  });
+
+  test('metadata of more than 16 KiB ends its own call, whose client was told of the limit beforehand, and no other on the connection', async () => {
+    const session = connectHttp2(`http://${scene.address}`, { maxSendHeaderBlockLength: 1024 * 1024 });
+    await once(session, 'remoteSettings');
+    expect(session.remoteSettings.maxHeaderListSize).toBe(16_384);
+    let decide: (answer: never) => void = () => undefined;
+    scene.gateway.answer = () =>
+      new Promise<never>((resolve) => {
+        decide = resolve;
+      });
+    const other = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}` });
+    other.end(vouched());
+    await eventually(() => expect(scene.gateway.asked).toHaveLength(1));
+    for (const [name, fields] of Object.entries({
+      one: { 'x-baggage': 'a'.repeat(17_000) },
+      ten: Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`x-baggage-${index}`, 'a'.repeat(2_000)])),
+      large: { 'x-baggage': 'a'.repeat(70_000) },
+    })) {
+      const large = session.request({ ...USUAL, ...fields });
+      large.on('error', () => undefined);
+      large.end(vouched());
+      await new Promise((resolve) => large.once('close', resolve));
+      expect(large.rstCode, name).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    }
+    const answered = once(other, 'response');
+    decide(undefined as never);
+    expect((await answered)[0]).toMatchObject({ ':status': 200 });
+    session.destroy();
+  });
+
+  test('a client that does not confirm the limit cannot send more either, by naming one field again and again', async () => {
+    const indexed = Buffer.concat([Buffer.from([0x40]), literal('x-baggage', 'a'.repeat(100)).subarray(1)]); // from here on 0xbe says it again (RFC 7541, 6.2.1)
+    const block = Buffer.concat([
+      ...Object.entries(USUAL).map(([name, value]) => literal(name, value)),
+      literal('authorization', `Bearer ${WRITE_KEY}`),
+      indexed,
+      Buffer.alloc(115, 0xbe),
+    ]);
+    const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1');
+    socket.write(Buffer.concat([START, h2(HEADERS, END_HEADERS, 1, block), h2(DATA, END_STREAM, 1, vouched())]));
+    let come = Buffer.alloc(0);
+    socket.on('data', (piece: Buffer) => {
+      come = Buffer.concat([come, piece]);
+    });
+    await eventually(
+      () =>
+        expect(come.includes(h2(FRAME.RESET, 0, 1, Buffer.from([0, 0, 0, constants.NGHTTP2_ENHANCE_YOUR_CALM])))).toBe(
+          true,
+        ),
+      5_000,
+    );
+    socket.destroy();
+    expect(scene.gateway.asked).toEqual([]);
+  });
 });

@@ -1,6 +1,6 @@
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeInPieces } from '../../../src/wire/grpc/pieces.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -47,31 +47,33 @@ async function open(windowBytes: number) {
   };
 }
 
-test('each part of what a client is slow to take counts as it leaves, and all of it arrives in its order', async () => {
-  const { stream, left, ping, readAll } = await open(20_000);
-  const messages = Array.from({ length: 10 }, (_, index) => Buffer.alloc(10_000, index));
-  for (const message of messages) stream.write(message);
-  stream.end();
-  await eventually(() => expect(left()).toBe(2));
-  await ping();
-  expect([left(), stream.writableLength]).toEqual([2, 90_000]);
-  expect(await readAll()).toEqual({ bytes: Buffer.concat(messages), trailers: 'yes' });
-  expect(left()).toBe(10);
-});
+describe('pieces', () => {
+  test('each part of what a client is slow to take counts as it leaves, and all of it arrives in its order', async () => {
+    const { stream, left, ping, readAll } = await open(20_000);
+    const messages = Array.from({ length: 10 }, (_, index) => Buffer.alloc(10_000, index));
+    for (const message of messages) stream.write(message);
+    stream.end();
+    await eventually(() => expect(left()).toBe(2));
+    await ping();
+    expect([left(), stream.writableLength]).toEqual([2, 90_000]);
+    expect(await readAll()).toEqual({ bytes: Buffer.concat(messages), trailers: 'yes' });
+    expect(left()).toBe(10);
+  });
 
-test('one large message leaves in parts too', async () => {
-  const { stream, left, readAll } = await open(20_000);
-  const message = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
-  stream.end(message);
-  await eventually(() => expect(left()).toBe(1));
-  expect(await readAll()).toEqual({ bytes: message, trailers: 'yes' });
-  expect(left()).toBe(7);
-});
+  test('one large message leaves in parts too', async () => {
+    const { stream, left, readAll } = await open(20_000);
+    const message = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
+    stream.end(message);
+    await eventually(() => expect(left()).toBe(1));
+    expect(await readAll()).toEqual({ bytes: message, trailers: 'yes' });
+    expect(left()).toBe(7);
+  });
 
-test('many small messages that wait together still leave as one', async () => {
-  const { stream, left, readAll } = await open(65_535);
-  for (let index = 0; index < 100; index += 1) stream.write(Buffer.alloc(150, index));
-  stream.end();
-  expect((await readAll()).bytes.length).toBe(15_000);
-  expect(left()).toBe(2);
+  test('many small messages that wait together still leave as one', async () => {
+    const { stream, left, readAll } = await open(65_535);
+    for (let index = 0; index < 100; index += 1) stream.write(Buffer.alloc(150, index));
+    stream.end();
+    expect((await readAll()).bytes.length).toBe(15_000);
+    expect(left()).toBe(2);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ok } from '../../../src/core/result.ts';
 import { createApiKey, revokeApiKey } from '../../../src/gateway/api-key-admin.ts';
 import { CachedAuthenticator } from '../../../src/gateway/cached-authenticator.ts';
@@ -83,140 +83,142 @@ async function serve() {
   return { call, mint, apiKeys, clock };
 }
 
-test('every row answers every kind of credential with the status that is written down for it', async () => {
-  const { call, mint, apiKeys, clock } = await serve();
-  const make = async (input: object) => (await mint(input)).key;
-  const expired = await make({ expiresAtMs: clock.nowMs() + 1 });
-  clock.advance(1);
-  const revoked = await mint({});
-  must(await revokeApiKey(apiKeys, ADMIN, revoked.record.id));
-  const target = (await mint({ orgId: 'acme' })).record.id;
-  const credentials = {
-    none: undefined,
-    garbage: 'garbage',
-    expired,
-    revoked: revoked.key,
-    otherOrg: await make({ orgId: 'globex' }),
-    read: await make({ scopes: ['read'] }),
-    write: await make({ scopes: ['write'] }),
-    admin: await make({}),
-  };
-  const newKey = { name: 'n', scopes: ['read'], org_id: 'acme' };
-  const rows: [string, string, unknown, number[]][] = [
-    //                                                             none garb expi revo othr read write admin
-    ['POST', '/api/v1/auth/token', undefined, [401, 401, 401, 401, 200, 200, 200, 200]],
-    ['POST', '/api/v1/auth/token', { scopes: ['write'] }, [401, 401, 401, 401, 200, 403, 200, 200]],
-    ['POST', '/api/v1/iam/api-keys', newKey, [401, 401, 401, 401, 403, 403, 403, 201]],
-    ['POST', '/iam/api-keys', newKey, [401, 401, 401, 401, 403, 403, 403, 201]],
-    ['GET', '/api/v1/iam/api-keys', undefined, [401, 401, 401, 401, 200, 403, 403, 200]],
-    ['GET', '/iam/api-keys', undefined, [401, 401, 401, 401, 200, 403, 403, 200]],
-    ['GET', '/api/v1/iam/api-keys?org_id=acme', undefined, [401, 401, 401, 401, 403, 403, 403, 200]],
-    ['GET', '/api/v1/iam/api-keys/self', undefined, [401, 401, 401, 401, 200, 200, 200, 200]],
-    ['POST', `/api/v1/iam/api-keys/${target}/revoke`, undefined, [401, 401, 401, 401, 404, 403, 403, 204]],
-    ['POST', `/iam/api-keys/${target}/revoke`, undefined, [401, 401, 401, 401, 404, 403, 403, 204]],
-    ['POST', '/iam/api-keys/unknown/revoke', undefined, [401, 401, 401, 401, 404, 403, 403, 404]],
-    ['POST', '/api/v1/iam/signing-keys/rotate', undefined, [401, 401, 401, 401, 403, 403, 403, 200]],
-    ['GET', '/.well-known/jwks.json', undefined, [200, 200, 200, 200, 200, 200, 200, 200]],
-  ];
-  for (const [method, path, body, expected] of rows) {
-    const statuses: number[] = [];
-    for (const bearer of Object.values(credentials)) statuses.push((await call(method, path, bearer, body)).status);
-    expect(statuses, `${method} ${path}`).toEqual(expected);
-  }
-  expect((await call('POST', '/api/v1/iam/api-keys')).headers.get('www-authenticate')).toMatch(/^Bearer/);
-});
+describe('credentials', () => {
+  test('every row answers every kind of credential with the status that is written down for it', async () => {
+    const { call, mint, apiKeys, clock } = await serve();
+    const make = async (input: object) => (await mint(input)).key;
+    const expired = await make({ expiresAtMs: clock.nowMs() + 1 });
+    clock.advance(1);
+    const revoked = await mint({});
+    must(await revokeApiKey(apiKeys, ADMIN, revoked.record.id));
+    const target = (await mint({ orgId: 'acme' })).record.id;
+    const credentials = {
+      none: undefined,
+      garbage: 'garbage',
+      expired,
+      revoked: revoked.key,
+      otherOrg: await make({ orgId: 'globex' }),
+      read: await make({ scopes: ['read'] }),
+      write: await make({ scopes: ['write'] }),
+      admin: await make({}),
+    };
+    const newKey = { name: 'n', scopes: ['read'], org_id: 'acme' };
+    const rows: [string, string, unknown, number[]][] = [
+      //                                                             none garb expi revo othr read write admin
+      ['POST', '/api/v1/auth/token', undefined, [401, 401, 401, 401, 200, 200, 200, 200]],
+      ['POST', '/api/v1/auth/token', { scopes: ['write'] }, [401, 401, 401, 401, 200, 403, 200, 200]],
+      ['POST', '/api/v1/iam/api-keys', newKey, [401, 401, 401, 401, 403, 403, 403, 201]],
+      ['POST', '/iam/api-keys', newKey, [401, 401, 401, 401, 403, 403, 403, 201]],
+      ['GET', '/api/v1/iam/api-keys', undefined, [401, 401, 401, 401, 200, 403, 403, 200]],
+      ['GET', '/iam/api-keys', undefined, [401, 401, 401, 401, 200, 403, 403, 200]],
+      ['GET', '/api/v1/iam/api-keys?org_id=acme', undefined, [401, 401, 401, 401, 403, 403, 403, 200]],
+      ['GET', '/api/v1/iam/api-keys/self', undefined, [401, 401, 401, 401, 200, 200, 200, 200]],
+      ['POST', `/api/v1/iam/api-keys/${target}/revoke`, undefined, [401, 401, 401, 401, 404, 403, 403, 204]],
+      ['POST', `/iam/api-keys/${target}/revoke`, undefined, [401, 401, 401, 401, 404, 403, 403, 204]],
+      ['POST', '/iam/api-keys/unknown/revoke', undefined, [401, 401, 401, 401, 404, 403, 403, 404]],
+      ['POST', '/api/v1/iam/signing-keys/rotate', undefined, [401, 401, 401, 401, 403, 403, 403, 200]],
+      ['GET', '/.well-known/jwks.json', undefined, [200, 200, 200, 200, 200, 200, 200, 200]],
+    ];
+    for (const [method, path, body, expected] of rows) {
+      const statuses: number[] = [];
+      for (const bearer of Object.values(credentials)) statuses.push((await call(method, path, bearer, body)).status);
+      expect(statuses, `${method} ${path}`).toEqual(expected);
+    }
+    expect((await call('POST', '/api/v1/iam/api-keys')).headers.get('www-authenticate')).toMatch(/^Bearer/);
+  });
 
-test('a key is made, exchanged, used, listed without its secret and revoked', async () => {
-  const { call, mint, clock } = await serve();
-  const { key: admin } = await mint({});
-  const expiresAt = new Date(clock.nowMs() + DAY_MS * 30).toISOString();
-  const created = await call('POST', '/api/v1/iam/api-keys', admin, {
-    name: 'ci',
-    scopes: ['admin', 'read'],
-    org_id: 'acme',
-    expires_at: expiresAt,
+  test('a key is made, exchanged, used, listed without its secret and revoked', async () => {
+    const { call, mint, clock } = await serve();
+    const { key: admin } = await mint({});
+    const expiresAt = new Date(clock.nowMs() + DAY_MS * 30).toISOString();
+    const created = await call('POST', '/api/v1/iam/api-keys', admin, {
+      name: 'ci',
+      scopes: ['admin', 'read'],
+      org_id: 'acme',
+      expires_at: expiresAt,
+    });
+    expect(created.body).toEqual({
+      id: expect.stringMatching(/^\w{11}$/),
+      key: expect.stringMatching(/^svc_/),
+      name: 'ci',
+      hint: `svc_${created.body.id}…`,
+      scopes: ['read', 'admin'],
+      org_id: 'acme',
+      created_at: expect.stringMatching(RFC_3339),
+      created_by: expect.stringMatching(/^key:\w{11}$/),
+      expires_at: expiresAt,
+      revoked_at: null,
+      last_used_at: null,
+    });
+    const exchanged = await call('POST', '/api/v1/auth/token', created.body.key);
+    expect(exchanged.body).toEqual({
+      token: expect.stringMatching(/^eyJ/),
+      expires_at: clock.nowMs() / 1000 + 86_400,
+      scopes: ['read', 'admin'],
+    });
+    const { token } = exchanged.body;
+    const listed = await call('GET', '/iam/api-keys', token);
+    expect(listed.body).toMatchObject({
+      api_keys: [{ id: created.body.id, last_used_at: expect.stringMatching(RFC_3339) }],
+      next_cursor: null,
+    });
+    expect((await call('GET', '/api/v1/iam/api-keys/self', token)).body).toEqual({
+      id: created.body.id,
+      name: 'ci',
+      scopes: ['read', 'admin'],
+      org_id: 'acme',
+      expires_at: expiresAt,
+    });
+    expect(JSON.stringify(listed.body)).not.toContain(created.body.key.slice(16));
+    expect((await call('POST', '/api/v1/auth/token', token)).status).toBe(401);
+    expect((await call('POST', `/iam/api-keys/${created.body.id}/revoke`, admin)).status).toBe(204);
+    expect((await call('POST', `/iam/api-keys/${created.body.id}/revoke`, admin)).status).toBe(204);
+    expect((await call('GET', '/iam/api-keys', token)).status).toBe(401);
+    expect((await call('GET', '/iam/api-keys', created.body.key)).status).toBe(401);
+    expect((await call('POST', '/api/v1/auth/token', created.body.key)).status).toBe(401);
   });
-  expect(created.body).toEqual({
-    id: expect.stringMatching(/^\w{11}$/),
-    key: expect.stringMatching(/^svc_/),
-    name: 'ci',
-    hint: `svc_${created.body.id}…`,
-    scopes: ['read', 'admin'],
-    org_id: 'acme',
-    created_at: expect.stringMatching(RFC_3339),
-    created_by: expect.stringMatching(/^key:\w{11}$/),
-    expires_at: expiresAt,
-    revoked_at: null,
-    last_used_at: null,
-  });
-  const exchanged = await call('POST', '/api/v1/auth/token', created.body.key);
-  expect(exchanged.body).toEqual({
-    token: expect.stringMatching(/^eyJ/),
-    expires_at: clock.nowMs() / 1000 + 86_400,
-    scopes: ['read', 'admin'],
-  });
-  const { token } = exchanged.body;
-  const listed = await call('GET', '/iam/api-keys', token);
-  expect(listed.body).toMatchObject({
-    api_keys: [{ id: created.body.id, last_used_at: expect.stringMatching(RFC_3339) }],
-    next_cursor: null,
-  });
-  expect((await call('GET', '/api/v1/iam/api-keys/self', token)).body).toEqual({
-    id: created.body.id,
-    name: 'ci',
-    scopes: ['read', 'admin'],
-    org_id: 'acme',
-    expires_at: expiresAt,
-  });
-  expect(JSON.stringify(listed.body)).not.toContain(created.body.key.slice(16));
-  expect((await call('POST', '/api/v1/auth/token', token)).status).toBe(401);
-  expect((await call('POST', `/iam/api-keys/${created.body.id}/revoke`, admin)).status).toBe(204);
-  expect((await call('POST', `/iam/api-keys/${created.body.id}/revoke`, admin)).status).toBe(204);
-  expect((await call('GET', '/iam/api-keys', token)).status).toBe(401);
-  expect((await call('GET', '/iam/api-keys', created.body.key)).status).toBe(401);
-  expect((await call('POST', '/api/v1/auth/token', created.body.key)).status).toBe(401);
-});
 
-test('a body that does not fit is 400 and names its field', async () => {
-  const { call, mint } = await serve();
-  const { key } = await mint({});
-  const rows: [string, unknown, string][] = [
-    ['/api/v1/auth/token', { scopes: ['root'] }, 'scopes.0'],
-    ['/api/v1/auth/token', { scopes: 'read' }, 'scopes'],
-    ['/api/v1/auth/token', { scopes: [] }, 'scopes'],
-    ['/api/v1/auth/token', { scope: 'read' }, 'scope'],
-    ['/api/v1/iam/api-keys', {}, 'name'],
-    ['/api/v1/iam/api-keys', { name: 'n', scopes: [] }, 'scopes'],
-    ['/api/v1/iam/api-keys', { name: 'n', scopes: ['read'], org_id: 'a/b' }, 'org_id'],
-    ['/api/v1/iam/api-keys', { name: 'n', scopes: ['read'], expires_at: 'tomorrow' }, 'expires_at'],
-    ['/api/v1/iam/api-keys', { name: 'n', scopes: ['read'], expires_at: '2001-01-01T00:00:00Z' }, 'expires_at'],
-  ];
-  for (const [path, body, field] of rows) {
-    const answer = await call('POST', path, key, body);
-    expect([answer.status, answer.body.code, answer.body.field], JSON.stringify(body)).toEqual([
-      400,
-      'invalid_argument',
-      field,
-    ]);
-  }
-});
+  test('a body that does not fit is 400 and names its field', async () => {
+    const { call, mint } = await serve();
+    const { key } = await mint({});
+    const rows: [string, unknown, string][] = [
+      ['/api/v1/auth/token', { scopes: ['root'] }, 'scopes.0'],
+      ['/api/v1/auth/token', { scopes: 'read' }, 'scopes'],
+      ['/api/v1/auth/token', { scopes: [] }, 'scopes'],
+      ['/api/v1/auth/token', { scope: 'read' }, 'scope'],
+      ['/api/v1/iam/api-keys', {}, 'name'],
+      ['/api/v1/iam/api-keys', { name: 'n', scopes: [] }, 'scopes'],
+      ['/api/v1/iam/api-keys', { name: 'n', scopes: ['read'], org_id: 'a/b' }, 'org_id'],
+      ['/api/v1/iam/api-keys', { name: 'n', scopes: ['read'], expires_at: 'tomorrow' }, 'expires_at'],
+      ['/api/v1/iam/api-keys', { name: 'n', scopes: ['read'], expires_at: '2001-01-01T00:00:00Z' }, 'expires_at'],
+    ];
+    for (const [path, body, field] of rows) {
+      const answer = await call('POST', path, key, body);
+      expect([answer.status, answer.body.code, answer.body.field], JSON.stringify(body)).toEqual([
+        400,
+        'invalid_argument',
+        field,
+      ]);
+    }
+  });
 
-test('a scope that does not exist is told the scopes that do, and what is no list that it must be one', async () => {
-  const { call, mint } = await serve();
-  const { key } = await mint({});
-  const told = async (scopes: unknown) => (await call('POST', '/api/v1/auth/token', key, { scopes })).body.detail;
-  expect(await told(['read', 'root'])).toBe('scopes.1: must be one of read, write, admin');
-  expect(await told('read')).toBe('scopes: must be a list of read, write, admin');
-});
+  test('a scope that does not exist is told the scopes that do, and what is no list that it must be one', async () => {
+    const { call, mint } = await serve();
+    const { key } = await mint({});
+    const told = async (scopes: unknown) => (await call('POST', '/api/v1/auth/token', key, { scopes })).body.detail;
+    expect(await told(['read', 'root'])).toBe('scopes.1: must be one of read, write, admin');
+    expect(await told('read')).toBe('scopes: must be a list of read, write, admin');
+  });
 
-test('the key set shows the old and the new key after a rotation, and no private part', async () => {
-  const { call, mint } = await serve();
-  const { key } = await mint({});
-  const { token } = (await call('POST', '/api/v1/auth/token', key)).body;
-  const { kid } = (await call('POST', '/api/v1/iam/signing-keys/rotate', token)).body;
-  const { keys } = (await call('GET', '/.well-known/jwks.json')).body;
-  expect(keys).toHaveLength(2);
-  expect(keys.map((jwk: { kid: string }) => jwk.kid)).toContain(kid);
-  for (const jwk of keys) expect(Object.keys(jwk).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x']);
-  expect((await call('GET', '/iam/api-keys', token)).status).toBe(200);
+  test('the key set shows the old and the new key after a rotation, and no private part', async () => {
+    const { call, mint } = await serve();
+    const { key } = await mint({});
+    const { token } = (await call('POST', '/api/v1/auth/token', key)).body;
+    const { kid } = (await call('POST', '/api/v1/iam/signing-keys/rotate', token)).body;
+    const { keys } = (await call('GET', '/.well-known/jwks.json')).body;
+    expect(keys).toHaveLength(2);
+    expect(keys.map((jwk: { kid: string }) => jwk.kid)).toContain(kid);
+    for (const jwk of keys) expect(Object.keys(jwk).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x']);
+    expect((await call('GET', '/iam/api-keys', token)).status).toBe(200);
+  });
 });

@@ -1,5 +1,5 @@
 /** The memory and the time that bodies in pieces may take. */
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { DoorState } from '../../../src/wire/http/door-state.ts';
 import { GatheredBody } from '../../../src/wire/http/gathered-body.ts';
 
@@ -10,67 +10,69 @@ const unexpected = (): void => {
   throw new Error('it is not late');
 };
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+describe('gathered body', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 
-test('incomplete bodies have a bound together, and all that one has taken as it grew is there for others when it is over', () => {
-  const door = new DoorState(64 * KIB);
-  const one = new GatheredBody(door, LIMITS, unexpected);
-  const other = new GatheredBody(door, LIMITS, unexpected);
-  expect([one.add(piece(10 * KIB)), one.add(piece(10 * KIB)), other.add(piece(1))]).toEqual([true, true, true]);
-  expect(one.add(piece(20 * KIB))).toBe(false); // room for 64 KiB in place of 32, beside the 16 of the other
-  one.letGo();
-  expect([other.add(piece(20 * KIB)), other.add(piece(30 * KIB))]).toEqual([true, true]);
-  other.letGo();
-  other.letGo(); // as when its client goes while it is answered
-  expect([door.takeBodyBytes(64 * KIB + 1), door.takeBodyBytes(64 * KIB)]).toEqual([false, true]);
-});
+  test('incomplete bodies have a bound together, and all that one has taken as it grew is there for others when it is over', () => {
+    const door = new DoorState(64 * KIB);
+    const one = new GatheredBody(door, LIMITS, unexpected);
+    const other = new GatheredBody(door, LIMITS, unexpected);
+    expect([one.add(piece(10 * KIB)), one.add(piece(10 * KIB)), other.add(piece(1))]).toEqual([true, true, true]);
+    expect(one.add(piece(20 * KIB))).toBe(false); // room for 64 KiB in place of 32, beside the 16 of the other
+    one.letGo();
+    expect([other.add(piece(20 * KIB)), other.add(piece(30 * KIB))]).toEqual([true, true]);
+    other.letGo();
+    other.letGo(); // as when its client goes while it is answered
+    expect([door.takeBodyBytes(64 * KIB + 1), door.takeBodyBytes(64 * KIB)]).toEqual([false, true]);
+  });
 
-test('a body takes no more memory than the largest that is allowed, and can be as large', () => {
-  const door = new DoorState(40 * KIB);
-  const body = new GatheredBody(door, { ...LIMITS, maxBytes: 40 * KIB }, unexpected);
-  expect([body.add(piece(30 * KIB)), body.add(piece(10 * KIB)), body.size, body.bytes.length]).toEqual([
-    true,
-    true,
-    40 * KIB,
-    40 * KIB,
-  ]);
-  body.letGo();
-});
+  test('a body takes no more memory than the largest that is allowed, and can be as large', () => {
+    const door = new DoorState(40 * KIB);
+    const body = new GatheredBody(door, { ...LIMITS, maxBytes: 40 * KIB }, unexpected);
+    expect([body.add(piece(30 * KIB)), body.add(piece(10 * KIB)), body.size, body.bytes.length]).toEqual([
+      true,
+      true,
+      40 * KIB,
+      40 * KIB,
+    ]);
+    body.letGo();
+  });
 
-test('a body that is not over in time is late, however many pieces of it come, and one that is over is not', () => {
-  const door = new DoorState(64 * KIB);
-  const late: string[] = [];
-  const dripping = new GatheredBody(door, LIMITS, () => late.push('dripping'));
-  const whole = new GatheredBody(door, LIMITS, () => late.push('whole'));
-  for (let seconds = 0; seconds < 29; seconds += 1) {
-    dripping.add(piece(1));
-    vi.advanceTimersByTime(1_000);
-  }
-  whole.letGo();
-  vi.advanceTimersByTime(999);
-  expect(late).toEqual([]);
-  vi.advanceTimersByTime(1);
-  expect(late).toEqual(['dripping']);
-  dripping.letGo();
-});
+  test('a body that is not over in time is late, however many pieces of it come, and one that is over is not', () => {
+    const door = new DoorState(64 * KIB);
+    const late: string[] = [];
+    const dripping = new GatheredBody(door, LIMITS, () => late.push('dripping'));
+    const whole = new GatheredBody(door, LIMITS, () => late.push('whole'));
+    for (let seconds = 0; seconds < 29; seconds += 1) {
+      dripping.add(piece(1));
+      vi.advanceTimersByTime(1_000);
+    }
+    whole.letGo();
+    vi.advanceTimersByTime(999);
+    expect(late).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(late).toEqual(['dripping']);
+    dripping.letGo();
+  });
 
-test('a shutdown waits for a body of which more comes, and for none that stands still for two seconds', () => {
-  const door = new DoorState(64 * KIB);
-  const body = new GatheredBody(door, LIMITS, unexpected);
-  expect(door.isBusy).toBe(false);
-  for (let pieces = 0; pieces < 3; pieces += 1) {
+  test('a shutdown waits for a body of which more comes, and for none that stands still for two seconds', () => {
+    const door = new DoorState(64 * KIB);
+    const body = new GatheredBody(door, LIMITS, unexpected);
+    expect(door.isBusy).toBe(false);
+    for (let pieces = 0; pieces < 3; pieces += 1) {
+      body.add(piece(1));
+      vi.advanceTimersByTime(1_999);
+      expect(door.isBusy).toBe(true);
+    }
+    vi.advanceTimersByTime(1);
+    expect(door.isBusy).toBe(false);
     body.add(piece(1));
-    vi.advanceTimersByTime(1_999);
-    expect(door.isBusy).toBe(true);
-  }
-  vi.advanceTimersByTime(1);
-  expect(door.isBusy).toBe(false);
-  body.add(piece(1));
-  body.letGo();
-  expect(door.isBusy).toBe(false);
+    body.letGo();
+    expect(door.isBusy).toBe(false);
+  });
 });

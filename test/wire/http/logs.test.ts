@@ -1,5 +1,5 @@
 /** The export of the audit log, with a reader of the log that has or has not the time. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
@@ -35,22 +35,24 @@ async function exported(answers: readonly Result<LogText, Fault>[]): Promise<str
   return brought;
 }
 
-test('an export waits for a reader of the log that has no time for its next piece', async () => {
-  expect(await exported([textOf('first', 'c'), OVERLOADED, OVERLOADED, textOf('second', undefined)])).toEqual([
-    'first',
-    'second',
-  ]);
-});
+describe('logs', () => {
+  test('an export waits for a reader of the log that has no time for its next piece', async () => {
+    expect(await exported([textOf('first', 'c'), OVERLOADED, OVERLOADED, textOf('second', undefined)])).toEqual([
+      'first',
+      'second',
+    ]);
+  });
 
-test('an export does not wait for ever', async () => {
-  expect(await exported([textOf('first', 'c'), OVERLOADED])).toEqual([
-    'first',
-    'the audit log reader is at its limit; try again in 0.01 seconds',
-  ]);
-});
+  test('an export does not wait for ever', async () => {
+    expect(await exported([textOf('first', 'c'), OVERLOADED])).toEqual([
+      'first',
+      'the audit log reader is at its limit; try again in 0.01 seconds',
+    ]);
+  });
 
-test('an export that finds no reader to begin with is refused, because nothing of it is sent yet', async () => {
-  expect(await exported([OVERLOADED, textOf('first', undefined)])).toEqual([
-    'the audit log reader is at its limit; try again in 0.01 seconds',
-  ]);
+  test('an export that finds no reader to begin with is refused, because nothing of it is sent yet', async () => {
+    expect(await exported([OVERLOADED, textOf('first', undefined)])).toEqual([
+      'the audit log reader is at its limit; try again in 0.01 seconds',
+    ]);
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Router } from '../../../src/wire/http/router.ts';
 
 const router = new Router([
@@ -19,60 +19,64 @@ const found = (method: 'get' | 'post' | 'delete', path: string): unknown => {
       : match.kind;
 };
 
-test.each([
-  ['get', '/ops', ['/ops', {}]],
-  ['get', '/', ['/', {}]],
-  ['get', '/ops/t:s', ['/ops/:id', { id: 't:s' }]],
-  ['get', '/ops/t%3As', ['/ops/:id', { id: 't:s' }]],
-  ['get', '/ops/a%2Fb:c', ['/ops/:id', { id: 'a/b:c' }]],
-  ['get', '/ops/%C3%A4:s', ['/ops/:id', { id: 'ä:s' }]],
-  ['get', '/ops/__proto__', ['/ops/:id', { id: '__proto__' }]],
-  ['post', '/ops/t:s/pause', ['/ops/:id/pause', { id: 't:s' }]],
-  ['delete', '/agents//search/crawler', ['/agents/:org/:team/:agent', { org: '', team: 'search', agent: 'crawler' }]],
-] as const)('%s %s', (method, path, expected) => expect(found(method, path)).toEqual(expected));
+describe('router', () => {
+  test.each([
+    ['get', '/ops', ['/ops', {}]],
+    ['get', '/', ['/', {}]],
+    ['get', '/ops/t:s', ['/ops/:id', { id: 't:s' }]],
+    ['get', '/ops/t%3As', ['/ops/:id', { id: 't:s' }]],
+    ['get', '/ops/a%2Fb:c', ['/ops/:id', { id: 'a/b:c' }]],
+    ['get', '/ops/%C3%A4:s', ['/ops/:id', { id: 'ä:s' }]],
+    ['get', '/ops/__proto__', ['/ops/:id', { id: '__proto__' }]],
+    ['post', '/ops/t:s/pause', ['/ops/:id/pause', { id: 't:s' }]],
+    ['delete', '/agents//search/crawler', ['/agents/:org/:team/:agent', { org: '', team: 'search', agent: 'crawler' }]],
+  ] as const)('%s %s', (method, path, expected) => expect(found(method, path)).toEqual(expected));
 
-test('a literal path wins over a name, in whatever order the rows stand', () =>
-  expect(found('get', '/ops/summary')).toEqual(['/ops/summary', {}]));
+  test('a literal path wins over a name, in whatever order the rows stand', () =>
+    expect(found('get', '/ops/summary')).toEqual(['/ops/summary', {}]));
 
-test.each([
-  ['delete', '/ops', ['get', 'head', 'post']],
-  ['get', '/ops/t:s/pause', ['post']],
-  ['post', '/ops/t:s', ['get', 'head']],
-] as const)('%s %s is known by other methods', (method, path, allowed) => expect(found(method, path)).toEqual(allowed));
+  test.each([
+    ['delete', '/ops', ['get', 'head', 'post']],
+    ['get', '/ops/t:s/pause', ['post']],
+    ['post', '/ops/t:s', ['get', 'head']],
+  ] as const)('%s %s is known by other methods', (method, path, allowed) =>
+    expect(found(method, path)).toEqual(allowed),
+  );
 
-test.each([
-  '/nope',
-  '/ops/a/b',
-  '/ops//pause/x',
-  '/OPS',
-  '//ops',
-  '/ops/%',
-  '/ops/%zz',
-  '/ops/%C3%28',
-  '',
-  '/%6Fps/a/b',
-  '*',
-  'http://host/ops',
-])('%j is no path', (path) => expect(found('get', path)).toBe('no-path'));
+  test.each([
+    '/nope',
+    '/ops/a/b',
+    '/ops//pause/x',
+    '/OPS',
+    '//ops',
+    '/ops/%',
+    '/ops/%zz',
+    '/ops/%C3%28',
+    '',
+    '/%6Fps/a/b',
+    '*',
+    'http://host/ops',
+  ])('%j is no path', (path) => expect(found('get', path)).toBe('no-path'));
 
-test.each([
-  ['get', '/ops/'],
-  ['post', '/ops/'],
-  ['get', '/ops/t:s/'],
-  ['post', '/ops/t:s/pause/'],
-  ['delete', '/agents/acme/search/'],
-  ['get', '/ops/summary/'],
-] as const)(
-  '%s %s is no path: a client that ends its paths with a slash is told so, and not that its method or its id is wrong',
-  (method, path) => expect(found(method, path)).toBe('no-path'),
-);
+  test.each([
+    ['get', '/ops/'],
+    ['post', '/ops/'],
+    ['get', '/ops/t:s/'],
+    ['post', '/ops/t:s/pause/'],
+    ['delete', '/agents/acme/search/'],
+    ['get', '/ops/summary/'],
+  ] as const)(
+    '%s %s is no path: a client that ends its paths with a slash is told so, and not that its method or its id is wrong',
+    (method, path) => expect(found(method, path)).toBe('no-path'),
+  );
 
-test('two rows for one method and path are a defect, found when the table is read', () => {
-  expect(
-    () =>
-      new Router([
-        { method: 'get', path: '/a' },
-        { method: 'get', path: '/a' },
-      ]),
-  ).toThrow('two routes for get /a');
+  test('two rows for one method and path are a defect, found when the table is read', () => {
+    expect(
+      () =>
+        new Router([
+          { method: 'get', path: '/a' },
+          { method: 'get', path: '/a' },
+        ]),
+    ).toThrow('two routes for get /a');
+  });
 });

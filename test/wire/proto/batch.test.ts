@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type BatchDecode, binaryBatch, jsonBatch } from '../../../src/wire/proto/batch.ts';
 import { binaryCodec, emptyMessage } from '../../../src/wire/proto/binary.ts';
 import { jsonCodec } from '../../../src/wire/proto/json.ts';
@@ -46,156 +46,163 @@ const request: fc.Arbitrary<CheckActionRequest> = fc.record({
 });
 const requests = fc.array(request, { maxLength: 12 });
 
-test('a batch that is read in slices holds the same checks as one that is read at once, in either format', () => {
-  const json = jsonCodec('BatchCheckActionsRequest');
-  const binary = binaryCodec('BatchCheckActionsRequest');
-  fc.assert(
-    fc.property(requests, fc.constantFrom(undefined, 1, '\t'), (list, indent) => {
-      const body = Buffer.from(JSON.stringify(JSON.parse(json.encode({ requests: list }) || '{}'), undefined, indent));
-      const bytes = binary.encode({ requests: list });
-      for (const [decode, once, message] of [
-        [jsonBatch(SLICE_BYTES, SLICE_BYTES), json.decode, body],
-        [binaryBatch(SLICE_BYTES, SLICE_BYTES), binary.decode, bytes],
-      ] as const) {
-        const whole = once(message);
-        expect(readAll(decode, message)).toEqual(
-          whole.ok ? { count: list.length, requests: whole.value.requests } : whole.fault,
+describe('batch', () => {
+  test('a batch that is read in slices holds the same checks as one that is read at once, in either format', () => {
+    const json = jsonCodec('BatchCheckActionsRequest');
+    const binary = binaryCodec('BatchCheckActionsRequest');
+    fc.assert(
+      fc.property(requests, fc.constantFrom(undefined, 1, '\t'), (list, indent) => {
+        const body = Buffer.from(
+          JSON.stringify(JSON.parse(json.encode({ requests: list }) || '{}'), undefined, indent),
         );
-      }
-    }),
-    { numRuns: 300 },
-  );
-});
+        const bytes = binary.encode({ requests: list });
+        for (const [decode, once, message] of [
+          [jsonBatch(SLICE_BYTES, SLICE_BYTES), json.decode, body],
+          [binaryBatch(SLICE_BYTES, SLICE_BYTES), binary.decode, bytes],
+        ] as const) {
+          const whole = once(message);
+          expect(readAll(decode, message)).toEqual(
+            whole.ok ? { count: list.length, requests: whole.value.requests } : whole.fault,
+          );
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
 
-test('no slice holds more than one check beyond its size, and a batch of usual size is one slice', () => {
-  const item = { traceId: 't', spanId: 's', action: 'tool.call', resource: 'x'.repeat(60) };
-  const body = Buffer.from(
-    JSON.stringify({ requests: [item, item, item, { ...item, resource: 'x'.repeat(500) }, item] }),
-  );
-  const sizes = (decode: BatchDecode) => {
-    const batch = decode(body);
-    if (!batch.ok) throw new Error(JSON.stringify(batch.fault));
-    return batch.value.slices.map((read) => {
-      const slice = read();
-      return slice.ok ? slice.value.length : slice.fault;
+  test('no slice holds more than one check beyond its size, and a batch of usual size is one slice', () => {
+    const item = { traceId: 't', spanId: 's', action: 'tool.call', resource: 'x'.repeat(60) };
+    const body = Buffer.from(
+      JSON.stringify({ requests: [item, item, item, { ...item, resource: 'x'.repeat(500) }, item] }),
+    );
+    const sizes = (decode: BatchDecode) => {
+      const batch = decode(body);
+      if (!batch.ok) throw new Error(JSON.stringify(batch.fault));
+      return batch.value.slices.map((read) => {
+        const slice = read();
+        return slice.ok ? slice.value.length : slice.fault;
+      });
+    };
+    expect(sizes(jsonBatch(260, 260))).toEqual([2, 1, 1, 1]);
+    expect(sizes(jsonBatch(10_000, 260))).toEqual([5]);
+    expect(sizes(jsonBatch())).toEqual([5]);
+  });
+
+  test('a check of a large batch has no more values than one that comes by itself', () => {
+    const many = `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`;
+    expect(readJson(`{"requests":[{},${many}]}`)).toEqual({
+      kind: 'invalid_argument',
+      field: 'body',
+      problem: 'has more values than the limits on attributes allow',
     });
-  };
-  expect(sizes(jsonBatch(260, 260))).toEqual([2, 1, 1, 1]);
-  expect(sizes(jsonBatch(10_000, 260))).toEqual([5]);
-  expect(sizes(jsonBatch())).toEqual([5]);
-});
-
-test('a check of a large batch has no more values than one that comes by itself', () => {
-  const many = `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`;
-  expect(readJson(`{"requests":[{},${many}]}`)).toEqual({
-    kind: 'invalid_argument',
-    field: 'body',
-    problem: 'has more values than the limits on attributes allow',
   });
-});
 
-test('a batch of usual size that is nothing but brackets is refused before it is parsed, and one of many short lists is read', () => {
-  for (const [open, close, times] of [
-    ['[', ']', 130_000],
-    ['{"":', '}', 52_000],
-  ] as const) {
-    const deep = Buffer.from(`{"requests":[{},{"attributes":{"a":${open.repeat(times)}0${close.repeat(times)}}}]}`);
+  test('a batch of usual size that is nothing but brackets is refused before it is parsed, and one of many short lists is read', () => {
+    for (const [open, close, times] of [
+      ['[', ']', 130_000],
+      ['{"":', '}', 52_000],
+    ] as const) {
+      const deep = Buffer.from(`{"requests":[{},{"attributes":{"a":${open.repeat(times)}0${close.repeat(times)}}}]}`);
+      expect(
+        processorMsOf(() =>
+          expect(readAll(jsonBatch(), deep)).toEqual({
+            kind: 'invalid_argument',
+            field: 'body',
+            problem: 'has more values than the limits on attributes allow',
+          }),
+        ),
+      ).toBeLessThan(20);
+    }
+    const short = { attributes: { matrix: Array.from({ length: 3_000 }, () => [1]) } };
     expect(
-      processorMsOf(() =>
-        expect(readAll(jsonBatch(), deep)).toEqual({
-          kind: 'invalid_argument',
-          field: 'body',
-          problem: 'has more values than the limits on attributes allow',
-        }),
+      readAll(jsonBatch(), Buffer.from(JSON.stringify({ requests: Array.from({ length: 10 }, () => short) }))),
+    ).toMatchObject({ count: 10 });
+  });
+
+  test('what is wrong in a large batch is named as in a small one', () => {
+    const filler = `{"resource":"${'x'.repeat(SLICE_BYTES)}"}`;
+    const invalid = (field: string, problem: string) => ({ kind: 'invalid_argument', field, problem });
+    expect(readJson(`{"requests":[${filler},{"agent":{"orgId":1}}]}`)).toEqual(
+      invalid('requests[1].agent.org_id', 'must be a string'),
+    );
+    expect(readJson(`{"requests":[${filler},{"nope":1}]}`)).toEqual(
+      invalid('requests[1].nope', 'is not a field of CheckActionRequest'),
+    );
+    expect(readJson(`{"requests":[${filler},null]}`)).toEqual(invalid('requests[1]', 'must be an object'));
+    expect(readJson(`{"requests":[${filler},]}`)).toMatchObject({
+      field: 'body',
+      problem: expect.stringContaining('is not valid JSON') as string,
+    });
+    expect(readJson(`{"requests":[${filler},{]}`)).toMatchObject({ field: 'body' });
+    expect(readJson(`{"requests":[${filler},{"action":"\\ud800"}]}`)).toEqual(
+      invalid('body', 'has a string with an unpaired surrogate'),
+    );
+    for (const frame of [
+      `[${filler}]`,
+      `{"requests":[${filler}]]`,
+      `{"requests":[${filler}}}`,
+      `{"requests":[${filler}]`,
+      `{"requests":[${filler}]}]`,
+      `{"requests":[${filler}],"more":1}`,
+      `{"request":[${filler}]}`,
+    ]) {
+      expect(readJson(frame)).toEqual(invalid('body', 'must be {"requests":[…]} and nothing else'));
+    }
+    const bytes = binaryCodec('BatchCheckActionsRequest').encode({
+      requests: [
+        {
+          ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest),
+          resource: 'x'.repeat(SLICE_BYTES),
+        },
+      ],
+    });
+    expect(
+      readAll(
+        binaryBatch(SLICE_BYTES, SLICE_BYTES),
+        Buffer.concat([bytes, Buffer.from([0x0a, 0x03, 0x2a, 0x01, 0xff])]),
       ),
-    ).toBeLessThan(20);
-  }
-  const short = { attributes: { matrix: Array.from({ length: 3_000 }, () => [1]) } };
-  expect(
-    readAll(jsonBatch(), Buffer.from(JSON.stringify({ requests: Array.from({ length: 10 }, () => short) }))),
-  ).toMatchObject({ count: 10 });
-});
-
-test('what is wrong in a large batch is named as in a small one', () => {
-  const filler = `{"resource":"${'x'.repeat(SLICE_BYTES)}"}`;
-  const invalid = (field: string, problem: string) => ({ kind: 'invalid_argument', field, problem });
-  expect(readJson(`{"requests":[${filler},{"agent":{"orgId":1}}]}`)).toEqual(
-    invalid('requests[1].agent.org_id', 'must be a string'),
-  );
-  expect(readJson(`{"requests":[${filler},{"nope":1}]}`)).toEqual(
-    invalid('requests[1].nope', 'is not a field of CheckActionRequest'),
-  );
-  expect(readJson(`{"requests":[${filler},null]}`)).toEqual(invalid('requests[1]', 'must be an object'));
-  expect(readJson(`{"requests":[${filler},]}`)).toMatchObject({
-    field: 'body',
-    problem: expect.stringContaining('is not valid JSON') as string,
+    ).toEqual(invalid('requests[1].action', 'is not valid UTF-8'));
+    expect(
+      readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])])),
+    ).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
   });
-  expect(readJson(`{"requests":[${filler},{]}`)).toMatchObject({ field: 'body' });
-  expect(readJson(`{"requests":[${filler},{"action":"\\ud800"}]}`)).toEqual(
-    invalid('body', 'has a string with an unpaired surrogate'),
-  );
-  for (const frame of [
-    `[${filler}]`,
-    `{"requests":[${filler}]]`,
-    `{"requests":[${filler}}}`,
-    `{"requests":[${filler}]`,
-    `{"requests":[${filler}]}]`,
-    `{"requests":[${filler}],"more":1}`,
-    `{"request":[${filler}]}`,
-  ]) {
-    expect(readJson(frame)).toEqual(invalid('body', 'must be {"requests":[…]} and nothing else'));
-  }
-  const bytes = binaryCodec('BatchCheckActionsRequest').encode({
-    requests: [
-      {
-        ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest),
-        resource: 'x'.repeat(SLICE_BYTES),
-      },
-    ],
+
+  test('a large batch of as many checks as there may be is taken, one more is refused, in either format', () => {
+    const json = (items: number) => readJson(JSON.stringify({ requests: Array.from({ length: items }, () => ({})) }));
+    const binary = (items: number) =>
+      readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.alloc(2 * items, Buffer.from([0x0a, 0])));
+    for (const read of [json, binary]) {
+      expect(read(1000)).toMatchObject({ count: 1000 });
+      expect(read(1001)).toEqual({ kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' });
+    }
   });
-  expect(
-    readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x03, 0x2a, 0x01, 0xff])])),
-  ).toEqual(invalid('requests[1].action', 'is not valid UTF-8'));
-  expect(
-    readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.concat([bytes, Buffer.from([0x0a, 0x09, 0x00])])),
-  ).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
-});
 
-test('a large batch of as many checks as there may be is taken, one more is refused, in either format', () => {
-  const json = (items: number) => readJson(JSON.stringify({ requests: Array.from({ length: items }, () => ({})) }));
-  const binary = (items: number) =>
-    readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.alloc(2 * items, Buffer.from([0x0a, 0])));
-  for (const read of [json, binary]) {
-    expect(read(1000)).toMatchObject({ count: 1000 });
-    expect(read(1001)).toEqual({ kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' });
-  }
-});
-
-test('a check in a batch may be as large as one that comes by itself, wherever it lies; a larger one is named, as is any that is wrong', () => {
-  const MIB = 1_048_576;
-  const item = (bytes: number) => `{"resource":"${'x'.repeat(bytes - 15)}"}`;
-  const read = (...items: string[]) => readAll(jsonBatch(), Buffer.from(`{"requests":[${items.join()}]}`));
-  expect(read('{}', item(MIB), item(MIB), '{}')).toMatchObject({ count: 4 });
-  expect(read('{}', item(MIB), item(MIB + 1), '{}')).toEqual({
-    kind: 'invalid_argument',
-    field: 'requests[2]',
-    problem: 'must be at most 1048576 bytes',
+  test('a check in a batch may be as large as one that comes by itself, wherever it lies; a larger one is named, as is any that is wrong', () => {
+    const MIB = 1_048_576;
+    const item = (bytes: number) => `{"resource":"${'x'.repeat(bytes - 15)}"}`;
+    const read = (...items: string[]) => readAll(jsonBatch(), Buffer.from(`{"requests":[${items.join()}]}`));
+    expect(read('{}', item(MIB), item(MIB), '{}')).toMatchObject({ count: 4 });
+    expect(read('{}', item(MIB), item(MIB + 1), '{}')).toEqual({
+      kind: 'invalid_argument',
+      field: 'requests[2]',
+      problem: 'must be at most 1048576 bytes',
+    });
+    expect(read(item(MIB), '{}', '{"nope":1}')).toMatchObject({ field: 'requests[2].nope' });
   });
-  expect(read(item(MIB), '{}', '{"nope":1}')).toMatchObject({ field: 'requests[2].nope' });
-});
 
-test('a list that is far too long is refused before it is read, in a batch of any size', () => {
-  const TOO_MANY = {
-    ok: false,
-    fault: { kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' },
-  };
-  // What comes behind the first thousand is no check, and is not looked at.
-  const bytes = (items: number) =>
-    Buffer.concat([Buffer.alloc(2 * items, Buffer.from([0x0a, 0])), Buffer.from([0x0a, 0x02, 0x0a, 0x7f])]);
-  const json = (items: number) => Buffer.from(`{"requests":[${'{},'.repeat(items)}{"nope":1}]}`);
-  for (const items of [1000, 80_000, 1_000_000]) {
-    expect(binaryBatch()(bytes(items))).toEqual(TOO_MANY);
-    expect(jsonBatch()(json(items))).toEqual(TOO_MANY);
-  }
-  expect(jsonBatch()(json(999))).toMatchObject({ fault: { field: 'requests[999].nope' } });
+  test('a list that is far too long is refused before it is read, in a batch of any size', () => {
+    const TOO_MANY = {
+      ok: false,
+      fault: { kind: 'invalid_argument', field: 'requests', problem: 'must have 1 to 1000 items' },
+    };
+    // What comes behind the first thousand is no check, and is not looked at.
+    const bytes = (items: number) =>
+      Buffer.concat([Buffer.alloc(2 * items, Buffer.from([0x0a, 0])), Buffer.from([0x0a, 0x02, 0x0a, 0x7f])]);
+    const json = (items: number) => Buffer.from(`{"requests":[${'{},'.repeat(items)}{"nope":1}]}`);
+    for (const items of [1000, 80_000, 1_000_000]) {
+      expect(binaryBatch()(bytes(items))).toEqual(TOO_MANY);
+      expect(jsonBatch()(json(items))).toEqual(TOO_MANY);
+    }
+    expect(jsonBatch()(json(999))).toMatchObject({ fault: { field: 'requests[999].nope' } });
+  });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Fault } from '../../../src/core/fault.ts';
 import { fail, ok, type Result } from '../../../src/core/result.ts';
 import type { Link } from '../../../src/gateway/link.ts';
@@ -20,203 +20,205 @@ const HANDSHAKE = head('GET /api/v1/stream HTTP/1.1', {
 });
 
 let http: HttpApp | undefined;
-afterEach(() => {
-  http?.close();
-  vi.useRealTimers();
-});
-
-test('who asks for a stream while the gateway shuts down is told just that', async () => {
-  http = createHttpApp(() => undefined);
-  let askForPermit = (): void => undefined;
-  const asked = new Promise<void>((resolve) => {
-    askForPermit = resolve;
-  });
-  let givePermit = (): void => undefined;
-  const link = {
-    call: () => {
-      askForPermit();
-      return new Promise((resolve) => {
-        givePermit = () => resolve(ok(undefined));
-      });
-    },
-  } as unknown as Link;
-  const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
-  const stream = new Stream(http.app, {
-    door: new DoorState(Infinity),
-    link,
-    tellInterest: () => undefined,
-    authenticate: async () => ok(reader),
-    origins: [],
-    maxStreams: 10,
-    nowMs: Date.now,
-    name: 'test',
-    onError: (error) => {
-      throw error;
-    },
-  });
-  const port = await http.listen('127.0.0.1', 0, false);
-
-  const opening = openStream({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
-  await asked;
-  stream.close();
-  givePermit();
-  const refused = await opening;
-  if (!(refused instanceof Refused)) throw refused;
-  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
-    503,
-    'shutting_down',
-    'the gateway is shutting down; reconnect',
-  ]);
-});
-
-/** A stream that anybody may open. */
-const openToAll = ({ app }: HttpApp): Stream =>
-  new Stream(app, {
-    door: new DoorState(Infinity),
-    link: { call: async () => ok(undefined) } as unknown as Link,
-    tellInterest: () => undefined,
-    origins: [],
-    maxStreams: 10,
-    nowMs: Date.now,
-    name: 'test',
-    authenticate: async () =>
-      ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
-    onError: (error) => {
-      throw error;
-    },
+describe('stream', () => {
+  afterEach(() => {
+    http?.close();
+    vi.useRealTimers();
   });
 
-test('over node:http a reader that answers no ping within half a minute loses its place, and one that answers keeps it', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  http = createNodeApp(() => undefined);
-  const stream = openToAll(http);
-  const gateway = { url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` };
-  const { socket } = await openStream(gateway);
-  const dead = dial(gateway);
-  dead.write(HANDSHAKE);
-  await once(dead, 'data');
-  const asked = [once(socket, 'ping'), once(dead, 'data')];
-  vi.advanceTimersByTime(30_000);
-  await Promise.all(asked);
-  const answered = once(socket, 'pong');
-  socket.ping(); // behind its answer
-  await answered;
-  expect(stream.size).toBe(2);
-  vi.advanceTimersByTime(30_000);
-  await expect.poll(() => stream.size).toBe(1);
-  expect(socket.readyState).toBe(socket.OPEN);
-  socket.terminate();
-  dead.destroy();
-});
+  test('who asks for a stream while the gateway shuts down is told just that', async () => {
+    http = createHttpApp(() => undefined);
+    let askForPermit = (): void => undefined;
+    const asked = new Promise<void>((resolve) => {
+      askForPermit = resolve;
+    });
+    let givePermit = (): void => undefined;
+    const link = {
+      call: () => {
+        askForPermit();
+        return new Promise((resolve) => {
+          givePermit = () => resolve(ok(undefined));
+        });
+      },
+    } as unknown as Link;
+    const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
+    const stream = new Stream(http.app, {
+      door: new DoorState(Infinity),
+      link,
+      tellInterest: () => undefined,
+      authenticate: async () => ok(reader),
+      origins: [],
+      maxStreams: 10,
+      nowMs: Date.now,
+      name: 'test',
+      onError: (error) => {
+        throw error;
+      },
+    });
+    const port = await http.listen('127.0.0.1', 0, false);
 
-test('over node:http a handshake that is refused for what it offers keeps no place', async () => {
-  http = createNodeApp(() => undefined);
-  const stream = openToAll(http);
-  const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
-  socket.write(HANDSHAKE.replace('\r\n\r\n', '\r\nSec-WebSocket-Protocol: ,,\r\n\r\n'));
-  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /);
-  expect(stream.size).toBe(0);
-  socket.destroy();
-});
-
-/** A stream whose readers wait for the permit of the main thread, and somebody who asks for it. */
-async function askForPermit() {
-  http = createHttpApp(() => undefined);
-  let givePermit: ((permit: Result<undefined, Fault>) => void) | undefined;
-  const stream = new Stream(http.app, {
-    door: new DoorState(Infinity),
-    link: {
-      call: () =>
-        new Promise((resolve) => {
-          givePermit = resolve;
-        }),
-    } as unknown as Link,
-    tellInterest: () => undefined,
-    origins: [],
-    maxStreams: 10,
-    nowMs: Date.now,
-    name: 'test',
-    authenticate: async () =>
-      ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
-    onError: (error) => {
-      throw error;
-    },
+    const opening = openStream({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
+    await asked;
+    stream.close();
+    givePermit();
+    const refused = await opening;
+    if (!(refused instanceof Refused)) throw refused;
+    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+      503,
+      'shutting_down',
+      'the gateway is shutting down; reconnect',
+    ]);
   });
-  const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
-  socket.write(HANDSHAKE);
-  let told = '';
-  socket.on('data', (piece: Buffer) => {
-    told += piece.toString();
+
+  /** A stream that anybody may open. */
+  const openToAll = ({ app }: HttpApp): Stream =>
+    new Stream(app, {
+      door: new DoorState(Infinity),
+      link: { call: async () => ok(undefined) } as unknown as Link,
+      tellInterest: () => undefined,
+      origins: [],
+      maxStreams: 10,
+      nowMs: Date.now,
+      name: 'test',
+      authenticate: async () =>
+        ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
+      onError: (error) => {
+        throw error;
+      },
+    });
+
+  test('over node:http a reader that answers no ping within half a minute loses its place, and one that answers keeps it', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    http = createNodeApp(() => undefined);
+    const stream = openToAll(http);
+    const gateway = { url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` };
+    const { socket } = await openStream(gateway);
+    const dead = dial(gateway);
+    dead.write(HANDSHAKE);
+    await once(dead, 'data');
+    const asked = [once(socket, 'ping'), once(dead, 'data')];
+    vi.advanceTimersByTime(30_000);
+    await Promise.all(asked);
+    const answered = once(socket, 'pong');
+    socket.ping(); // behind its answer
+    await answered;
+    expect(stream.size).toBe(2);
+    vi.advanceTimersByTime(30_000);
+    await expect.poll(() => stream.size).toBe(1);
+    expect(socket.readyState).toBe(socket.OPEN);
+    socket.terminate();
+    dead.destroy();
   });
-  await expect.poll(() => givePermit).toBeDefined();
-  expect(stream.size).toBe(1);
-  return { stream, socket, givePermit: givePermit!, told: () => told };
-}
 
-test('a key that is revoked while its request is counted opens no stream', async () => {
-  const { stream, socket, givePermit, told } = await askForPermit();
-  stream.revokeSubject('key:r');
-  givePermit(ok(undefined));
-  await expect.poll(told).toMatch(/^HTTP\/1\.1 401 [^]*"detail":"the credential was revoked"/);
-  expect(stream.size).toBe(0);
-  socket.destroy();
-});
-
-test('a stream that is one request too many takes no place', async () => {
-  const { stream, socket, givePermit, told } = await askForPermit();
-  givePermit(fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }));
-  await expect.poll(told).toMatch(/^HTTP\/1\.1 429 /);
-  expect(stream.size).toBe(0);
-  socket.destroy();
-});
-
-test('the place of a client that goes before its stream is open is free again', async () => {
-  const { stream, socket, givePermit } = await askForPermit();
-  socket.destroy();
-  await new Promise((resolve) => socket.once('close', resolve));
-  await sleep(50);
-  givePermit(ok(undefined));
-  await expect.poll(() => stream.size).toBe(0);
-});
-
-test('a key that is revoked while it is being verified opens no stream', async () => {
-  http = createHttpApp(() => undefined);
-  let verify = (): void => undefined;
-  let tellOfAsking = (): void => undefined;
-  const asked = new Promise<void>((resolve) => {
-    tellOfAsking = resolve;
+  test('over node:http a handshake that is refused for what it offers keeps no place', async () => {
+    http = createNodeApp(() => undefined);
+    const stream = openToAll(http);
+    const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
+    socket.write(HANDSHAKE.replace('\r\n\r\n', '\r\nSec-WebSocket-Protocol: ,,\r\n\r\n'));
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /);
+    expect(stream.size).toBe(0);
+    socket.destroy();
   });
-  const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
-  const stream = new Stream(http.app, {
-    door: new DoorState(Infinity),
-    link: { call: async () => ok(undefined) } as unknown as Link,
-    tellInterest: () => undefined,
-    origins: [],
-    maxStreams: 10,
-    nowMs: Date.now,
-    name: 'test',
-    authenticate: () => {
-      tellOfAsking();
-      return new Promise((resolve) => {
-        verify = () => resolve(ok(reader));
-      });
-    },
-    onError: (error) => {
-      throw error;
-    },
-  });
-  const port = await http.listen('127.0.0.1', 0, false);
 
-  const opening = openStream({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
-  await asked;
-  stream.revokeSubject('key:r');
-  verify();
-  const refused = await opening;
-  if (!(refused instanceof Refused)) throw refused;
-  expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
-    401,
-    'unauthenticated',
-    'the credential was revoked',
-  ]);
-  expect(stream.size).toBe(0);
+  /** A stream whose readers wait for the permit of the main thread, and somebody who asks for it. */
+  async function askForPermit() {
+    http = createHttpApp(() => undefined);
+    let givePermit: ((permit: Result<undefined, Fault>) => void) | undefined;
+    const stream = new Stream(http.app, {
+      door: new DoorState(Infinity),
+      link: {
+        call: () =>
+          new Promise((resolve) => {
+            givePermit = resolve;
+          }),
+      } as unknown as Link,
+      tellInterest: () => undefined,
+      origins: [],
+      maxStreams: 10,
+      nowMs: Date.now,
+      name: 'test',
+      authenticate: async () =>
+        ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
+      onError: (error) => {
+        throw error;
+      },
+    });
+    const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
+    socket.write(HANDSHAKE);
+    let told = '';
+    socket.on('data', (piece: Buffer) => {
+      told += piece.toString();
+    });
+    await expect.poll(() => givePermit).toBeDefined();
+    expect(stream.size).toBe(1);
+    return { stream, socket, givePermit: givePermit!, told: () => told };
+  }
+
+  test('a key that is revoked while its request is counted opens no stream', async () => {
+    const { stream, socket, givePermit, told } = await askForPermit();
+    stream.revokeSubject('key:r');
+    givePermit(ok(undefined));
+    await expect.poll(told).toMatch(/^HTTP\/1\.1 401 [^]*"detail":"the credential was revoked"/);
+    expect(stream.size).toBe(0);
+    socket.destroy();
+  });
+
+  test('a stream that is one request too many takes no place', async () => {
+    const { stream, socket, givePermit, told } = await askForPermit();
+    givePermit(fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }));
+    await expect.poll(told).toMatch(/^HTTP\/1\.1 429 /);
+    expect(stream.size).toBe(0);
+    socket.destroy();
+  });
+
+  test('the place of a client that goes before its stream is open is free again', async () => {
+    const { stream, socket, givePermit } = await askForPermit();
+    socket.destroy();
+    await new Promise((resolve) => socket.once('close', resolve));
+    await sleep(50);
+    givePermit(ok(undefined));
+    await expect.poll(() => stream.size).toBe(0);
+  });
+
+  test('a key that is revoked while it is being verified opens no stream', async () => {
+    http = createHttpApp(() => undefined);
+    let verify = (): void => undefined;
+    let tellOfAsking = (): void => undefined;
+    const asked = new Promise<void>((resolve) => {
+      tellOfAsking = resolve;
+    });
+    const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
+    const stream = new Stream(http.app, {
+      door: new DoorState(Infinity),
+      link: { call: async () => ok(undefined) } as unknown as Link,
+      tellInterest: () => undefined,
+      origins: [],
+      maxStreams: 10,
+      nowMs: Date.now,
+      name: 'test',
+      authenticate: () => {
+        tellOfAsking();
+        return new Promise((resolve) => {
+          verify = () => resolve(ok(reader));
+        });
+      },
+      onError: (error) => {
+        throw error;
+      },
+    });
+    const port = await http.listen('127.0.0.1', 0, false);
+
+    const opening = openStream({ url: `http://127.0.0.1:${port}` }).catch((error: unknown) => error);
+    await asked;
+    stream.revokeSubject('key:r');
+    verify();
+    const refused = await opening;
+    if (!(refused instanceof Refused)) throw refused;
+    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+      401,
+      'unauthenticated',
+      'the credential was revoked',
+    ]);
+    expect(stream.size).toBe(0);
+  });
 });
