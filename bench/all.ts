@@ -1,4 +1,7 @@
-/** Runs every benchmark of this folder, one after the other. `--brief` runs each for a moment, to see that it still works. */
+/**
+ * Runs every benchmark of this folder, one after the other. `--brief` runs each for a moment, to see that it still
+ * works.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';

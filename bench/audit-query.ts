@@ -1,6 +1,7 @@
 /**
  * How long does a page of the audit log take, when what is asked for is rare? Writes a log of a million entries (or as
- * many as the first argument says) to a temporary folder, indexes it and asks. Run: npm run build && node dist/bench/audit-query.js 1000000
+ * many as the first argument says) to a temporary folder, indexes it and asks. Run: npm run build && node
+ * dist/bench/audit-query.js 1000000
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

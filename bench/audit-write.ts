@@ -1,4 +1,7 @@
-/** How many entries can one thread encode, and one thread seal and append, by size of batch? Run: npm run build && node dist/bench/audit-write.js */
+/**
+ * How many entries can one thread encode, and one thread seal and append, by size of batch? Run: npm run build && node
+ * dist/bench/audit-write.js
+ */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { openAuditWriter } from '../src/adapters/audit/writer.ts';

@@ -1,6 +1,6 @@
 /**
- * What does a budget cost on the hot path? With every tier capped, one operation after another by agents in random order: first the
- * tracker alone, then its share of a whole check in the governor.
+ * What does a budget cost on the hot path? With every tier capped, one operation after another by agents in random
+ * order: first the tracker alone, then its share of a whole check in the governor.
  */
 import { randomHashKey } from '../src/adapters/hash-key.ts';
 import { type BudgetHandle, BudgetTracker } from '../src/core/budget.ts';
@@ -46,7 +46,8 @@ const budget = new BudgetTracker(parsed.value, NOW_MS);
 const before = memoryBytes();
 const handles = agents.map((agent) => budget.handleOf(agent));
 for (const handle of handles) budget.record(handle, 1, {}, NOW_MS);
-for (const handle of handles) budget.record(handle, 3_000_000_000, {}, NOW_MS); // numbers too large to be stored in place
+// numbers too large to be stored in place
+for (const handle of handles) budget.record(handle, 3_000_000_000, {}, NOW_MS);
 budget.drainChanges();
 line(
   'memory of an agent',

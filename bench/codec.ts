@@ -1,6 +1,6 @@
 /**
- * What does it cost to read and to write a check, in both codecs, against what is usual: the codecs that protobufjs generates, and
- * bare JSON.parse and JSON.stringify?
+ * What does it cost to read and to write a check, in both codecs, against what is usual: the codecs that protobufjs
+ * generates, and bare JSON.parse and JSON.stringify?
  */
 import { binaryCodec } from '../src/wire/proto/binary.ts';
 import { jsonCodec } from '../src/wire/proto/json.ts';

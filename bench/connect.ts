@@ -1,4 +1,7 @@
-/** How much of the rate of a bare server of the same HTTP library is left for CheckAction over Connect JSON, with everything the gateway does? */
+/**
+ * How much of the rate of a bare server of the same HTTP library is left for CheckAction over Connect JSON, with
+ * everything the gateway does?
+ */
 import { cpuSecondsOf, httpClient, type LoadResult, loadHttp } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line, median, ratio } from './lib/report.ts';

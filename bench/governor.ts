@@ -1,4 +1,7 @@
-/** How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep hold it up? */
+/**
+ * How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep
+ * hold it up?
+ */
 
 import { randomHashKey } from '../src/adapters/hash-key.ts';
 import { loadPolicies } from '../src/adapters/policy-file.ts';

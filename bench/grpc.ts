@@ -1,6 +1,7 @@
 /**
- * How much of a bare grpc-js server's rate is left for CheckAction over gRPC, with everything the gateway does? Both are programs
- * of their own, loaded in turns by the same client: h2load where it is installed; else only streams are measured, by grpc-js itself.
+ * How much of a bare grpc-js server's rate is left for CheckAction over gRPC, with everything the gateway does? Both
+ * are programs of their own, loaded in turns by the same client: h2load where it is installed; else only streams are
+ * measured, by grpc-js itself.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';

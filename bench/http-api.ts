@@ -1,6 +1,6 @@
 /**
- * How much of the rate of a bare server of the same HTTP library is left for a request of the HTTP API, with its credential and the way
- * to the main thread and back? And how many pages of the longest listing does it bear?
+ * How much of the rate of a bare server of the same HTTP library is left for a request of the HTTP API, with its
+ * credential and the way to the main thread and back? And how many pages of the longest listing does it bear?
  */
 import { httpClient, type LoadResult, loadGet } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';

@@ -1,4 +1,7 @@
-/** Does a storm of 500 logins, each an argon2id hash, keep agents waiting for their checks? Against the same checks without it. */
+/**
+ * Does a storm of 500 logins, each an argon2id hash, keep agents waiting for their checks? Against the same checks
+ * without it.
+ */
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';

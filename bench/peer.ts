@@ -1,6 +1,6 @@
 /**
- * How many checks a second does the gateway decide beside a policy server of another make, asked the same question over HTTP and
- * JSON by the same client? The peer is Cerbos, a Go server; it takes part where its binary is installed:
+ * How many checks a second does the gateway decide beside a policy server of another make, asked the same question over
+ * HTTP and JSON by the same client? The peer is Cerbos, a Go server; it takes part where its binary is installed:
  * npm install --no-save @cerbos/cerbos-linux-x64@0.55.0
  */
 import { spawn } from 'node:child_process';

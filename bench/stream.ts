@@ -1,6 +1,6 @@
 /**
- * What watching costs: many dashboards on one gateway while operations change fast, and whether every dashboard knows the
- * truth in the end. Run after a build: node dist/bench/stream.js [dashboards] [transitions per second] [seconds]
+ * What watching costs: many dashboards on one gateway while operations change fast, and whether every dashboard knows
+ * the truth in the end. Run after a build: node dist/bench/stream.js [dashboards] [transitions per second] [seconds]
  *
  * Dashboards are bare sockets in processes of their own that read as fast as they can; one more is a full client that
  * checks what it is told.

@@ -1,5 +1,5 @@
-// An agent that lets itself be governed: it reads "pages", a step at a time, and yields to the operators between the steps.
-// examples/README.md walks through it.
+// An agent that lets itself be governed: it reads "pages", a step at a time, and yields to the operators between the
+// steps. examples/README.md walks through it.
 //
 //   AGENT_API_KEY=<a key with write scope> node examples/agent.mjs
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,5 @@
-// Writes the table of variables into the README, between its markers. Run it after a change of src/config.ts: npm run docs
+// Writes the table of variables into the README, between its markers. Run it after a change of src/config.ts: npm run
+// docs
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configTable } from '../dist/src/config-table.js';
 

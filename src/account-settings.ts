@@ -1,4 +1,7 @@
-/** The settings of accounts, in a separate file because they are needed even if the libraries of accounts are not loaded. */
+/**
+ * The settings of accounts, in a separate file because they are needed even if the libraries of accounts are not
+ * loaded.
+ */
 import { bracketed, type Config } from './config.ts';
 import type { Bounds } from './gateway/bounded.ts';
 import { passwordThreads } from './threads/crypto-pool.ts';

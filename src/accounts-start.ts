@@ -26,7 +26,10 @@ import { lowerPoolPriority } from './threads/pool-priority.ts';
 export type Database = {
   readonly postgres: Postgres;
   readonly apiKeys: ApiKeyStore;
-  /** An embedded database gets this long to write a checkpoint. Without one it loses nothing, but has to recover at the next start. */
+  /**
+   * An embedded database gets this long to write a checkpoint. Without one it loses nothing, but has to recover at the
+   * next start.
+   */
   close(timeoutMs?: number): Promise<void>;
 };
 
@@ -39,14 +42,17 @@ export type DatabaseStart = {
   readonly signal: AbortSignal;
 };
 
-/** A database that cannot be used for this long at the start is taken for a mistake in SVC_DATABASE_URL: it, its user and its password may be made at the same time. */
+/**
+ * A database that cannot be used for this long at the start is taken for a mistake in SVC_DATABASE_URL: it, its user
+ * and its password may be made at the same time.
+ */
 const START_TIMEOUT_MS = 30_000;
 /** Tells observers what the start is waiting for. */
 const NOTICE_AFTER_MS = 1_000;
 
 /**
- * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with a message
- * for the operator; promptly, and with nothing left running, when `signal` is aborted.
+ * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with
+ * a message for the operator; promptly, and with nothing left running, when `signal` is aborted.
  */
 export async function openDatabase({ url, config, store, log, signal }: DatabaseStart): Promise<Database> {
   const own =
@@ -118,9 +124,15 @@ export type AccountsStart = {
 
 export type RunningAccounts = {
   readonly useCases: AccountUseCases;
-  /** Once, before the gateway answers: what the first login needs, what time it is, and what other gateways revoked. Fault: one of these is not known. */
+  /**
+   * Once, before the gateway answers: what the first login needs, what time it is, and what other gateways revoked.
+   * Fault: one of these is not known.
+   */
   start(): Promise<Result<void, Fault>>;
-  /** Finishes requested resets and their mails within the time. Call it before the audit log and the database are closed. */
+  /**
+   * Finishes requested resets and their mails within the time. Call it before the audit log and the database are
+   * closed.
+   */
   stop(timeoutMs: number): Promise<void>;
 };
 

@@ -8,8 +8,8 @@ import { fail, ok, type Result } from './core/result.ts';
 type Parse<T> = (text: string) => T | undefined;
 
 /**
- * One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable, and
- * `fallbackRule` says how it comes about where it depends on the machine.
+ * One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable,
+ * and `fallbackRule` says how it comes about where it depends on the machine.
  */
 type Variable<T> = {
   readonly parse: Parse<T>;
@@ -119,7 +119,10 @@ const threads = (meaning: string): Variable<number> => ({
   fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}`,
 });
 
-/** Measured: the half of these that one org may take fits into any container of 256 MiB or more, with an agent of its own for each operation. */
+/**
+ * Measured: the half of these that one org may take fits into any container of 256 MiB or more, with an agent of its
+ * own for each operation.
+ */
 const OPS_PER_MIB = 1_000;
 const AGENTS_PER_MIB = 300;
 const MAX_HELD = 16_000_000;
@@ -377,7 +380,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): R
 
 /** The least memory of one lane of argon2. */
 const KIB_PER_LANE = 8;
-/** `::` listens on both protocols, `0.0.0.0` on IPv4 only. Names are resolved later, at the start (`probeAddresses`). */
+/**
+ * `::` listens on both protocols, `0.0.0.0` on IPv4 only. Names are resolved later, at the start (`probeAddresses`).
+ */
 const covers = (host: string, other: string): boolean =>
   host === other || host === '::' || (host === '0.0.0.0' && !/^[^.]*:[^.]*$/.test(other));
 

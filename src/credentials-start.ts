@@ -39,7 +39,10 @@ export type Credentials = {
   readonly tickets: WsTickets;
 };
 
-/** The database is asked for keys that are not known here at most this often. Whoever presents a wrong one may wait that long. */
+/**
+ * The database is asked for keys that are not known here at most this often. Whoever presents a wrong one may wait that
+ * long.
+ */
 const LOOK_EVERY_MS = 250;
 
 /** Faults: those of reading the store of API keys. */

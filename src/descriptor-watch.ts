@@ -3,8 +3,8 @@ import type { Logger } from './adapters/log.ts';
 import { codeOf } from './core/error-text.ts';
 
 /**
- * Returns a function that checks whether the process can open another file. When it cannot, no connection is accepted either, and
- * the native HTTP library reports nothing. So this logs it, once, and once more when it is over.
+ * Returns a function that checks whether the process can open another file. When it cannot, no connection is accepted
+ * either, and the native HTTP library reports nothing. So this logs it, once, and once more when it is over.
  */
 export function createDescriptorWatch(log: Logger): () => Promise<void> {
   let isOut = false;

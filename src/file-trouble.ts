@@ -1,4 +1,7 @@
-/** Errors of the system about files that the gateway needs to start, in words: which path, which setting, and what to do. */
+/**
+ * Errors of the system about files that the gateway needs to start, in words: which path, which setting, and what to
+ * do.
+ */
 import { relative, resolve } from 'node:path';
 import { getSystemErrorName } from 'node:util';
 

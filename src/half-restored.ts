@@ -1,4 +1,7 @@
-/** Detects what a partial restore has left out, so that startup can warn: missing parts are created anew, as on a first start. */
+/**
+ * Detects what a partial restore has left out, so that startup can warn: missing parts are created anew, as on a first
+ * start.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -189,7 +189,10 @@ class IoThread {
     }
   }
 
-  /** Takes no new connections, answers what comes on open ones, and refuses what is left shortly before `graceMs` are over. */
+  /**
+   * Takes no new connections, answers what comes on open ones, and refuses what is left shortly before `graceMs` are
+   * over.
+   */
   async #drain(graceMs: number): Promise<void> {
     const untilMs = performance.now() + graceMs - LAST_ANSWERS_MS;
     this.#http.drain();
@@ -206,8 +209,9 @@ class IoThread {
   }
 
   /**
-   * Resolves with true once two looks in a row find everything answered, and nothing was asked between them: by the second, the
-   * last answers are written. Closing the connections in that same turn cuts off no request that was accepted.
+   * Resolves with true once two looks in a row find everything answered, and nothing was asked between them: by the
+   * second, the last answers are written. Closing the connections in that same turn cuts off no request that was
+   * accepted.
    */
   async #isQuiet(untilMs: number): Promise<boolean> {
     let askedWhenIdle: number | undefined;

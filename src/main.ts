@@ -49,18 +49,24 @@ export type Gateway = {
   readonly policies: LoadedPolicies;
   /** What the start did about the first API key. */
   readonly bootstrap: Bootstrap;
-  /** Reads policies and signing keys again. Where one cannot be read or is wrong, that is logged and the old one stays in force. */
+  /**
+   * Reads policies and signing keys again. Where one cannot be read or is wrong, that is logged and the old one stays
+   * in force.
+   */
   reload(actor: string): Promise<void>;
   /**
-   * Takes no more requests, answers those in flight, writes what is on its way, and closes everything it opened. `onStep` is told
-   * what it waits for, before each wait.
+   * Takes no more requests, answers those in flight, writes what is on its way, and closes everything it opened.
+   * `onStep` is told what it waits for, before each wait.
    */
   stop(onStep: (waitsFor: string) => void): Promise<void>;
   /** Entries on their way to the audit log. */
   readonly unwrittenEntries: () => number;
 };
 
-/** Promised mails and the stores get at least this long, even where requests have used up the grace period of the shutdown. */
+/**
+ * Promised mails and the stores get at least this long, even where requests have used up the grace period of the
+ * shutdown.
+ */
 const LEAST_LATE_GRACE_MS = 1_000;
 /** After that, an embedded database gets at least this long. */
 const LEAST_DATABASE_GRACE_MS = 500;
@@ -73,8 +79,8 @@ type Resources = Awaited<ReturnType<typeof openResources>>;
 type Parts = Awaited<ReturnType<typeof assemble>>;
 
 /**
- * Rejects with a `StartError` where something given to it is wrong. When `signal` is aborted it rejects with the reason of
- * the signal, unless it was too late for that: then the gateway is started and has to be stopped.
+ * Rejects with a `StartError` where something given to it is wrong. When `signal` is aborted it rejects with the reason
+ * of the signal, unless it was too late for that: then the gateway is started and has to be stopped.
  */
 export async function startGateway(config: Config, log: Logger, signal: AbortSignal): Promise<Gateway> {
   const undo: Undo = [];

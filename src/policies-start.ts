@@ -9,7 +9,10 @@ import { PolicyKeeper, type PolicyKeeperDeps } from './gateway/policies.ts';
 import { loadPoliciesAside } from './threads/policy-reader.ts';
 import { inSlices } from './threads/slices.ts';
 
-/** A reload that failed temporarily is retried after this: it could not be recorded, too many were waiting, or the files could not be read. */
+/**
+ * A reload that failed temporarily is retried after this: it could not be recorded, too many were waiting, or the files
+ * could not be read.
+ */
 const RELOAD_RETRY_MS = 5_000;
 
 /** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
@@ -60,8 +63,8 @@ export function createPolicyKeeper({
   ...deps
 }: PolicyKeeperStart): PolicyKeeper {
   /**
-   * A read that timed out goes on, and a later reload takes its result: a new read for each reload would occupy another of the few
-   * threads that Node.js has for files.
+   * A read that timed out goes on, and a later reload takes its result: a new read for each reload would occupy another
+   * of the few threads that Node.js has for files.
    */
   let reading: ReturnType<typeof loadPoliciesAside> | undefined;
   const again = (): void => void reloadChanged(keeper, onError);
@@ -96,7 +99,8 @@ export function createPolicyKeeper({
         retry = undefined;
         return loaded;
       }
-      if (loaded.fault.some(({ mayPass }) => mayPass)) tryLater(); // no change of the files will tell that it has passed
+      // no change of the files will tell that it has passed
+      if (loaded.fault.some(({ mayPass }) => mayPass)) tryLater();
       return fail(loaded.fault.map(renderPolicyProblem));
     },
     install: (policies) => {

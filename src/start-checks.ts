@@ -23,7 +23,9 @@ export const orStartError = <T>(starting: Promise<T>): Promise<T> =>
     throw isFileTrouble(error) || environmentTrouble(error) !== undefined ? error : new StartError(messageOf(error));
   });
 
-/** Explains why the environment is unsuitable: limits of the system, or the current folder. Undefined for other errors. */
+/**
+ * Explains why the environment is unsuitable: limits of the system, or the current folder. Undefined for other errors.
+ */
 function environmentTrouble(error: unknown): string | undefined {
   if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd')
     return 'the current folder has been deleted; start the gateway from another folder';
@@ -48,7 +50,10 @@ export function valueOrStartError<T>(result: Result<T, Fault>, trouble: string |
   throw new StartError(isDatabase ? `cannot use the database in SVC_DATABASE_URL: ${trouble}` : explain(result.fault));
 }
 
-/** Makes the data directory (0700) and locks it for this process. Rejects with a `StartError` where another gateway holds it. */
+/**
+ * Makes the data directory (0700) and locks it for this process. Rejects with a `StartError` where another gateway
+ * holds it.
+ */
 export async function holdDataDir(path: string): Promise<DataDirLock> {
   makeFolder(resolve(path), 0o700);
   chmodSync(path, 0o700); // it may have been there before
@@ -62,7 +67,10 @@ export async function holdDataDir(path: string): Promise<DataDirLock> {
 
 const GO_BACK = 'start the release that wrote it, or restore the backup from before the upgrade';
 
-/** Rejects with a `StartError` where another release has laid out the data directory in a way that this one does not know. */
+/**
+ * Rejects with a `StartError` where another release has laid out the data directory in a way that this one does not
+ * know.
+ */
 export async function refuseUnknownFormat(path: string): Promise<void> {
   const format = await unknownFormat(path);
   if (format !== undefined)
@@ -71,7 +79,10 @@ export async function refuseUnknownFormat(path: string): Promise<void> {
     );
 }
 
-/** Rejects with a `StartError` where the store is damaged or of another version, and with the error of the system where it has one. */
+/**
+ * Rejects with a `StartError` where the store is damaged or of another version, and with the error of the system where
+ * it has one.
+ */
 export async function openStore(dataDir: string): Promise<EmbeddedStore> {
   const strange = strangeStoreFile(dataDir);
   if (strange !== undefined)
@@ -100,10 +111,10 @@ export async function readPolicies(path: string, what: string): Promise<LoadedPo
 }
 
 /**
- * Resolves with the port for HTTP; rejects with a `StartError` where an address is taken. The I/O threads share a port among
- * themselves, but not with another program, and HTTP does not share one with gRPC. So both addresses are bound at once, which also
- * finds clashes between host names. A port chosen by the system cannot be shared between sockets, so where several threads need one
- * for HTTP, a free one is chosen here.
+ * Resolves with the port for HTTP; rejects with a `StartError` where an address is taken. The I/O threads share a port
+ * among themselves, but not with another program, and HTTP does not share one with gRPC. So both addresses are bound at
+ * once, which also finds clashes between host names. A port chosen by the system cannot be shared between sockets, so
+ * where several threads need one for HTTP, a free one is chosen here.
  */
 export async function probeAddresses({
   http,

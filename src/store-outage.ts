@@ -4,8 +4,8 @@ import type { StoreUnwritable } from './gateway/store-unwritable.ts';
 const PROBE_EVERY_MS = 2_000;
 
 /**
- * An outage of the embedded store, during which it takes no writes. Each kind of work that fails is logged once, because there may
- * be thousands of requests, and so is the end of the outage.
+ * An outage of the embedded store, during which it takes no writes. Each kind of work that fails is logged once,
+ * because there may be thousands of requests, and so is the end of the outage.
  */
 export class StoreOutage {
   readonly #log: Logger;

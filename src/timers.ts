@@ -50,7 +50,8 @@ export function startTimers({
   isShared,
 }: Timed): readonly NodeJS.Timeout[] {
   const lastSeenAtMs = apiKeys.lastSeenAtMs;
-  // A leap is not logged: keys may go unused for days where no clock is wrong. It only makes the deletion wait for a day.
+  // A leap is not logged: keys may go unused for days where no clock is wrong. It only makes the deletion wait for a
+  // day.
   const guard = createClockGuard({
     witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs],
     onLeap: () => undefined,

@@ -1,4 +1,6 @@
-/** What can be said of the container image without building it: its build gets all it needs, and finds what it ships. */
+/**
+ * What can be said of the container image without building it: its build gets all it needs, and finds what it ships.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +13,10 @@ const linesOf = (path: string): string[] =>
     .split('\n')
     .filter((line) => line !== '');
 
-/** A clean checkout without what .dockerignore keeps out, and with the libraries, as when `npm run build` runs in the image. */
+/**
+ * A clean checkout without what .dockerignore keeps out, and with the libraries, as when `npm run build` runs in the
+ * image.
+ */
 function buildContext(): string {
   const context = mkdtempSync(join(tmpdir(), 'svc-image-'));
   onTestFinished(() => rmSync(context, { recursive: true, force: true }));

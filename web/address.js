@@ -3,12 +3,15 @@ import { query } from './api.js';
 
 /** @typedef {HTMLInputElement | HTMLSelectElement} Control */
 
-/** Safari refuses more than a hundred changes of the address in ten seconds; a key that is held asks for three times as many. */
+/**
+ * Safari refuses more than a hundred changes of the address in ten seconds; a key that is held asks for three times as
+ * many.
+ */
 const ASK_AGAIN_MS = 1_000;
 
 /**
- * Sets the controls to what the address asks for, and has the address follow them. Going back leads out of the view, not
- * through every letter that was typed.
+ * Sets the controls to what the address asks for, and has the address follow them. Going back leads out of the view,
+ * not through every letter that was typed.
  *
  * @param {string} path of the view, as `#/audit`
  * @param {URLSearchParams} asked
@@ -37,8 +40,8 @@ export function keepInAddress(path, asked, controls) {
 }
 
 /**
- * Tells when one of the controls has another value: chosen, or typed and left; or emptied, which the cross in a search field
- * does without a word until the field is left.
+ * Tells when one of the controls has another value: chosen, or typed and left; or emptied, which the cross in a search
+ * field does without a word until the field is left.
  *
  * @param {readonly Control[]} controls
  * @param {() => unknown} tell
@@ -53,7 +56,10 @@ export function whenSet(controls, tell) {
   }
 }
 
-/** What the control says to the gateway and in the address; a local time as the moment it is. @param {Control} control @returns {string} */
+/**
+ * What the control says to the gateway and in the address; a local time as the moment it is. @param {Control} control
+ * @returns {string}
+ */
 export function read(control) {
   if (control.type !== 'datetime-local') return control.value.trim();
   return control.value === '' ? '' : new Date(control.value).toISOString();

@@ -15,7 +15,9 @@ export class Problem extends Error {
   }
 }
 
-/** What has not been answered by then never will be: a line that is cut far away looks open for a quarter of an hour. */
+/**
+ * What has not been answered by then never will be: a line that is cut far away looks open for a quarter of an hour.
+ */
 const ANSWER_WITHIN_MS = 60_000;
 
 /**
@@ -83,7 +85,10 @@ function parse(text) {
   }
 }
 
-/** @param {readonly (readonly [name: string, value: string | number | null | undefined])[]} pairs empty ones are left out */
+/**
+ * @param {readonly (readonly [name: string, value: string | number | null | undefined])[]} pairs empty ones are left
+ * out
+ */
 export function query(pairs) {
   const search = new URLSearchParams();
   for (const [name, value] of pairs)

@@ -18,7 +18,10 @@ import { operationsLink } from './views/operations-link.js';
 import { policiesView } from './views/policies.js';
 import { signInView, tokenView } from './views/sign-in.js';
 
-/** @typedef {{ element: HTMLElement, renew?: () => Promise<void>, dispose?: () => void }} View what reads on request is renewed when the line is back */
+/**
+ * @typedef {{ element: HTMLElement, renew?: () => Promise<void>, dispose?: () => void }} View what reads on request is
+ * renewed when the line is back
+ */
 
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 const model = new OpsModel();
@@ -36,7 +39,10 @@ const changed = () => {
   for (const listener of listeners) listener();
 };
 
-/** What the gateway offers; asked once, before the first page. @type {{ methods: readonly string[], registration?: string }} */
+/**
+ * What the gateway offers; asked once, before the first page. @type {{ methods: readonly string[], registration?:
+ * string }}
+ */
 let offer = { methods: [] };
 /** @type {LiveStream | undefined} */
 let stream;
@@ -59,7 +65,10 @@ const TABS = [
   },
 ];
 
-/** @param {string} [notice] @param {'key' | 'account'} [lastKind] how the session was opened that has ended @param {string} [email] whose password was just chosen */
+/**
+ * @param {string} [notice] @param {'key' | 'account'} [lastKind] how the session was opened that has ended @param
+ * {string} [email] whose password was just chosen
+ */
 function showDoor(notice, lastKind, email) {
   close();
   const door = signInView({ ...offer, notice: notice || undefined, lastKind, email, onSignedIn: showInside });
@@ -221,7 +230,10 @@ async function leave() {
   await boot();
 }
 
-/** The link of an invite or a mail, taken out of the address bar at once: its token belongs in no history. An e-mail, which invites name, is only shown. */
+/**
+ * The link of an invite or a mail, taken out of the address bar at once: its token belongs in no history. An e-mail,
+ * which invites name, is only shown.
+ */
 function readLink() {
   const match = /^#\/(accept-invite|reset-password)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash);
   if (match === null) return undefined;

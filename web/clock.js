@@ -1,4 +1,7 @@
-/** The gateway's time: what it tells of the past is measured by its own clock, and that of this browser may be hours off. */
+/**
+ * The gateway's time: what it tells of the past is measured by its own clock, and that of this browser may be hours
+ * off.
+ */
 
 /** An answer says its time in whole seconds, and is some time on its way. */
 const SAME_WITHIN_MS = 5_000;

@@ -5,7 +5,10 @@ import { messageOf, notify } from './notices.js';
 
 /** @typedef {import('./notices.js').Said} Said */
 
-/** What had the focus before a dialog was opened; where another dialog has opened it, before that one. @type {WeakMap<Element, Element | null>} */
+/**
+ * What had the focus before a dialog was opened; where another dialog has opened it, before that one. @type
+ * {WeakMap<Element, Element | null>}
+ */
 const openers = new WeakMap();
 
 /**
@@ -85,7 +88,8 @@ export function showSecret({ title, text, secret }) {
       button('Done', () => dialog.close(), { class: 'solid' }),
     ),
   );
-  // A stray Escape must not lose what cannot be had again. Pressed twice, it is not refused by the event alone, and not every browser knows the attribute.
+  // A stray Escape must not lose what cannot be had again. Pressed twice, it is not refused by the event alone, and not
+  // every browser knows the attribute.
   dialog.setAttribute('closedby', 'none');
   dialog.addEventListener('cancel', (event) => event.preventDefault());
 }
@@ -109,7 +113,8 @@ export function formDialog({ title, fields, submit, onSubmit }) {
 }
 
 /**
- * @param {{ fields: readonly Node[], submit: string, onSubmit: () => Promise<unknown>, extra?: readonly Node[] }} options
+ * @param {{ fields: readonly Node[], submit: string, onSubmit: () => Promise<unknown>, extra?: readonly Node[] }}
+ * options
  */
 export function submitForm({ fields, submit, onSubmit, extra = [] }) {
   const error = h('p', { class: 'form-error', role: 'alert' });

@@ -6,12 +6,15 @@
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Readonly<Record<string, unknown>>} Props */
 
-// C0 and C1 controls but for the line break, marks of writing direction, zero-width characters and invisible tags, line and
-// paragraph separators, half surrogates: the same that the command line escapes.
+// C0 and C1 controls but for the line break, marks of writing direction, zero-width characters and invisible tags, line
+// and paragraph separators, half surrogates: the same that the command line escapes.
 const UNSEEN =
   /(?!\n)[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
 
-/** What hides, or moves its neighbours, is written as JSON has it: a resource called `\u202efdp.exe` does not read `exe.pdf`. @param {string} text */
+/**
+ * What hides, or moves its neighbours, is written as JSON has it: a resource called `\u202efdp.exe` does not read
+ * `exe.pdf`. @param {string} text
+ */
 const visible = (text) =>
   text.replace(UNSEEN, (unseen) =>
     Array.from({ length: unseen.length }, (_, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
@@ -80,7 +83,8 @@ export function setText(node, text) {
 }
 
 /**
- * A name of several parts, in one piece. Each part keeps its own direction of writing, so that none moves another from its place.
+ * A name of several parts, in one piece. Each part keeps its own direction of writing, so that none moves another from
+ * its place.
  *
  * @param {string} text
  * @param {string} separator
@@ -133,7 +137,10 @@ export const select = (label, options, props = {}) =>
     options.map(([value, text]) => h('option', { value }, text)),
   );
 
-/** A field for a local time. Without an end its year takes six digits: with the hour that is typed behind it. @param {Props} [props] */
+/**
+ * A field for a local time. Without an end its year takes six digits: with the hour that is typed behind it. @param
+ * {Props} [props]
+ */
 export const timeInput = (props = {}) => h('input', { type: 'datetime-local', max: '9999-12-31T23:59', ...props });
 
 /**

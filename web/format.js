@@ -1,7 +1,10 @@
 /** Times, money and names as people read them. */
 import { nowMs } from './clock.js';
 
-/** The largest unit, and what is left over in the next one: `['8 min', '05 s']`. @param {number} ms @returns {readonly string[]} */
+/**
+ * The largest unit, and what is left over in the next one: `['8 min', '05 s']`. @param {number} ms @returns {readonly
+ * string[]}
+ */
 function unitsOf(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return [`${seconds} s`];
@@ -16,7 +19,10 @@ function unitsOf(ms) {
 /** @param {number} ms how long something has lasted */
 export const duration = (ms) => unitsOf(ms).join(' ');
 
-/** The browser's own, where that is written from left to right as this page is: the parts of any other would change places in it. */
+/**
+ * The browser's own, where that is written from left to right as this page is: the parts of any other would change
+ * places in it.
+ */
 const LANGUAGE = /[\u0590-\u08ff]/.test(new Intl.DateTimeFormat(undefined, { month: 'long' }).format())
   ? 'en'
   : undefined;

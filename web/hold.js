@@ -23,7 +23,8 @@ for (const type of /** @type {const} */ (['pointermove', 'pointerdown']))
 export function holdOf(scroller, body) {
   let pointedAtMs = -Infinity;
   body.addEventListener('pointermove', (event) => {
-    // Rows that come or move under a resting pointer make such events too: it may have been left where one has signed in.
+    // Rows that come or move under a resting pointer make such events too: it may have been left where one has signed
+    // in.
     if (lastSeenAt !== '' && lastSeenAt !== placeOf(event)) pointedAtMs = performance.now();
   });
   // A finger does not move before it presses.

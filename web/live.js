@@ -1,22 +1,36 @@
-/** The stream of events: opened with a ticket, opened again when it breaks, never given up while somebody is signed in. */
+/**
+ * The stream of events: opened with a ticket, opened again when it breaks, never given up while somebody is signed in.
+ */
 import { query } from './api.js';
 import { backoffMs } from './backoff.js';
 import { call } from './session.js';
 
-/** @typedef {{ id: string, event_type: string, org_id: string | null, agent_id: string | null, timestamp: string, payload: any }} Frame */
-/** @typedef {{ opCount: number, finishedTtlMs: number }} Snapshot how many operations are to come, and how long the finished ones are kept */
+/**
+ * @typedef {{ id: string, event_type: string, org_id: string | null, agent_id: string | null, timestamp: string,
+ * payload: any }} Frame
+ */
+/**
+ * @typedef {{ opCount: number, finishedTtlMs: number }} Snapshot how many operations are to come, and how long the
+ * finished ones are kept
+ */
 /** @typedef {'connecting' | 'live' | 'waiting'} LiveStatus */
 
 /** A stream that lived this long was no failure: the next wait is short again. */
 const HEALTHY_AFTER_MS = 10_000;
 /** The code with which the gateway closes a stream whose credential is over. */
 const CREDENTIAL_ENDED = 4401;
-/** When nothing was heard for so long, the gateway is asked whether it is there: a line that is cut far away looks quiet. */
+/**
+ * When nothing was heard for so long, the gateway is asked whether it is there: a line that is cut far away looks
+ * quiet.
+ */
 const QUIET_MS = 15_000;
 const PROBE_TIMEOUT_MS = 10_000;
 /** Browsers wait for minutes. */
 const OPEN_WITHIN_MS = 20_000;
-/** A look that comes so long after the one before means that the machine slept: a browser puts off those of a hidden page by a minute only. */
+/**
+ * A look that comes so long after the one before means that the machine slept: a browser puts off those of a hidden
+ * page by a minute only.
+ */
 const SLEPT_MS = 90_000;
 /** A reader that lags again and again is not helped by ever more snapshots. */
 const LAG_REST_MS = 5_000;
@@ -37,7 +51,10 @@ export class LiveStream {
   /** @type {LiveStatus} */
   status = 'connecting';
 
-  /** @param {{ onOpen: (snapshot: Snapshot) => void, onFrame: (frame: Frame) => void, onStatus: (status: LiveStatus) => void }} handlers `onOpen`: a whole snapshot follows */
+  /**
+   * @param {{ onOpen: (snapshot: Snapshot) => void, onFrame: (frame: Frame) => void, onStatus: (status: LiveStatus) =>
+   * void }} handlers `onOpen`: a whole snapshot follows
+   */
   constructor(handlers) {
     this.#handlers = handlers;
     window.addEventListener('online', this.retry);
@@ -153,7 +170,9 @@ export class LiveStream {
     };
   }
 
-  /** Events are missing, so what is shown may be wrong: a new stream brings a new snapshot. @param {WebSocket} socket */
+  /**
+   * Events are missing, so what is shown may be wrong: a new stream brings a new snapshot. @param {WebSocket} socket
+   */
   #refill(socket) {
     const restMs = Math.max(0, LAG_REST_MS - (Date.now() - this.#openedAtMs));
     this.#socket = undefined;

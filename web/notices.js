@@ -6,9 +6,15 @@ const NOTICE_MS = 6_000;
 /** Many at once say no more than a few. */
 const MAX_NOTICES = 4;
 
-/** @typedef {string | readonly (Node | string)[] | Node} Said names in it are in parts, so that none moves another from its place */
+/**
+ * @typedef {string | readonly (Node | string)[] | Node} Said names in it are in parts, so that none moves another from
+ * its place
+ */
 
-/** Those that are shown, by what they say, the oldest first. @type {Map<string, { again: () => void, go: () => void, goSoon: () => void }>} */
+/**
+ * Those that are shown, by what they say, the oldest first. @type {Map<string, { again: () => void, go: () => void,
+ * goSoon: () => void }>}
+ */
 const shownNotices = new Map();
 document.addEventListener('visibilitychange', () => {
   for (const { goSoon } of shownNotices.values()) goSoon();
@@ -27,8 +33,8 @@ export function notify(text, kind = 'info') {
 }
 
 /**
- * Something that happens by itself. While it is told of, it is only counted: a hundred a second would push out all other
- * notices, and a screen reader would read nothing else.
+ * Something that happens by itself. While it is told of, it is only counted: a hundred a second would push out all
+ * other notices, and a screen reader would read nothing else.
  *
  * @param {Said} text
  * @param {'info' | 'error'} kind
@@ -63,7 +69,10 @@ function showNotice(said, kind) {
     shownNotices.delete(key);
     notice.remove();
   }
-  /** Not while somebody is reading it, nor while nobody can: what takes minutes is not watched to its end. @param {boolean} [isReader] */
+  /**
+   * Not while somebody is reading it, nor while nobody can: what takes minutes is not watched to its end. @param
+   * {boolean} [isReader]
+   */
   function goSoon(isReader = isRead) {
     isRead = isReader;
     clearTimeout(timer);

@@ -16,13 +16,19 @@
  * @property {string} text what a search looks at
  * @property {string} path the name of its agent, as `acme/search/crawler/`
  */
-/** @typedef {{ orgId: string, state: string, words: readonly string[] }} Filter empty ones let all pass; the state `active` those that have not finished */
+/**
+ * @typedef {{ orgId: string, state: string, words: readonly string[] }} Filter empty ones let all pass; the state
+ * `active` those that have not finished
+ */
 
 const MAX_OPS = 50_000;
 /** A snapshot that is quiet for so long has nothing more to tell: what it was to bring has gone meanwhile. */
 const QUIET_MS = 3_000;
 
-/** What may be asked of an operation in each state (spec: States and transitions). @type {Readonly<Record<OpState, readonly Action[]>>} */
+/**
+ * What may be asked of an operation in each state (spec: States and transitions). @type {Readonly<Record<OpState,
+ * readonly Action[]>>}
+ */
 export const ACTIONS = {
   pending: ['terminate'],
   running: ['pause', 'terminate'],
@@ -38,7 +44,8 @@ const LEADS_TO = { pause: 'paused', resume: 'running', terminate: 'terminated' }
 export const shownState = (op) => (op.asked === undefined ? op.state : LEADS_TO[op.asked]);
 
 /**
- * The words of a search. A name may be written as it is shown, `acme / search / crawler`, or as the command line takes it.
+ * The words of a search. A name may be written as it is shown, `acme / search / crawler`, or as the command line takes
+ * it.
  *
  * @param {string} text
  */
@@ -51,13 +58,19 @@ export const wordsOf = (text) =>
     // An agent without an org is shown under a dash.
     .map((word) => word.replace(/^[-–]\//, '/'));
 
-/** A word is found anywhere; a name with a slash is whole: `acme/search` is that team, and `acme/search/a1` not also a10. @param {Op} op @param {string} word */
+/**
+ * A word is found anywhere; a name with a slash is whole: `acme/search` is that team, and `acme/search/a1` not also
+ * a10. @param {Op} op @param {string} word
+ */
 const fits = (op, word) =>
   word.includes('/')
     ? op.path.startsWith(word.endsWith('/') ? word : `${word}/`) || op.opId.toLowerCase().includes(word)
     : op.text.includes(word);
 
-/** The agents that have the most of these operations in flight, with how many; where all have finished, of those. @param {readonly Op[]} ops @param {number} wanted */
+/**
+ * The agents that have the most of these operations in flight, with how many; where all have finished, of those. @param
+ * {readonly Op[]} ops @param {number} wanted
+ */
 export function busiestOf(ops, wanted) {
   /** @type {Map<string, { op: Op, opCount: number }>} */
   const agents = new Map();
@@ -70,7 +83,10 @@ export function busiestOf(ops, wanted) {
   return [...agents.values()].sort((one, other) => other.opCount - one.opCount).slice(0, wanted);
 }
 
-/** How many of these are in each state, as far as the gateway has confirmed it, and for how many it has yet to confirm what was asked. @param {readonly Op[]} ops */
+/**
+ * How many of these are in each state, as far as the gateway has confirmed it, and for how many it has yet to confirm
+ * what was asked. @param {readonly Op[]} ops
+ */
 export function countsOf(ops) {
   /** @type {Record<OpState, number>} */
   const counts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
@@ -110,7 +126,8 @@ export class OpsModel {
   /**
    * Begins anew: a snapshot follows.
    *
-   * @param {{ opCount: number, finishedTtlMs: number }} snapshot how many operations it has, and for how long those are kept that have finished
+   * @param {{ opCount: number, finishedTtlMs: number }} snapshot how many operations it has, and for how long those are
+   * kept that have finished
    * @param {number} nowMs
    */
   begin({ opCount, finishedTtlMs }, nowMs) {

@@ -18,7 +18,8 @@ const MORE = 'Load more';
  * @param {readonly string[]} options.columns
  * @param {readonly string[]} [options.numbers] those of the columns that hold numbers
  * @param {number} options.perPage
- * @param {(cursor: string | undefined, perPage: number, isStillAsked: () => boolean) => Promise<{ rows: readonly Row[], next: string | null }>} options.load
+ * @param {(cursor: string | undefined, perPage: number, isStillAsked: () => boolean) => Promise<{ rows: readonly Row[],
+ * next: string | null }>} options.load
  * @param {(row: Row) => HTMLTableRowElement} options.render
  * @param {string | (() => string)} options.empty
  */
@@ -116,7 +117,10 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
     replace(note, body.childElementCount > 0 ? '' : typeof empty === 'string' ? empty : empty());
   }
 
-  /** As many rows as are wanted, from as many pages as they take. @param {string | undefined} from @param {number} wanted @param {() => boolean} isStillAsked */
+  /**
+   * As many rows as are wanted, from as many pages as they take. @param {string | undefined} from @param {number}
+   * wanted @param {() => boolean} isStillAsked
+   */
   async function read(from, wanted, isStillAsked) {
     let { rows, next } = await load(from, Math.min(wanted, MAX_PER_PAGE), isStillAsked);
     while (next !== null && rows.length < wanted && isStillAsked()) {
@@ -196,7 +200,10 @@ function keepingFocus(body, change) {
   focusOn(standIn(focused) ?? body.rows[Math.min(at, body.rows.length - 1)]?.querySelector('button, select, a'));
 }
 
-/** On a narrow screen each cell stands under the name of its column. @param {HTMLTableRowElement} row @param {readonly string[]} columns */
+/**
+ * On a narrow screen each cell stands under the name of its column. @param {HTMLTableRowElement} row @param {readonly
+ * string[]} columns
+ */
 export function labelled(row, columns) {
   [...row.cells].forEach((cell, index) => {
     cell.dataset.label = columns[index] ?? '';

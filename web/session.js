@@ -13,7 +13,8 @@ import { nowMs } from './clock.js';
  * @property {readonly string[]} scopes
  * @property {string | null} orgId bound to this org; null sees all
  * @property {string} [role] of an account; a key has none
- * @property {string} subject whom the audit log names; a browser may change that of an account under the tabs that are open
+ * @property {string} subject whom the audit log names; a browser may change that of an account under the tabs that are
+ * open
  * @property {string} name
  */
 
@@ -33,8 +34,8 @@ let onEnd = () => {};
 let onRoleChange = () => {};
 
 /**
- * All tabs have one refresh cookie: what one does with it, the others are told. Sent is whose it is now; null: nobody's. In a
- * browser without such a channel they find out when they next renew their token.
+ * All tabs have one refresh cookie: what one does with it, the others are told. Sent is whose it is now; null:
+ * nobody's. In a browser without such a channel they find out when they next renew their token.
  */
 const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('svc.account') : undefined;
 tabs?.addEventListener('message', ({ data: subject }) => {
@@ -45,7 +46,10 @@ const SOMEBODY_ELSE = 'Someone else signed in from another tab of this browser.'
 
 export const current = () => session;
 
-/** @param {(reason: string, kind: Session['kind']) => void} listener told when the gateway no longer takes the credential */
+/**
+ * @param {(reason: string, kind: Session['kind']) => void} listener told when the gateway no longer takes the
+ * credential
+ */
 export function whenEnded(listener) {
   onEnd = listener;
 }
@@ -61,7 +65,10 @@ export const can = (scope) => session !== undefined && IMPLIED[scope].some((held
 /** From the most powerful on. */
 const ROLES = ['owner', 'admin', 'developer', 'viewer'];
 
-/** Whether whoever is signed in may give this role, or take it from somebody. A key is nobody's owner: it stops at admin. @param {string} role */
+/**
+ * Whether whoever is signed in may give this role, or take it from somebody. A key is nobody's owner: it stops at
+ * admin. @param {string} role
+ */
 export const mayManage = (role) => can('admin') && ROLES.indexOf(session?.role ?? 'admin') <= ROLES.indexOf(role);
 
 /** @param {string} key */
@@ -151,7 +158,10 @@ export async function call(method, path, body, isFile = false) {
   }
 }
 
-/** As `call`, for whoever is signed in now: what they have begun is not carried on in the name of who comes next. @returns {typeof call} */
+/**
+ * As `call`, for whoever is signed in now: what they have begun is not carried on in the name of who comes next.
+ * @returns {typeof call}
+ */
 export function callOfThisVisit() {
   const visit = departures;
   return async (...asked) => {
@@ -160,7 +170,10 @@ export function callOfThisVisit() {
   };
 }
 
-/** Tabs share the cookie, and a cookie presented twice ends the session: so one tab at a time. @type {Promise<void> | undefined} */
+/**
+ * Tabs share the cookie, and a cookie presented twice ends the session: so one tab at a time. @type {Promise<void> |
+ * undefined}
+ */
 let renewing;
 function renew() {
   const asked = session;
@@ -219,7 +232,9 @@ function end(reason) {
   onEnd(reason, kind);
 }
 
-/** The cookie is somebody else's now, or nobody's: there is nothing to forget but who was here. @param {string} reason */
+/**
+ * The cookie is somebody else's now, or nobody's: there is nothing to forget but who was here. @param {string} reason
+ */
 function leaveTo(reason) {
   session = undefined;
   departures += 1;
@@ -242,7 +257,10 @@ function readKept() {
   return kept.expiresAtSecs > nowMs() / 1000 ? kept : undefined;
 }
 
-/** Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ sub: string, org_id?: string, role?: string }} */
+/**
+ * Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ sub: string,
+ * org_id?: string, role?: string }}
+ */
 function claimsOf(jwt) {
   const middle = (jwt.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
   const bytes = Uint8Array.from(atob(middle), (char) => char.charCodeAt(0));

@@ -18,7 +18,8 @@ export class VirtualRows {
   /**
    * @param {HTMLElement} scroller
    * @param {HTMLTableSectionElement} body
-   * @param {{ rowHeightPx: () => number, keyOf: (item: Item) => string, create: (item: Item) => { element: HTMLTableRowElement, parts: Row }, update: (parts: Row, item: Item) => void }} options
+   * @param {{ rowHeightPx: () => number, keyOf: (item: Item) => string, create: (item: Item) => { element:
+   * HTMLTableRowElement, parts: Row }, update: (parts: Row, item: Item) => void }} options
    */
   constructor(scroller, body, options) {
     this.#scroller = scroller;

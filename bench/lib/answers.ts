@@ -1,6 +1,11 @@
-/** Whether a load was answered as its figures suppose: its clients look no further than the status, and at what came. */
+/**
+ * Whether a load was answered as its figures suppose: its clients look no further than the status, and at what came.
+ */
 
-/** Asks the question of the load once more: a gateway that denies all, as with a full disk, is fast, and one that refuses says why. */
+/**
+ * Asks the question of the load once more: a gateway that denies all, as with a full disk, is fast, and one that
+ * refuses says why.
+ */
 export async function expectAllowed(
   url: string,
   headers: Readonly<Record<string, string>>,
@@ -14,7 +19,10 @@ export async function expectAllowed(
     throw new Error(`at the end of the load, a check was answered: ${answer.slice(0, 500)}`);
 }
 
-/** The waits in milliseconds, in ascending order, of a log of h2load, and how many of the checks that were due have not succeeded. */
+/**
+ * The waits in milliseconds, in ascending order, of a log of h2load, and how many of the checks that were due have not
+ * succeeded.
+ */
 export function readH2loadLog(log: string, due: number): { readonly waits: Float64Array; readonly failed: number } {
   const rows = log
     .split('\n')

@@ -1,6 +1,7 @@
 /**
- * The baseline of the gRPC figures: a bare grpc-js server that reads the same messages with the codecs protobufjs generates and
- * answers at once. A program of its own, so that it never shares a thread with what it is compared to. Prints its port.
+ * The baseline of the gRPC figures: a bare grpc-js server that reads the same messages with the codecs protobufjs
+ * generates and answers at once. A program of its own, so that it never shares a thread with what it is compared to.
+ * Prints its port.
  */
 import {
   type MethodDefinition,

@@ -1,4 +1,7 @@
-/** The baseline of the HTTP doors: the library under them alone, which parses the body there is and answers as many bytes. */
+/**
+ * The baseline of the HTTP doors: the library under them alone, which parses the body there is and answers as many
+ * bytes.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { native } from '../../src/wire/http/http-app.ts';

@@ -1,4 +1,7 @@
-/** What a benchmark has started and written is gone when it ends: when it is done, when it fails, and when it is interrupted. */
+/**
+ * What a benchmark has started and written is gone when it ends: when it is done, when it fails, and when it is
+ * interrupted.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';

@@ -39,7 +39,10 @@ export async function checkSteadily(url: string, pace: Pace): Promise<Waits> {
   }
 }
 
-/** h2load paces each connection by a timer of its own, and all of them fire together: with many, it measures its own burst. */
+/**
+ * h2load paces each connection by a timer of its own, and all of them fire together: with many, it measures its own
+ * burst.
+ */
 async function withH2load(url: string, { rate, seconds, connections }: Pace, body: string): Promise<Waits> {
   const folder = scratchFolder();
   try {

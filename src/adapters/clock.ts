@@ -1,9 +1,9 @@
 import type { Clock } from '../gateway/ports.ts';
 
 /**
- * Follows the wall clock but never runs backwards. When the wall clock is set back, this one goes on at half speed until
- * the two agree again, so that nothing that waits for time to pass waits for ever. `fromMs`: what an older clock shows, where
- * this one is to go by the same time.
+ * Follows the wall clock but never runs backwards. When the wall clock is set back, this one goes on at half speed
+ * until the two agree again, so that nothing that waits for time to pass waits for ever. `fromMs`: what an older clock
+ * shows, where this one is to go by the same time.
  */
 export function createClock(
   wallMs: () => number = Date.now,

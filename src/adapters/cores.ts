@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const CGROUP = '/sys/fs/cgroup';
 
 /**
- * The cores this process may use: those of the machine, or fewer if the container has a CPU limit, which Node.js 20 ignores.
- * Part of a core beyond the first does not count, as in later releases of Node.js.
+ * The cores this process may use: those of the machine, or fewer if the container has a CPU limit, which Node.js 20
+ * ignores. Part of a core beyond the first does not count, as in later releases of Node.js.
  */
 export function usableCores(ofMachine = availableParallelism(), cgroup = CGROUP): number {
   // Version 2 of the kernel's control groups, else version 1. No limit is the word `max`, or −1.

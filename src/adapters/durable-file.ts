@@ -4,7 +4,10 @@ import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { withOpenFile } from './open-file.ts';
 
-/** Replaces a file as a whole, readable only by its owner. After a crash it holds either the old text or the new one. Rejects with the error of the system. */
+/**
+ * Replaces a file as a whole, readable only by its owner. After a crash it holds either the old text or the new one.
+ * Rejects with the error of the system.
+ */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const next = `${path}.${randomBytes(4).toString('hex')}.partial`;
   try {
@@ -18,8 +21,9 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * Removes what `replaceFile` has left beside the file where it was killed: half a text, which may hold a secret that nobody would
- * look for there. Call it only where no other process replaces the file, as for those of a data directory that is locked.
+ * Removes what `replaceFile` has left beside the file where it was killed: half a text, which may hold a secret that
+ * nobody would look for there. Call it only where no other process replaces the file, as for those of a data directory
+ * that is locked.
  */
 export async function removeRemains(path: string): Promise<void> {
   const [folder, name] = [dirname(path), basename(path)];
@@ -53,7 +57,8 @@ async function written(path: string, text: string): Promise<void> {
 export function replaceFileSync(path: string, text: string): void {
   const next = `${path}.tmp`;
   withOpenFile(next, 'w', (fd) => {
-    writeFileSync(fd, text); // writes all of it or throws: of a single write, a disk that is nearly full may take only the first part
+    // writes all of it or throws: of a single write, a disk that is nearly full may take only the first part
+    writeFileSync(fd, text);
     fsyncSync(fd);
   });
   renameSync(next, path);

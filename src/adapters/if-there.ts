@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { codeOf } from '../core/error-text.ts';
 
-/** What `reading` resolves with; undefined if the file or folder does not exist. Rejects with any other system error. */
+/**
+ * What `reading` resolves with; undefined if the file or folder does not exist. Rejects with any other system error.
+ */
 export const ifThere = <T>(reading: Promise<T>): Promise<T | undefined> => reading.catch(undefinedWhereMissing);
 
 export function ifThereSync<T>(read: () => T): T | undefined {

@@ -7,9 +7,9 @@ const RETRY_MS = 100;
 const NOTHING: Uint8Array = new Uint8Array();
 
 /**
- * Where the log goes, usually standard error. A pipe that nobody reads, a full disk or a terminal that is gone neither delays
- * nor ends the gateway: lines wait until they can be written, and a line says how many were lost meanwhile. pino's own
- * destination does not get over a full disk, and says nothing of what it drops.
+ * Where the log goes, usually standard error. A pipe that nobody reads, a full disk or a terminal that is gone neither
+ * delays nor ends the gateway: lines wait until they can be written, and a line says how many were lost meanwhile.
+ * pino's own destination does not get over a full disk, and says nothing of what it drops.
  */
 export class LogSink {
   readonly #fd: number;
@@ -30,7 +30,8 @@ export class LogSink {
     else this.#waiting += line;
     if (this.#isBusy) return;
     this.#isBusy = true;
-    // Not in this turn: if it ends in an exit, another thread would hold the first line, and the last words could not follow it.
+    // Not in this turn: if it ends in an exit, another thread would hold the first line, and the last words could not
+    // follow it.
     setImmediate(() => this.#go());
   }
 

@@ -1,4 +1,6 @@
-/** Metrics for Prometheus. Values are read only when the metrics are asked for, so that they cost nothing until then. */
+/**
+ * Metrics for Prometheus. Values are read only when the metrics are asked for, so that they cost nothing until then.
+ */
 import { Counter, collectDefaultMetrics, Gauge, type Metric as Registered, Registry } from 'prom-client';
 
 export type Reading = { readonly labels?: Readonly<Record<string, string>>; readonly value: number };

@@ -228,7 +228,8 @@ export async function readPolicyFile(file: string): Promise<Result<PolicyText, P
 function reasonOf(error: unknown, file: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   switch (code) {
-    // Node.js puts this character in the place of bytes that are no text, and then looks for another name than is there.
+    // Node.js puts this character in the place of bytes that are no text, and then looks for another name than is
+    // there.
     case 'ENOENT':
       return file.includes('\uFFFD') ? 'has a name that is not UTF-8; rename it' : 'does not exist';
     case 'EACCES':

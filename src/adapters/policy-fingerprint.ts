@@ -5,7 +5,10 @@ import { codeOf } from '../core/error-text.ts';
 import { isPolicyFileName } from './policy-file.ts';
 import { sequentially } from './sequentially.ts';
 
-/** Names, inodes, sizes and times of what the path leads to, through symlinks. Never rejects: what cannot be read is part of it. */
+/**
+ * Names, inodes, sizes and times of what the path leads to, through symlinks. Never rejects: what cannot be read is
+ * part of it.
+ */
 export async function fingerprint(path: string): Promise<string> {
   const own = await describe(path);
   if (!own.startsWith('folder')) return own;

@@ -14,11 +14,11 @@ export type WatchOptions = {
 };
 
 /**
- * Calls `onChange` some time after the file, or any file of the folder, has changed. An editor that writes a new file and
- * renames it over the old one, and a mounted config map whose symlink is swapped, are changes like any other: what is
- * watched is the folder, and what counts is a fingerprint of what the path leads to now. A wake-up without a
- * change is ignored. `onChange` must not throw. Start watching before loading, so that no change is missed in between. Neither
- * the watcher nor its timers keep the process alive.
+ * Calls `onChange` some time after the file, or any file of the folder, has changed. An editor that writes a new file
+ * and renames it over the old one, and a mounted config map whose symlink is swapped, are changes like any other: what
+ * is watched is the folder, and what counts is a fingerprint of what the path leads to now. A wake-up without a
+ * change is ignored. `onChange` must not throw. Start watching before loading, so that no change is missed in between.
+ * Neither the watcher nor its timers keep the process alive.
  */
 export const watchPolicies = (path: string, onChange: () => void, options: WatchOptions = {}): PolicyWatcher =>
   new FingerprintWatcher(path, onChange, options);
@@ -51,7 +51,9 @@ class FingerprintWatcher implements PolicyWatcher {
     for (const watcher of this.#watchers) watcher.close();
   }
 
-  /** The parent is watched for a file or folder that is replaced as a whole, the path itself for a folder's own files. */
+  /**
+   * The parent is watched for a file or folder that is replaced as a whole, the path itself for a folder's own files.
+   */
   #watchAll(): readonly FSWatcher[] {
     return [this.#path, dirname(this.#path)].flatMap((each) => this.#watch(each));
   }
@@ -73,8 +75,8 @@ class FingerprintWatcher implements PolicyWatcher {
   }
 
   /**
-   * A change is reported when two looks in a row find the same. The system's notifications cannot tell that all is quiet: it reports
-   * nothing on a network file system, and without end in a folder that other programs write to.
+   * A change is reported when two looks in a row find the same. The system's notifications cannot tell that all is
+   * quiet: it reports nothing on a network file system, and without end in a folder that other programs write to.
    */
   async #look(): Promise<void> {
     this.#isLooking = true;
@@ -95,7 +97,10 @@ class FingerprintWatcher implements PolicyWatcher {
     this.#onChange();
   }
 
-  /** A watch stays with its file, which may just have been replaced. So this sets new ones, then looks for changes in between. */
+  /**
+   * A watch stays with its file, which may just have been replaced. So this sets new ones, then looks for changes in
+   * between.
+   */
   #rewatch(): void {
     for (const watcher of this.#watchers) watcher.close();
     this.#watchers = this.#watchAll();

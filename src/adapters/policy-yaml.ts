@@ -98,8 +98,8 @@ function syntaxProblems(
 const EMPTY_ALIAS = 'Alias cannot be an empty string';
 
 /**
- * Much of CEL means something else to YAML: `!has(…)` is a tag, `"a" in …` text after a value, `a ? b : c` a mapping in a line. So does
- * a reason with a colon, or with a word in quotes at its beginning.
+ * Much of CEL means something else to YAML: `!has(…)` is a tag, `"a" in …` text after a value, `a ? b : c` a mapping in
+ * a line. So does a reason with a colon, or with a word in quotes at its beginning.
  */
 function hintAt(offset: number, text: string): string {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset);
@@ -140,7 +140,9 @@ function locate(
   return positionAt(offset === undefined || node === undefined ? start : offsetWithin(node, offset, text), lines);
 }
 
-/** The node at the path, or the nearest one above it that exists: a missing key is shown at the mapping that lacks it. */
+/**
+ * The node at the path, or the nearest one above it that exists: a missing key is shown at the mapping that lacks it.
+ */
 function nodeAt(document: Document.Parsed, path: DocumentPath): Node | undefined {
   let node: unknown = document.contents;
   for (const step of path) {
@@ -161,8 +163,8 @@ function keyAt(document: Document.Parsed, path: DocumentPath): Node | undefined 
 }
 
 /**
- * Where a character of a scalar's value stands in the text: exact for a value that is written in one piece and for block
- * scalars with `|`; the beginning of the scalar where folding or escapes stand in between.
+ * Where a character of a scalar's value stands in the text: exact for a value that is written in one piece and for
+ * block scalars with `|`; the beginning of the scalar where folding or escapes stand in between.
  */
 function offsetWithin(node: Node, offset: number, text: string): number {
   const start = node.range?.[0] ?? 0;
@@ -181,9 +183,9 @@ function offsetWithin(node: Node, offset: number, text: string): number {
 }
 
 /**
- * The parser's strings are cut from the file's text. One character beyond Latin-1 anywhere, in a comment say, makes that
- * text two bytes a character in memory, and with it every reason that is cut from it and every audit line that quotes one:
- * each check would pay for it. Copies are as narrow as they can be, and do not keep the file in memory.
+ * The parser's strings are cut from the file's text. One character beyond Latin-1 anywhere, in a comment say, makes
+ * that text two bytes a character in memory, and with it every reason that is cut from it and every audit line that
+ * quotes one: each check would pay for it. Copies are as narrow as they can be, and do not keep the file in memory.
  */
 function withOwnStrings(value: unknown): unknown {
   if (typeof value === 'string') return Buffer.from(value).toString();

@@ -34,7 +34,10 @@ const RETIRED_FOR_MS = KEY_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
 const GIVEN =
   'the signing key is set by SVC_JWT_PRIVATE_KEY; if that names a file, replace the key in it and send SIGHUP, otherwise restart with another key';
 
-/** Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700), of which no other process may be open. Rejects with the reason when a key is unusable. */
+/**
+ * Opens the key ring in `<dataDir>/keys/signing.json` (0600, folder 0700), of which no other process may be open.
+ * Rejects with the reason when a key is unusable.
+ */
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
   const folder = join(options.dataDir, 'keys');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -92,7 +95,8 @@ class KeyRing implements SigningKeys {
       const stored = await this.#readStored();
       const given = this.#options.given === undefined ? undefined : await readGiven(this.#options.given);
       const active = given?.signing ?? storedSigner(stored) ?? generateSigningKey();
-      const outdated = stored === undefined ? [] : [this.#retire(stored.active)]; // unless it is still the active one: see `#replace`
+      // unless it is still the active one: see `#replace`
+      const outdated = stored === undefined ? [] : [this.#retire(stored.active)];
       await this.#replace({
         active,
         verifying: given?.verifying ?? [],

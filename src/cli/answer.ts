@@ -1,4 +1,7 @@
-/** What an HTTP server has answered. Not as a `Response`: to load fetch takes longer than all else that a short command does. */
+/**
+ * What an HTTP server has answered. Not as a `Response`: to load fetch takes longer than all else that a short command
+ * does.
+ */
 import { once } from 'node:events';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 

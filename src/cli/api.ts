@@ -46,11 +46,17 @@ const adviceFor = (code: string | undefined, answer: Answer): string | undefined
   waitAdvice(answer) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
 
 export type ApiOptions = {
-  /** Waits when the gateway says that there were too many requests, for as long as it says, and tries again: for commands of many requests. */
+  /**
+   * Waits when the gateway says that there were too many requests, for as long as it says, and tries again: for
+   * commands of many requests.
+   */
   readonly isPatient?: boolean;
 };
 
-/** Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec: Authentication 15). */
+/**
+ * Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec:
+ * Authentication 15).
+ */
 export class Api {
   readonly target: Target;
   readonly #isPatient: boolean;

@@ -1,4 +1,7 @@
-/** Errors of the command line (spec: CLI messages): a line what happened, without a full stop, and a sentence what to do. */
+/**
+ * Errors of the command line (spec: CLI messages): a line what happened, without a full stop, and a sentence what to
+ * do.
+ */
 import { messageOf } from '../core/error-text.ts';
 import { printable, printableLines } from './printable.ts';
 
@@ -46,8 +49,8 @@ export class RefusedError extends CliError {
 const PASSING: readonly number[] = [429, 502, 503, 504];
 
 /**
- * Whether the same may be answered in a while: then who follows something waits. Where the gateway had answered before, what answers
- * in its place now, as a proxy that finds no route, does so for a while, too.
+ * Whether the same may be answered in a while: then who follows something waits. Where the gateway had answered before,
+ * what answers in its place now, as a proxy that finds no route, does so for a while, too.
  */
 export const mayPass = (error: unknown): error is CliError =>
   error instanceof UnreachableError ||

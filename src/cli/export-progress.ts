@@ -1,4 +1,6 @@
-/** How far an export has come, on one line of standard error that is drawn over, for the person who waits at a terminal. */
+/**
+ * How far an export has come, on one line of standard error that is drawn over, for the person who waits at a terminal.
+ */
 import { pipeline, type Readable, Transform } from 'node:stream';
 import { clipped } from './printable.ts';
 import { brief } from './words.ts';

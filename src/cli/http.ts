@@ -74,7 +74,10 @@ const protocolOf = (url: URL): Promise<Protocol> =>
 
 const agents = new Map<Protocol, Agent>();
 
-/** One for all requests of a command, so that they share their connections. The environment may send those of the default one through a proxy. */
+/**
+ * One for all requests of a command, so that they share their connections. The environment may send those of the
+ * default one through a proxy.
+ */
 function agentOf(http: Protocol): Agent {
   const agent = agents.get(http) ?? new http.Agent({ keepAlive: true });
   agents.set(http, agent);

@@ -1,6 +1,9 @@
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** While it works, a signal that would end the process aborts the work instead, so that its outcome can be reported. A second one ends it. */
+/**
+ * While it works, a signal that would end the process aborts the work instead, so that its outcome can be reported. A
+ * second one ends it.
+ */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupted = new AbortController();
   const interrupt = (): void => interrupted.abort();

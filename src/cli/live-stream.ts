@@ -24,8 +24,8 @@ export type LiveStream = {
 };
 
 /**
- * Resolves when the gateway has let it in. A 401 is tried once more with a renewed session, as for any other request. The signal
- * cuts the connection, also one that is not open yet.
+ * Resolves when the gateway has let it in. A 401 is tried once more with a renewed session, as for any other request.
+ * The signal cuts the connection, also one that is not open yet.
  */
 export async function openLiveStream(api: Api, query: Query, signal: AbortSignal): Promise<LiveStream> {
   const first = await connect(api, query, signal);

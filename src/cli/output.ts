@@ -36,7 +36,10 @@ export function styledTable(columns: readonly Column[], rows: readonly Row[]): r
   return [bold(heading), ...rest];
 }
 
-/** Undefined if standard output is not a terminal, or a terminal that reports a width of 0: output for programs is not shortened. */
+/**
+ * Undefined if standard output is not a terminal, or a terminal that reports a width of 0: output for programs is not
+ * shortened.
+ */
 const terminalWidth = (): number | undefined =>
   process.stdout.isTTY === true ? process.stdout.columns || undefined : undefined;
 

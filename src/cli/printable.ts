@@ -15,13 +15,17 @@ const escaped = (character: string): string =>
 /** One line without anything that moves a cursor, colours, renames a window or reorders letters: `\u001b[2J`. */
 export const printable = (text: string): string => text.replace(UNSAFE, escaped);
 
-/** The same for a document of several lines, which keeps its line breaks. In JSON and double-quoted YAML the meaning stays. */
+/**
+ * The same for a document of several lines, which keeps its line breaks. In JSON and double-quoted YAML the meaning
+ * stays.
+ */
 export const printableLines = (text: string): string =>
   text.replace(UNSAFE, (character) => (character === '\n' ? character : escaped(character)));
 
 export const isPrintable = (text: string): boolean => printable(text) === text;
 
-// By blocks and not by scripts: the long-vowel mark of データ belongs to no script, and the half-width katakana to one that is wide.
+// By blocks and not by scripts: the long-vowel mark of データ belongs to no script, and the half-width katakana to one
+// that is wide.
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 /** Marks that stand above or below another character, and vowels that join a Hangul syllable. */

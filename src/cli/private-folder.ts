@@ -15,7 +15,10 @@ import { note } from './output.ts';
 const FOLDER_MODE = 0o700;
 const LOCK_RETRY_MS = 15;
 const LOCK_PATIENCE_MS = 10_000;
-/** A lock is held for the milliseconds of one write; one that is this old was left by a command that crashed or is stopped. */
+/**
+ * A lock is held for the milliseconds of one write; one that is this old was left by a command that crashed or is
+ * stopped.
+ */
 const LOCK_STALE_MS = 5_000;
 /** A process that waits for a lock, and was stopped meanwhile, would fail without its file. */
 const REMAINS_MS = 3_600_000;
@@ -47,8 +50,8 @@ export async function readPrivateFile(name: string): Promise<string | undefined>
 const warnedOf = new Set<string>();
 
 /**
- * Warns once, on standard error, of a file that holds a secret and is open to others, as ssh does of its keys. On Windows the
- * mode tells nothing. The next command that writes the file makes it private again.
+ * Warns once, on standard error, of a file that holds a secret and is open to others, as ssh does of its keys. On
+ * Windows the mode tells nothing. The next command that writes the file makes it private again.
  */
 export async function warnIfOpen(name: string, holds: string): Promise<void> {
   const path = pathInFolder(name);
@@ -82,7 +85,10 @@ export async function changePrivateFile(
   }
 }
 
-/** False, with nothing written, where the command was stopped for so long that another has taken the lock: the text may be another by now. */
+/**
+ * False, with nothing written, where the command was stopped for so long that another has taken the lock: the text may
+ * be another by now.
+ */
 async function changedInTurn(
   name: string,
   path: string,
@@ -102,8 +108,8 @@ async function changedInTurn(
 }
 
 /**
- * Removes what killed commands left behind. Half a file may hold a key that nobody would look for there; only the process that
- * has the lock writes one. Those who wait for the lock keep theirs fresh, unless they are stopped.
+ * Removes what killed commands left behind. Half a file may hold a key that nobody would look for there; only the
+ * process that has the lock writes one. Those who wait for the lock keep theirs fresh, unless they are stopped.
  */
 async function clearRemains(name: string): Promise<void> {
   for (const entry of await readdir(svcFolder())) {
@@ -154,7 +160,10 @@ async function lock(path: string): Promise<HeldLock> {
   };
 }
 
-/** A lock has the age of the file that it is a link to: one that was waited for must not look as if it had been held that long. */
+/**
+ * A lock has the age of the file that it is a link to: one that was waited for must not look as if it had been held
+ * that long.
+ */
 async function linkedFresh(from: string, to: string): Promise<boolean> {
   const now = new Date();
   await utimes(from, now, now);
@@ -182,7 +191,8 @@ async function clearWhenStale(path: string, aside: string): Promise<void> {
     if (codeOf(error) === 'ENOENT') return; // another command was faster
     throw error;
   }
-  // Between the look and the renaming another command may have cleared the stale lock and taken its own: give that back.
+  // Between the look and the renaming another command may have cleared the stale lock and taken its own: give that
+  // back.
   if ((await ifThere(stat(aside)))?.ino !== seen.ino) await linked(aside, path);
   await rm(aside, { force: true });
 }

@@ -73,7 +73,10 @@ function describe(command: Command, row: CommandRow): Command {
   return styled(command, { kind: 'command', row });
 }
 
-/** Here, and not by the parser, which would report that `--action` is missing to somebody who has mistyped it as `--actoin`. */
+/**
+ * Here, and not by the parser, which would report that `--action` is missing to somebody who has mistyped it as
+ * `--actoin`.
+ */
 function requireOptions(command: Command, { options = [] }: CommandRow): void {
   const missing = options.find(
     (row) => row.isRequired === true && command.getOptionValue(optionOf(row).attributeName()) === undefined,
@@ -114,7 +117,10 @@ function styled(command: Command, text: HelpText): Command {
     .configureOutput({ outputError: (message, write) => write(withoutValues(message)) });
 }
 
-/** A key that was put behind a mistyped option, or where no argument belongs, is not shown again; nor is what drives a terminal. */
+/**
+ * A key that was put behind a mistyped option, or where no argument belongs, is not shown again; nor is what drives a
+ * terminal.
+ */
 const withoutValues = (message: string): string =>
   printableLines(message)
     .replace(/^(error: unknown option '[^=']*)=[^']*'/, "$1'")

@@ -2,7 +2,10 @@
 import { createInterface } from 'node:readline';
 import { CliError, EXIT } from './errors.ts';
 
-/** What was entered, without white space around it; '' when that was nothing. Without a terminal it is the first line of standard input. */
+/**
+ * What was entered, without white space around it; '' when that was nothing. Without a terminal it is the first line of
+ * standard input.
+ */
 export async function askHidden(label: string): Promise<string> {
   const isTerminal = process.stdin.isTTY === true;
   // Before the label is shown: the user may type at once, and nothing must be echoed.

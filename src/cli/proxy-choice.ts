@@ -36,7 +36,9 @@ const isExempt = (host: string, port: string, noProxy: string): boolean =>
     .split(/[\s,]+/)
     .some((entry) => entry === '*' || isWithin(host, entry) || isCovered(host, port, entry));
 
-/** `example.com`, `.example.com` and `*.example.com` cover that host and those below it; `host:8443` one port of them. */
+/**
+ * `example.com`, `.example.com` and `*.example.com` cover that host and those below it; `host:8443` one port of them.
+ */
 function isCovered(host: string, port: string, entry: string): boolean {
   const [, bracketed, plain, onlyPort] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d+))?$/.exec(entry) ?? [
     undefined,

@@ -1,4 +1,7 @@
-/** A full-screen view that is redrawn in place on the terminal's alternate screen, which restores the old one at the end. */
+/**
+ * A full-screen view that is redrawn in place on the terminal's alternate screen, which restores the old one at the
+ * end.
+ */
 
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
@@ -23,8 +26,8 @@ export function openScreen(out: NodeJS.WriteStream): Screen {
     out.write(ENTER);
     draw(picture);
   };
-  // Ctrl-Z gives the terminal back to the shell as it was, and `fg` takes it again. It is the system that stops the program: only
-  // where a shell could go on with it, which there is none of under `ssh -t` or in a container.
+  // Ctrl-Z gives the terminal back to the shell as it was, and `fg` takes it again. It is the system that stops the
+  // program: only where a shell could go on with it, which there is none of under `ssh -t` or in a container.
   const suspend = (): void => {
     out.write(LEAVE);
     process.off('SIGTSTP', suspend);

@@ -6,7 +6,10 @@ import { bracketed, type Config, readConfig, unknownVariables } from '../config.
 import { type Gateway, startGateway } from '../main.ts';
 import { StartError } from '../start-checks.ts';
 
-/** After the grace period of a shutdown. What still waits then, for a disk or a name server, does so in vain; 3 s are promised. */
+/**
+ * After the grace period of a shutdown. What still waits then, for a disk or a name server, does so in vain; 3 s are
+ * promised.
+ */
 const LATEST_END_MS = 2_500;
 /** Node.js itself does not exit before they have ended. */
 const LEFTOVERS = 'a name server or file that does not respond; everything is written';
@@ -63,9 +66,9 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 }
 
 /**
- * Resolves once a signal asks the gateway to end in order, also while it starts. A second one ends it at once, and so does the end
- * of the time, after `onLate`. It dies of the signal: to exit would end the I/O threads with their sockets open, and Node.js aborts
- * the process for that, and it waits for what the system does not answer.
+ * Resolves once a signal asks the gateway to end in order, also while it starts. A second one ends it at once, and so
+ * does the end of the time, after `onLate`. It dies of the signal: to exit would end the I/O threads with their sockets
+ * open, and Node.js aborts the process for that, and it waits for what the system does not answer.
  */
 function untilAsked(
   ending: AbortController,
@@ -90,14 +93,16 @@ function untilAsked(
       ending.abort(new StartError(`stopped by ${signal}`));
       resolve();
     };
-    // They stay for good: without a listener, even for a moment, a signal would end the process before it has done anything.
+    // They stay for good: without a listener, even for a moment, a signal would end the process before it has done
+    // anything.
     process.on('SIGTERM', end);
     process.on('SIGINT', end);
   });
 }
 
 function dieOf(signal: NodeJS.Signals): void {
-  // Runs after the other exit handlers: by then the log is written, and the database is stopping. Until then no signal may end it.
+  // Runs after the other exit handlers: by then the log is written, and the database is stopping. Until then no signal
+  // may end it.
   process.once('exit', () => {
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);

@@ -13,7 +13,10 @@ export type Session = {
   readonly sourceKey: string;
 };
 
-/** The session kept under this name for this gateway. A file or an entry that is corrupt holds none (spec: Authentication 18). */
+/**
+ * The session kept under this name for this gateway. A file or an entry that is corrupt holds none (spec:
+ * Authentication 18).
+ */
 export async function readSession(name: string, apiUrl: string): Promise<Session | undefined> {
   const session = (await readSessions()).get(name);
   return session?.apiUrl === apiUrl ? session : undefined;

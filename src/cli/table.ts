@@ -107,7 +107,9 @@ export function valueAt(row: Row, path: string): unknown {
   return value;
 }
 
-/** A cell that shows the distance of a time from now, past or future: `12s`, `5m`. Machine formats have the time itself. */
+/**
+ * A cell that shows the distance of a time from now, past or future: `12s`, `5m`. Machine formats have the time itself.
+ */
 export const awayAt =
   (path: string) =>
   (row: Row): unknown => {

@@ -32,8 +32,8 @@ const isWholeWithoutFile = (globals: Globals, env: Environment): boolean =>
   (given(globals.context) ?? given(env.SVC_CLI_CONTEXT)) === undefined;
 
 /**
- * The context is the one of --context, else of SVC_CLI_CONTEXT, else the one in use. A URL that is given without naming a
- * context stands for an unnamed one: the key and the session of the context in use are not for another gateway.
+ * The context is the one of --context, else of SVC_CLI_CONTEXT, else the one in use. A URL that is given without naming
+ * a context stands for an unnamed one: the key and the session of the context in use are not for another gateway.
  */
 function targetFrom(globals: Globals, env: Environment, config: CliConfig): Target {
   const urlFlag = given(globals.apiUrl);

@@ -1,4 +1,7 @@
-/** A gateway reached through the proxy of the environment, which Node.js 20 does not know. Loaded only where there is one. */
+/**
+ * A gateway reached through the proxy of the environment, which Node.js 20 does not know. Loaded only where there is
+ * one.
+ */
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -106,7 +109,9 @@ function openTunnel(proxy: Proxy, host: string, port: number): Promise<Socket> {
   });
 }
 
-/** With an agent of its own: that of all others may have been told by the environment to go through the proxy itself. */
+/**
+ * With an agent of its own: that of all others may have been told by the environment to go through the proxy itself.
+ */
 function requestTo({ isSecure, host, port }: Proxy, options: RequestOptions): ClientRequest {
   if (!isSecure) return requestHttp({ ...options, host, port, agent: false });
   const servername = isIP(host) === 0 ? host : ''; // by itself it would be the host in the header, which is the gateway

@@ -10,8 +10,9 @@ import { codeOf } from '../core/error-text.ts';
 import { interruptible } from './interruptible.ts';
 
 /**
- * Writes what `open` brings, readable by its owner only. Rejects with the error of the system or of the source: EEXIST when
- * the file is there and may not be replaced, which is found out before anything is opened, ABORT_ERR when it is interrupted.
+ * Writes what `open` brings, readable by its owner only. Rejects with the error of the system or of the source: EEXIST
+ * when the file is there and may not be replaced, which is found out before anything is opened, ABORT_ERR when it is
+ * interrupted.
  */
 export async function writeWhole(path: string, mayReplace: boolean, open: () => Promise<Readable>): Promise<void> {
   const present = await ifThere(stat(path));

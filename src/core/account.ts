@@ -35,8 +35,9 @@ export const isUuid = (text: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\
 const rankOf = (role: Role): number => ROLES.indexOf(role);
 
 /**
- * Whether the holder of `own` may give the role to somebody, or take it away. An account may do so up to its own role. A
- * credential without a role (an API key with admin scope) holds every scope but is not an owner, so it may do so up to admin.
+ * Whether the holder of `own` may give the role to somebody, or take it away. An account may do so up to its own role.
+ * A credential without a role (an API key with admin scope) holds every scope but is not an owner, so it may do so up
+ * to admin.
  */
 export const mayManageRole = (own: Role | undefined, role: Role): boolean => rankOf(own ?? 'admin') <= rankOf(role);
 

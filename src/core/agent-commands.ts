@@ -1,4 +1,7 @@
-/** Agents as operators handle them: registered, deregistered and listed (spec: Agent identity; contract: gRPC, RegisterAgent). */
+/**
+ * Agents as operators handle them: registered, deregistered and listed (spec: Agent identity; contract: gRPC,
+ * RegisterAgent).
+ */
 
 import { type AgentRegistration, type AgentRegistry, MAX_ANCESTORS, viewOfAgent } from './agents.ts';
 import { pageOfAgents } from './agents-page.ts';
@@ -10,7 +13,9 @@ import { type Outcome, unchanged } from './outcome.ts';
 import { fail, ok, type Result } from './result.ts';
 import { orgInReach, seesOrg } from './scope.ts';
 
-/** Agents that may be registered at once, and those of one org among them. Agents without an org do not count as an org. */
+/**
+ * Agents that may be registered at once, and those of one org among them. Agents without an org do not count as an org.
+ */
 export type AgentLimits = { readonly maxAgents: number; readonly maxOrgAgents: number };
 
 /** Registers an agent, or gives a registered one another token. */
@@ -89,7 +94,9 @@ function refuseIfFull(
     : undefined;
 }
 
-/** Removes an agent's registration. Its entry, and the signals to its operations, stay until it has no operations left. */
+/**
+ * Removes an agent's registration. Its entry, and the signals to its operations, stay until it has no operations left.
+ */
 export function deregisterAgent(
   agents: AgentRegistry,
   { principal, agent }: CommandOf<'deregister-agent'>,

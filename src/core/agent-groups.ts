@@ -68,7 +68,10 @@ export class AgentGroup {
   readonly teamId: string | undefined;
   /** Grows with every group. Listings are in this order, and their cursors are such numbers. */
   readonly sequence: number;
-  /** Its registered agents, in the order of registration. Groups without any, of which there may be many, share one list. */
+  /**
+   * Its registered agents, in the order of registration. Groups without any, of which there may be many, share one
+   * list.
+   */
   agents = NO_AGENTS;
   /** The operations of all known agents, registered or not. */
   readonly ops: OpCounts = zeroOpCounts();

@@ -1,7 +1,10 @@
 import type { AgentEntry } from './agents.ts';
 import { SequencedList } from './sequenced-list.ts';
 
-/** Registered agents by name, each name's in the order of registration. Most names belong to a single agent, which then needs no list. */
+/**
+ * Registered agents by name, each name's in the order of registration. Most names belong to a single agent, which then
+ * needs no list.
+ */
 export class AgentNames {
   readonly #byName = new Map<string, AgentEntry | SequencedList<AgentEntry>>();
 

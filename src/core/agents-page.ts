@@ -12,8 +12,8 @@ type Wanted = {
 };
 
 /**
- * Agents come in the order of registration, and the cursor is the number of the last one. Where a team is rare among all orgs,
- * a page may be short or even empty and still have a `next` to go on from.
+ * Agents come in the order of registration, and the cursor is the number of the last one. Where a team is rare among
+ * all orgs, a page may be short or even empty and still have a `next` to go on from.
  */
 export function pageOfAgents(agents: AgentRegistry, wanted: Wanted, perPage: number, after: number): Page<AgentView> {
   const items: AgentView[] = [];

@@ -111,14 +111,17 @@ export class AgentRegistry {
     return undefined;
   }
 
-  /** The agents of this name in every org and team that were registered after this number, in the order of registration. */
+  /**
+   * The agents of this name in every org and team that were registered after this number, in the order of registration.
+   */
   namedAfter(agentId: string, registration: number): Iterable<AgentEntry> {
     return this.#names.after(agentId, registration);
   }
 
   /**
-   * The same in one org. Looked up team by team rather than filtered from all: otherwise the time taken would reveal how many
-   * the other orgs have, and a very large org would slow down the others. An org with very many teams has an index of its own.
+   * The same in one org. Looked up team by team rather than filtered from all: otherwise the time taken would reveal
+   * how many the other orgs have, and a very large org would slow down the others. An org with very many teams has an
+   * index of its own.
    */
   namedInOrgAfter(orgId: string, agentId: string, registration: number): Iterable<AgentEntry> {
     const org = this.groups.orgs.get(orgId);

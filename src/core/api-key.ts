@@ -49,8 +49,9 @@ export const LISTED_WHEN_OVER_MS = 30 * 24 * 60 * 60 * 1000;
 export const DELETED_WHEN_OVER_MS = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * True when the key ended before this time. Never true for a key that the gateway itself made. Without its first key a store
- * would look new, and another would be minted; and a forgotten key of the environment would be taken for a new one.
+ * True when the key ended before this time. Never true for a key that the gateway itself made. Without its first key a
+ * store would look new, and another would be minted; and a forgotten key of the environment would be taken for a new
+ * one.
  */
 export const isLongOver = (key: ApiKey, beforeMs: number): boolean =>
   key.createdBy !== FIRST_KEY_CREATOR && key.createdBy !== ENVIRONMENT_CREATOR && endMsOf(key) < beforeMs;

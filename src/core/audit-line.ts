@@ -64,8 +64,8 @@ function payloadOf(payload: Readonly<Record<string, unknown>>): string {
 }
 
 /**
- * The body of a line: from `,"timestamp":` to the end of the payload. Holds no line feed, so bodies can be joined by one.
- * The draft's lineage must not be mutated: its encoding is cached by identity.
+ * The body of a line: from `,"timestamp":` to the end of the payload. Holds no line feed, so bodies can be joined by
+ * one. The draft's lineage must not be mutated: its encoding is cached by identity.
  */
 export function encodeDraft(draft: AuditDraft, timestampMs: number): string {
   const { opId, payload } = draft;

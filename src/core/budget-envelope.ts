@@ -38,13 +38,17 @@ export function setCaps(caps: Caps, limits: TierLimits): void {
   for (const period of PERIODS) caps[period] = limits[period] ?? Infinity;
 }
 
-/** Counts the months and days that have begun. An envelope with an older count has spent nothing in the current period. */
+/**
+ * Counts the months and days that have begun. An envelope with an older count has spent nothing in the current period.
+ */
 export type Epoch = { month: number; day: number };
 
 const [FIRST_ALERT, LAST_ALERT] = ALERT_PERCENTS;
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** What an envelope remembers of one period. `alertedPercent` is the highest threshold that raised an alert, 0 for none. */
+/**
+ * What an envelope remembers of one period. `alertedPercent` is the highest threshold that raised an alert, 0 for none.
+ */
 export type Spend = { readonly spentMicroUsd: number; readonly alertedPercent: number };
 
 /**
@@ -138,7 +142,10 @@ export class Envelope {
     );
   }
 
-  /** The alerts for thresholds that spend has reached and that have raised none in this period yet. Each is returned only once. */
+  /**
+   * The alerts for thresholds that spend has reached and that have raised none in this period yet. Each is returned
+   * only once.
+   */
   takeAlerts(epoch: Epoch): BudgetAlert[] {
     this.#roll(epoch);
     const alerts: BudgetAlert[] = [];
@@ -199,7 +206,10 @@ export class Envelope {
     }
   }
 
-  /** Agents without an org share no org tier: theirs only holds the tree together, without caps, never saved and never shown. */
+  /**
+   * Agents without an org share no org tier: theirs only holds the tree together, without caps, never saved and never
+   * shown.
+   */
   get isPlaceholder(): boolean {
     return this.tier === 'org' && this.name === '';
   }
@@ -230,7 +240,10 @@ export class Envelope {
 const hasReached = (percent: number, spentMicroUsd: number, limitMicroUsd: number): boolean =>
   spentMicroUsd > 0 && spentMicroUsd >= (limitMicroUsd * percent) / 100;
 
-/** The highest threshold that still counts as alerted. After the cap was raised, an alert becomes due again for the new cap. */
+/**
+ * The highest threshold that still counts as alerted. After the cap was raised, an alert becomes due again for the new
+ * cap.
+ */
 const stillAlerted = (alertedPercent: number, spentMicroUsd: number, limitMicroUsd: number): number =>
   alertedPercent === 0 || hasReached(alertedPercent, spentMicroUsd, limitMicroUsd)
     ? alertedPercent

@@ -14,8 +14,8 @@ export const looseRow = (): LedgerRow => ({ cells: new Float64Array(CELLS), at: 
 const ROWS_PER_BLOCK = 4_096;
 
 /**
- * The numbers of all envelopes. As fields of an object each would be a box of its own somewhere on the heap; here the four
- * that every check reads lie side by side, in one line of the processor's cache.
+ * The numbers of all envelopes. As fields of an object each would be a box of its own somewhere on the heap; here the
+ * four that every check reads lie side by side, in one line of the processor's cache.
  */
 export class Ledger {
   #block = new Float64Array(0);

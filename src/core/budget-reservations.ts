@@ -13,10 +13,10 @@ const ASIDE = -2;
 const SMALLEST = 1_024;
 
 /**
- * Money held for operations in flight, one amount per operation. All are held for the same time, so they expire in the order
- * in which they were made. That order is a list, doubly linked because most of them end before they expire. It is kept in
- * columns of numbers, like the registry of operations, so that the garbage collector has no million objects to walk. What is put
- * back has a time of its own, and stands aside.
+ * Money held for operations in flight, one amount per operation. All are held for the same time, so they expire in the
+ * order in which they were made. That order is a list, doubly linked because most of them end before they expire. It is
+ * kept in columns of numbers, like the registry of operations, so that the garbage collector has no million objects to
+ * walk. What is put back has a time of its own, and stands aside.
  */
 export class Reservations {
   readonly #ttlMs: number;
@@ -27,7 +27,10 @@ export class Reservations {
   #younger = new Int32Array(0);
   #oldest = NONE;
   #youngest = NONE;
-  /** Operations whose money was put back, the last to expire first once sorted. Some may hold nothing any more, or are in the list again. */
+  /**
+   * Operations whose money was put back, the last to expire first once sorted. Some may hold nothing any more, or are
+   * in the list again.
+   */
   #aside: OpNumber[] = [];
   #isAsideSorted = true;
   #size = 0;

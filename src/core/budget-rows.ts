@@ -5,7 +5,9 @@ import type { BudgetOwner, Exceeded, Spend } from './budget-envelope.ts';
 export type SpendRow = BudgetOwner & Readonly<Record<Period, PeriodSpend>> & { readonly kind: 'spend' };
 
 export type PeriodSpend = Spend & {
-  /** The local date or month that it was spent in: `2026-11-04`, `2026-11`. It means the same after a change of zone. */
+  /**
+   * The local date or month that it was spent in: `2026-11-04`, `2026-11`. It means the same after a change of zone.
+   */
   readonly name: string;
 };
 

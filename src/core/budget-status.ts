@@ -73,7 +73,9 @@ function* below(
   }
 }
 
-/** An org is looked up rather than searched for: otherwise the time taken would tell it how many other orgs there are. */
+/**
+ * An org is looked up rather than searched for: otherwise the time taken would tell it how many other orgs there are.
+ */
 function childrenOf({ tier, children }: Envelope, orgId: string | undefined): Iterable<Envelope> {
   if (children === undefined) return [];
   if (tier !== 'global' || orgId === undefined) return children.values();

@@ -3,7 +3,9 @@ import { type Caps, Envelope, type Epoch, NO_CAPS } from './budget-envelope.ts';
 import { Ledger, type LedgerRow, looseRow } from './budget-ledger.ts';
 import { assert } from './result.ts';
 
-/** How many envelopes the sweep looks at for each one made. At 2, it is through the tree before the tree has doubled. */
+/**
+ * How many envelopes the sweep looks at for each one made. At 2, it is through the tree before the tree has doubled.
+ */
 const LOOKS_PER_ENVELOPE = 2;
 
 /** Every envelope there is: the global one at the root, below it orgs, teams and agents, made when first named. */
@@ -46,7 +48,10 @@ export class EnvelopeTree {
     return this.root.children?.get(orgId);
   }
 
-  /** Looks at up to `most` envelopes, from where it last stopped, and removes those that are idle. Returns the removed ones. */
+  /**
+   * Looks at up to `most` envelopes, from where it last stopped, and removes those that are idle. Returns the removed
+   * ones.
+   */
   sweep(most: number, epoch: Epoch): Envelope[] {
     const removed: Envelope[] = [];
     this.#walk ??= bottomUp(this.root);

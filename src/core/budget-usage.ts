@@ -16,8 +16,8 @@ export function usageLimitsFor(memoryMib: number): UsageMemoryLimits {
 }
 
 /**
- * The usage ids counted lately, so that a retry counts once. An id is remembered for a day, unless there are too many. Then the
- * oldest goes: of the org that needs room or, if that org has none, of the org with the most.
+ * The usage ids counted lately, so that a retry counts once. An id is remembered for a day, unless there are too many.
+ * Then the oldest goes: of the org that needs room or, if that org has none, of the org with the most.
  */
 export class UsageMemory {
   readonly #limits: UsageMemoryLimits;
@@ -57,7 +57,8 @@ export class UsageMemory {
     for (const row of rows) {
       if (this.#isOver(row, nowMs)) this.#changes.set(keyOfUsage(row), undefined);
       else latest.push(row);
-      // A store that was filled when there was more memory may hold too many. Those left out stay in it until a start finds them expired.
+      // A store that was filled when there was more memory may hold too many. Those left out stay in it until a start
+      // finds them expired.
       if (latest.length > total * 1.25) latest = inOrder(latest).slice(-total);
     }
     for (const row of inOrder(latest).slice(-total)) this.#put(keyOfUsage(row), row);

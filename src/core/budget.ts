@@ -52,7 +52,8 @@ const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
 const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
 // A clock set back by no more than this is waited for. One set back further was wrong before.
 const MAX_STEP_BACK_MS = 2 * 3_600_000;
-// A stored day may begin this far ahead of the clock, after a step back or a change of zone. Further ahead, it was written by a wrong clock.
+// A stored day may begin this far ahead of the clock, after a step back or a change of zone. Further ahead, it was
+// written by a wrong clock.
 const MAX_STORED_AHEAD_MS = 28 * 3_600_000;
 const DEFAULT_PAGE = 50;
 
@@ -65,7 +66,8 @@ const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: fals
  * - Amounts are whole micro-dollars. Caps are checked from the widest tier down, monthly before daily.
  * - What is allowed is reserved in the same call, so that checks in parallel cannot overrun a cap together.
  * - An agent without an org has no org tier. Its team is another one than the team of that name in any org.
- * - A period that has ended is never opened again. While the clock is behind the latest time seen, by up to 2 hours, that
+ * - A period that has ended is never opened again. While the clock is behind the latest time seen, by up to 2 hours,
+ * that
  *   time stands still; a clock further back is believed, and what was spent meanwhile counts in the period it shows.
  * - A new time zone takes effect at once: the date goes on, and ends at its midnight in the new zone.
  */
@@ -122,8 +124,9 @@ export class BudgetTracker {
 
   /**
    * Holds the cost for the operation until it is recorded, released or 10 minutes old. A further call for the same
-   * operation may hold more, and never less: it is a retry, or another step of what is about to spend what was held before.
-   * A refused one leaves everything as it was. A cost of 0 holds nothing, and is refused only where spend alone is over a cap.
+   * operation may hold more, and never less: it is a retry, or another step of what is about to spend what was held
+   * before. A refused one leaves everything as it was. A cost of 0 holds nothing, and is refused only where spend alone
+   * is over a cap.
    */
   reserve(
     agent: AgentIdentity | BudgetHandle,
@@ -141,7 +144,10 @@ export class BudgetTracker {
     return RESERVED;
   }
 
-  /** What `reserve` would answer, for a new operation or the one given. Holds nothing, and makes no place for an unknown agent. */
+  /**
+   * What `reserve` would answer, for a new operation or the one given. Holds nothing, and makes no place for an unknown
+   * agent.
+   */
   wouldExceed(
     agent: AgentIdentity | BudgetHandle,
     costMicroUsd: number,
@@ -250,8 +256,9 @@ export class BudgetTracker {
   }
 
   /**
-   * What a store must put or remove to catch up, since the last call. To be written as one transaction: a usage id must not be
-   * stored without its spend. Reservations are not stored, because the operations they belong to end with the process.
+   * What a store must put or remove to catch up, since the last call. To be written as one transaction: a usage id must
+   * not be stored without its spend. Reservations are not stored, because the operations they belong to end with the
+   * process.
    */
   drainChanges(): BudgetChange[] {
     const changes: BudgetChange[] = [...this.#dropped].map((key) => ({ key, row: undefined }));
@@ -266,7 +273,10 @@ export class BudgetTracker {
     return changes.concat(this.#usages.drainChanges());
   }
 
-  /** For changes that the store could not write: their rows come again with the next changes, with the values they have then. */
+  /**
+   * For changes that the store could not write: their rows come again with the next changes, with the values they have
+   * then.
+   */
   requeueChanges(changes: readonly BudgetChange[]): void {
     for (const { row } of changes) {
       if (row === undefined) continue; // the next restore drops a row that is no longer needed
@@ -275,7 +285,10 @@ export class BudgetTracker {
     }
   }
 
-  /** Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is dropped. */
+  /**
+   * Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is
+   * dropped.
+   */
   restore(rows: Iterable<BudgetRow>, nowMs: number): void {
     assert(this.#tree.isEmpty, 'a tracker is restored before it is used');
     this.#advance(nowMs);

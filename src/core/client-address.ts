@@ -1,8 +1,8 @@
 /** Client addresses as text: the form in which they are recorded, and which of them share a limit. */
 
 /**
- * An IPv4 address is written as such even if it arrived on an IPv6 socket (`::ffff:192.0.2.1`). An IPv6 zone is left out,
- * because only this machine understands it (`fe80::1%eth0`). Any other text is returned unchanged.
+ * An IPv4 address is written as such even if it arrived on an IPv6 socket (`::ffff:192.0.2.1`). An IPv6 zone is left
+ * out, because only this machine understands it (`fe80::1%eth0`). Any other text is returned unchanged.
  */
 export function plainAddress(text: string): string {
   if (!text.includes(':')) return text;
@@ -18,8 +18,8 @@ export function plainAddress(text: string): string {
 }
 
 /**
- * The network to which per-address limits apply: a single IPv4 address, or the /64 of an IPv6 address. A /64 is the least that
- * a provider gives to a customer, who can then call from 2^64 addresses.
+ * The network to which per-address limits apply: a single IPv4 address, or the /64 of an IPv6 address. A /64 is the
+ * least that a provider gives to a customer, who can then call from 2^64 addresses.
  */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);

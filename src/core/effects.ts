@@ -9,8 +9,8 @@ export type Effect =
   | { readonly kind: 'audit'; readonly draft: AuditDraft }
   | { readonly kind: 'op-changed'; readonly op: OpView }
   /**
-   * To be posted (Governor.post) and sent once the entry beside it is written: what an agent was told cannot be taken back.
-   * `number` is the operation's own in the registry: by then, another may have its id.
+   * To be posted (Governor.post) and sent once the entry beside it is written: what an agent was told cannot be taken
+   * back. `number` is the operation's own in the registry: by then, another may have its id.
    */
   | {
       readonly kind: 'signal';

@@ -5,14 +5,16 @@ import { assertNever, fail, type Result } from './result.ts';
 import type { Role, Scope } from './scope.ts';
 
 /**
- * Everything that a caller can get wrong, and everything that the gateway can run out of. The kind is also the `code` of the problem
- * document a client sees (contract: Errors, lists, times), so kinds are part of the public API.
+ * Everything that a caller can get wrong, and everything that the gateway can run out of. The kind is also the `code`
+ * of the problem document a client sees (contract: Errors, lists, times), so kinds are part of the public API.
  */
 export type Fault =
   | { readonly kind: 'invalid_argument'; readonly field: string; readonly problem: string }
   | { readonly kind: 'unauthenticated'; readonly detail: string }
   | { readonly kind: 'insufficient_scope'; readonly needed: Scope; readonly held: readonly Scope[] }
-  /** `orgId` '': the thing asked for has no org. Undefined: it concerns every org, and the credential is bound to one. */
+  /**
+   * `orgId` '': the thing asked for has no org. Undefined: it concerns every org, and the credential is bound to one.
+   */
   | { readonly kind: 'org_forbidden'; readonly orgId: string | undefined }
   | { readonly kind: 'role_forbidden'; readonly role: Role }
   | { readonly kind: 'not_owner'; readonly opId: OpId }

@@ -94,8 +94,8 @@ export class Governor {
   }
 
   /**
-   * Carries out one command. The reply is for the caller, a fault included; the effects are for the shell, in their order.
-   * `nowMs` counts from the Unix epoch and must never be less than in an earlier call.
+   * Carries out one command. The reply is for the caller, a fault included; the effects are for the shell, in their
+   * order. `nowMs` counts from the Unix epoch and must never be less than in an earlier call.
    */
   apply<T extends CommandType>(command: CommandOf<T>, nowMs: number): Outcome<T>;
   apply(command: Command, nowMs: number): Outcome {
@@ -139,7 +139,10 @@ export class Governor {
     }
   }
 
-  /** Removes one slice of the operations that finished long enough ago, and one of the budgets that nobody needs. True when more are due. */
+  /**
+   * Removes one slice of the operations that finished long enough ago, and one of the budgets that nobody needs. True
+   * when more are due.
+   */
   sweep(nowMs: number): boolean {
     const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, SWEEP_SLICE, (opId, owner) => {
       this.#signals.forget(owner.key, opId);
@@ -151,8 +154,8 @@ export class Governor {
   }
 
   /**
-   * Puts a signal into the agent's box, after its cause was recorded; undefined when its operation is gone, or has completed.
-   * The latter's signals stay in the box, out of sight, because a completion may be rolled back.
+   * Puts a signal into the agent's box, after its cause was recorded; undefined when its operation is gone, or has
+   * completed. The latter's signals stay in the box, out of sight, because a completion may be rolled back.
    */
   post({ agent, opId, number, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
     const slot = this.ops.find(opId);
@@ -162,9 +165,9 @@ export class Governor {
   }
 
   /**
-   * Rolls back a batch that could not be recorded: the `undos` of its commands, given in their order, and those of the `checked`
-   * operations that its checks began, whose numbers are above `lastBefore`. All that came after the batch must be undone
-   * already. What the shell must do for that is not recorded either.
+   * Rolls back a batch that could not be recorded: the `undos` of its commands, given in their order, and those of the
+   * `checked` operations that its checks began, whose numbers are above `lastBefore`. All that came after the batch
+   * must be undone already. What the shell must do for that is not recorded either.
    */
   rollBack(undos: readonly Undo[], checked: readonly OpId[], lastBefore: number, nowMs: number): readonly Effect[] {
     const registries = { agents: this.agents, ops: this.ops, budgets: this.budgets, signals: this.#signals };
@@ -241,7 +244,8 @@ export class Governor {
     const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
     if (owned !== undefined && !owned.ok && owned.fault.kind !== 'not_found') return unchanged(owned);
     const op = owned?.ok === true ? owned.value : undefined;
-    // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different record.
+    // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different
+    // record.
     const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
     const usageSinceMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
     const { exceeded, alerts, duplicate } = this.budgets.record(

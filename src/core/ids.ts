@@ -39,11 +39,16 @@ const isWellFormed = (text: string, forbidden: RegExp): boolean =>
 /** One half of an operation id: 1 to 256 bytes, no white space, no control character, no `:`. */
 export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || isWellFormed(text, FORBIDDEN_IN_OP_HALF);
 
-/** An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`, and neither `.` nor `..`. */
+/**
+ * An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`, and neither `.` nor `..`.
+ */
 export const isName = (text: string): boolean =>
   (PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME)) && !isStepInPath(text);
 
-/** Clients resolve these in a path before sending it, even percent-encoded, so nothing with such a name could be reached. */
+/**
+ * Clients resolve these in a path before sending it, even percent-encoded, so nothing with such a name could be
+ * reached.
+ */
 const isStepInPath = (text: string): boolean => text === '.' || text === '..';
 
 /** An org's name. `-` is none: in a path it stands for the org of agents that have none. */

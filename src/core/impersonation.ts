@@ -23,8 +23,8 @@ export type Attempt = {
 /**
  * What is put on record when a token is presented for an agent it does not belong to (spec: Audit event).
  *
- * Recorded under the org of the token's owner, which should know of the misuse, and not under the claimed org, which must
- * not learn about another org's agents and credentials.
+ * Recorded under the org of the token's owner, which should know of the misuse, and not under the claimed org, which
+ * must not learn about another org's agents and credentials.
  */
 export function effectsOfImpersonation({ owner, claimed, action, opId, payload }: Attempt): Effect[] {
   const reason = REFUSAL.impersonation;

@@ -1,4 +1,7 @@
-/** JSON text of strings. JSON.stringify is right for everything, but costs more on the short ones that lines and answers are made of. */
+/**
+ * JSON text of strings. JSON.stringify is right for everything, but costs more on the short ones that lines and answers
+ * are made of.
+ */
 
 /** Characters that need no escape and only one byte. */
 const PLAIN = /^[ !#-[\]-~]*$/;

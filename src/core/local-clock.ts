@@ -1,6 +1,6 @@
 /**
- * What the clock shows in an IANA time zone: for an instant the local time, to the second, written as if it were UTC. Throws a
- * RangeError for a zone that the engine does not know.
+ * What the clock shows in an IANA time zone: for an instant the local time, to the second, written as if it were UTC.
+ * Throws a RangeError for a zone that the engine does not know.
  */
 export function localClock(timezone: string): (atMs: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {

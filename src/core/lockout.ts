@@ -13,7 +13,10 @@ export function lockedForSecs(lockout: Lockout, nowMs: number): number | undefin
   return Math.ceil((lockout.lockedUntilMs - nowMs) / 1000);
 }
 
-/** A failure while locked changes nothing, so further attempts do not prolong the lock. After a lock the count starts again at one. */
+/**
+ * A failure while locked changes nothing, so further attempts do not prolong the lock. After a lock the count starts
+ * again at one.
+ */
 export function afterFailure(lockout: Lockout, nowMs: number): Lockout {
   if (lockedForSecs(lockout, nowMs) !== undefined) return lockout;
   const failures = (lockout.lockedUntilMs === null ? lockout.failures : 0) + 1;

@@ -1,6 +1,6 @@
 /**
- * Binary search: the index of the first item of an ordered list of `length` items that is not before the one looked for, or
- * `length` when all are before it. `isBefore` must be true up to some index and false from there on.
+ * Binary search: the index of the first item of an ordered list of `length` items that is not before the one looked
+ * for, or `length` when all are before it. `isBefore` must be true up to some index and false from there on.
  */
 export function lowerBound(length: number, isBefore: (index: number) => boolean): number {
   let low = 0;

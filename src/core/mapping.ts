@@ -6,10 +6,15 @@ export type Mapping = Readonly<Record<string, unknown>>;
 export const isMapping = (raw: unknown): raw is Mapping =>
   typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 
-/** A place inside a document: keys and indexes, such as `['rules', 2, 'when']`. The empty path is the document itself. */
+/**
+ * A place inside a document: keys and indexes, such as `['rules', 2, 'when']`. The empty path is the document itself.
+ */
 export type DocumentPath = readonly (string | number)[];
 
-/** A mistake of a document. `onKey`: the key is at fault rather than its value. `offset`: where in a condition, in characters. */
+/**
+ * A mistake of a document. `onKey`: the key is at fault rather than its value. `offset`: where in a condition, in
+ * characters.
+ */
 export type DocumentProblem = {
   readonly path: DocumentPath;
   readonly problem: string;
@@ -17,7 +22,10 @@ export type DocumentProblem = {
   readonly offset?: number;
 };
 
-/** Reads one mapping of a document. What is wrong with it goes to the problems of the document, so that all of them are reported. */
+/**
+ * Reads one mapping of a document. What is wrong with it goes to the problems of the document, so that all of them are
+ * reported.
+ */
 export class MappingReader {
   readonly raw: Mapping;
   readonly #path: DocumentPath;
@@ -34,7 +42,9 @@ export class MappingReader {
     return new MappingReader(raw, [...this.#path, ...path], this.#problems);
   }
 
-  /** Notes a problem whose path begins at this mapping. Like the others below, it returns undefined in place of a value. */
+  /**
+   * Notes a problem whose path begins at this mapping. Like the others below, it returns undefined in place of a value.
+   */
   note(problem: DocumentProblem): undefined {
     this.#problems.push({ ...problem, path: [...this.#path, ...problem.path] });
     return undefined;

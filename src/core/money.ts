@@ -13,14 +13,18 @@ export function usdToMicro(usd: number): number | undefined {
   return usd >= 0 && usd <= MAX_COST_USD ? wholeMicroUsd(usd, Math.ceil) : undefined;
 }
 
-/** Whole micro-dollars of a cap; `undefined` as in usdToMicro, with `maxUsd` in place of the limit of a cost. Rounds down. */
+/**
+ * Whole micro-dollars of a cap; `undefined` as in usdToMicro, with `maxUsd` in place of the limit of a cost. Rounds
+ * down.
+ */
 export function capToMicro(usd: number, maxUsd: number): number | undefined {
   return usd >= 0 && usd <= maxUsd ? wholeMicroUsd(usd, Math.floor) : undefined;
 }
 
 export const microToUsd = (microUsd: number): number => microUsd / MICRO_USD_PER_USD;
 
-// 4.35 is no binary fraction, so its product misses the whole number by some units in the last place: that is no remainder.
+// 4.35 is no binary fraction, so its product misses the whole number by some units in the last place: that is no
+// remainder.
 function wholeMicroUsd(usd: number, roundRemainder: (microUsd: number) => number): number {
   const microUsd = usd * MICRO_USD_PER_USD;
   const nearest = Math.round(microUsd);

@@ -27,8 +27,8 @@ const emptyCells = (capacity: number): Int32Array => new Int32Array(capacity * 2
 const SHARD_BITS = 6;
 
 /**
- * Finds the slot of an operation by its id. A Map would follow a pointer to every id that it compares, and with a million ids
- * each of these is a cache miss. Here an id is read only when its 32-bit hash agrees.
+ * Finds the slot of an operation by its id. A Map would follow a pointer to every id that it compares, and with a
+ * million ids each of these is a cache miss. Here an id is read only when its 32-bit hash agrees.
  */
 export class OpIndex {
   readonly #shards: readonly Shard[] = Array.from({ length: 1 << SHARD_BITS }, () => new Shard());
@@ -40,8 +40,8 @@ export class OpIndex {
   #lastHash = 0;
 
   /**
-   * Agents choose their ids. `hashKey`, which is `HASH_KEY_LENGTH` random numbers, keeps them from choosing many that collide.
-   * It affects only where an id lies in memory.
+   * Agents choose their ids. `hashKey`, which is `HASH_KEY_LENGTH` random numbers, keeps them from choosing many that
+   * collide. It affects only where an id lies in memory.
    */
   constructor(hashKey: Int32Array, idOf: (slot: number) => OpId | undefined) {
     assert(hashKey.length === HASH_KEY_LENGTH, `the hash takes ${HASH_KEY_LENGTH} random numbers`);
@@ -105,7 +105,10 @@ export class OpIndex {
   }
 }
 
-/** Multilinear hashing (Lemire and Kaser, 2014): strongly universal, so with random keys two ids collide by chance alone. */
+/**
+ * Multilinear hashing (Lemire and Kaser, 2014): strongly universal, so with random keys two ids collide by chance
+ * alone.
+ */
 function hashOf(id: string, highKeys: Int32Array, lowKeys: Int32Array): number {
   const { length } = id;
   // Without the length, an id would collide with one that has zeros after it.

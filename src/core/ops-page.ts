@@ -35,9 +35,9 @@ type Place = { readonly org: number; readonly team: number; readonly op: OpPlace
 const START: Place = { org: 0, team: 0, op: undefined };
 
 /**
- * A page of the operations that match. An operation that exists, and matches, during the whole walk is seen exactly once.
- * Where matches are rare, a page may be short or even empty and still have a `next` to go on from. Undefined when the cursor
- * is not one of this listing's.
+ * A page of the operations that match. An operation that exists, and matches, during the whole walk is seen exactly
+ * once. Where matches are rare, a page may be short or even empty and still have a `next` to go on from. Undefined when
+ * the cursor is not one of this listing's.
  */
 export function pageOfOps(registries: Registries, asked: Asked): Page<OpRecord> | undefined {
   const isOfAll = asked.orgId === undefined && asked.teamId === undefined && asked.agentId === undefined;
@@ -76,7 +76,10 @@ function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }
   return { items: found, next: undefined };
 }
 
-/** Orgs and teams that have nothing to show come too, with no holder: looking at them is work that a page is charged for. */
+/**
+ * Orgs and teams that have nothing to show come too, with no holder: looking at them is work that a page is charged
+ * for.
+ */
 function* sourcesFrom(agents: AgentRegistry, filter: OpFilter, from: Place): Generator<Source> {
   const { orgId, teamId, agentId, state } = filter;
   const isOfOrgs = teamId === undefined && agentId === undefined;

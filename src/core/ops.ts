@@ -25,12 +25,14 @@ export type OpRecord = {
 /** Where an operation lives in the registry. Valid until the operation is swept. */
 export type OpSlot = Brand<number, 'OpSlot'>;
 
-/** An org, team or agent as the holder of a linked list of its operations, oldest first. The registry keeps both ends. */
+/**
+ * An org, team or agent as the holder of a linked list of its operations, oldest first. The registry keeps both ends.
+ */
 export type OpHolder = { firstOp: number; lastOp: number };
 
 /**
- * A place in the walk over a list: go on with the first operation whose number is at least `from`, looking from `slot` on
- * if that still holds the operation with the number `number`, else from the beginning.
+ * A place in the walk over a list: go on with the first operation whose number is at least `from`, looking from `slot`
+ * on if that still holds the operation with the number `number`, else from the beginning.
  */
 export type OpPlace = { readonly from: number; readonly slot: number; readonly number: number };
 
@@ -51,7 +53,9 @@ function firstTaken(states: Uint8Array, from: number): number {
   return at === CHUNK_SLOTS ? NONE : at;
 }
 
-/** The registry of operations in flight: authoritative, in memory, owned by one thread (spec: States and transitions). */
+/**
+ * The registry of operations in flight: authoritative, in memory, owned by one thread (spec: States and transitions).
+ */
 export class OpsRegistry {
   readonly #chunks: Chunk[] = [];
   readonly #index: OpIndex;
@@ -160,8 +164,8 @@ export class OpsRegistry {
   }
 
   /**
-   * Drops operations that finished at least `ttlMs` ago, oldest first, at most `limit` of them, and calls `onRemoved` for
-   * each. Costs only what it removes, because finished operations wait in the order in which they finished.
+   * Drops operations that finished at least `ttlMs` ago, oldest first, at most `limit` of them, and calls `onRemoved`
+   * for each. Costs only what it removes, because finished operations wait in the order in which they finished.
    */
   sweep(nowMs: number, ttlMs: number, limit: number, onRemoved: (opId: OpId, owner: AgentEntry) => void): number {
     let removed = 0;
@@ -196,8 +200,8 @@ export class OpsRegistry {
     this.#recount(owner, from, to);
     if (!isFinished(from)) return;
     owner.unfinishedOps += 1;
-    // The queue is singly linked, so the operation stays in it until the sweep comes by. If it finishes again before that,
-    // it is swept from its old place, and those behind it wait until it is old enough.
+    // The queue is singly linked, so the operation stays in it until the sweep comes by. If it finishes again before
+    // that, it is swept from its old place, and those behind it wait until it is old enough.
     this.#revived.add(slot);
   }
 
@@ -233,9 +237,9 @@ export class OpsRegistry {
   }
 
   /**
-   * A page of operations in the order of their slots. An operation that exists, and stays in that state, during the whole walk
-   * is seen exactly once. Only the column of states is read to find the next slot, so a rare state costs no more than a
-   * common one.
+   * A page of operations in the order of their slots. An operation that exists, and stays in that state, during the
+   * whole walk is seen exactly once. Only the column of states is read to find the next slot, so a rare state costs no
+   * more than a common one.
    */
   list(
     state: OpState | undefined,
@@ -265,9 +269,9 @@ export class OpsRegistry {
   }
 
   /**
-   * A page of one holder's operations, in one state or in any, oldest first, with the same promise. It has at most `limit`
-   * of them, and looks at no more than the budget allows. It looks only at the holder's own, so neither its time nor the
-   * number of pages tells what others do. `next` is undefined at the end of the list.
+   * A page of one holder's operations, in one state or in any, oldest first, with the same promise. It has at most
+   * `limit` of them, and looks at no more than the budget allows. It looks only at the holder's own, so neither its
+   * time nor the number of pages tells what others do. `next` is undefined at the end of the list.
    */
   walk(
     list: OpList,

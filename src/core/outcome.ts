@@ -3,8 +3,8 @@ import { type Effect, NO_EFFECTS } from './effects.ts';
 import type { Undo } from './rollback.ts';
 
 /**
- * The reply to a command, and what the shell must do. `undo` is given for a change that must be rolled back when it cannot be
- * recorded. A check gives none for an operation that it began itself: see `terminateBegun`.
+ * The reply to a command, and what the shell must do. `undo` is given for a change that must be rolled back when it
+ * cannot be recorded. A check gives none for an operation that it began itself: see `terminateBegun`.
  */
 export type Outcome<T extends CommandType = CommandType> = {
   readonly reply: Replies[T];

@@ -1,4 +1,7 @@
-/** Which passwords are accepted (spec: Authentication 9). There are no composition rules; the most common passwords are refused. */
+/**
+ * Which passwords are accepted (spec: Authentication 9). There are no composition rules; the most common passwords are
+ * refused.
+ */
 import type { Brand } from './ids.ts';
 import { fail, ok, type Result } from './result.ts';
 

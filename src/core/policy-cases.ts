@@ -38,7 +38,9 @@ const CASE_KEYS: readonly string[] = Object.values({
   rule: 'rule',
 } satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>);
 
-/** Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`. */
+/**
+ * Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`.
+ */
 export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {
   if (!isMapping(raw) || !Array.isArray(raw.cases))
     return fail([{ path: [], problem: 'a policy test file must be a mapping with one key, cases, that holds a list' }]);

@@ -1,7 +1,7 @@
 /**
- * What a condition may do and how much work one evaluation can be, read off its syntax tree. CEL always ends, but nested
- * loops over what an agent sent, a text that doubles itself or a backtracking pattern could hold up every other check.
- * So conditions use only the functions of the table below, and loops are bounded by the size of the attributes.
+ * What a condition may do and how much work one evaluation can be, read off its syntax tree. CEL always ends, but
+ * nested loops over what an agent sent, a text that doubles itself or a backtracking pattern could hold up every other
+ * check. So conditions use only the functions of the table below, and loops are bounded by the size of the attributes.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearest } from './nearest.ts';
@@ -23,7 +23,10 @@ export type ConditionCost = {
 
 /** Two loops over attributes may be nested, not three. */
 const MAX_DEGREE = 2;
-/** Steps of one evaluation. Those of all conditions of a check are counted together, and errors with them: `policy-condition-steps.ts`. */
+/**
+ * Steps of one evaluation. Those of all conditions of a check are counted together, and errors with them:
+ * `policy-condition-steps.ts`.
+ */
 export const MAX_STEPS = 50_000;
 
 type Cost =
@@ -115,7 +118,10 @@ export type ConditionSurvey = {
   /** The loops whose rounds depend on what is sent. */
   readonly loops: readonly FunctionCall[];
   readonly splits: readonly FunctionCall[];
-  /** The numbers of each list, of the values of each mapping and of the branches of each choice, where all of these are numbers. */
+  /**
+   * The numbers of each list, of the values of each mapping and of the branches of each choice, where all of these are
+   * numbers.
+   */
   readonly numbers: readonly (readonly NumberNode[])[];
 };
 
@@ -163,7 +169,8 @@ class Surveyor {
   readonly #separators = new Set<string>();
 
   get cost(): ConditionCost {
-    // Where the resource is in a loop, the variable of one may stand for it or for a part of it. Matching reads each character.
+    // Where the resource is in a loop, the variable of one may stand for it or for a part of it. Matching reads each
+    // character.
     const resourceSeparators = !this.#isResourceLooped ? [] : this.#isMatchedInLoop ? [''] : [...this.#separators];
     return {
       factor: this.#factor,
@@ -240,7 +247,10 @@ class Surveyor {
     for (const arg of args) this.visit(arg, loops);
   }
 
-  /** Splitting makes as many values as there are separators, or characters. The variable of a loop may be a part of the resource. */
+  /**
+   * Splitting makes as many values as there are separators, or characters. The variable of a loop may be a part of the
+   * resource.
+   */
   #noteSplit(call: FunctionCall, text: ASTNode | undefined, separator: ASTNode | undefined): void {
     this.splits.push(call);
     if (!isOfResourceAlone(text)) this.#countsCharacters = true;
@@ -271,7 +281,8 @@ class Surveyor {
     // A list written in the expression has the length it has, and its elements may all be the same large value.
     if (over.op === 'list' || over.op === 'map')
       return { factor: factor * Math.max(1, over.args.length), degree, variable: undefined, ...ofResource };
-    // A loop over the elements of the enclosing loop meets each value once, so it does not count as another loop over the attributes.
+    // A loop over the elements of the enclosing loop meets each value once, so it does not count as another loop over
+    // the attributes.
     if (outer !== undefined && rootOfPath(over) === outer) return { factor, degree, variable, ...ofResource };
     return { factor, degree: degree + 1, variable, ...ofResource };
   }
@@ -310,7 +321,10 @@ class Surveyor {
     if (numbers.length > 1 && numbers.length === nodes.length) this.numbers.push(numbers);
   }
 
-  /** `caller` may be null, which leaves its fields to the moment of evaluation; a field that never exists is a typing mistake. */
+  /**
+   * `caller` may be null, which leaves its fields to the moment of evaluation; a field that never exists is a typing
+   * mistake.
+   */
   #checkCallerField(owner: ASTNode, field: string, node: ASTNode): void {
     if (owner.op !== 'id' || owner.args !== 'caller' || CALLER_FIELDS.includes(field)) return;
     this.problems.push({ offset: node.start, problem: `caller has no ${field}; it has ${CALLER_FIELDS.join(', ')}` });

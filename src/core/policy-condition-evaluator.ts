@@ -18,7 +18,9 @@ export type Evaluator = {
     getMapType(key: RuntimeType, value: RuntimeType): RuntimeType;
   };
   run(node: unknown, context: unknown): unknown;
-  /** Where an error need not be the outcome, it is returned: in `||` and `&&`, and in the rounds of `all` and `exists`. */
+  /**
+   * Where an error need not be the outcome, it is returned: in `||` and `&&`, and in the rounds of `all` and `exists`.
+   */
   tryEval(node: unknown, context: unknown): unknown;
 };
 

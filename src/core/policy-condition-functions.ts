@@ -1,7 +1,7 @@
 /**
- * Functions of conditions that the CEL library does not do as CEL says: what cannot be converted must fail, because a condition
- * that fails denies. The library's own cannot be replaced under their names, so in the tree of a parsed condition their calls are
- * redirected to these.
+ * Functions of conditions that the CEL library does not do as CEL says: what cannot be converted must fail, because a
+ * condition that fails denies. The library's own cannot be replaced under their names, so in the tree of a parsed
+ * condition their calls are redirected to these.
  */
 import { messageOf } from './error-text.ts';
 import type { ConditionProblem, FunctionCall } from './policy-condition-cost.ts';
@@ -124,7 +124,10 @@ const OWN_CALLS: ReadonlySet<string> = new Set(
 export const isOwn = (name: string, isMethod: boolean, argCount: number): boolean =>
   OWN_CALLS.has(callOf(isMethod, name, argCount));
 
-/** Redirects the call. A text that is written out and cannot be converted, or names no time zone, is a mistake of the author. */
+/**
+ * Redirects the call. A text that is written out and cannot be converted, or names no time zone, is a mistake of the
+ * author.
+ */
 export function redirect(call: FunctionCall): readonly ConditionProblem[] {
   const [name, ...rest] = call.args;
   const isMethod = call.op === 'rcall';

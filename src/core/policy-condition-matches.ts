@@ -1,6 +1,7 @@
 /**
- * `matches()` of conditions, in time that is linear in the text. Linear may still be long: a pattern of a few hundred steps tries each
- * of them at each character, and hundreds of rules may do so. So what the library really does is counted with the loops of a check.
+ * `matches()` of conditions, in time that is linear in the text. Linear may still be long: a pattern of a few hundred
+ * steps tries each of them at each character, and hundreds of rules may do so. So what the library really does is
+ * counted with the loops of a check.
  */
 import { RE2JS } from 're2js';
 import { takeForMatching } from './policy-condition-steps.ts';
@@ -16,12 +17,20 @@ const MAX_MATCHED_LENGTH = 8192;
 const CHARACTERS_PER_STEP = 16;
 /** and instructions of a pattern, where it has to find that out. */
 const INSTRUCTIONS_PER_STEP = 2;
-/** What the library keeps for a pattern of what it has found out, in bytes as it counts them. Its own limit is 8 MiB, and patterns may be thousands. */
+/**
+ * What the library keeps for a pattern of what it has found out, in bytes as it counts them. Its own limit is 8 MiB,
+ * and patterns may be thousands.
+ */
 const MAX_KEPT_BYTES = 128 * 1024;
-/** Where that is not enough, the library tries each instruction at each character once, as long as these are no more than so many. */
+/**
+ * Where that is not enough, the library tries each instruction at each character once, as long as these are no more
+ * than so many.
+ */
 const MAX_TRIED = 262_144;
 
-/** A pattern that is compiled. No author can write one, so it is found in the tree of a condition only where it was put. */
+/**
+ * A pattern that is compiled. No author can write one, so it is found in the tree of a condition only where it was put.
+ */
 export class Pattern {
   readonly #compiled: RE2JS;
 
@@ -50,7 +59,10 @@ export class Pattern {
   }
 }
 
-/** The parts of the library that matter here. It asks the automaton first, which learns as it reads; the machine knows nothing beforehand. */
+/**
+ * The parts of the library that matter here. It asks the automaton first, which learns as it reads; the machine knows
+ * nothing beforehand.
+ */
 type Automaton = {
   match(input: { endPos(): number }, pos: number, anchor: number): boolean | null;
   closure(instructions: readonly number[], flag: number): { readonly pcs: readonly number[] };
@@ -82,7 +94,8 @@ function meteredAutomaton(): new (prog: Program, keptBytes: number) => Automaton
   const metered: Pick<Automaton, 'match' | 'closure'> & ThisType<Automaton> = {
     match(input, pos, anchor) {
       const found = match.call(this, input, pos, anchor);
-      // Given up. A short text is then tried in all ways by a part of the library that cannot be counted, else it is the machine's.
+      // Given up. A short text is then tried in all ways by a part of the library that cannot be counted, else it is
+      // the machine's.
       const tried = found === null ? this.prog.numInst() * (input.endPos() + 1) : 0;
       if (tried > 0 && tried <= MAX_TRIED) takeForMatching(Math.ceil(tried / INSTRUCTIONS_PER_STEP));
       return found;

@@ -27,7 +27,10 @@ const isTooMuch = (
 ): boolean =>
   degree === 1 || resourceDegree > 1 ? weight + ofResource > limit : weight * ofResource > limit ** degree;
 
-/** The size of what one check has sent. All its conditions share one, because hundreds of them would take as long to count as to run. */
+/**
+ * The size of what one check has sent. All its conditions share one, because hundreds of them would take as long to
+ * count as to run.
+ */
 export class SentWeights {
   #attributes: unknown;
   #plain: Weighing | undefined;
@@ -40,9 +43,9 @@ export class SentWeights {
   }
 
   /**
-   * The size of the attributes as far as `cost` depends on it, counted no further than `limit`. Each value counts one. Text
-   * counts one per 64 characters, because scanning is that much faster than a step, and one per character where it is split
-   * up or matched over and over.
+   * The size of the attributes as far as `cost` depends on it, counted no further than `limit`. Each value counts one.
+   * Text counts one per 64 characters, because scanning is that much faster than a step, and one per character where it
+   * is split up or matched over and over.
    */
   attributesUpTo(limit: number, { countsCharacters }: ConditionCost): number {
     const weighing = countsCharacters
@@ -83,8 +86,8 @@ class Weighing {
 }
 
 /**
- * The size of the resource in the same measure. It is short, so what it is split into is counted exactly: a path of long names
- * may be looped over, one of two thousand slashes may not be looped over twice.
+ * The size of the resource in the same measure. It is short, so what it is split into is counted exactly: a path of
+ * long names may be looped over, one of two thousand slashes may not be looped over twice.
  */
 const weightOfResource = (resource: string, { resourceSeparators }: ConditionCost): number =>
   resourceSeparators.reduce(

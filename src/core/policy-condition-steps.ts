@@ -1,7 +1,8 @@
 /**
- * How much work all conditions of one check are together. Each is bounded by what it loops over, but hundreds of rules may loop
- * over the same list, while every other check waits. So what the loops really do is counted as they run: what no loop looks at
- * costs nothing, and neither does a rule that is decided by the first value it sees. What `matches` does is counted with them.
+ * How much work all conditions of one check are together. Each is bounded by what it loops over, but hundreds of rules
+ * may loop over the same list, while every other check waits. So what the loops really do is counted as they run: what
+ * no loop looks at costs nothing, and neither does a rule that is decided by the first value it sees. What `matches`
+ * does is counted with them.
  */
 
 import type { FunctionCall } from './policy-condition-cost.ts';
@@ -37,7 +38,10 @@ export class CheckSteps {
     this.#takenForMatching = 0;
   }
 
-  /** What a condition evaluates to, or an error where the conditions have taken more steps than a check may, in whichever order. */
+  /**
+   * What a condition evaluates to, or an error where the conditions have taken more steps than a check may, in
+   * whichever order.
+   */
   count<V, T>(evaluate: (variables: V) => T, variables: V): T | { readonly error: string } {
     if (this.isSpent) return this.#error;
     running = this;
@@ -68,7 +72,10 @@ export class CheckSteps {
 }
 
 type Evaluate = (evaluator: unknown, node: unknown, context: unknown) => unknown;
-/** The part of the library's syntax tree that matters here: a loop is expanded into a node that has a step for each of its rounds. */
+/**
+ * The part of the library's syntax tree that matters here: a loop is expanded into a node that has a step for each of
+ * its rounds.
+ */
 type Node = {
   readonly meta: { readonly evaluate: Evaluate; readonly alternate?: { readonly args: { readonly step: Node } } };
   setMeta(key: 'evaluate', evaluate: Evaluate): unknown;

@@ -1,7 +1,7 @@
 /**
- * Times in conditions. The CEL library reads a text as JavaScript does, which takes the 30th of February for the 2nd of March and
- * a text without a zone for local time, and for days of the year and other zones it computes on the clock of the machine. So
- * what a condition says would depend on where the gateway runs.
+ * Times in conditions. The CEL library reads a text as JavaScript does, which takes the 30th of February for the 2nd of
+ * March and a text without a zone for local time, and for days of the year and other zones it computes on the clock of
+ * the machine. So what a condition says would depend on where the gateway runs.
  */
 import { localClock } from './local-clock.ts';
 import type { OwnFunction } from './policy-condition-functions.ts';
@@ -64,7 +64,10 @@ function clockOf(zone: string): LocalClock {
   return clock;
 }
 
-/** The engine's message would repeat the text, which an agent may have sent, and the reason of a failed condition is logged. */
+/**
+ * The engine's message would repeat the text, which an agent may have sent, and the reason of a failed condition is
+ * logged.
+ */
 function namedClock(zone: string): LocalClock {
   try {
     return localClock(zone);
@@ -73,7 +76,10 @@ function namedClock(zone: string): LocalClock {
   }
 }
 
-/** The clock of a zone that is named by how far it is ahead of UTC, which Node.js 20 does not know; undefined for any other. */
+/**
+ * The clock of a zone that is named by how far it is ahead of UTC, which Node.js 20 does not know; undefined for any
+ * other.
+ */
 function clockAhead(zone: string): LocalClock | undefined {
   const [, sign, hours, minutes] = /^([+-]?)([01]\d|2[0-3]):([0-5]\d)$/.exec(zone) ?? [];
   if (hours === undefined) return undefined;

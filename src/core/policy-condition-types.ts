@@ -1,7 +1,8 @@
 /**
- * The CEL library names the type of an operand to its full depth (`list<map<string, list<…>>>`) and keeps every type it has ever
- * met, with the operators found for it. Agents choose the shape of their attributes, so they could fill the gateway's memory
- * with types. Here the name ends after two levels, below which everything is `dyn`. So there are only a few dozen types.
+ * The CEL library names the type of an operand to its full depth (`list<map<string, list<…>>>`) and keeps every type it
+ * has ever met, with the operators found for it. Agents choose the shape of their attributes, so they could fill the
+ * gateway's memory with types. Here the name ends after two levels, below which everything is `dyn`. So there are only
+ * a few dozen types.
  */
 import type { Evaluator, RuntimeType } from './policy-condition-evaluator.ts';
 

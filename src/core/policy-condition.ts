@@ -56,8 +56,8 @@ class CelAgent {
 const NO_ATTRIBUTES: Attributes = Object.freeze({});
 
 /**
- * The variables of an expression, under the names an author writes. One instance is filled again for every check, so that a
- * check allocates nothing. That is safe because evaluation is synchronous and keeps nothing.
+ * The variables of an expression, under the names an author writes. One instance is filled again for every check, so
+ * that a check allocates nothing. That is safe because evaluation is synchronous and keeps nothing.
  */
 export class ConditionVariables {
   readonly agent = new CelAgent();
@@ -85,8 +85,8 @@ export class ConditionVariables {
   }
 
   /**
-   * The same, with maps in place of the objects among the attributes. The library tells an object's type by its `constructor`,
-   * and an agent may send an attribute of that name.
+   * The same, with maps in place of the objects among the attributes. The library tells an object's type by its
+   * `constructor`, and an agent may send an attribute of that name.
    */
   asMaps(): ConditionVariables {
     this.#asMaps ??= Object.assign(new ConditionVariables(), this, { attributes: mapsOf(this.attributes) });
@@ -100,8 +100,8 @@ function mapsOf(value: unknown): unknown {
   return new Map(Object.entries(value).map(([key, item]) => [key, mapsOf(item)]));
 }
 
-// The library's own `matches` runs backtracking expressions and cannot be replaced under its name. So in the tree of a parsed
-// condition each call is redirected to this one, and its pattern replaced by the compiled one.
+// The library's own `matches` runs backtracking expressions and cannot be replaced under its name. So in the tree of a
+// parsed condition each call is redirected to this one, and its pattern replaced by the compiled one.
 const LINEAR_MATCHES = 'matchesLinear';
 
 // JSON has one kind of number, so an author who writes `attributes.size * 2` must not be told to write `2.0`.
@@ -145,8 +145,8 @@ function createEnvironment(): Environment {
 }
 
 /**
- * The library draws the expression into each of its errors, which `reasonOf` drops. In a long expression that takes ten times as
- * long as the error itself, and a loop may fail in each of its rounds. Without the text there is no drawing.
+ * The library draws the expression into each of its errors, which `reasonOf` drops. In a long expression that takes ten
+ * times as long as the error itself, and a loop may fail in each of its rounds. Without the text there is no drawing.
  */
 function leaveOutDrawings(environment: Environment): void {
   Object.defineProperty(Object.getPrototypeOf(environment.parse('true').ast), 'input', { value: '' });
@@ -198,7 +198,10 @@ function compilePattern({ call, pattern }: MatchesCall): readonly ConditionProbl
   }
 }
 
-/** The library accepts only one type of number in `[1, 2.5]`. Where one of them is a double, this makes all of them doubles. */
+/**
+ * The library accepts only one type of number in `[1, 2.5]`. Where one of them is a double, this makes all of them
+ * doubles.
+ */
 function unifyNumbers(numbers: readonly NumberNode[]): void {
   if (!numbers.some(({ args }) => typeof args === 'number')) return;
   for (const node of numbers) (node as { args: number }).args = Number(node.args);
@@ -278,7 +281,10 @@ const OPERATORS: ReadonlyMap<string, string> = new Map([
   ['matches', '.matches(…)'],
 ]);
 
-/** An operator as other languages write it. The library names one character of it, and where a word stands too many the last of that. */
+/**
+ * An operator as other languages write it. The library names one character of it, and where a word stands too many the
+ * last of that.
+ */
 function misspeltOperator(source: string, error: unknown): ConditionProblem | undefined {
   const { offset, problem } = problemOf(error);
   if (!problem.startsWith('Unexpected character')) return undefined;

@@ -1,4 +1,6 @@
-/** A policy document as plain data, checked key by key. The adapter that parsed the YAML knows its lines and columns. */
+/**
+ * A policy document as plain data, checked key by key. The adapter that parsed the YAML knows its lines and columns.
+ */
 import { type DocumentProblem, isMapping, MappingReader } from './mapping.ts';
 import { type Condition, compileCondition } from './policy-condition.ts';
 import { MAX_GLOB_LENGTH } from './policy-glob.ts';
@@ -8,7 +10,10 @@ import { finish, type Steps } from './steps.ts';
 export const RULE_EFFECTS = ['allow', 'deny'] as const;
 export type RuleEffect = (typeof RULE_EFFECTS)[number];
 
-/** Its keys are those that an author writes. Its JSON is part of the version of the policies, so whatever a key says must be in it. */
+/**
+ * Its keys are those that an author writes. Its JSON is part of the version of the policies, so whatever a key says
+ * must be in it.
+ */
 export type Rule = {
   readonly id: string;
   /** Globs over the action; `['*']` when left out. */
@@ -48,7 +53,10 @@ const MAX_RULES = 10_000;
 const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
 const RULE_KEYS = Object.keys(NARROWS);
 
-/** `document` is there if its name and scope could be read; rules that could not be are left out. Use it only without problems. */
+/**
+ * `document` is there if its name and scope could be read; rules that could not be are left out. Use it only without
+ * problems.
+ */
 export type ParsedDocument = {
   readonly document: PolicyDocument | undefined;
   readonly problems: readonly DocumentProblem[];

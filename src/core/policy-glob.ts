@@ -2,8 +2,8 @@
  * The patterns of `actions:` and `resources:`. `*` stands for any run of characters, also an empty one, and does
  * cross `/` and `.`; `?` stands for exactly one character. Everything else stands for itself, case and all.
  *
- * A match never goes back beyond the last `*` it has passed, so its time is at most the length of the text times that of the
- * pattern, whatever the two hold.
+ * A match never goes back beyond the last `*` it has passed, so its time is at most the length of the text times that
+ * of the pattern, whatever the two hold.
  */
 export type Glob = { readonly source: string; matches(text: string): boolean };
 
@@ -23,7 +23,9 @@ function matcherOf(pattern: string): (text: string) => boolean {
   return starMatcher(head, rest, tail);
 }
 
-/** The texts around the `*`. Taking each of the middle at its leftmost place leaves the most room for those after it. */
+/**
+ * The texts around the `*`. Taking each of the middle at its leftmost place leaves the most room for those after it.
+ */
 function starMatcher(head: string, middle: readonly string[], tail: string): (text: string) => boolean {
   const least = head.length + tail.length;
   return (text) => {

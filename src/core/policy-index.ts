@@ -1,7 +1,7 @@
 /**
- * Finds the rules that may apply to a check, in two steps. The agent's triple leads to its chain: the rules that reach it,
- * in the order of the cascade. The chain's tables of actions and resources lead to the candidates. Names written out in full
- * are looked up, so only patterns have to be tried.
+ * Finds the rules that may apply to a check, in two steps. The agent's triple leads to its chain: the rules that reach
+ * it, in the order of the cascade. The chain's tables of actions and resources lead to the candidates. Names written
+ * out in full are looked up, so only patterns have to be tried.
  */
 import { append } from './append.ts';
 import type { AgentIdentity } from './ids.ts';
@@ -96,8 +96,8 @@ function buildChain(rules: readonly CompiledRule[]): Chain {
 }
 
 /**
- * Each table is built when its action is first asked for. Building all at once would try every pattern on every action: with
- * ten thousand rules, the first check after a reload would hold up all others for seconds.
+ * Each table is built when its action is first asked for. Building all at once would try every pattern on every action:
+ * with ten thousand rules, the first check after a reload would hold up all others for seconds.
  */
 class ActionTables {
   readonly #writtenOut: ReadonlyMap<string, readonly Candidate[]>;

@@ -1,6 +1,9 @@
 import { type AgentIdentity, isName, isOrgName } from './ids.ts';
 
-/** Whom a policy document governs (contract: Policy documents). The tiers are those of budgets, in the order of the cascade. */
+/**
+ * Whom a policy document governs (contract: Policy documents). The tiers are those of budgets, in the order of the
+ * cascade.
+ */
 export type PolicyScope =
   | { readonly tier: 'global' }
   | { readonly tier: 'org'; readonly orgId: string }

@@ -3,7 +3,10 @@ import { NARROWS, type PolicyDocument, type Rule } from './policy-document.ts';
 import { compileGlob, type Glob } from './policy-glob.ts';
 import { covers, type PolicyScope } from './policy-scope.ts';
 
-/** An allow that no check ever gets, because a rule without a condition denies all that it matches, to everybody it reaches. */
+/**
+ * An allow that no check ever gets, because a rule without a condition denies all that it matches, to everybody it
+ * reaches.
+ */
 export type UnreachableAllow = {
   /** Which of the documents, and which of its rules. */
   readonly document: number;
@@ -35,7 +38,10 @@ type Denial = {
   readonly resources: readonly Glob[];
 };
 
-/** Denials by how their patterns begin and end. Comparing each allow with each deny among ten thousand rules would take seconds of a start. */
+/**
+ * Denials by how their patterns begin and end. Comparing each allow with each deny among ten thousand rules would take
+ * seconds of a start.
+ */
 class Denials {
   readonly #byAction = new ByEnds<ByEnds<Denial[]>>();
 
@@ -148,8 +154,9 @@ const coverAll = (globs: readonly Glob[], patterns: readonly string[]): boolean 
   patterns.every((pattern) => globs.some((glob) => coversPattern(glob, pattern)));
 
 /**
- * True only if the glob matches all that the pattern matches. It does if it matches the pattern itself, read as text: then each
- * wildcard of the pattern lies under one of the glob. The exception is a `?` over a `*`, which stands for any number of characters.
+ * True only if the glob matches all that the pattern matches. It does if it matches the pattern itself, read as text:
+ * then each wildcard of the pattern lies under one of the glob. The exception is a `?` over a `*`, which stands for any
+ * number of characters.
  */
 const coversPattern = (glob: Glob, pattern: string): boolean =>
   glob.source === pattern || (glob.matches(pattern) && !(glob.source.includes('?') && pattern.includes('*')));

@@ -53,11 +53,13 @@ export type PolicySummary = {
 };
 
 /**
- * Answers checks. Every document whose scope reaches the agent is considered, and the order of documents and rules never changes
- * whether a check is allowed:
- * - a rule that denies, in any tier, decides; so does a rule whose condition fails to evaluate, because what it would have
+ * Answers checks. Every document whose scope reaches the agent is considered, and the order of documents and rules
+ * never changes whether a check is allowed:
+ * - a rule that denies, in any tier, decides; so does a rule whose condition fails to evaluate, because what it would
+ * have
  *   said is unknown;
- * - else a rule that allows, in any tier, decides; of several, the one of the most specific tier is reported, and within a
+ * - else a rule that allows, in any tier, decides; of several, the one of the most specific tier is reported, and
+ * within a
  *   tier the first as written;
  * - else the check is denied.
  */
@@ -108,7 +110,10 @@ export class PolicySet {
     return allowing?.decision ?? noPolicyAllows(subject);
   }
 
-  /** The decision with every document and rule that was looked at, and why each did or did not decide. Slower than {@link decide}. */
+  /**
+   * The decision with every document and rule that was looked at, and why each did or did not decide. Slower than
+   * {@link decide}.
+   */
   explain(subject: CheckSubject): Explanation {
     return finish(this.explaining(subject));
   }

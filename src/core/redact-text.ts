@@ -19,9 +19,9 @@ const URL_PASSWORD = /(:\/\/[^\s/?#@:]*):[^\s/?#]+@/g;
 const URL_TOKEN = /(:\/\/)[^\s/?#@:]{20,}@/g;
 
 /**
- * Free text, such as a resource, as it may be logged: redacted as a whole if anything in it looks like a credential; URLs
- * lose their password; and the value after a name that suggests a secret is removed, whether the name is that of a parameter,
- * a header, an option, a variable or a JSON member.
+ * Free text, such as a resource, as it may be logged: redacted as a whole if anything in it looks like a credential;
+ * URLs lose their password; and the value after a name that suggests a secret is removed, whether the name is that of a
+ * parameter, a header, an option, a variable or a JSON member.
  */
 export function redactText(text: string): string {
   if (looksSecret(text)) return REDACTED;
@@ -78,8 +78,8 @@ function endOfValue(text: string, from: number, quote: string, slashes: number, 
 }
 
 /**
- * Where a quoted text ends. Its opening quote has this many backslashes before it, because it may be nested in another quoted text.
- * It ends at the first quote that is not escaped within it, or else at the end of the text.
+ * Where a quoted text ends. Its opening quote has this many backslashes before it, because it may be nested in another
+ * quoted text. It ends at the first quote that is not escaped within it, or else at the end of the text.
  */
 function endOfQuoted(text: string, from: number, quote: string, slashes: number): number {
   for (let at = text.indexOf(quote, from); at !== -1; at = text.indexOf(quote, at + 1)) {

@@ -1,6 +1,9 @@
 /** The keys whose values an audit log must not hold. */
 
-/** Compared by letters and digits alone and without case; a key that ends in one of them counts too, as `db_password` and `x-api-key` do. */
+/**
+ * Compared by letters and digits alone and without case; a key that ends in one of them counts too, as `db_password`
+ * and `x-api-key` do.
+ */
 export const DEFAULT_REDACTED_KEYS = [
   'password',
   'passwd',

@@ -13,9 +13,9 @@ let minute = Number.NaN;
 let beginning = '';
 
 /**
- * Formats milliseconds since 1970 in UTC, as `Date.prototype.toISOString` does. That would be half of the cost of an item in a
- * listing; for times near each other, as in listings and the audit log, this takes at most a third as long. Throws a RangeError for an
- * invalid time.
+ * Formats milliseconds since 1970 in UTC, as `Date.prototype.toISOString` does. That would be half of the cost of an
+ * item in a listing; for times near each other, as in listings and the audit log, this takes at most a third as long.
+ * Throws a RangeError for an invalid time.
  */
 export function rfc3339(ms: number): string {
   if (ms === lastMs) return lastTime;
@@ -34,7 +34,9 @@ const TIME = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2
 const YEAR_10000_MS = Date.UTC(10_000, 0);
 const YEAR_0_MS = Date.parse('0000-01-01T00:00:00Z');
 
-/** Milliseconds since 1970; undefined if the text is not an RFC 3339 time, or its year in UTC does not have four digits. */
+/**
+ * Milliseconds since 1970; undefined if the text is not an RFC 3339 time, or its year in UTC does not have four digits.
+ */
 export function msOfRfc3339(text: string): number | undefined {
   const ms = TIME.test(text) && isOnCalendar(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
   return ms >= YEAR_0_MS && ms < YEAR_10000_MS ? ms : undefined;

@@ -1,6 +1,6 @@
 /**
- * Rolls back changes that could not be recorded, so that the refusal sent to the caller is true (contract: Audit). The last one
- * is undone first, so each finds what it has changed as it left it.
+ * Rolls back changes that could not be recorded, so that the refusal sent to the caller is true (contract: Audit). The
+ * last one is undone first, so each finds what it has changed as it left it.
  */
 import type { AgentRegistration, AgentRegistry } from './agents.ts';
 import type { BudgetTracker } from './budget.ts';
@@ -12,8 +12,8 @@ import type { OpsRegistry } from './ops.ts';
 import type { SignalBoxes } from './signals.ts';
 
 /**
- * The operation was in the state `from`, or `absent` before it was registered. `number` is its own in the registry: after it
- * was swept, another operation may have its id.
+ * The operation was in the state `from`, or `absent` before it was registered. `number` is its own in the registry:
+ * after it was swept, another operation may have its id.
  */
 type OpUndo = {
   readonly kind: 'op';
@@ -92,8 +92,8 @@ function rollBackRegistration(
 }
 
 /**
- * Terminates those of these operations that checks began after the operation with the number `lastBefore`, as nobody received
- * their Allow. They are not withdrawn, because their agents may know them.
+ * Terminates those of these operations that checks began after the operation with the number `lastBefore`, as nobody
+ * received their Allow. They are not withdrawn, because their agents may know them.
  */
 export function terminateBegun(
   { ops, budgets }: Registries,

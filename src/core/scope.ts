@@ -39,7 +39,9 @@ export const refuseWithout = (
 ): Result<never, Fault> | undefined =>
   holds(scopes, needed) ? undefined : fail({ kind: 'insufficient_scope', needed, held: scopes });
 
-/** The refusal of a principal that is not an admin of all orgs, for what concerns every org; undefined where it is one. */
+/**
+ * The refusal of a principal that is not an admin of all orgs, for what concerns every org; undefined where it is one.
+ */
 export const refuseUnlessAdminOfAll = (principal: Principal): Result<never, Fault> | undefined =>
   refuseWithout('admin', principal) ??
   (principal.orgId === null ? undefined : fail({ kind: 'org_forbidden', orgId: undefined }));
@@ -51,7 +53,10 @@ export const seesOrg = (principal: Principal, orgId: string | null): boolean =>
 export const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text);
 export const isRole = (text: string): text is Role => (ROLES as readonly string[]).includes(text);
 
-/** The org a listing is about: the one asked for, else the one the credential is bound to, else every org (undefined). Fault: `org_forbidden`. */
+/**
+ * The org a listing is about: the one asked for, else the one the credential is bound to, else every org (undefined).
+ * Fault: `org_forbidden`.
+ */
 export function orgInReach(principal: Principal, orgId: string | undefined): Result<string | undefined, Fault> {
   if (orgId === undefined) return ok(principal.orgId ?? undefined);
   return seesOrg(principal, orgId) ? ok(orgId) : fail({ kind: 'org_forbidden', orgId });

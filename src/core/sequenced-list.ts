@@ -5,8 +5,8 @@ import { assert } from './result.ts';
 const MIN_GONE = 32;
 
 /**
- * Items in the order of their sequence numbers. They are added in that order and may be removed in any. A listing that goes
- * on after a number finds its place by binary search, so its last page costs what its first one did.
+ * Items in the order of their sequence numbers. They are added in that order and may be removed in any. A listing that
+ * goes on after a number finds its place by binary search, so its last page costs what its first one did.
  */
 export class SequencedList<T> {
   #numbers: number[] = [];

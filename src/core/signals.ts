@@ -8,9 +8,9 @@ type Sent = { readonly agent: AgentKey; readonly sequences: number[] };
 const MAX_REMEMBERED = 64;
 
 /**
- * The operators' signals on their way to agents (spec: gRPC, OpControlStream). Only the newest signal of an operation counts,
- * because it says all that the agent must know. It is kept until the agent acknowledges it, so that an agent that connects
- * late, or again, still gets it.
+ * The operators' signals on their way to agents (spec: gRPC, OpControlStream). Only the newest signal of an operation
+ * counts, because it says all that the agent must know. It is kept until the agent acknowledges it, so that an agent
+ * that connects late, or again, still gets it.
  */
 export class SignalBoxes {
   /** Unacknowledged signals in the order of their numbers. An agent without any has no entry. */
@@ -20,8 +20,8 @@ export class SignalBoxes {
   #lastSequence = 0;
 
   /**
-   * Numbers grow with every signal. The first one is the current time, so that they also grow across a restart: an agent that
-   * asks for the signals after the last one it saw must not miss those of the restarted gateway.
+   * Numbers grow with every signal. The first one is the current time, so that they also grow across a restart: an
+   * agent that asks for the signals after the last one it saw must not miss those of the restarted gateway.
    */
   post(agent: AgentKey, opId: OpId, signal: Signal, nowMs: number): SignalMessage {
     this.#lastSequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
@@ -41,7 +41,9 @@ export class SignalBoxes {
     return [...(this.#boxes.get(agent)?.values() ?? [])];
   }
 
-  /** Records that the agent has seen the signal of this number. False when no such signal of this operation was sent. */
+  /**
+   * Records that the agent has seen the signal of this number. False when no such signal of this operation was sent.
+   */
   acknowledge(agent: AgentKey, opId: OpId, sequence: number, nowMs: number): boolean {
     const sent = this.#sent.get(opId);
     if (sent?.agent !== agent || !sent.sequences.includes(sequence)) return false;
@@ -52,7 +54,9 @@ export class SignalBoxes {
     return true;
   }
 
-  /** Notes that a new signal is on its way, and returns the time at which the one before it was acknowledged, if it was. */
+  /**
+   * Notes that a new signal is on its way, and returns the time at which the one before it was acknowledged, if it was.
+   */
   expect(opId: OpId): number | undefined {
     const atMs = this.#acknowledgedAtMs.get(opId);
     this.#acknowledgedAtMs.delete(opId);

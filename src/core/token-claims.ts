@@ -1,4 +1,7 @@
-/** What an access token says and when it is to be believed (contract: Tokens and scopes). Signatures are checked elsewhere. */
+/**
+ * What an access token says and when it is to be believed (contract: Tokens and scopes). Signatures are checked
+ * elsewhere.
+ */
 import { isRole, isScope, type Role, type Scope } from './scope.ts';
 
 /** The claims as they are in the token; times in Unix seconds. */
@@ -35,7 +38,10 @@ export const CLOCK_SKEW_MS = 5000;
 /** How long a token minted from an API key is valid (spec: Limits). */
 export const KEY_TOKEN_SECS = 24 * 60 * 60;
 
-/** A good signature does not make claims current or of this version, so each one is validated. Undefined when one is not. */
+/**
+ * A good signature does not make claims current or of this version, so each one is validated. Undefined when one is
+ * not.
+ */
 export function readClaims(claims: object, nowMs: number): CurrentToken | undefined {
   const { sub, iat, nbf, exp, jti, scope, org_id: orgId, role, epoch } = claims as Readonly<Record<string, unknown>>;
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof scope !== 'string') return undefined;

@@ -64,7 +64,10 @@ type Paged<T> = Result<T, CursorFault>;
 /** A page of one org's, or of all orgs'. */
 type Asked = PageRequest & { readonly orgId: string | undefined };
 
-/** How many orgs, teams and agents are registered, with a page of the agents. Fault: `invalid_argument` for the cursor, as of all these views. */
+/**
+ * How many orgs, teams and agents are registered, with a page of the agents. Fault: `invalid_argument` for the cursor,
+ * as of all these views.
+ */
 export function overview(agents: AgentRegistry, asked: Asked, nowMs: number): Paged<Overview> {
   const listed = agentsWithTeams(agents, { ...asked, teamId: undefined }, nowMs);
   if (!listed.ok) return listed;
@@ -85,8 +88,9 @@ function countsOf(
 }
 
 /**
- * Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`, of every
- * team. Where a team is rare among many orgs, a page may be short or even empty and still have a `next` to go on from.
+ * Registered agents, org by org, in each in the order of registration. Without `orgId`, of every org; without `teamId`,
+ * of every team. Where a team is rare among many orgs, a page may be short or even empty and still have a `next` to go
+ * on from.
  */
 export function agentsWithTeams(
   agents: AgentRegistry,
@@ -114,8 +118,8 @@ export function agentsWithTeams(
 }
 
 /**
- * Agents without a registered parent, each with all its descendants. Where roots are rare, a page may be short or even empty
- * and still have a `next` to go on from.
+ * Agents without a registered parent, each with all its descendants. Where roots are rare, a page may be short or even
+ * empty and still have a `next` to go on from.
  */
 export function tree(agents: AgentRegistry, { orgId, perPage, cursor }: Asked): Paged<Tree> {
   const after = readCursor(cursor);
@@ -200,7 +204,10 @@ function descendantsOf(
   return { shown, isCut: false };
 }
 
-/** The counts of every org, or of one and its teams (`agentsSeen`: in the last five minutes), a page of groups at a time. */
+/**
+ * The counts of every org, or of one and its teams (`agentsSeen`: in the last five minutes), a page of groups at a
+ * time.
+ */
 export function stats(
   agents: AgentRegistry,
   allOps: Readonly<OpCounts>,

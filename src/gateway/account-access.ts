@@ -7,7 +7,10 @@ import type { AccountReads, StoredAccount } from './account-store.ts';
 
 export type AccountInput = { readonly principal: Principal; readonly accountId: string };
 
-/** Whether the caller, when it is an account, is still what its token says: another gateway may have demoted or disabled it a moment ago. */
+/**
+ * Whether the caller, when it is an account, is still what its token says: another gateway may have demoted or disabled
+ * it a moment ago.
+ */
 export async function isUnchanged(reads: AccountReads, { subject, role }: Principal): Promise<boolean> {
   const id = accountIdOf(subject);
   if (id === undefined) return true;

@@ -13,8 +13,8 @@ import { listForAdmin } from './admin-listing.ts';
 import type { AccountEvent } from './ports.ts';
 
 /**
- * The caller's own account. Faults: `not_found` for a credential that is not an account's, `unauthenticated` when the account
- * is gone, and those of the store.
+ * The caller's own account. Faults: `not_found` for a credential that is not an account's, `unauthenticated` when the
+ * account is gone, and those of the store.
  */
 export async function me(
   context: AccountsContext,
@@ -141,9 +141,9 @@ type Decide = (
 ) => Promise<Result<AdminAction | undefined, Fault>>;
 
 /**
- * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `unauthenticated`, `not_found` (also
- * for an account of another org), `role_forbidden` for an account of a higher role, `conflict` for the last owner,
- * and those of the store and the audit log.
+ * Changes an account, and ends the tokens it had before. Faults: `insufficient_scope`, `unauthenticated`, `not_found`
+ * (also for an account of another org), `role_forbidden` for an account of a higher role, `conflict` for the last
+ * owner, and those of the store and the audit log.
  */
 async function administer(
   context: AccountsContext,

@@ -47,7 +47,9 @@ export type StoredInvite = Invite & {
   readonly id: string;
   /** Grows with every new invite: its place in the list of all invites. */
   readonly sequence: number;
-  /** Kept separately rather than as an earlier expiry: a gateway whose clock is behind would still accept the invite. */
+  /**
+   * Kept separately rather than as an earlier expiry: a gateway whose clock is behind would still accept the invite.
+   */
   readonly revokedAtMs: number | null;
 };
 
@@ -76,9 +78,15 @@ export type AccountReads = {
   takenEmails(keys: readonly EmailKey[]): Promise<ReadonlySet<EmailKey>>;
   /** In order of creation. `orgId` null lists every account. */
   accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
-  /** Accounts whose epoch grew in the last `ms` by the store's own clock, because those of the gateways that share it may differ. */
+  /**
+   * Accounts whose epoch grew in the last `ms` by the store's own clock, because those of the gateways that share it
+   * may differ.
+   */
   accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
-  /** Beside the lockout, the password hash of the first account whose id is not before `place`, or of the first of all; undefined where there is none. */
+  /**
+   * Beside the lockout, the password hash of the first account whose id is not before `place`, or of the first of all;
+   * undefined where there is none.
+   */
   signInState(
     attempts: SecretDigest,
     place: string,

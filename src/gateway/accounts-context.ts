@@ -73,7 +73,10 @@ export function announce(
   });
 }
 
-/** Call it once a new epoch is committed, and before the caller is answered: it ends the tokens of the old one in every thread. */
+/**
+ * Call it once a new epoch is committed, and before the caller is answered: it ends the tokens of the old one in every
+ * thread.
+ */
 export function revokeTokens(context: AccountsContext, id: AccountId, tokenEpoch: number): void {
   context.revocations.revoke(subjectOf(id), tokenEpoch);
 }

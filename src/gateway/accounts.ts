@@ -61,8 +61,8 @@ export type Accounts = {
   /** Prepares what the first login needs, so that its duration reveals nothing, and what the sign-in page is told. */
   warmUp(): Promise<void>;
   /**
-   * Ends the tokens of every account whose epoch grew elsewhere: before this gateway started, or in another gateway on the
-   * same database. Call it at the start and every few seconds.
+   * Ends the tokens of every account whose epoch grew elsewhere: before this gateway started, or in another gateway on
+   * the same database. Call it at the start and every few seconds.
    */
   syncRevocations(): Promise<Result<void, Fault>>;
   /** Deletes rows that ended long ago. Call it about every hour. */

@@ -15,8 +15,8 @@ export type Rows<Row extends { readonly sequence: number }> = {
 };
 
 /**
- * In order of creation; an admin bound to an org gets the rows bound to it. Faults: `insufficient_scope`, `org_forbidden`,
- * `invalid_argument` for the cursor, and those of the store.
+ * In order of creation; an admin bound to an org gets the rows bound to it. Faults: `insufficient_scope`,
+ * `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
 export async function listForAdmin<Row extends { readonly id: string; readonly sequence: number }>(
   { store }: Pick<AccountsContext, 'store'>,

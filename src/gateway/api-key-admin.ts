@@ -73,7 +73,10 @@ export async function listApiKeys(
   return org.ok ? keys.page({ perPage, cursor }, org.value ?? null) : org;
 }
 
-/** The key behind the caller's credential. Faults: `not_found` for a credential that is an account's, and those of the store. */
+/**
+ * The key behind the caller's credential. Faults: `not_found` for a credential that is an account's, and those of the
+ * store.
+ */
 export async function ownApiKey(keys: ApiKeys, principal: Principal): Promise<Result<ApiKey, Fault>> {
   const id = keyIdOf(principal.subject);
   const found = id === undefined ? ok(undefined) : await keys.find({ id });

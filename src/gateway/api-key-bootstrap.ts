@@ -21,8 +21,8 @@ const adminKey = (name: string, createdBy: string): NewApiKey => ({
 });
 
 /**
- * Makes sure that there is a key to begin with. With `environmentKey`, that key is created unless it exists, and keys of an
- * earlier value are revoked. Without it, an admin key is minted when the store holds no key at all.
+ * Makes sure that there is a key to begin with. With `environmentKey`, that key is created unless it exists, and keys
+ * of an earlier value are revoked. Without it, an admin key is minted when the store holds no key at all.
  */
 export async function bootstrapApiKeys(
   keys: ApiKeys,

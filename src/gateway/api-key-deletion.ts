@@ -8,7 +8,10 @@ import type { Clock } from './ports.ts';
 export type ApiKeyDeletionDeps = {
   readonly store: Pick<ApiKeyStore, 'deleteLongOver'>;
   readonly clock: Clock;
-  /** The digest of the key that the operator has set. It is not deleted: once forgotten, it would be taken for a new key and work again. */
+  /**
+   * The digest of the key that the operator has set. It is not deleted: once forgotten, it would be taken for a new key
+   * and work again.
+   */
   readonly kept: SecretDigest | undefined;
 };
 

@@ -39,8 +39,9 @@ class OrgKeys {
 }
 
 /**
- * The API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). It is asked in the thread that
- * decides for everybody, so what concerns one org takes no look at each of its keys, nor at those of the others.
+ * The API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). It is asked in the
+ * thread that decides for everybody, so what concerns one org takes no look at each of its keys, nor at those of the
+ * others.
  */
 export class ApiKeyIndex {
   readonly #byId = new Map<string, ApiKey>();
@@ -100,7 +101,10 @@ export class ApiKeyIndex {
     }
   }
 
-  /** Of one org or, where that is null, of all. `cursor` is the id of the last key on the page before. Undefined when it is not one of these. */
+  /**
+   * Of one org or, where that is null, of all. `cursor` is the id of the last key on the page before. Undefined when it
+   * is not one of these.
+   */
   page(perPage: number, cursor: string | undefined, orgId: string | null): Page<ApiKey> | undefined {
     const after = cursor === undefined ? undefined : this.#byId.get(cursor);
     if (cursor !== undefined && (after === undefined || (orgId !== null && after.orgId !== orgId))) return undefined;

@@ -16,8 +16,8 @@ export type ApiKeyStore = {
   /** All keys but those that `isLongOver` by then. */
   notLongOver(beforeMs: number): Promise<Result<readonly ApiKey[], Fault>>;
   /**
-   * Deletes some of the keys that ended more than `forMs` ago, both by `nowMs` and by the store's own clock, but never the one
-   * with the digest `kept`. Answers the `after` to go on with; undefined at the end.
+   * Deletes some of the keys that ended more than `forMs` ago, both by `nowMs` and by the store's own clock, but never
+   * the one with the digest `kept`. Answers the `after` to go on with; undefined at the end.
    */
   deleteLongOver(asked: {
     readonly nowMs: number;
@@ -27,13 +27,17 @@ export type ApiKeyStore = {
   }): Promise<Result<string | undefined, Fault>>;
   find(by: { readonly id: string } | { readonly digest: SecretDigest }): Promise<Result<ApiKey | undefined, Fault>>;
   /**
-   * The keys that were created or revoked in the last `ms` by the store's own clock, and perhaps others. For gateways that
-   * share a store, whose clocks may differ. Each asks for a little more than has passed, because some writes are slow to commit.
+   * The keys that were created or revoked in the last `ms` by the store's own clock, and perhaps others. For gateways
+   * that share a store, whose clocks may differ. Each asks for a little more than has passed, because some writes are
+   * slow to commit.
    */
   changedWithin(ms: number): Promise<Result<readonly ApiKey[], Fault>>;
   /** `exists`: there is a key of this id or digest already, and nothing was written. */
   insert(key: ApiKey): Promise<Result<'inserted' | 'exists', Fault>>;
-  /** As `insert`, but `exists` also when the store holds any key at all: two gateways that start at once mint one first key. */
+  /**
+   * As `insert`, but `exists` also when the store holds any key at all: two gateways that start at once mint one first
+   * key.
+   */
   insertFirst(key: ApiKey): Promise<Result<'inserted' | 'exists', Fault>>;
   /** Sets the time of revocation unless it is set; an unknown id is ignored. */
   revoke(id: string, revokedAtMs: number): Promise<Result<void, Fault>>;

@@ -35,29 +35,37 @@ export type ApiKeysDeps = {
   readonly audit: AuditLog;
   readonly clock: Clock;
   /**
-   * Usable keys of one org at once. Those that have ended are held for as long as they are listed, so they are limited, too: see
-   * `mostKeysOf`. Keys bound to no org are the operator's, and not counted.
+   * Usable keys of one org at once. Those that have ended are held for as long as they are listed, so they are limited,
+   * too: see `mostKeysOf`. Keys bound to no org are the operator's, and not counted.
    */
   readonly maxOrgKeys: number;
-  /** The pause between two looks for keys that other gateways have just made. Unset: no other gateway shares the store. */
+  /**
+   * The pause between two looks for keys that other gateways have just made. Unset: no other gateway shares the store.
+   */
   readonly pauseBetweenLooks?: (() => Promise<unknown>) | undefined;
 };
 
 const DAY_MS = 24 * 60 * 60_000;
 
 const USE_RECORDED_EVERY_MS = 60_000;
-/** Keys that are long over are forgotten when there are this many keys or, if that is more, twice as many as the last time left. */
+/**
+ * Keys that are long over are forgotten when there are this many keys or, if that is more, twice as many as the last
+ * time left.
+ */
 const MIN_KEYS_TO_FORGET = 1000;
-/** How many keys an org may have in the list, with those that have ended: by making keys and revoking them it would fill the memory that all share. */
+/**
+ * How many keys an org may have in the list, with those that have ended: by making keys and revoking them it would fill
+ * the memory that all share.
+ */
 const mostKeysOf = (maxOrgKeys: number): number => Math.max(1000, 4 * maxOrgKeys);
 /** Longer than a write to a shared store may take to become visible. */
 const REFRESH_OVERLAP_MS = 60_000;
 
 /**
- * The API keys, in memory and in step with the store; each change is recorded first (spec: Authentication; contract: Tokens and
- * scopes). All keys but those that are long over are held in memory by the digest of the key, so finding one takes no I/O and a
- * time that tells nothing about the secret. The store keeps keys for longer, and those that the gateway itself made for ever, so
- * that none of them comes back.
+ * The API keys, in memory and in step with the store; each change is recorded first (spec: Authentication; contract:
+ * Tokens and scopes). All keys but those that are long over are held in memory by the digest of the key, so finding one
+ * takes no I/O and a time that tells nothing about the secret. The store keeps keys for longer, and those that the
+ * gateway itself made for ever, so that none of them comes back.
  */
 export class ApiKeys {
   readonly #deps: ApiKeysDeps;
@@ -94,16 +102,20 @@ export class ApiKeys {
     this.#listeners.push(listener);
   }
 
-  /** Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds. */
+  /**
+   * Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds.
+   */
   async refresh(): Promise<Result<void, Fault>> {
     const taken = await this.#loadChanges();
-    await this.#unsaved.saveRevocations(); // last, because a store that refuses writes can still be read; `flush` reports the failure
+    // last, because a store that refuses writes can still be read; `flush` reports the failure
+    await this.#unsaved.saveRevocations();
     return taken;
   }
 
   /**
-   * Call it before `authenticate` or `authenticateId`, with the id of the key: one that is not known here is looked for in a
-   * shared store, because another gateway may have made it a moment ago. Fault: `store_unreachable`, for then nobody knows.
+   * Call it before `authenticate` or `authenticateId`, with the id of the key: one that is not known here is looked for
+   * in a shared store, because another gateway may have made it a moment ago. Fault: `store_unreachable`, for then
+   * nobody knows.
    */
   async lookFor(id: string | undefined): Promise<Result<void, Fault>> {
     return id === undefined || this.#index.byId(id) !== undefined ? ok(undefined) : this.#look();
@@ -135,17 +147,20 @@ export class ApiKeys {
     const known = 'id' in by ? this.#index.byId(by.id) : this.#index.byDigest(by.digest);
     if (known !== undefined || ('id' in by && !isKeyId(by.id))) return ok(known);
     const found = await this.#deps.store.find(by);
-    if (found.ok && found.value !== undefined) this.#adopt(found.value); // another gateway may have made it since the last refresh
+    // another gateway may have made it since the last refresh
+    if (found.ok && found.value !== undefined) this.#adopt(found.value);
     return found;
   }
 
   /** Newest first, those of one org or of all. Faults: `invalid_argument` for a cursor that is none. */
   async page({ perPage, cursor }: PageRequest, orgId: string | null): Promise<Result<Page<ApiKey>, Fault>> {
-    // The list shows what other gateways have just made and revoked, too. While the store cannot be reached, what is known here must do.
+    // The list shows what other gateways have just made and revoked, too. While the store cannot be reached, what is
+    // known here must do.
     const looked = await (cursor === undefined ? this.#look() : this.lookFor(cursor));
     const page = this.#index.page(perPage, cursor, orgId);
     if (page === undefined) return BAD_CURSOR;
-    // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until its time-out.
+    // A store that did not answer is not asked again: each list would then hold a connection that a login needs, until
+    // its time-out.
     const uses = looked.ok ? await this.#deps.store.lastUses(page.items.map(({ id }) => id)) : looked;
     const usedElsewhere = new Map(uses.ok ? uses.value.map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs]) : []);
     return ok({
@@ -183,8 +198,9 @@ export class ApiKeys {
   }
 
   /**
-   * Puts a key in force. `exists`: nothing was changed, because the store has one of this id or digest. Faults: `conflict` when its
-   * org has as many keys as it may, counting those that are being added, and those of the store and the audit log.
+   * Puts a key in force. `exists`: nothing was changed, because the store has one of this id or digest. Faults:
+   * `conflict` when its org has as many keys as it may, counting those that are being added, and those of the store and
+   * the audit log.
    */
   async add(record: ApiKey): Promise<Result<'inserted' | 'exists', Fault>> {
     const { orgId } = record;
@@ -231,7 +247,10 @@ export class ApiKeys {
     return revoking;
   }
 
-  /** Writes revocations that the store could not take before, and times of last use. What it cannot take now is written by the next call. */
+  /**
+   * Writes revocations that the store could not take before, and times of last use. What it cannot take now is written
+   * by the next call.
+   */
   async flush(): Promise<Result<void, Fault>> {
     const revoked = await this.#unsaved.saveRevocations();
     const used = await this.#unsaved.saveUses();

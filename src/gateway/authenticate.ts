@@ -16,9 +16,14 @@ export type AuthenticatorDeps = {
 };
 
 export type Authenticator = {
-  /** Who presents this bearer: a raw API key or an access token. Faults: `unauthenticated`, `overloaded`, `internal`. */
+  /**
+   * Who presents this bearer: a raw API key or an access token. Faults: `unauthenticated`, `overloaded`, `internal`.
+   */
   authenticate(bearer: string): Promise<Result<Authenticated, Fault>>;
-  /** `listener` is called at once when the credentials of a subject end early, so that caches drop it and its streams close. */
+  /**
+   * `listener` is called at once when the credentials of a subject end early, so that caches drop it and its streams
+   * close.
+   */
   onRevoked(listener: (subject: string) => void): void;
 };
 

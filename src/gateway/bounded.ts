@@ -16,9 +16,9 @@ export type Bounds = {
 };
 
 /**
- * Limits how many calls of a use case run at once. Further calls wait here, before they have cost anything: in a queue further
- * in, all of them would have queried the database first. They wait in a fair queue, where no caller takes more than half of the
- * places. Calls without a caller, null, count as one caller and have no such limit.
+ * Limits how many calls of a use case run at once. Further calls wait here, before they have cost anything: in a queue
+ * further in, all of them would have queried the database first. They wait in a fair queue, where no caller takes more
+ * than half of the places. Calls without a caller, null, count as one caller and have no such limit.
  */
 export function bounded<Input, Value>(
   { atOnce, waiting, waitMs, what }: Bounds,

@@ -12,7 +12,10 @@ export type CachedAuthenticatorDeps = {
   readonly nowMs: () => number;
 };
 
-/** Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for concurrent requests of the same bearer. */
+/**
+ * Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for concurrent
+ * requests of the same bearer.
+ */
 export class CachedAuthenticator {
   readonly #deps: CachedAuthenticatorDeps;
   readonly #asking = new Map<SecretDigest, Promise<Result<Authenticated, Fault>>>();

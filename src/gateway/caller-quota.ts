@@ -1,7 +1,8 @@
 /**
- * How many of a limited number of places each caller has taken. Callers are orgs, or the addresses that people sign in from. The
- * quota of each is half of the places, so that some are always left for others. The caller null, an operator's credential that is
- * bound to no org, is not limited. The quota does not depend on what others have taken, so it reveals nothing about them.
+ * How many of a limited number of places each caller has taken. Callers are orgs, or the addresses that people sign in
+ * from. The quota of each is half of the places, so that some are always left for others. The caller null, an
+ * operator's credential that is bound to no org, is not limited. The quota does not depend on what others have taken,
+ * so it reveals nothing about them.
  */
 export class CallerQuota {
   readonly #quota: number;

@@ -6,10 +6,11 @@ import type { AccountStore } from './account-store.ts';
 import type { Passwords } from './ports.ts';
 
 /**
- * What a password is compared with when there is no account. It costs what it would if there were one: after the parameters of
- * hashing have been changed, accounts keep hashes of the old ones until their next sign-in. So each address without an account
- * goes by an account of its own, and changes with it. Which one, nobody can find out who does not know the secret: else two such
- * addresses, one on either side of a third, would tell whether that one has an account.
+ * What a password is compared with when there is no account. It costs what it would if there were one: after the
+ * parameters of hashing have been changed, accounts keep hashes of the old ones until their next sign-in. So each
+ * address without an account goes by an account of its own, and changes with it. Which one, nobody can find out who
+ * does not know the secret: else two such addresses, one on either side of a third, would tell whether that one has an
+ * account.
  */
 export class Decoys {
   readonly #passwords: Passwords;

@@ -9,8 +9,8 @@ export type FairQueueOptions = {
 };
 
 /**
- * A fair queue, round robin by caller, for work whose pieces would hold everybody up. Few pieces run at the same time. However
- * much one caller, an org or an address, asks for, any other waits for one piece of that work and no longer.
+ * A fair queue, round robin by caller, for work whose pieces would hold everybody up. Few pieces run at the same time.
+ * However much one caller, an org or an address, asks for, any other waits for one piece of that work and no longer.
  */
 export class FairQueue {
   readonly #places: number;
@@ -41,7 +41,9 @@ export class FairQueue {
     return this.#runInTurn(caller, work);
   }
 
-  /** For a later piece of work that has already begun: it takes a place and waits for its turn, but is never refused. */
+  /**
+   * For a later piece of work that has already begun: it takes a place and waits for its turn, but is never refused.
+   */
   runFurther<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
     this.#quota.acquireAnyway(caller);
     this.#taken += 1;

@@ -17,8 +17,8 @@ export type OpenInvite = Pick<
 >;
 
 /**
- * Invites neither used, revoked nor expired whose address has no account, in order of creation; an admin bound to an org sees those
- * that bind to it.
+ * Invites neither used, revoked nor expired whose address has no account, in order of creation; an admin bound to an
+ * org sees those that bind to it.
  * Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
  */
 export async function listInvites(
@@ -32,12 +32,20 @@ export async function listInvites(
   return page.ok ? ok({ ...page.value, items: page.value.items.map(openInvite) }) : page;
 }
 
-/** What is passed over is read in pieces of this size, however few invites are asked for: each piece costs two round trips. */
+/**
+ * What is passed over is read in pieces of this size, however few invites are asked for: each piece costs two round
+ * trips.
+ */
 const READ_AT_ONCE = 1000;
-/** Of the addresses that are passed over, the last so many are not read again: thousands of invites may go to one of them. */
+/**
+ * Of the addresses that are passed over, the last so many are not read again: thousands of invites may go to one of
+ * them.
+ */
 const MAX_LEFT_OUT = 1000;
 
-/** Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one. */
+/**
+ * Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one.
+ */
 async function unanswered(
   reads: AccountReads,
   listing: AccountListing,
@@ -73,8 +81,8 @@ export type InviteRevocation = { readonly principal: Principal; readonly inviteI
 
 /**
  * Its token stops working. An invite that has ended already is left as it is. Faults: `insufficient_scope`, `not_found`
- * (also for an invite of another org), `role_forbidden` for a role that the caller could not give, `conflict` for an invite
- * that was accepted, and those of the store and the audit log.
+ * (also for an invite of another org), `role_forbidden` for a role that the caller could not give, `conflict` for an
+ * invite that was accepted, and those of the store and the audit log.
  */
 export async function revokeInvite(
   context: AccountsContext,

@@ -28,7 +28,10 @@ export type NewInvite = {
   readonly expiresAtMs: number;
 };
 
-/** Faults: `insufficient_scope`, `role_forbidden`, `org_forbidden`, `invalid_argument`, `email_taken`, and those of the store and the audit log. */
+/**
+ * Faults: `insufficient_scope`, `role_forbidden`, `org_forbidden`, `invalid_argument`, `email_taken`, and those of the
+ * store and the audit log.
+ */
 export async function invite(context: AccountsContext, input: InviteInput): Promise<Result<NewInvite, Fault>> {
   const { principal, role } = input;
   const refused = refuseWithout('admin', principal);
@@ -85,7 +88,10 @@ function orgToBind(principal: Principal, asked: string | undefined, role: Role):
 
 export type AcceptInviteInput = { readonly inviteToken: string; readonly password: string };
 
-/** Faults: `invalid_invite`, `weak_password` (the invite stays good), `email_taken`, and those of hashing, the store and the audit log. */
+/**
+ * Faults: `invalid_invite`, `weak_password` (the invite stays good), `email_taken`, and those of hashing, the store and
+ * the audit log.
+ */
 export async function acceptInvite(
   context: AccountsContext,
   input: AcceptInviteInput,
@@ -140,8 +146,8 @@ async function usable(
 }
 
 /**
- * Whether the inviter may still invite: somebody who was disabled or lost that right must not return through an older invite.
- * A key that has merely expired still counts, because it was valid when it was used.
+ * Whether the inviter may still invite: somebody who was disabled or lost that right must not return through an older
+ * invite. A key that has merely expired still counts, because it was valid when it was used.
  */
 async function isVouchedFor(
   context: AccountsContext,

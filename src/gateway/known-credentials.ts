@@ -3,14 +3,18 @@ import { Multimap } from '../core/multimap.ts';
 
 /** Enough for the agents that are busy at the same time. */
 const MAX_KNOWN = 20_000;
-/** One org gets half of them, as of everything that orgs share. If it has more agents, its own are forgotten, not those of others. */
+/**
+ * One org gets half of them, as of everything that orgs share. If it has more agents, its own are forgotten, not those
+ * of others.
+ */
 const MAX_OF_ORG = MAX_KNOWN / 2;
 /** When there is no room, this many of the oldest are forgotten together, so that it happens rarely. */
 const FORGOTTEN_AT_ONCE = MAX_KNOWN / 20;
 
 /**
- * The valid agent credentials that one I/O thread has seen, with their orgs. This decides only against whose quota a request counts.
- * What a credential allows is decided elsewhere, for each request, so a replaced one may stay here until it is refused.
+ * The valid agent credentials that one I/O thread has seen, with their orgs. This decides only against whose quota a
+ * request counts. What a credential allows is decided elsewhere, for each request, so a replaced one may stay here
+ * until it is refused.
  */
 export class KnownCredentials {
   /** Both with the oldest first. */

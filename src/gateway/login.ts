@@ -44,13 +44,17 @@ type Attempt = {
   readonly decoy: string;
 };
 
-/** Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`, and those of the store and the audit log. */
+/**
+ * Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`,
+ * and those of the store and the audit log.
+ */
 export async function login(context: LoginContext, input: LoginInput): Promise<Result<SignIn, Fault>> {
   const email = parseEmail(input.email);
   // A text that is not an address has no account, and is handled in the same way.
   const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
   const attempts = digestOf(key);
-  // Here and below, what does not need an answer is asked together with what comes before it: the store may be far away.
+  // Here and below, what does not need an answer is asked together with what comes before it: the store may be far
+  // away.
   const place = await context.decoys.placeOf(attempts);
   if (!place.ok) return place;
   const found = await context.store.read((reads) =>
@@ -85,8 +89,8 @@ async function verify(context: LoginContext, { account, decoy, input }: Attempt)
 type Locked = { readonly kind: 'locked'; readonly lockedSecs: number };
 
 /**
- * The attempt is decided while the row is locked. However many run at once, the first five failures count, and all that come
- * after them learn only that the account is locked, whether their password is right or wrong.
+ * The attempt is decided while the row is locked. However many run at once, the first five failures count, and all that
+ * come after them learn only that the account is locked, whether their password is right or wrong.
  */
 async function countFailure(context: AccountsContext, attempt: Attempt): Promise<Result<never, Fault>> {
   const counted = await context.store.transact<Locked | { readonly kind: 'counted'; readonly locksNow: boolean }>(
@@ -122,7 +126,8 @@ async function succeed(
   const access = await context.tokens.mintForAccount(account);
   if (!access.ok) return access;
   const rehashed = rehash ? await context.passwords.hash(readPassword(attempt.input.password) ?? '') : undefined;
-  const passwordHash = rehashed?.ok ? rehashed.value : account.passwordHash; // when the pool is busy, the next login rehashes it
+  // when the pool is busy, the next login rehashes it
+  const passwordHash = rehashed?.ok ? rehashed.value : account.passwordHash;
 
   const { secret, digest } = mintSecret();
   const lifetimeMs = refreshLifetimeMs(attempt.input.rememberMe);

@@ -17,7 +17,10 @@ export type LogRequest = {
 /** Text in UTF-8, ready to be sent: entries may be many, and the threads they pass through need not parse them. */
 export type LogText = { readonly text: Uint8Array; readonly next: string | undefined };
 
-/** Reads entries, newest first, for somebody of the org. Faults: `invalid_argument` for a cursor, `overloaded`, `internal`. */
+/**
+ * Reads entries, newest first, for somebody of the org. Faults: `invalid_argument` for a cursor, `overloaded`,
+ * `internal`.
+ */
 export type AuditReads = { read(request: LogRequest, orgId: Principal['orgId']): Promise<Result<LogText, Fault>> };
 
 /** Faults: `org_forbidden` for a filter on another org, and those of `AuditReads`. */

@@ -12,21 +12,26 @@ import type { Mail } from './ports.ts';
 import { hashNewPassword } from './registration.ts';
 import { digestIfIssued, digestOf, mintSecret } from './secret-token.ts';
 
-/** How many tokens of one account may be valid at once. Further requests send nothing, so that no mailbox is flooded. */
+/**
+ * How many tokens of one account may be valid at once. Further requests send nothing, so that no mailbox is flooded.
+ */
 const MAX_OPEN_RESETS = 5;
 
 export type RequestPasswordResetInput = { readonly email: string };
 
 export type ResetQueue = {
   readonly backlog: Backlog;
-  /** Called for each reset that could not be prepared, and for each that found no room in the queue. Anyone can cause many of both. */
+  /**
+   * Called for each reset that could not be prepared, and for each that found no room in the queue. Anyone can cause
+   * many of both.
+   */
   readonly onFailed: (fields: { readonly fault: Fault['kind'] }) => void;
   readonly onDropped: () => void;
 };
 
 /**
- * Answered before anything is looked up, so that neither the answer nor its time tells whether there is such an account,
- * or whether mail can be delivered. Always succeeds.
+ * Answered before anything is looked up, so that neither the answer nor its time tells whether there is such an
+ * account, or whether mail can be delivered. Always succeeds.
  */
 export async function requestPasswordReset(
   context: AccountsContext & { readonly resets: ResetQueue },

@@ -39,7 +39,9 @@ export type PolicyKeeperDeps = {
   readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
 };
 
-/** Reloads that run or wait. With these, one more would find nothing new: the last of them has yet to read the files. */
+/**
+ * Reloads that run or wait. With these, one more would find nothing new: the last of them has yet to read the files.
+ */
 const MAX_RELOADS = 64;
 const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'policy reloading', retryAfterSecs: 1 } as const);
 
@@ -70,7 +72,10 @@ export class PolicyKeeper {
     });
   }
 
-  /** In the order in which a check goes through them; with `policy`, those of one document. Seen are those of the documents that `list` shows. */
+  /**
+   * In the order in which a check goes through them; with `policy`, those of one document. Seen are those of the
+   * documents that `list` shows.
+   */
   listRules(
     principal: Principal,
     policy: string | undefined,
@@ -88,7 +93,9 @@ export class PolicyKeeper {
     });
   }
 
-  /** The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org. */
+  /**
+   * The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org.
+   */
   async explain(principal: Principal, subject: CheckSubject): Promise<Result<ExplainedCheck, Fault>> {
     const { orgId } = subject.agent;
     if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });

@@ -4,11 +4,17 @@ import { fail, ok, type Result } from '../core/result.ts';
 
 type Bucket = { tokens: number; filledAtMs: number };
 
-/** Callers remembered at once. Beyond this, those idle for longest are forgotten: their buckets have filled up again anyway. */
+/**
+ * Callers remembered at once. Beyond this, those idle for longest are forgotten: their buckets have filled up again
+ * anyway.
+ */
 const MAX_BUCKETS = 100_000;
 const WINDOW_MS = 60_000;
 
-/** A token bucket for each caller: a minute's worth may come at once, then as many as trickle in (contract: Rate limits). */
+/**
+ * A token bucket for each caller: a minute's worth may come at once, then as many as trickle in (contract: Rate
+ * limits).
+ */
 export class RateLimiter {
   readonly #perMinute: number;
   #refused = 0;

@@ -59,7 +59,10 @@ export class RegistrationTeller {
     this.#context = context;
   }
 
-  /** Accounts are never deleted: once there is one, the store is not asked again, and people need not wait for one that is silent. */
+  /**
+   * Accounts are never deleted: once there is one, the store is not asked again, and people need not wait for one that
+   * is silent.
+   */
   async state(): Promise<RegistrationState> {
     const { store, openRegistration } = this.#context;
     if (!this.#isFirstMade) {

@@ -7,9 +7,9 @@ const SECRET_BYTES = 32;
 const SECRET_SHAPE = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * SHA-256 of a secret, in base64url. Fast on purpose: these secrets have many random bits and cannot be guessed. A look-up by
- * digest need not take constant time: its timing can tell only a prefix of the digest, and nobody can choose a secret by its
- * digest.
+ * SHA-256 of a secret, in base64url. Fast on purpose: these secrets have many random bits and cannot be guessed. A
+ * look-up by digest need not take constant time: its timing can tell only a prefix of the digest, and nobody can choose
+ * a secret by its digest.
  */
 export const digestOf = (secret: string): SecretDigest =>
   createHash('sha256').update(secret).digest('base64url') as SecretDigest;

@@ -17,7 +17,9 @@ export type SigningKeys = {
   /** The public key of that id, while it is in force. */
   verifier(kid: string): string | undefined;
   jwks(): { readonly keys: readonly PublicJwk[] };
-  /** A new key signs from here on. Fault `conflict` when the key is given by the operator, who then rotates it there. */
+  /**
+   * A new key signs from here on. Fault `conflict` when the key is given by the operator, who then rotates it there.
+   */
   rotate(): Promise<Result<{ readonly kid: string }, Fault>>;
   /** Takes over what was changed on disk. Rejects, keeping the keys in force, when that is unusable. */
   reload(): Promise<{ readonly kid: string; readonly changed: boolean }>;

@@ -1,8 +1,8 @@
 import { messageOf } from '../core/error-text.ts';
 
 /**
- * Rejection of a store on this machine's disk when the system refuses a write, for example because the disk is full. It is no
- * defect: the caller is told to try again later, and the log tells the operator what to do.
+ * Rejection of a store on this machine's disk when the system refuses a write, for example because the disk is full. It
+ * is no defect: the caller is told to try again later, and the log tells the operator what to do.
  */
 export class StoreUnwritable extends Error {
   override readonly name = 'StoreUnwritable';

@@ -3,8 +3,8 @@ import type { Clock } from './ports.ts';
 const PAUSE_MS = 60_000;
 
 /**
- * Throttles a log line that anybody can cause as often as they like: it is written at once, and then not again for a minute. The
- * next line says how many were left out, as `more`.
+ * Throttles a log line that anybody can cause as often as they like: it is written at once, and then not again for a
+ * minute. The next line says how many were left out, as `more`.
  */
 export function throttle(clock: Clock, write: (fields: object) => void): (fields?: object) => void {
   let writtenAtMs = -Infinity;

@@ -14,7 +14,10 @@ import { digestOf } from './secret-token.ts';
 export type Tokens = {
   /** The issuer and audience are added. */
   sign(claims: Omit<TokenClaims, 'iss' | 'aud'>): Promise<Result<string, Fault>>;
-  /** Faults: `unauthenticated` for a token that is not this gateway's, malformed or not valid now. Does not check revocation. */
+  /**
+   * Faults: `unauthenticated` for a token that is not this gateway's, malformed or not valid now. Does not check
+   * revocation.
+   */
   verify(token: string): Promise<Result<CurrentToken, Fault>>;
 };
 

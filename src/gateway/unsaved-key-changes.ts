@@ -2,7 +2,9 @@ import type { Fault } from '../core/fault.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
 
-/** Changes that the store of API keys does not have yet. Those that cannot be written now are written by a later call. */
+/**
+ * Changes that the store of API keys does not have yet. Those that cannot be written now are written by a later call.
+ */
 export class UnsavedKeyChanges {
   readonly #store: Pick<ApiKeyStore, 'revoke' | 'touch'>;
   readonly #uses = new Map<string, number>();

@@ -1,4 +1,7 @@
-/** What I/O threads can ask of the main thread by name, answered asynchronously. What the governor answers at once is a command. */
+/**
+ * What I/O threads can ask of the main thread by name, answered asynchronously. What the governor answers at once is a
+ * command.
+ */
 
 import type { ApiKey } from '../core/api-key.ts';
 import type { Page, PageRequest } from '../core/commands.ts';

@@ -12,8 +12,8 @@ export type VerifiedCacheOptions = {
 type Entry = { readonly authenticated: Authenticated; readonly freshUntilMs: number };
 
 /**
- * The valid credentials that one I/O thread has seen, by the digest of the bearer. The least recently used goes first, none stays
- * past its expiry, and a revocation drops those of its subject. Refusals are not cached.
+ * The valid credentials that one I/O thread has seen, by the digest of the bearer. The least recently used goes first,
+ * none stays past its expiry, and a revocation drops those of its subject. Refusals are not cached.
  */
 export class VerifiedCache {
   readonly #options: VerifiedCacheOptions;

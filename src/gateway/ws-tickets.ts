@@ -53,7 +53,10 @@ export class WsTickets {
     return ok({ ticket: secret, expiresInSecs: TICKET_SECS });
   }
 
-  /** Who asked for the ticket. `unauthenticated` when it was used before, has expired, or its owner's credential has ended. */
+  /**
+   * Who asked for the ticket. `unauthenticated` when it was used before, has expired, or its owner's credential has
+   * ended.
+   */
   redeem(ticket: string): Result<Authenticated, Fault> {
     const digest = digestIfIssued(ticket);
     const found = digest === undefined ? undefined : this.#tickets.get(digest);

@@ -41,8 +41,8 @@ function gather(signal: AbortSignal): Audience {
 }
 
 /**
- * Settles with the promise, or rejects with the signal's reason before, right after `onLeft`: nobody hears then how the promise
- * settles.
+ * Settles with the promise, or rejects with the signal's reason before, right after `onLeft`: nobody hears then how the
+ * promise settles.
  */
 export function unlessAborted<T>(
   signal: AbortSignal | undefined,

@@ -3,7 +3,9 @@ import { Waiters } from './waiters.ts';
 
 export type Backoff = { readonly baseMs: number; readonly maxMs: number };
 
-/** Exponential with full jitter: clients that lost the gateway at the same moment do not all return at the same moment. */
+/**
+ * Exponential with full jitter: clients that lost the gateway at the same moment do not all return at the same moment.
+ */
 export function backoffMs(attempt: number, { baseMs, maxMs }: Backoff): number {
   return Math.random() * Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 30));
 }

@@ -86,7 +86,10 @@ export class Calls {
     return (credentialToken: string) => ({ agent, credentialToken, opId, costUsd });
   }
 
-  /** Until the deadline for calls: what was spent must not be lost with a restart that takes longer than checks may wait. */
+  /**
+   * Until the deadline for calls: what was spent must not be lost with a restart that takes longer than checks may
+   * wait.
+   */
   async #untilAnswered<N extends MethodName>(
     name: N,
     requestOf: (credentialToken: string) => Methods[N]['request'],

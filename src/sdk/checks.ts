@@ -1,6 +1,7 @@
 /**
- * Checks: pipelined on one stream, sent again one by one where the stream breaks, tried again where the gateway is overloaded,
- * and always answered within their deadline. Sending a check again is safe: the gateway knows the operation by its id.
+ * Checks: pipelined on one stream, sent again one by one where the stream breaks, tried again where the gateway is
+ * overloaded, and always answered within their deadline. Sending a check again is safe: the gateway knows the operation
+ * by its id.
  */
 import { type CallOptions, unlessAborted } from './abort.ts';
 import { type Attempt, attemptOfError, attemptOnStream } from './attempts.ts';
@@ -68,8 +69,8 @@ export class Checker {
   }
 
   /**
-   * Rejects with a GatewayError when the gateway finds the check malformed or refuses the API key, with a ClientClosedError, and
-   * with the reason of the signal.
+   * Rejects with a GatewayError when the gateway finds the check malformed or refuses the API key, with a
+   * ClientClosedError, and with the reason of the signal.
    */
   async check(body: CheckBody, { isFresh = false, signal }: CheckOptions = {}): Promise<CheckAnswer> {
     signal?.throwIfAborted();
@@ -94,7 +95,10 @@ export class Checker {
     }
   }
 
-  /** A check that is not carried out tells the state of an operation of one's own, and changes nothing. Undefined when none is told. */
+  /**
+   * A check that is not carried out tells the state of an operation of one's own, and changes nothing. Undefined when
+   * none is told.
+   */
   async stateOf(body: CheckBody): Promise<OpState | undefined> {
     try {
       return (await this.check({ ...body, dryRun: true })).opState;
@@ -149,7 +153,10 @@ export class Checker {
     }
   }
 
-  /** Waits for the next attempt; returns the answer if there is no time for one. The gateway was reached, so `onUnreachable` does not apply. */
+  /**
+   * Waits for the next attempt; returns the answer if there is no time for one. The gateway was reached, so
+   * `onUnreachable` does not apply.
+   */
   async #waitWhileBusy(
     { because, retryAfterMs }: AttemptOf<'busy'>,
     inquiry: Inquiry,
@@ -165,7 +172,9 @@ export class Checker {
     return undefined;
   }
 
-  /** Waits for the next attempt; returns the answer if there is none, because time is up or the gateway counts as lost. */
+  /**
+   * Waits for the next attempt; returns the answer if there is none, because time is up or the gateway counts as lost.
+   */
   async #waitWhileLost(
     { because }: AttemptOf<'lost'>,
     inquiry: Inquiry,
@@ -189,7 +198,10 @@ export class Checker {
     throw inquiry.signal.reason;
   }
 
-  /** The gateway may have allowed it, or will. Nobody acts on it, unless its caller is told to go on by `onUnreachable`: then the caller reports its end. */
+  /**
+   * The gateway may have allowed it, or will. Nobody acts on it, unless its caller is told to go on by `onUnreachable`:
+   * then the caller reports its end.
+   */
   #abandon({ body, isFresh, hasLeft }: Inquiry, told: Decision = this.#options.settings.onUnreachable): void {
     if (isFresh && (hasLeft || told === 'deny')) this.#options.onOrphan(opIdOf(body));
   }
@@ -264,8 +276,8 @@ export class Checker {
   }
 
   /**
-   * Whether it was the token that was refused, and another is in its place. A deny without an operation may have other causes, and
-   * a call of the agent's own tells: it fails for the token before it fails for anything else.
+   * Whether it was the token that was refused, and another is in its place. A deny without an operation may have other
+   * causes, and a call of the agent's own tells: it fails for the token before it fails for anything else.
    */
   async #isTokenVoid(reply: CheckReply, token: string, endMs: number): Promise<boolean> {
     const {

@@ -26,24 +26,25 @@ export type AgentClient = {
   readonly state: ClientState;
 
   /**
-   * Resolves once signals can arrive. Waiting for it is optional: checks wait for the connection themselves. Rejects with a
-   * GatewayError when the gateway refuses the credential. Like every call, it stops waiting when `signal` is aborted, and rejects
-   * with its reason.
+   * Resolves once signals can arrive. Waiting for it is optional: checks wait for the connection themselves. Rejects
+   * with a GatewayError when the gateway refuses the credential. Like every call, it stops waiting when `signal` is
+   * aborted, and rejects with its reason.
    */
   ready(options?: CallOptions): Promise<void>;
 
   /**
-   * Asks whether an action may be taken. An allowed action is a running operation at the gateway: report its end with `complete`,
-   * or use `run`, which does so for you.
+   * Asks whether an action may be taken. An allowed action is a running operation at the gateway: report its end with
+   * `complete`, or use `run`, which does so for you.
    *
    *     const { decision, reason } = await agent.check({ action: 'file.read', resource: '/workspace/notes.md' });
    *
-   * Resolves within `deadlines.checkMs`, even if the gateway is unreachable, shutting down or busy; see `onUnreachable`. Rejects with a
-   * GatewayError when the gateway, or a proxy before it, refuses the request for good: `invalid_argument` when it is malformed,
-   * `resource_exhausted` when it is over 1 MiB, `unauthenticated` or `permission_denied` when the API key is not valid for it,
-   * `internal` when the gateway fails on it.
+   * Resolves within `deadlines.checkMs`, even if the gateway is unreachable, shutting down or busy; see
+   * `onUnreachable`. Rejects with a GatewayError when the gateway, or a proxy before it, refuses the request for good:
+   * `invalid_argument` when it is malformed, `resource_exhausted` when it is over 1 MiB, `unauthenticated` or
+   * `permission_denied` when the API key is not valid for it, `internal` when the gateway fails on it.
    *
-   * If `signal` is aborted before the answer and the action is allowed anyway, it is completed, unless you chose its `spanId`.
+   * If `signal` is aborted before the answer and the action is allowed anyway, it is completed, unless you chose its
+   * `spanId`.
    */
   check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
 
@@ -59,29 +60,33 @@ export type AgentClient = {
    *
    * Rejects with
    * - an ActionDeniedError when the action is denied; the body is not called;
-   * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has noticed or not;
+   * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has
+   * noticed or not;
    * - a GatewayError in the same cases as `check`;
    * - the reason of `signal` when it is aborted; a running body is told through `op.signal`, and ends first;
    * - otherwise whatever the body throws; the operation is completed in that case too.
    *
-   * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the trace id of
-   * the surrounding operation and a new span id; signals to the surrounding operation reach the inner one too.
+   * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the
+   * trace id of the surrounding operation and a new span id; signals to the surrounding operation reach the inner one
+   * too.
    */
   run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
 
   /**
    * Reports that an operation allowed by `check` is done, with its cost in US dollars, which the gateway counts once.
    *
-   *     const { decision, opId } = await agent.check({ action: 'tool.call', resource: 'translate', estimatedCostUsd: 0.05 });
+   *     const { decision, opId } = await agent.check({ action: 'tool.call', resource: 'translate', estimatedCostUsd:
+   * 0.05 });
    *     if (decision === 'allow') await agent.complete(opId, { costUsd: await translate() });
    *
-   * Retried for `deadlines.callMs`, even after `signal` has ended the wait; a failure is then reported to `onWarning`. Rejects with a
-   * GatewayError.
+   * Retried for `deadlines.callMs`, even after `signal` has ended the wait; a failure is then reported to `onWarning`.
+   * Rejects with a GatewayError.
    */
   complete(opId: string, outcome?: CallOptions & { readonly costUsd?: number | undefined }): Promise<void>;
 
   /**
-   * Records what was spent. Retried like `complete`, even across a restart of the gateway, and counted once. Rejects with a GatewayError.
+   * Records what was spent. Retried like `complete`, even across a restart of the gateway, and counted once. Rejects
+   * with a GatewayError.
    *
    *     const usage = await agent.recordUsage({ costUsd: 0.002, opId });
    *     if (usage.status === 'limit_exceeded') console.warn(`over the ${usage.period} budget of the ${usage.tier}`);
@@ -90,8 +95,8 @@ export type AgentClient = {
 
   /**
    * Accepts no more calls, waits at most `deadlines.closeMs` for those in progress, aborts running bodies with a
-   * ClientClosedError, and disconnects: up to a second later, for these bodies to end and the last acknowledgements to be sent.
-   * Afterwards the client does not keep the process alive.
+   * ClientClosedError, and disconnects: up to a second later, for these bodies to end and the last acknowledgements to
+   * be sent. Afterwards the client does not keep the process alive.
    */
   close(): Promise<void>;
 };
@@ -105,8 +110,8 @@ export type AgentClient = {
  *       apiKey: process.env.SVC_API_KEY ?? '',
  *     });
  *
- * Returns at once, connects in the background, and reconnects whenever the connection is lost. Throws a TypeError that names
- * the wrong option.
+ * Returns at once, connects in the background, and reconnects whenever the connection is lost. Throws a TypeError that
+ * names the wrong option.
  */
 export const createAgentClient = (options: AgentClientOptions): AgentClient => new ConnectedAgent(settingsOf(options));
 

@@ -21,8 +21,9 @@ export type ControlOptions = {
 };
 
 /**
- * A gateway or proxy that restarts loses all agents at the same moment, and pays most for their return, so they come back spread over
- * two seconds. That is long enough for thousands, and an operator who wants to pause a single one does not wait longer.
+ * A gateway or proxy that restarts loses all agents at the same moment, and pays most for their return, so they come
+ * back spread over two seconds. That is long enough for thousands, and an operator who wants to pause a single one does
+ * not wait longer.
  */
 const RECONNECT: Backoff = { baseMs: 2_000, maxMs: 5_000 };
 /** A stream that lasted this long was no failure: the waits begin anew. */
@@ -81,8 +82,8 @@ export class ControlChannel {
   }
 
   /**
-   * Call it when another call has reached the gateway: the next attempt need not wait any longer. But if that fails, the stream is
-   * refused where calls are not, and each attempt after it waits its time.
+   * Call it when another call has reached the gateway: the next attempt need not wait any longer. But if that fails,
+   * the stream is refused where calls are not, and each attempt after it waits its time.
    */
   hurry(): void {
     if (this.#state !== 'reconnecting' || !this.#mayHurry) return;

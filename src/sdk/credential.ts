@@ -1,4 +1,7 @@
-/** The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no longer valid. */
+/**
+ * The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no
+ * longer valid.
+ */
 import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
@@ -7,8 +10,8 @@ import type { Transport } from './transport.ts';
 import { Waiters } from './waiters.ts';
 
 /**
- * A token that stopped working so soon was replaced by another process that runs as the same agent. Registering again would
- * only take away that process's token.
+ * A token that stopped working so soon was replaced by another process that runs as the same agent. Registering again
+ * would only take away that process's token.
  */
 const RENEW_AT_MOST_EVERY_MS = 60_000;
 /** Checks wait for it. */
@@ -35,7 +38,10 @@ export class Credential {
   readonly #transport: Transport;
   readonly #reach: Reachability;
   readonly #sleeper = new Sleeper();
-  /** Calls that wait for a token. Not on the registration itself: a promise keeps all who ever waited for it until it settles. */
+  /**
+   * Calls that wait for a token. Not on the registration itself: a promise keeps all who ever waited for it until it
+   * settles.
+   */
   readonly #waiting = new Waiters();
   #token: string | undefined;
   #refusal: GatewayError | undefined;
@@ -51,7 +57,10 @@ export class Credential {
     this.#token = settings.credential.credentialToken;
   }
 
-  /** The current token, which the gateway may refuse. A token given by the caller is never dropped: the agent may be registered with it later. */
+  /**
+   * The current token, which the gateway may refuse. A token given by the caller is never dropped: the agent may be
+   * registered with it later.
+   */
   get current(): string | undefined {
     return this.#token;
   }
@@ -65,14 +74,19 @@ export class Credential {
     return this.#settings.credential.apiKey !== undefined;
   }
 
-  /** The token, registering the agent first where needed, for as long as that takes. Rejects when the gateway refuses. */
+  /**
+   * The token, registering the agent first where needed, for as long as that takes. Rejects when the gateway refuses.
+   */
   async get(): Promise<string> {
     if (this.#isClosed) throw new ClientClosedError();
     if (this.#refusal !== undefined) throw this.#refusal;
     return this.#token ?? this.#register();
   }
 
-  /** As `get`, but undefined when the time (of `performance.now`) passes, or the gateway is lost, or the signal is aborted, before. */
+  /**
+   * As `get`, but undefined when the time (of `performance.now`) passes, or the gateway is lost, or the signal is
+   * aborted, before.
+   */
   async before(endMs: number, signal?: AbortSignal): Promise<string | undefined> {
     if (this.#token === undefined && this.#refusal === undefined && !this.#isClosed) {
       void this.#register();
@@ -87,8 +101,8 @@ export class Credential {
   }
 
   /**
-   * Gives up `stale`, which the gateway rejects: `get` and `before` obtain another one. It does not wait for that, because each
-   * caller has a deadline of its own. Throws `because` where none can be obtained.
+   * Gives up `stale`, which the gateway rejects: `get` and `before` obtain another one. It does not wait for that,
+   * because each caller has a deadline of its own. Throws `because` where none can be obtained.
    */
   renew(stale: string, because: GatewayError): void {
     if (this.#token !== stale) return;

@@ -31,8 +31,8 @@ export class GatewayError extends Error {
   override readonly name = 'GatewayError';
   readonly code: GatewayErrorCode;
   /**
-   * The gateway's own error code (`invalid_transition`, `overloaded` …); undefined if there is none, because the gateway was not
-   * reached, refused the request unread, or a proxy answered in its place.
+   * The gateway's own error code (`invalid_transition`, `overloaded` …); undefined if there is none, because the
+   * gateway was not reached, refused the request unread, or a proxy answered in its place.
    */
   readonly fault: string | undefined;
   /** Milliseconds to wait before a retry, as suggested by the gateway; 0 if it suggests none. */
@@ -80,8 +80,8 @@ export class ActionDeniedError extends Error {
 }
 
 /**
- * An operator has terminated the operation, or policy or a budget has denied it when the gateway came back from an outage: the body
- * must not continue.
+ * An operator has terminated the operation, or policy or a budget has denied it when the gateway came back from an
+ * outage: the body must not continue.
  * Also the `reason` of the operation's AbortSignal.
  */
 export class OpTerminatedError extends Error {

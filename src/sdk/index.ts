@@ -1,7 +1,8 @@
 /**
  * The agent SDK: `import { createAgentClient } from 'svc-gateway/sdk'`.
  *
- *     const agent = createAgentClient({ address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler-1' }, apiKey });
+ *     const agent = createAgentClient({ address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId:
+ * 'crawler-1' }, apiKey });
  *     await agent.run({ action: 'tool.call', resource: 'web_search' }, async (op) => {
  *       for (const query of queries) {
  *         await op.checkpoint(); // waits while an operator has paused it, throws when one has terminated it

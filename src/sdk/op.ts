@@ -15,17 +15,18 @@ export type Op = {
   /** The state according to the signals that have arrived so far. */
   readonly state: OpState;
   /**
-   * Aborted with an OpTerminatedError when this operation or an outer one is terminated, with the reason of the signal given to
-   * `run` when that is aborted, and with a ClientClosedError when the client is closed and stops waiting.
+   * Aborted with an OpTerminatedError when this operation or an outer one is terminated, with the reason of the signal
+   * given to `run` when that is aborted, and with a ClientClosedError when the client is closed and stops waiting.
    */
   readonly signal: AbortSignal;
   /**
-   * Yields to operators: resolves at once while the operation is running, waits while it or an outer one is paused, and rejects
-   * with the reason of `signal` when that is aborted. Call it wherever the body can stop.
+   * Yields to operators: resolves at once while the operation is running, waits while it or an outer one is paused, and
+   * rejects with the reason of `signal` when that is aborted. Call it wherever the body can stop.
    */
   checkpoint(): Promise<void>;
   /**
-   * Records what the operation has spent, 0 to 1,000,000 US dollars; every call adds to it. Rejects as `recordUsage` of the client.
+   * Records what the operation has spent, 0 to 1,000,000 US dollars; every call adds to it. Rejects as `recordUsage` of
+   * the client.
    *
    *     const { status } = await op.recordUsage(0.002); // 'limit_exceeded': spending is over a budget
    */
@@ -84,8 +85,8 @@ export class RunningOp implements Op {
   }
 
   /**
-   * Applies a signal; idempotent. `onObeyed` is called once the signal has taken effect: for a pause, when the body waits at a
-   * checkpoint.
+   * Applies a signal; idempotent. `onObeyed` is called once the signal has taken effect: for a pause, when the body
+   * waits at a checkpoint.
    */
   obey(signal: Signal, onObeyed: () => void): void {
     if (this.#state === 'terminated' || this.#state === 'completing') return onObeyed();
@@ -111,7 +112,10 @@ export class RunningOp implements Op {
     this.abort(new OpTerminatedError(this.opId, because));
   }
 
-  /** Ends the wait at every checkpoint with the reason, which also becomes that of the AbortSignal; likewise for operations within. */
+  /**
+   * Ends the wait at every checkpoint with the reason, which also becomes that of the AbortSignal; likewise for
+   * operations within.
+   */
   abort(reason: unknown): void {
     this.#abort.abort(reason);
     this.#wake();
@@ -131,7 +135,9 @@ export class RunningOp implements Op {
     }
   }
 
-  /** Resolves when the paused operation is resumed or aborted. As at a checkpoint, the body is not running meanwhile. */
+  /**
+   * Resolves when the paused operation is resumed or aborted. As at a checkpoint, the body is not running meanwhile.
+   */
   pauseOver(): Promise<void> {
     return this.#change(this);
   }

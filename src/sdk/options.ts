@@ -22,8 +22,8 @@ export type Deadlines = {
   /** The longest time any other call takes, including all retries. Default 10,000. */
   readonly callMs?: number | undefined;
   /**
-   * How long checks wait for a lost gateway before `onUnreachable` answers them, so that a restart goes unnoticed. Counted from
-   * when the connection was lost: if that is longer ago, checks do not wait. Default 1,000; 0: never wait.
+   * How long checks wait for a lost gateway before `onUnreachable` answers them, so that a restart goes unnoticed.
+   * Counted from when the connection was lost: if that is longer ago, checks do not wait. Default 1,000; 0: never wait.
    */
   readonly outageMs?: number | undefined;
   /** How long `close()` waits for work in progress before it aborts it. Default 5,000. */
@@ -35,8 +35,9 @@ export type AgentCredential =
   /** The agent's own token, from an earlier registration. */
   | { readonly credentialToken: string; readonly apiKey?: undefined }
   /**
-   * An API key, or a token made from one, with write scope. The client registers the agent and keeps the token it receives in
-   * memory only. Registering an existing agent replaces its token, so each process needs an `agentId` of its own.
+   * An API key, or a token made from one, with write scope. The client registers the agent and keeps the token it
+   * receives in memory only. Registering an existing agent replaces its token, so each process needs an `agentId` of
+   * its own.
    */
   | { readonly apiKey: string; readonly credentialToken?: undefined };
 
@@ -49,8 +50,9 @@ export type AgentClientOptions = AgentCredential & {
   /** The agent that started this one, of the same organization; recorded at registration. Only with `apiKey`. */
   readonly parent?: AgentId | undefined;
   /**
-   * The answer to checks when the gateway cannot be reached or does not answer in time: `deny` (the default) or `allow`. It never
-   * overrides an answer from the gateway, not even that it is overloaded or cannot write its audit log.
+   * The answer to checks when the gateway cannot be reached or does not answer in time: `deny` (the default) or
+   * `allow`. It never overrides an answer from the gateway, not even that it is overloaded or cannot write its audit
+   * log.
    */
   readonly onUnreachable?: Decision | undefined;
   readonly deadlines?: Deadlines | undefined;
@@ -61,12 +63,15 @@ export type AgentClientOptions = AgentCredential & {
   /** Called when the stream of signals opens, is lost or is refused; in the latter cases with the reason. */
   readonly onStateChange?: ((state: ClientState, because: GatewayError | undefined) => void) | undefined;
   /**
-   * Called with every signal. Signals to operations of `run` are handled by the client. For any other operation (registered by
-   * `check`), return true once you have acted on the signal: that acknowledges it; otherwise it is sent again whenever the channel
-   * opens anew.
+   * Called with every signal. Signals to operations of `run` are handled by the client. For any other operation
+   * (registered by `check`), return true once you have acted on the signal: that acknowledges it; otherwise it is sent
+   * again whenever the channel opens anew.
    */
   readonly onSignal?: ((signal: OpSignal) => boolean | void | Promise<boolean | void>) | undefined;
-  /** Called with errors in the background, such as an operation that could not be reported complete. Default: `process.emitWarning`. */
+  /**
+   * Called with errors in the background, such as an operation that could not be reported complete. Default:
+   * `process.emitWarning`.
+   */
   readonly onWarning?: ((error: Error) => void) | undefined;
 };
 

@@ -36,7 +36,8 @@ const ANNOUNCE_BACKOFF: Backoff = { baseMs: 500, maxMs: 10_000 };
 /** The body that is running, and the one of another client around it, if there is one. */
 type Around = { readonly runs: Runs; readonly op: RunningOp; readonly outer: Around | undefined };
 
-// One for all clients: Node.js before 24 copies each storage into each promise of the process, also of clients that are closed.
+// One for all clients: Node.js before 24 copies each storage into each promise of the process, also of clients that are
+// closed.
 const AROUND = new AsyncLocalStorage<Around>();
 
 export class Runs {
@@ -97,8 +98,9 @@ export class Runs {
   }
 
   /**
-   * The gateway was away and may have forgotten its operations, as it does when it restarts. It is asked for each again, so that
-   * operators see them and can stop them; one that may not go on is stopped. To a gateway that knows them this changes nothing.
+   * The gateway was away and may have forgotten its operations, as it does when it restarts. It is asked for each
+   * again, so that operators see them and can stop them; one that may not go on is stopped. To a gateway that knows
+   * them this changes nothing.
    */
   announceAll(): void {
     this.#rouse();
@@ -181,8 +183,8 @@ export class Runs {
   }
 
   /**
-   * The gateway knows that the body is over, or will. The work is done by now, so nothing of this fails the run. `isPatient` is
-   * false when the body has thrown: its error does not wait until an operator ends a pause.
+   * The gateway knows that the body is over, or will. The work is done by now, so nothing of this fails the run.
+   * `isPatient` is false when the body has thrown: its error does not wait until an operator ends a pause.
    */
   #reported(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<void> {
     return new Promise((resolve, reject) => {

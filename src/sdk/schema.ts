@@ -86,7 +86,10 @@ export type Codec<Request, Response> = {
   readonly decode: (bytes: Buffer) => Response;
 };
 
-/** The package is found by its proto folder, which lies beside src/ in a checkout and beside dist/ where it is installed. */
+/**
+ * The package is found by its proto folder, which lies beside src/ in a checkout and beside dist/ where it is
+ * installed.
+ */
 function protoFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'proto', FILES[0]))) {

@@ -15,7 +15,9 @@ export class Slots {
     return true;
   }
 
-  /** For when `tryTake` finds none: resolves with whether a slot became free in time and before the signal was aborted. */
+  /**
+   * For when `tryTake` finds none: resolves with whether a slot became free in time and before the signal was aborted.
+   */
   take(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     return this.#waiters.wait(timeoutMs, signal);
   }

@@ -11,7 +11,10 @@ type Value =
   | { readonly structValue: Struct }
   | { readonly listValue: { readonly values: readonly Value[] } };
 
-/** Throws a TypeError that names the path of a value JSON cannot represent: a function, a bigint, a Date, a number that is not finite, half a character, a circle. */
+/**
+ * Throws a TypeError that names the path of a value JSON cannot represent: a function, a bigint, a Date, a number that
+ * is not finite, half a character, a circle.
+ */
 export function structOf(object: JsonObject, path = 'attributes', parents: readonly unknown[] = []): Struct {
   const kind = Object.prototype.toString.call(object).slice('[object '.length, -1);
   // A Date or a Map does not hold its content in properties, and would arrive empty.

@@ -92,8 +92,8 @@ export class Transport {
   }
 
   /**
-   * Connects where there is no connection; resolves when there is one, or else after the time, or at `close`. How soon the gateway
-   * is tried again is up to the channel, which spreads its attempts.
+   * Connects where there is no connection; resolves when there is one, or else after the time, or at `close`. How soon
+   * the gateway is tried again is up to the channel, which spreads its attempts.
    */
   whenConnected(timeoutMs: number): Promise<void> {
     const channel = this.#client.getChannel();
@@ -157,5 +157,7 @@ export function gatewayErrorOf(error: ServiceError | Error, address: string): Ga
   );
 }
 
-/** A proxy may say it as a date, or as no time at all. No timer takes a time of more digits: it would be over at once. */
+/**
+ * A proxy may say it as a date, or as no time at all. No timer takes a time of more digits: it would be over at once.
+ */
 const retryAfterMsIn = (text: string): number => (/^\d{1,6}$/.test(text) ? Number(text) * 1000 : 0);

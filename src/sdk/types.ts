@@ -1,13 +1,15 @@
 /** The inputs and answers of the SDK. */
 
 /**
- * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent without an organization. Each name has
- * 1 to 256 bytes, without white space, `/`, or Unicode control, format, private-use or unassigned characters, and must not be `.`
- * or `..`. An organization must not be `-` either.
+ * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent without an organization. Each name
+ * has 1 to 256 bytes, without white space, `/`, or Unicode control, format, private-use or unassigned characters, and
+ * must not be `.` or `..`. An organization must not be `-` either.
  */
 export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
 
-/** What JSON can hold: no function, bigint, Date, NaN or Infinity, which throw a TypeError with the path of the value. */
+/**
+ * What JSON can hold: no function, bigint, Date, NaN or Infinity, which throw a TypeError with the path of the value.
+ */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
 /** `undefined` properties are left out, as JSON does. */
 export type JsonObject = { readonly [key: string]: JsonValue | undefined };
@@ -15,7 +17,10 @@ export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 /** Whether the action may be taken. */
 export type Decision = 'allow' | 'deny';
 
-/** State of an operation: `pending` before its decision, `completing` once its end was reported, `terminated` when denied or terminated by an operator. */
+/**
+ * State of an operation: `pending` before its decision, `completing` once its end was reported, `terminated` when
+ * denied or terminated by an operator.
+ */
 export type OpState = 'pending' | 'running' | 'paused' | 'completing' | 'terminated';
 
 /** One action an agent wants to take. */
@@ -24,11 +29,14 @@ export type Action = {
   readonly action: string;
   /** The target: a tool, a model, a path, a host … Up to 2048 bytes. */
   readonly resource?: string | undefined;
-  /** Additional data for policy conditions. Nested at most 32 levels deep, with at most 1000 keys and 10,000 list items in total. */
+  /**
+   * Additional data for policy conditions. Nested at most 32 levels deep, with at most 1000 keys and 10,000 list items
+   * in total.
+   */
   readonly attributes?: JsonObject | undefined;
   /**
-   * 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends, or until 10 minutes after its last check with an
-   * estimate.
+   * 0 to 1,000,000 US dollars, reserved in the budgets until the operation ends, or until 10 minutes after its last
+   * check with an estimate.
    */
   readonly estimatedCostUsd?: number | undefined;
   /** For a call from one agent to another: the caller, as claimed by this agent. No credential proves it. */
@@ -57,8 +65,8 @@ export type CheckAnswer = {
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
   /**
-   * The current state of the operation; undefined if the gateway did not say, for example because there is none, decisions cannot be
-   * recorded, or the gateway was unreachable. A running operation is not affected by that.
+   * The current state of the operation; undefined if the gateway did not say, for example because there is none,
+   * decisions cannot be recorded, or the gateway was unreachable. A running operation is not affected by that.
    */
   readonly opState: OpState | undefined;
   /** Id of the audit entry that records the decision; undefined if there is none, or its id is unknown. */

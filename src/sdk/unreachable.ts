@@ -1,4 +1,7 @@
-/** Why the gateway was not reached, in words for the reader of a log. The gRPC library's own words are for its developers. */
+/**
+ * Why the gateway was not reached, in words for the reader of a log. The gRPC library's own words are for its
+ * developers.
+ */
 
 const LAST_ERROR = /^No connection established\. Last error: ([^]*?)\.? Resolution note:/;
 
@@ -8,7 +11,8 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/EHOSTUNREACH|ENETUNREACH/, 'no route to the host'],
   [/ETIMEDOUT/, 'no answer'],
   [/ECONNRESET|EPIPE/, 'the connection was closed'],
-  // The gateway's native HTTP library does this after a while: it takes the HTTP/2 preface for the beginning of a request.
+  // The gateway's native HTTP library does this after a while: it takes the HTTP/2 preface for the beginning of a
+  // request.
   [
     /^Failed to connect/,
     'the connection was closed before gRPC began; check that the address is that of gRPC, not of HTTP',
@@ -34,7 +38,8 @@ function reasonIn(details: string): string {
   if (details.startsWith('Name resolution failed')) return 'the host name cannot be resolved';
   const last = LAST_ERROR.exec(details)?.[1] ?? details;
   const known = REASONS.find(([pattern]) => pattern.test(last));
-  // Other messages, such as for a rejected certificate, are clear as they are, apart from the time, which the log has already.
+  // Other messages, such as for a rejected certificate, are clear as they are, apart from the time, which the log has
+  // already.
   return (
     known?.[1] ??
     last

@@ -42,12 +42,12 @@ export const RELEASED = 1;
 const LOOK_EVERY_BATCHES = 64;
 
 /**
- * The main thread's link to the audit thread: what was handed over, and what became of it. Batches are written in order, so
- * the number of the last one written, in shared memory, usually says all there is to know: a message per batch would wake
- * this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
+ * The main thread's link to the audit thread: what was handed over, and what became of it. Batches are written in
+ * order, so the number of the last one written, in shared memory, usually says all there is to know: a message per
+ * batch would wake this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
  *
- * When a write fails, everything handed over after it fails too, as it may build on what failed: the audit thread writes
- * nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
+ * When a write fails, everything handed over after it fails too, as it may build on what failed: the audit thread
+ * writes nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
  */
 export class AuditLink implements AuditLog {
   readonly #clock: Clock;
@@ -157,7 +157,8 @@ export class AuditLink implements AuditLog {
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
         this.#isWritable = false;
         this.#loseAll();
-        // One for each failure and no more: a second could arrive after the next failure, and end it before this thread has heard of it.
+        // One for each failure and no more: a second could arrive after the next failure, and end it before this thread
+        // has heard of it.
         return this.#onFailure === 'allow' ? this.#resume() : undefined;
       case 'writable':
         this.#isWritable = true;
@@ -190,7 +191,10 @@ export class AuditLink implements AuditLog {
     return this.#unreleased.filter(({ batch }) => ((batch - released) | 0) > 0);
   }
 
-  /** All that is not written by now never will be. To be rolled back, the newest comes first: each may build on those before it. */
+  /**
+   * All that is not written by now never will be. To be rolled back, the newest comes first: each may build on those
+   * before it.
+   */
   #loseAll(): void {
     this.catchUp();
     const lost = this.#batches;

@@ -11,7 +11,10 @@ import { workerFile } from './worker-file.ts';
 
 type Settle = (reply: Result<LogText, Fault>) => void;
 
-/** Searches at once, including those that wait for their turn; half of them for one org. Beyond that, only exports that have begun go on. */
+/**
+ * Searches at once, including those that wait for their turn; half of them for one org. Beyond that, only exports that
+ * have begun go on.
+ */
 const MAX_READS = 64;
 
 /** A page is cut short long before this. Only a disk that does not answer takes this long. */
@@ -83,7 +86,10 @@ export class AuditReaderLink implements AuditReads {
   }
 }
 
-/** A later piece of an export. Half an export is of no use, so it is refused at its start or not at all; it asks for one piece at a time. */
+/**
+ * A later piece of an export. Half an export is of no use, so it is refused at its start or not at all; it asks for one
+ * piece at a time.
+ */
 const isFurtherPiece = ({ format, cursor }: LogRequest): boolean => format !== 'page' && cursor !== undefined;
 
 const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log reader' } as const);

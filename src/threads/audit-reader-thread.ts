@@ -19,7 +19,9 @@ export type ReadReply = { readonly id: number; readonly reply: Result<LogText, F
 /** How often indexes are brought up to date while nobody asks. */
 const REFRESH_EVERY_MS = 10_000;
 
-/** The thread that reads the audit log, so that no search ever holds up the thread that decides or the one that writes. */
+/**
+ * The thread that reads the audit log, so that no search ever holds up the thread that decides or the one that writes.
+ */
 export function runAuditReaderThread(main: MessagePort, { directory }: AuditReaderOptions): void {
   const reader = new AuditReader(directory);
 

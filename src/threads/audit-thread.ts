@@ -43,9 +43,10 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
 }
 
 /**
- * Writes what the main thread decided, then lets the answers go. Whatever waits when a write ends goes into the next one
- * together, so that many small batches cost one write and, with fsync, one trip to the disk. Behind a failed write nothing is
- * written, because it may build on what failed: whatever was sent before `resume` is dropped, and the main thread answers it.
+ * Writes what the main thread decided, then lets the answers go. Whatever waits when a write ends goes into the next
+ * one together, so that many small batches cost one write and, with fsync, one trip to the disk. Behind a failed write
+ * nothing is written, because it may build on what failed: whatever was sent before `resume` is dropped, and the main
+ * thread answers it.
  */
 class AuditThread {
   readonly #main: MessagePort;
@@ -111,7 +112,8 @@ class AuditThread {
     const count = group.reduce((sum, batch) => sum + batch.count, 0);
     const written = this.#writer.append(group.map((batch) => batch.bodies).join('\n'), count);
     if (!written.ok) return this.#fail(written.fault.detail);
-    // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on it.
+    // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on
+    // it.
     Atomics.store(this.#counters, WRITTEN, lastBatch);
     if (group.some(({ isAwaited }) => isAwaited)) this.tell({ type: 'written' });
     this.#release(group, written.value.firstId);
@@ -135,7 +137,10 @@ class AuditThread {
     }
   }
 
-  /** Notices that the log was moved or deleted though nothing is written: an idle gateway would say that it is ready, and deny the next check. */
+  /**
+   * Notices that the log was moved or deleted though nothing is written: an idle gateway would say that it is ready,
+   * and deny the next check.
+   */
   #lookForLog(): void {
     this.#writer.look();
     const { displacement } = this.#writer;

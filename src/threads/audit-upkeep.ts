@@ -29,7 +29,9 @@ export type UpkeepOptions = {
 export type Note = (level: 'info' | 'warn', message: string) => void;
 
 const RETENTION_EVERY_MS = 10 * 60_000;
-/** How soon a new segment is noticed. A busy gateway may write several a second, far too many for the interval above. */
+/**
+ * How soon a new segment is noticed. A busy gateway may write several a second, far too many for the interval above.
+ */
 const LOOK_EVERY_MS = 1_000;
 /** A new limit may exceed by many segments. They are deleted in steps, with entries written in between. */
 const SEGMENTS_PER_STEP = 8;
@@ -44,8 +46,8 @@ const NOT_SIGNED = 'could not sign the head of the audit log';
 type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
 
 /**
- * Housekeeping of the audit thread: signs the head of the log periodically, and deletes segments beyond the retention limits
- * (contract: Audit). A failure is reported and tried again; writing entries continues.
+ * Housekeeping of the audit thread: signs the head of the log periodically, and deletes segments beyond the retention
+ * limits (contract: Audit). A failure is reported and tried again; writing entries continues.
  */
 export class AuditUpkeep {
   readonly #writer: UpkeptWriter;
@@ -111,7 +113,10 @@ export class AuditUpkeep {
     this.#attempt(NOT_SIGNED, () => this.#checkpointer.record(this.#writer.flushNow()));
   }
 
-  /** The entries must be on the disk before the checkpoint is: otherwise a loss of power would look like a log that was cut. */
+  /**
+   * The entries must be on the disk before the checkpoint is: otherwise a loss of power would look like a log that was
+   * cut.
+   */
   async #checkpoint(): Promise<void> {
     if (this.#isFlushing) return;
     this.#isFlushing = true;

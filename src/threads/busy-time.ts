@@ -1,6 +1,9 @@
 type Thread = { readonly performance: Pick<typeof performance, 'eventLoopUtilization'> };
 
-/** How long the event loops of threads have been busy, by name. A thread with the name of one that died adds to its time. */
+/**
+ * How long the event loops of threads have been busy, by name. A thread with the name of one that died adds to its
+ * time.
+ */
 export class BusyTime {
   readonly #known = new Map<string, { readonly thread: Thread; readonly ownMs: number; readonly beforeMs: number }>();
 

@@ -1,7 +1,10 @@
 const DAY_MS = 24 * 60 * 60_000;
 
 export type ClockGuardOptions = {
-  /** Times that were written down before this start, in their order: they show a leap that came while the gateway was off. */
+  /**
+   * Times that were written down before this start, in their order: they show a leap that came while the gateway was
+   * off.
+   */
   readonly witnessedMs: readonly number[];
   /** Called when a leap is seen, with the times before and after it, in milliseconds since the Unix epoch. */
   readonly onLeap: (fromMs: number, toMs: number) => void;
@@ -12,9 +15,9 @@ export type ClockGuardOptions = {
 export type ClockGuard = { isBelieved(): boolean };
 
 /**
- * Whether the clock may be believed when something is deleted for its age. Where it has leapt ahead by more than a day, it is wrong
- * or the gateway was off. What is deleted does not come back, so in both cases deletion waits until the gateway has run for a
- * day. A smaller leap makes an entry look older by no more than a day.
+ * Whether the clock may be believed when something is deleted for its age. Where it has leapt ahead by more than a day,
+ * it is wrong or the gateway was off. What is deleted does not come back, so in both cases deletion waits until the
+ * gateway has run for a day. A smaller leap makes an entry look older by no more than a day.
  */
 export function createClockGuard({
   witnessedMs,

@@ -26,8 +26,8 @@ export type LaneOptions = {
 };
 
 /**
- * A pool of one thread, dropped when the thread dies: piscina starts another in its place, and tasks would wait for it for
- * ever if that one cannot load.
+ * A pool of one thread, dropped when the thread dies: piscina starts another in its place, and tasks would wait for it
+ * for ever if that one cannot load.
  */
 type CryptoThread = {
   readonly pool: Piscina<readonly CryptoTask[], CryptoOutcome[]>;
@@ -42,8 +42,8 @@ type Waiting = {
 };
 
 /**
- * A first-in first-out queue with a bound in front of threads of piscina, each in a pool of its own that is given one batch at
- * a time. Its own queue is not used: tasks that can be aborted bypass its `maxQueue` and lose their order.
+ * A first-in first-out queue with a bound in front of threads of piscina, each in a pool of its own that is given one
+ * batch at a time. Its own queue is not used: tasks that can be aborted bypass its `maxQueue` and lose their order.
  */
 export class CryptoLane {
   readonly #options: LaneOptions;
@@ -94,8 +94,9 @@ export class CryptoLane {
     const pool = new Piscina<readonly CryptoTask[], CryptoOutcome[]>({
       filename: this.#options.filename ?? workerFile('crypto'),
       name: 'run',
-      // piscina tries `require` before `import`, and Node.js ends the whole process (`v8::Module::IsGraphAsync`) when a thread is
-      // terminated at the wrong moment of requiring an ES module. With this, `require` refuses before it begins.
+      // piscina tries `require` before `import`, and Node.js ends the whole process (`v8::Module::IsGraphAsync`) when a
+      // thread is terminated at the wrong moment of requiring an ES module. With this, `require` refuses before it
+      // begins.
       execArgv: ['--no-experimental-require-module'],
       minThreads: 1,
       maxThreads: 1,
@@ -134,7 +135,10 @@ export class CryptoLane {
     });
   }
 
-  /** Never rejects: whatever happens to the thread becomes the outcome of its tasks. Answers the thread that has done them. */
+  /**
+   * Never rejects: whatever happens to the thread becomes the outcome of its tasks. Answers the thread that has done
+   * them.
+   */
   async #perform(idle: CryptoThread, batch: readonly Waiting[]): Promise<CryptoThread> {
     let thread = idle;
     const settleAll = (fault: Fault) => batch.forEach(({ settle }) => settle(fail(fault)));

@@ -25,7 +25,10 @@ export type CryptoReplies = {
   'hash-password': string;
   'verify-password': { readonly matches: boolean; readonly rehash: boolean };
   'sign-token': string;
-  /** The claims of a token with a good signature, type, issuer and audience; undefined for any other. Times are not judged here. */
+  /**
+   * The claims of a token with a good signature, type, issuer and audience; undefined for any other. Times are not
+   * judged here.
+   */
   'verify-token': object | undefined;
 };
 

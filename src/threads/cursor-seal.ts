@@ -7,9 +7,9 @@ const TAG_BYTES = 16;
 const TEXT_BYTES = 72;
 
 /**
- * Encrypts cursors. A cursor is the number of a place in a registry that all orgs share, so it would tell how many things
- * others have. Sealed, nobody can read it, make one up, or use it in another listing. Until the restart, the same cursor of
- * the same listing is always sealed in the same way.
+ * Encrypts cursors. A cursor is the number of a place in a registry that all orgs share, so it would tell how many
+ * things others have. Sealed, nobody can read it, make one up, or use it in another listing. Until the restart, the
+ * same cursor of the same listing is always sealed in the same way.
  */
 export class CursorSeal {
   readonly #key = randomBytes(32);

@@ -1,6 +1,8 @@
 /** How long things took, counted for a histogram. */
 
-/** In seconds: from half a millisecond, where an idle gateway is, to the ten seconds after which most callers have gone. */
+/**
+ * In seconds: from half a millisecond, where an idle gateway is, to the ten seconds after which most callers have gone.
+ */
 export const BUCKET_SECS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 /** `counts`: how many took at most each of BUCKET_SECS and more than the one before; last, how many took longer. */

@@ -39,7 +39,10 @@ const REFUSED: Recorded<unknown> = {
   auditId: undefined,
 };
 
-/** All agents unknown to this thread share one quota (no org has this name). Counted towards the org they claim, they could use up its quota. */
+/**
+ * All agents unknown to this thread share one quota (no org has this name). Counted towards the org they claim, they
+ * could use up its quota.
+ */
 const STRANGERS = '/';
 /** Likewise for unverified bearers, which may be invalid. Separate, so that neither group crowds out the other. */
 const BEARERS = '/bearers';
@@ -49,7 +52,10 @@ export class IoLink implements Link {
   readonly #batcher: Batcher<IoToMain>;
   readonly #waiting = new Pending<Settle>();
   readonly #options: IoLinkOptions;
-  /** Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, the quota of an org is half of all. */
+  /**
+   * Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, the quota of
+   * an org is half of all.
+   */
   #openPlaces: number;
   readonly #quota: CallerQuota;
   readonly #credentials = new KnownCredentials();
@@ -109,8 +115,8 @@ export class IoLink implements Link {
   }
 
   /**
-   * Answers every waiting request with this fault, and every later one too: otherwise the rest of a batch would wait for ever.
-   * Replies that still come are dropped.
+   * Answers every waiting request with this fault, and every later one too: otherwise the rest of a batch would wait
+   * for ever. Replies that still come are dropped.
    */
   refuseAll(fault: Fault): void {
     this.#finalAnswer = { reply: fail(fault), auditId: undefined };
@@ -154,8 +160,8 @@ export class IoLink implements Link {
   }
 
   /**
-   * Whether to learn from the answer which org the credential belongs to. The first check of each batch is enough to know, sooner or
-   * later, whoever is busy here; when places are scarce, every check is used.
+   * Whether to learn from the answer which org the credential belongs to. The first check of each batch is enough to
+   * know, sooner or later, whoever is busy here; when places are scarce, every check is used.
    */
   #learnsFrom(command: Command, isFirst: boolean): boolean {
     if (command.type !== 'check') return false;

@@ -1,9 +1,9 @@
 const FIRST_PLACES = 64;
 
 /**
- * Requests waiting for an answer, by number. Not a Map: under constant insertion and deletion a Map rehashes into a new table
- * every few dozen entries, and each old table that reaches the old generation keeps all later ones alive, with their requests,
- * until the next full collection. That makes the scavenges of an I/O thread several times as long.
+ * Requests waiting for an answer, by number. Not a Map: under constant insertion and deletion a Map rehashes into a new
+ * table every few dozen entries, and each old table that reaches the old generation keeps all later ones alive, with
+ * their requests, until the next full collection. That makes the scavenges of an I/O thread several times as long.
  */
 export class Pending<T> {
   /** At least twice as many places as there are waiting requests, so that a free one is always near. */

@@ -1,4 +1,7 @@
-/** Reads policies in a thread of its own: parsing the YAML of thousands of rules takes seconds, and no check may wait for it. */
+/**
+ * Reads policies in a thread of its own: parsing the YAML of thousands of rules takes seconds, and no check may wait
+ * for it.
+ */
 import { type MessagePort, Worker } from 'node:worker_threads';
 import {
   compilingRead,
@@ -23,7 +26,9 @@ export async function runPolicyReader(main: MessagePort, { path }: PolicyReading
 /** Files that keep changing are read as they are; the watcher reports them once they settle. */
 const MOST_READS = 5;
 
-/** Reads again what has changed meanwhile: of a set that is swapped at this moment some files would be old and some new. */
+/**
+ * Reads again what has changed meanwhile: of a set that is swapped at this moment some files would be old and some new.
+ */
 export async function readWhole(path: string): Promise<Reply> {
   for (let reads = 1; ; reads += 1) {
     const before = await fingerprint(path);
@@ -33,9 +38,9 @@ export async function readWhole(path: string): Promise<Reply> {
 }
 
 /**
- * Like `loadPolicies`. Compiling stays in this thread, because it creates functions. Rejects if the reading thread cannot be started
- * or dies. That thread keeps the process alive on purpose: Node.js does not exit while a thread waits for a file anyway, and only a
- * live process can still be ended by a signal.
+ * Like `loadPolicies`. Compiling stays in this thread, because it creates functions. Rejects if the reading thread
+ * cannot be started or dies. That thread keeps the process alive on purpose: Node.js does not exit while a thread waits
+ * for a file anyway, and only a live process can still be ended by a signal.
  */
 export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const read = await new Promise<Reply>((resolve, reject) => {

@@ -8,9 +8,10 @@ const LOWEST = 19;
 const ROUNDS = 8;
 
 /**
- * argon2 runs on libuv's thread pool, in whichever of its threads is free, so all of them are given less priority. A hash takes
- * 30 ms in one piece, and on a busy processor a check would wait for a whole time slice of it. On Linux only: elsewhere a single
- * thread has no priority of its own, or does not learn its number. There, and where it is forbidden, hashes compete with checks.
+ * argon2 runs on libuv's thread pool, in whichever of its threads is free, so all of them are given less priority. A
+ * hash takes 30 ms in one piece, and on a busy processor a check would wait for a whole time slice of it. On Linux
+ * only: elsewhere a single thread has no priority of its own, or does not learn its number. There, and where it is
+ * forbidden, hashes compete with checks.
  */
 export async function lowerPoolPriority(poolThreads: number): Promise<void> {
   if (process.platform !== 'linux') return;
@@ -23,7 +24,10 @@ export async function lowerPoolPriority(poolThreads: number): Promise<void> {
   }
 }
 
-/** The ids of the pool's threads. Each link is read by one of them and names its reader; more links are read than there are threads, so that all turn up. */
+/**
+ * The ids of the pool's threads. Each link is read by one of them and names its reader; more links are read than there
+ * are threads, so that all turn up.
+ */
 async function threadsOf(poolThreads: number): Promise<Iterable<number>> {
   const threads = new Set<number>();
   for (let round = 0; round < ROUNDS && threads.size < poolThreads; round += 1) {

@@ -6,7 +6,10 @@ import type { GatewayEvent, Interest } from '../gateway/events.ts';
 import type { UseCaseName } from '../gateway/use-cases.ts';
 import type { DurationCounts } from './durations.ts';
 
-/** Identifies an I/O thread. Never reused: a message for one that died must not reach its successor, which numbers its requests from 1 again. */
+/**
+ * Identifies an I/O thread. Never reused: a message for one that died must not reach its successor, which numbers its
+ * requests from 1 again.
+ */
 export type IoId = number;
 
 export type IoToMain =
@@ -27,7 +30,9 @@ export type IoStart = {
   readonly ports: Ports;
   /** How many I/O threads there are, which all listen on the same ports. */
   readonly threads: number;
-  /** The time in the main thread, in milliseconds since the Unix epoch: ahead of the wall clock where that was set back. */
+  /**
+   * The time in the main thread, in milliseconds since the Unix epoch: ahead of the wall clock where that was set back.
+   */
   readonly nowMs: number;
 };
 
@@ -95,7 +100,10 @@ export type AuditToMain =
   | { readonly type: 'note'; readonly level: 'info' | 'warn'; readonly message: string }
   | { readonly type: 'closed' };
 
-/** What one I/O thread reports about itself, for the metrics. The first three say how many there are now; the others count since it started. */
+/**
+ * What one I/O thread reports about itself, for the metrics. The first three say how many there are now; the others
+ * count since it started.
+ */
 export type IoStats = {
   readonly pendingRequests: number;
   readonly webSockets: number;

@@ -2,8 +2,9 @@ import type { BudgetTracker } from '../core/budget.ts';
 import type { BudgetStore } from '../gateway/ports.ts';
 
 /**
- * Takes spend to its store, one write after the other. A write holds all that an owner has spent, so where one could begin before
- * another has failed, the store would have the spend of a usage without its id, and a retry after a restart would count twice.
+ * Takes spend to its store, one write after the other. A write holds all that an owner has spent, so where one could
+ * begin before another has failed, the store would have the spend of a usage without its id, and a retry after a
+ * restart would count twice.
  */
 export class SpendSaver {
   readonly #budgets: BudgetTracker;

@@ -35,7 +35,10 @@ const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 10_000;
 /** A failure this long ago no longer adds to the delay. */
 const STABLE_AFTER_MS = 30_000;
-/** Added to the grace period, because a busy thread receives the order to drain late and reports late that it has drained. */
+/**
+ * Added to the grace period, because a busy thread receives the order to drain late and reports late that it has
+ * drained.
+ */
 const DRAIN_LATE_MS = 2_000;
 
 /** Starts the audit thread and the I/O threads, starts them again when one dies, and ends them in order. */
@@ -133,7 +136,9 @@ export class Supervisor {
     return first;
   }
 
-  /** Takes no more requests, waits at most `graceMs` for those in flight, then ends the I/O threads that have drained. */
+  /**
+   * Takes no more requests, waits at most `graceMs` for those in flight, then ends the I/O threads that have drained.
+   */
   async drainIo(graceMs: number): Promise<void> {
     this.#stopping.abort();
     const drained = new Promise<void>((resolve) => {
@@ -144,7 +149,10 @@ export class Supervisor {
     await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
   }
 
-  /** Ends the threads that have not drained, too. Call it last: Node.js aborts the process when their sockets are still open. */
+  /**
+   * Ends the threads that have not drained, too. Call it last: Node.js aborts the process when their sockets are still
+   * open.
+   */
   async endIo(): Promise<void> {
     await this.#terminate([...this.#io.values()]);
   }
@@ -225,7 +233,8 @@ export class Supervisor {
     this.#recentFailures += 1;
     this.#restarts += 1;
     this.#options.note('error', `${what} died; restarting it`, { error: failure?.message, delayMs });
-    await sleep(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined); // rejects when the shutdown begins
+    // rejects when the shutdown begins
+    await sleep(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
     if (this.isStopping) return;
     try {
       await start();

@@ -54,7 +54,10 @@ type Thread = {
 };
 type ListCommand = Extract<Command, PageRequest>;
 
-/** Connects the I/O threads with the governor, the use cases and the audit thread, and routes every answer back to its caller. */
+/**
+ * Connects the I/O threads with the governor, the use cases and the audit thread, and routes every answer back to its
+ * caller.
+ */
 export class Switchboard {
   readonly #options: SwitchboardOptions;
   readonly #threads = new Map<IoId, Thread>();
@@ -110,7 +113,8 @@ export class Switchboard {
   /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
   receive(io: IoId, bytes: Uint8Array): void {
     const { audit, clock, governor } = this.#options;
-    // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the signal.
+    // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the
+    // signal.
     audit.catchUp();
     const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
     for (const message of decodeToMain(bytes)) {
@@ -121,7 +125,10 @@ export class Switchboard {
     this.#threads.get(io)?.batcher.flush();
   }
 
-  /** Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at once. */
+  /**
+   * Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at
+   * once.
+   */
   #perform(io: IoId, id: number, command: Command, batch: Batch): void {
     const { bodies, appliedAtMs } = batch;
     const auditIndex = bodies.length;
@@ -206,7 +213,10 @@ export class Switchboard {
     }
   }
 
-  /** The refusal of a change that could not be recorded, and of a check beyond its limit; undefined where the command may be applied. */
+  /**
+   * The refusal of a change that could not be recorded, and of a check beyond its limit; undefined where the command
+   * may be applied.
+   */
   #refusal(command: Command, unsentEntries: number, nowMs: number): Replies[CommandType] | undefined {
     if (!CHANGES[command.type]) return undefined;
     const { audit, onAuditFailure, maxUnrecorded } = this.#options;
@@ -222,8 +232,8 @@ export class Switchboard {
   }
 
   /**
-   * Carries out the effects, but leaves audit entries and signals to the batch. Returns a promise when the answer has to wait
-   * for a store. Events are published at once; a change that is rolled back is published again.
+   * Carries out the effects, but leaves audit entries and signals to the batch. Returns a promise when the answer has
+   * to wait for a store. Events are published at once; a change that is rolled back is published again.
    */
   #carryOut(
     effects: readonly Effect[],
@@ -277,7 +287,10 @@ export class Switchboard {
     );
   }
 
-  /** For a batch of one command that a store has to save first: a registration, which can be undone, or spend, which cannot. */
+  /**
+   * For a batch of one command that a store has to save first: a registration, which can be undone, or spend, which
+   * cannot.
+   */
   async #recordWhenDurable(io: IoId, batch: Batch, durable: Promise<void>): Promise<void> {
     const isRegistration = batch.undos.length > 0;
     if (isRegistration) this.#saving.push(batch);
@@ -317,7 +330,9 @@ export class Switchboard {
       this.#send(io, { type: 'signal', stream, message });
   }
 
-  /** Rolls back the batch. Before it, the registrations that came later and wait for their store: they may build on it. */
+  /**
+   * Rolls back the batch. Before it, the registrations that came later and wait for their store: they may build on it.
+   */
   #rollBack(batch: Batch, refusal: AuditedReply['reply']): void {
     const at = this.#saving.indexOf(batch);
     for (const each of this.#saving.splice(at + 1).toReversed()) {
@@ -332,7 +347,8 @@ export class Switchboard {
     const { clock, governor } = this.#options;
     const nowMs = clock.nowMs();
     for (const effect of governor.rollBack(batch.undos, checkedOps(batch), batch.lastOpBefore, nowMs)) {
-      // Each is stored separately: the governor is already correct, and only a restart would miss what the store could not take.
+      // Each is stored separately: the governor is already correct, and only a restart would miss what the store could
+      // not take.
       this.#carryOut([effect], nowMs, newBatch(nowMs, batch.lastOpBefore))?.catch((error: unknown) =>
         this.#options.onError(error, 'rolling back what was not recorded'),
       );

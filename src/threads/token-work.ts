@@ -7,7 +7,9 @@ import type { TokenFrame } from './crypto-tasks.ts';
 const TOKEN_TYPE = 'at+jwt';
 const ALGORITHM = 'EdDSA';
 
-/** More keys than a rotation ever leaves in force. With more, the oldest is dropped and built again when it is needed. */
+/**
+ * More keys than a rotation ever leaves in force. With more, the oldest is dropped and built again when it is needed.
+ */
 const MAX_KEYS = 16;
 
 function memoized<Given extends readonly unknown[], T>(build: (...given: Given) => T): (...given: Given) => T {

@@ -1,4 +1,6 @@
-/** The answer to a command whose change could not be recorded: a check is denied, anything else fails (contract: Audit). */
+/**
+ * The answer to a command whose change could not be recorded: a check is denied, anything else fails (contract: Audit).
+ */
 import type { CommandType, Replies } from '../core/commands.ts';
 import { explain } from '../core/fault.ts';
 import { fail, ok } from '../core/result.ts';

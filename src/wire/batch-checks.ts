@@ -39,7 +39,10 @@ export function batchHandler(ports: WirePorts): Handle<CheckBatch, BatchCheckAct
   };
 }
 
-/** The org whose turn a batch takes, judged by its first check; undefined if that check's credential is not known to be valid. */
+/**
+ * The org whose turn a batch takes, judged by its first check; undefined if that check's credential is not known to be
+ * valid.
+ */
 async function orgBehind(
   ports: WirePorts,
   request: CheckActionRequest,
@@ -85,7 +88,10 @@ async function answerBatch(
   return respondToBatch(requests, commands, answers);
 }
 
-/** While this many requests wait, a batch asks for a piece only once the one before is answered, so that others come in between. */
+/**
+ * While this many requests wait, a batch asks for a piece only once the one before is answered, so that others come in
+ * between.
+ */
 const BUSY = 1_000;
 /** In checks. */
 const PIECE = 128;

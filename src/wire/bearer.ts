@@ -21,8 +21,8 @@ export const voucherPrincipal = (
     : authenticateWriter(ports, authorization);
 
 /**
- * The bearer of a call that the HTTP API has too: it counts against the same limit, or the limit would be none (contract: Rate
- * limits). The agents' own calls, which come as often as checks, do not.
+ * The bearer of a call that the HTTP API has too: it counts against the same limit, or the limit would be none
+ * (contract: Rate limits). The agents' own calls, which come as often as checks, do not.
  */
 export async function requireOperator(
   ports: WirePorts,

@@ -1,6 +1,7 @@
 /**
- * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or protobuf
- * (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request and sends the reply.
+ * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or
+ * protobuf (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request
+ * and sends the reply.
  */
 import { explain, type Fault, invalid } from '../core/fault.ts';
 import { quote } from '../core/json-text.ts';
@@ -50,13 +51,18 @@ type Respond = (reply: ConnectReply) => void;
 export type ConnectMethod = {
   /** Larger bodies need not be read to their end: `connectError` with `payload_too_large` answers them. */
   readonly maxBytes: number;
-  /** Calls `reply` once, in this turn or a later one, and does not throw. Without a promise: a check would pay for it. */
+  /**
+   * Calls `reply` once, in this turn or a later one, and does not throw. Without a promise: a check would pay for it.
+   */
   readonly answer: (request: ConnectRequest, reply: Respond) => void;
 };
 
 const NO_HEADERS: ConnectReply['headers'] = [];
 
-/** The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` gets the error behind every `internal`. */
+/**
+ * The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` gets the error behind every
+ * `internal`.
+ */
 export function connectMethods(
   ports: WirePorts,
   onDefect: (error: unknown) => void,
@@ -161,7 +167,9 @@ function withDeadline(reply: Respond, timeoutMs: number): Respond {
   };
 }
 
-/** A fault in the words of Connect: `{"code":"invalid_argument","message":…}`, and the stable word for it in `svc-code`. */
+/**
+ * A fault in the words of Connect: `{"code":"invalid_argument","message":…}`, and the stable word for it in `svc-code`.
+ */
 export function connectError(fault: Fault): ConnectReply {
   const code = RPC_CODE[fault.kind];
   const headers: Header[] = [['svc-code', fault.kind]];
@@ -209,7 +217,10 @@ const UNSUPPORTED_MEDIA_TYPE = errorReply(
   ],
 );
 
-/** A stream that ends with an error before its first message: a client that asks for a stream reads no error in any other answer. */
+/**
+ * A stream that ends with an error before its first message: a client that asks for a stream reads no error in any
+ * other answer.
+ */
 function endOfStream(contentType: StreamType): ConnectReply {
   const end = Buffer.from(`{"error":{"code":"unimplemented","message":${quote(CALL_OVER_GRPC)}}}`);
   const prefix = Buffer.alloc(5);

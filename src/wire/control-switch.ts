@@ -1,4 +1,7 @@
-/** Routes signals to the control streams of this I/O thread. The main thread knows each stream by the number that it gets here. */
+/**
+ * Routes signals to the control streams of this I/O thread. The main thread knows each stream by the number that it
+ * gets here.
+ */
 import type { SignalMessage } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { AgentKey } from '../core/ids.ts';

@@ -4,7 +4,10 @@ import { digestOf } from '../gateway/secret-token.ts';
 
 /** How many digests one thread remembers: enough for the agents that are busy at the same time. */
 const MAX_REMEMBERED = 10_000;
-/** In characters: as long as an agent's token may be, and longer than access tokens are. Anybody can present longer ones, and fill the memory with them. */
+/**
+ * In characters: as long as an agent's token may be, and longer than access tokens are. Anybody can present longer
+ * ones, and fill the memory with them.
+ */
 const MAX_LENGTH = 1_024;
 
 const remembered = new Map<string, SecretDigest>();

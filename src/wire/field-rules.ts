@@ -18,6 +18,8 @@ export const COST_RULE = `must be a number from 0 to ${MAX_COST_USD}`;
 export const USAGE_ID_RULE = `must be 1 to ${MAX_LABEL_BYTES} bytes`;
 export const isUsageId = (text: string): boolean => text !== '' && !isLongerThan(text, MAX_LABEL_BYTES);
 
-/** A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone. */
+/**
+ * A character takes at most three bytes for each of its UTF-16 units, so most texts are measured by their length alone.
+ */
 export const isLongerThan = (text: string, bytes: number): boolean =>
   text.length * 3 > bytes && Buffer.byteLength(text) > bytes;

@@ -3,7 +3,10 @@ import type { Fault } from '../core/fault.ts';
 import type { Result } from '../core/result.ts';
 
 export type Answer<T> = Promise<Result<T, Fault>>;
-/** `cancelled`, as grpc-js calls it: nobody reads the answer any more. The connection is gone, or the time for the answer is over. */
+/**
+ * `cancelled`, as grpc-js calls it: nobody reads the answer any more. The connection is gone, or the time for the
+ * answer is over.
+ */
 export type Caller = { readonly cancelled: boolean };
 /** `authorization` is the header or metadata of that name, as it came. */
 export type Handle<Request, Response> = (

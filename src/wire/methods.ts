@@ -1,4 +1,7 @@
-/** Every unary method of the two services, once for both protocols: gRPC and Connect differ only in how a message travels. */
+/**
+ * Every unary method of the two services, once for both protocols: gRPC and Connect differ only in how a message
+ * travels.
+ */
 import type { Fault } from '../core/fault.ts';
 import { ok, type Result } from '../core/result.ts';
 import type { Principal } from '../core/scope.ts';

@@ -1,6 +1,7 @@
 /**
- * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found here,
- * before the main thread is asked (contract: gRPC, rule 5). Every fault is `invalid_argument` and names the field.
+ * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found
+ * here, before the main thread is asked (contract: gRPC, rule 5). Every fault is `invalid_argument` and names the
+ * field.
  */
 import type { CheckAnswer, CheckCommand, CommandOf, Voucher } from '../core/commands.ts';
 import { explain, type Fault, invalid } from '../core/fault.ts';

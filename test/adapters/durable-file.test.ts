@@ -10,7 +10,10 @@ function newFolder(): string {
   return folder;
 }
 
-/** Runs a script of the built package where no file may be longer than 4096 bytes: of a longer write the system takes the first part. */
+/**
+ * Runs a script of the built package where no file may be longer than 4096 bytes: of a longer write the system takes
+ * the first part.
+ */
 function runWhereFilesAreShort(script: string): string {
   const module = (path: string) => JSON.stringify(resolve('dist/src', path));
   const source = `import { replaceFile, replaceFileSync } from ${module('adapters/durable-file.js')};

@@ -7,7 +7,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { LogSink } from '../../src/adapters/log-sink.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** A pipe whose reader comes and goes: while there is none, nothing can be written to it, and never more at once than it holds. */
+/**
+ * A pipe whose reader comes and goes: while there is none, nothing can be written to it, and never more at once than it
+ * holds.
+ */
 function openPipe() {
   const folder = mkdtempSync(join(tmpdir(), 'svc-log-'));
   const path = join(folder, 'pipe');

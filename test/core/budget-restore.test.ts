@@ -8,7 +8,9 @@ const eve: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'eve' }
 
 const CAPS = budgetConfig({ org_daily_limit_usd: 10 });
 
-/** A store of keys and values, as the gateway keeps one on disk. Rows go through JSON, as they would through any codec. */
+/**
+ * A store of keys and values, as the gateway keeps one on disk. Rows go through JSON, as they would through any codec.
+ */
 function createStore() {
   const rows = new Map<string, string>();
   return {

@@ -573,7 +573,8 @@ describe('governor', () => {
             1,
           ).reply,
       );
-      expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]); // three are there from the beginning
+      // three are there from the beginning
+      expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]);
       expect(orgs[2]).toEqual({
         ok: false,
         fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' },

@@ -27,7 +27,9 @@ const HOLD_MS = 600_000;
 const agent = fc.constantFrom(CRAWLER, SIBLING, STRANGER);
 const op = fc.integer({ min: 0, max: 3 });
 const cost = fc.integer({ min: 0, max: 20 });
-/** How long after it a command is rolled back, because it could not be recorded; undefined for those that are recorded. */
+/**
+ * How long after it a command is rolled back, because it could not be recorded; undefined for those that are recorded.
+ */
 const lostAfterMs = fc.option(fc.constantFrom(0, 20_000, 300_000, HOLD_MS), { nil: undefined, freq: 3 });
 /** An operator's credential may act for an agent that is not registered, too. */
 const own = { agent, op, asOperator: fc.boolean() };
@@ -88,7 +90,10 @@ describe('held money: properties', () => {
           nowMs += ms;
           for (const [id, { untilMs }] of held) if (untilMs <= nowMs) held.delete(id);
         };
-        /** Nobody is told of a change that is not on record, and then what was held before it is held again, for the rest of its time. */
+        /**
+         * Nobody is told of a change that is not on record, and then what was held before it is held again, for the
+         * rest of its time.
+         */
         const lose = (id: string, before: Held | undefined, { undo }: Outcome): void => {
           if (undo === undefined) return;
           governor.rollBack([undo], [], 0, nowMs);

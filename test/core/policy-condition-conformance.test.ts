@@ -131,7 +131,10 @@ const originalsOf = ({ suites = [], tests = [] }: Suite): readonly Json[] => [
   ...suites.flatMap(originalsOf),
 ];
 
-/** As a condition: true where the suite is met. Where it wants an error, anything but an error is true. Undefined: it needs what conditions do not have. */
+/**
+ * As a condition: true where the suite is met. Where it wants an error, anything but an error is true. Undefined: it
+ * needs what conditions do not have.
+ */
 function conditionOf({
   expr,
   value,

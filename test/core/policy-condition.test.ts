@@ -272,7 +272,8 @@ describe('policy condition', () => {
     });
   });
 
-  // Nothing here grows with more than two sizes: elements of elements are met once each, and a prefix is as long as what it is compared with.
+  // Nothing here grows with more than two sizes: elements of elements are met once each, and a prefix is as long as
+  // what it is compared with.
   test.each([
     'attributes.a.all(x, x.all(y, y.all(z, z == 1)))',
     'attributes.a.all(x, x.b.all(y, y.c.all(z, z == 1)))',
@@ -517,7 +518,8 @@ describe('policy condition', () => {
     ]).toEqual([true, tooLarge]);
   });
 
-  const listOf = (count: number) => ({ list: Array.from({ length: count }, () => 1) }); // weighs 3 more: the mapping, the list and its name
+  // weighs 3 more: the mapping, the list and its name
+  const listOf = (count: number) => ({ list: Array.from({ length: count }, () => 1) });
   const pathOf = (parts: number) => '/'.repeat(parts - 1);
   const [TOO_LARGE, TOGETHER] = [
     'the attributes are too large to loop over',

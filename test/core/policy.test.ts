@@ -678,7 +678,10 @@ describe('policy', () => {
   const matchesSome = (patterns: readonly string[], text: string) =>
     patterns.some((pattern) => matchesGlob([...pattern], [...text]));
 
-  /** Every rule of every document in the documented order, without index: the rule that decides, as document and rule number. */
+  /**
+   * Every rule of every document in the documented order, without index: the rule that decides, as document and rule
+   * number.
+   */
   function naively(documents: readonly HardDocument[], subject: CheckSubject) {
     const { orgId, teamId, agentId } = subject.agent;
     const reached = ['global', `org:${orgId}`, `team:${orgId}/${teamId}`, `agent:${orgId}/${teamId}/${agentId}`];

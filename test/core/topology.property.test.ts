@@ -239,7 +239,8 @@ describe('topology: properties', () => {
             const key = agentKeyOf(agent.identity);
             expect(ancestors.map(({ identity }) => agentKeyOf(identity) as string)).toEqual(above(key));
             const below = descendants.map((each) => [each.depth, agentKeyOf(each.agent.identity)] as const);
-            expect(below.map(([depth]) => depth)).toEqual(below.map(([depth]) => depth).toSorted((a, b) => a - b)); // the nearest first
+            // the nearest first
+            expect(below.map(([depth]) => depth)).toEqual(below.map(([depth]) => depth).toSorted((a, b) => a - b));
             expect(below.map(String).sort()).toEqual(
               keys
                 .filter((other) => above(other).includes(key))

@@ -205,7 +205,8 @@ describe('bad grpc', () => {
       readFileSync('/proc/net/tcp', 'utf8')
         .split('\n')
         .filter((line) => new RegExp(`^ *\\d+: [0-9A-F]+:${port} [0-9A-F:]+ 01 `).test(line)).length;
-    // The five that broke their calls off: Node.js reads them no more and says so, but closes them only when its pings go unanswered.
+    // The five that broke their calls off: Node.js reads them no more and says so, but closes them only when its pings
+    // go unanswered.
     await eventually(() => expect(open()).toBeLessThanOrEqual(5));
   });
 });

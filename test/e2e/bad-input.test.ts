@@ -1,4 +1,7 @@
-/** What a client may send that no honest one would: each gets a clear error or a closed connection, and nothing stays behind. */
+/**
+ * What a client may send that no honest one would: each gets a clear error or a closed connection, and nothing stays
+ * behind.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -59,7 +62,8 @@ describe('bad input', () => {
       ...fields,
     });
 
-  // The first of the file: what was set aside for bodies, the allocator keeps for the next ones, and all else is measured from there.
+  // The first of the file: what was set aside for bodies, the allocator keeps for the next ones, and all else is
+  // measured from there.
   test('bodies that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
     const almost = 1024 * 1024 - 1;
     const bytes = Buffer.concat([

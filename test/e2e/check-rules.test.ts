@@ -1,4 +1,7 @@
-/** The rules of a check that an attacker would try (contract: gRPC, rules 1 to 6), over both protocols, and what the audit log says of each. */
+/**
+ * The rules of a check that an attacker would try (contract: gRPC, rules 1 to 6), over both protocols, and what the
+ * audit log says of each.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import { auditEntries } from '../support/audit-log.ts';

@@ -12,7 +12,10 @@ import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support
 
 const UNWRITABLE = 'the audit log cannot be written; until it can, everything that must be recorded is refused';
 
-/** Mounts a small file system where the audit log belongs, or the store; undefined with the reason where that is not allowed. */
+/**
+ * Mounts a small file system where the audit log belongs, or the store; undefined with the reason where that is not
+ * allowed.
+ */
 function mountSmall(dataDir: string, size: string, part: 'audit' | 'store' = 'audit'): string | undefined {
   const folder = join(dataDir, 'data', part);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -1,4 +1,7 @@
-/** A data directory of which a part is missing, as half a restore leaves it: the gateway starts, and says what begins anew. */
+/**
+ * A data directory of which a part is missing, as half a restore leaves it: the gateway starts, and says what begins
+ * anew.
+ */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

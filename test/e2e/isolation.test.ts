@@ -1,7 +1,7 @@
 /**
  * Two orgs with the same team and agent names. Everything is asked with a credential of acme. Three promises:
- * what is asked without an id is the same whatever goes on in globex; what names a thing of globex is answered as if there
- * were no globex; and globex never hears that it was asked.
+ * what is asked without an id is the same whatever goes on in globex; what names a thing of globex is answered as if
+ * there were no globex; and globex never hears that it was asked.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -185,7 +185,10 @@ describe('isolation', () => {
 
   // ---- What names a thing of another org ----
 
-  /** Alike are also two answers that are about no org at all, because nobody was let in or something broke: such prove nothing. */
+  /**
+   * Alike are also two answers that are about no org at all, because nobody was let in or something broke: such prove
+   * nothing.
+   */
   const DECIDED: readonly number[] = [200, 400, 403, 404, 426];
 
   type Probe = (org: string) => { readonly path: string; readonly body?: unknown };
@@ -248,7 +251,10 @@ describe('isolation', () => {
     ),
   };
 
-  /** Rows that take nothing that could be another org's, or whose ids are those of accounts, which the default workspace shares. */
+  /**
+   * Rows that take nothing that could be another org's, or whose ids are those of accounts, which the default workspace
+   * shares.
+   */
   const WITHOUT_IDS = [
     ...OF_THE_GATEWAY,
     'post /api/v1/auth/token',

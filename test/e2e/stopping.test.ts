@@ -177,7 +177,8 @@ describe('stopping', () => {
   });
 
   test('sign-ins whose turn does not come before the end are told so, and when to try again', async () => {
-    // A hash takes long enough for many to wait in the last second, and on a busy machine not the ten seconds after which it is given up.
+    // A hash takes long enough for many to wait in the last second, and on a busy machine not the ten seconds after
+    // which it is given up.
     const gateway = await start({
       SVC_DATABASE_URL: await newDatabase(),
       SVC_ARGON2_MEMORY_KIB: '19456',

@@ -395,7 +395,10 @@ describe('stream', () => {
     });
   });
 
-  /** Revokes a key that both threads know well, and answers how much later than it takes to ask the last of them has felt it. */
+  /**
+   * Revokes a key that both threads know well, and answers how much later than it takes to ask the last of them has
+   * felt it.
+   */
   async function feltAfterMs(): Promise<number> {
     const { id, key } = await apiKey(['read']);
     const {
@@ -550,6 +553,7 @@ describe('stream', () => {
     const last = new Map(slow.frames.map(({ payload }) => [payload.op_id, payload.state]));
     const unknown = batches * perBatch - [...last.values()].filter((state) => state === 'running').length;
     expect(unknown).toBeLessThanOrEqual(dropped);
-    expect(slow.frames.length).toBeLessThan(batches * perBatch * 2); // it was behind, and so was spared what was out of date
+    // it was behind, and so was spared what was out of date
+    expect(slow.frames.length).toBeLessThan(batches * perBatch * 2);
   });
 });

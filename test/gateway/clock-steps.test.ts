@@ -1,4 +1,7 @@
-/** A wall clock that is set forward or back by an hour, while people and programs are counted: nobody is locked out by it, and no limit opens. */
+/**
+ * A wall clock that is set forward or back by an hour, while people and programs are counted: nobody is locked out by
+ * it, and no limit opens.
+ */
 import { describe, expect, test } from 'vitest';
 import { createClock, createSteadyClock } from '../../src/adapters/clock.ts';
 import type { Postgres } from '../../src/adapters/store/postgres.ts';

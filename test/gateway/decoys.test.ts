@@ -1,4 +1,7 @@
-/** What a refused sign-in costs after the parameters of hashing have been changed, while accounts still have hashes of the old ones. */
+/**
+ * What a refused sign-in costs after the parameters of hashing have been changed, while accounts still have hashes of
+ * the old ones.
+ */
 import { describe, expect, test } from 'vitest';
 import { GOOD_PASSWORD, openScene, type Scene, valueOf } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
@@ -15,7 +18,10 @@ const signIn = (scene: Scene, email: string, password = 'wrong password') =>
 const addresses = (count: number, name: string) =>
   Array.from({ length: count }, (_, nth) => `${name}${nth}@example.com`);
 
-/** A gateway whose parameters are the new ones, and the memory that each hash takes that it compares a password with, in KiB. */
+/**
+ * A gateway whose parameters are the new ones, and the memory that each hash takes that it compares a password with, in
+ * KiB.
+ */
 async function openChanged(url: string): Promise<{ readonly scene: Scene; readonly compared: number[] }> {
   const { context } = await openScene(url, { memoryKib: NEW_KIB });
   const compared: number[] = [];

@@ -66,7 +66,10 @@ describe('invite admin', () => {
     ).toMatchObject({ items: [{ email: 'c@example.com' }], next: undefined });
   });
 
-  /** How many invites each query has read for a page of one, where so many go to each of these addresses, all with an account, and one more to another. */
+  /**
+   * How many invites each query has read for a page of one, where so many go to each of these addresses, all with an
+   * account, and one more to another.
+   */
   async function piecesOf(addresses: number, each: number): Promise<readonly number[]> {
     const scene = await openScene(await newDatabase());
     const startMs = scene.context.clock.nowMs();

@@ -1,4 +1,7 @@
-/** What the words of a gateway, or of a proxy before it, come to for the one who asked: where streams do not get through, so that each call is answered on its own. */
+/**
+ * What the words of a gateway, or of a proxy before it, come to for the one who asked: where streams do not get
+ * through, so that each call is answered on its own.
+ */
 import { describe, expect, test } from 'vitest';
 import { attemptOnStream } from '../../src/sdk/attempts.ts';
 import { GatewayError } from '../../src/sdk/index.ts';

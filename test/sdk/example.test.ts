@@ -24,7 +24,10 @@ function startExample(command: string, file: string, env: Readonly<Record<string
   return { agent, ended, log: () => log, pages: () => log.match(/read page/g)?.length ?? 0 };
 }
 
-/** Pauses, resumes and terminates the operation that the agent says it works as; `whilePaused` is run in between. Returns its id. */
+/**
+ * Pauses, resumes and terminates the operation that the agent says it works as; `whilePaused` is run in between.
+ * Returns its id.
+ */
 async function control(
   gateway: TestGateway,
   { ended, log, pages }: ReturnType<typeof startExample>,

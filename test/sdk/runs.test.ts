@@ -76,7 +76,10 @@ describe('runs', () => {
   /** For longer than a check may take. */
   const TOO_BUSY: Answer = { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded', retryAfterSecs: 120 };
 
-  /** A gateway that forgets the operation of an agent whose body runs, and is told of it again by an announcement that it answers when told to. */
+  /**
+   * A gateway that forgets the operation of an agent whose body runs, and is told of it again by an announcement that
+   * it answers when told to.
+   */
   async function forgetful(answer: () => Answer | undefined, options: Partial<AgentClientOptions> = {}) {
     let answerAll = (): void => {};
     const isAnswered = new Promise<void>((resolve) => {

@@ -24,7 +24,10 @@ const ALLOW = {
 
 type Event = readonly [name: 'data' | 'error', value: object];
 
-/** A checker to which this happens as to a socket: it lies ready while the agent computes, and is read once that is done. */
+/**
+ * A checker to which this happens as to a socket: it lies ready while the agent computes, and is read once that is
+ * done.
+ */
 function checkerOf(checkMs: number, [name, value]: Event) {
   const orphans: string[] = [];
   const openChecks = (): EventEmitter => {

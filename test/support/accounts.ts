@@ -1,4 +1,6 @@
-/** The account use cases on a real database, with cheap hashes, a clock that is set by hand, and everything they said. */
+/**
+ * The account use cases on a real database, with cheap hashes, a clock that is set by hand, and everything they said.
+ */
 import argon2 from 'argon2';
 import { expect, onTestFinished } from 'vitest';
 import { loadCommonPasswords } from '../../src/adapters/common-passwords.ts';
@@ -121,7 +123,9 @@ export async function inviteAccount(scene: Scene, email: string, role: Role, org
 export const signIn = (scene: Scene, email: string, password = GOOD_PASSWORD, rememberMe = false) =>
   scene.login({ email, password, rememberMe, address: '192.0.2.1' });
 
-/** A scene on the same database in which something happens after the account was read and before the answer is settled. */
+/**
+ * A scene on the same database in which something happens after the account was read and before the answer is settled.
+ */
 export const openSceneWith = (url: string, { context }: Scene, meanwhile: () => Promise<unknown>): Promise<Scene> =>
   openScene(url, {
     tokens: {
@@ -130,7 +134,9 @@ export const openSceneWith = (url: string, { context }: Scene, meanwhile: () => 
     },
   });
 
-/** Does something while a change is under way, which ends only once somebody waits for it, or when that is done without. */
+/**
+ * Does something while a change is under way, which ends only once somebody waits for it, or when that is done without.
+ */
 export async function whileUnderWay<T>({ postgres }: Scene, change: string, act: () => Promise<T>): Promise<T> {
   let acting: Promise<T> | undefined;
   let isDone = false;

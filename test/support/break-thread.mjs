@@ -1,9 +1,10 @@
 /**
  * Loaded into a gateway under test with --import, and so into each of its threads: a thread dies of an exception that
- * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause` does,
- * `<kind>.paused` beside it once it does so.
- * A crypto thread, which never comes to its timers, ends over the next signature. One that starts takes `<kind>.hold` away,
- * and comes no further. The audit thread dies over the next answer that it lets go, with it in its hands, while `audit.release` lies there.
+ * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause`
+ * does, `<kind>.paused` beside it once it does so.
+ * A crypto thread, which never comes to its timers, ends over the next signature. One that starts takes `<kind>.hold`
+ * away, and comes no further. The audit thread dies over the next answer that it lets go, with it in its hands, while
+ * `audit.release` lies there.
  */
 import crypto from 'node:crypto';
 import { existsSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';

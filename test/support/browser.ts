@@ -21,9 +21,9 @@ export const BROWSER_PATH: string | undefined = [process.env.CHROMIUM_PATH ?? ''
 export const NO_BROWSER = 'there is no Chromium here; install it, or name it with CHROMIUM_PATH';
 
 /**
- * Each page has a window of its own, for which Chromium also draws a menu below its address line and keeps a process in reserve:
- * three processes that no test sees, and more work than the page. The others are those that playwright turns off, because only the
- * last list counts.
+ * Each page has a window of its own, for which Chromium also draws a menu below its address line and keeps a process in
+ * reserve: three processes that no test sees, and more work than the page. The others are those that playwright turns
+ * off, because only the last list counts.
  */
 const FEATURES_OFF = [
   'WebUIOmniboxPopup',

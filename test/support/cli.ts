@@ -1,4 +1,6 @@
-/** The built `svc` as a child process, in a home folder of its own, and in a pseudo-terminal where it asks something. */
+/**
+ * The built `svc` as a child process, in a home folder of its own, and in a pseudo-terminal where it asks something.
+ */
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

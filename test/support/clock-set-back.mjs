@@ -1,4 +1,7 @@
-/** Loaded into a gateway under test with --import, and so into each of its threads: the wall clock is set back by an hour while the file $CLOCK_SET_BACK is there. */
+/**
+ * Loaded into a gateway under test with --import, and so into each of its threads: the wall clock is set back by an
+ * hour while the file $CLOCK_SET_BACK is there.
+ */
 import { existsSync } from 'node:fs';
 
 const { now } = Date;

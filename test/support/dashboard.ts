@@ -66,7 +66,9 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByText('Live', { exact: true }).waitFor();
 }
 
-/** Has time leap on the page by the test alone: an answer would otherwise tell it that at the gateway none has passed. */
+/**
+ * Has time leap on the page by the test alone: an answer would otherwise tell it that at the gateway none has passed.
+ */
 export async function ownTime(page: Page): Promise<void> {
   await page.evaluate(`{
     const { get } = Headers.prototype;

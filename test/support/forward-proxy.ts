@@ -1,4 +1,7 @@
-/** A proxy as companies have between their machines and the world: it opens tunnels, passes requests on, and may do neither. */
+/**
+ * A proxy as companies have between their machines and the world: it opens tunnels, passes requests on, and may do
+ * neither.
+ */
 import { createServer, type IncomingMessage, request as requestHttp } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';

@@ -1,4 +1,6 @@
-/** A real gateway for a test: the built command in a process of its own, on free ports, with a data folder of its own. */
+/**
+ * A real gateway for a test: the built command in a process of its own, on free ports, with a data folder of its own.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

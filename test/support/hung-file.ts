@@ -11,7 +11,10 @@ print('held', flush=True)
 sys.stdin.read()
 `;
 
-/** From now on until `answer`, or the end of the test, opening this file takes as long as on a network disk that is lost. Undefined where that cannot be had. */
+/**
+ * From now on until `answer`, or the end of the test, opening this file takes as long as on a network disk that is
+ * lost. Undefined where that cannot be had.
+ */
 export async function hang(path: string): Promise<{ answer(): Promise<void> } | undefined> {
   const holder = spawn('python3', ['-c', HOLD, path], { stdio: ['pipe', 'pipe', 'ignore'] });
   const gone = once(holder, 'close').catch(() => undefined); // there is no such program

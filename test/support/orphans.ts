@@ -1,4 +1,7 @@
-/** Ends what a test has started, when the process of the test is gone without having done so: killed, it runs no clean-up. */
+/**
+ * Ends what a test has started, when the process of the test is gone without having done so: killed, it runs no
+ * clean-up.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 
@@ -13,7 +16,8 @@ export function endIfOrphaned(child: ChildProcess): void {
 
 /** Runs a command of the shell once this process is gone, unless the returned function has been called. */
 export function onceOrphaned(command: string, ...args: readonly string[]): () => void {
-  // Its standard input ends with this process. Detached: Ctrl-C is meant for the tests, and it outlives them by what it has to do.
+  // Its standard input ends with this process. Detached: Ctrl-C is meant for the tests, and it outlives them by what it
+  // has to do.
   const watcher = spawn('sh', ['-c', `read -r _; ${command}`, 'sh', ...args], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -1,4 +1,7 @@
-/** Loaded before each test file: the settings, proxies and colours of the shell from which the tests are run are not those of what they test. */
+/**
+ * Loaded before each test file: the settings, proxies and colours of the shell from which the tests are run are not
+ * those of what they test.
+ */
 for (const name of Object.keys(process.env)) {
   if (/^(SVC_.*|NO_COLOR|FORCE_COLOR|NODE_OPTIONS|(http|https|grpc|all|no)_proxy)$/i.test(name))
     delete process.env[name];

@@ -13,7 +13,10 @@ rules:
 
 export type PolicyFile = { readonly path: string; write(text: string): void };
 
-/** Written as an editor does it: a new file, renamed over the old one. It lasts until the test is over, or all of a file with `afterAll`. */
+/**
+ * Written as an editor does it: a new file, renamed over the old one. It lasts until the test is over, or all of a file
+ * with `afterAll`.
+ */
 export function policyFile(text: string, onceOver: (remove: () => void) => void = onTestFinished): PolicyFile {
   const folder = mkdtempSync(join(tmpdir(), 'svc-policies-'));
   onceOver(() => rmSync(folder, { recursive: true, force: true }));

@@ -31,7 +31,10 @@ export async function startTestPostgres(options: EmbeddedOptions): Promise<Embed
   }
 }
 
-/** Puts an empty database into a data directory, where the start would make one: a copy of the first takes a tenth of the time. */
+/**
+ * Puts an empty database into a data directory, where the start would make one: a copy of the first takes a tenth of
+ * the time.
+ */
 export async function layDatabase(dataDir: string): Promise<void> {
   const kept = join(inject('scratch'), 'postgres');
   if (!existsSync(kept)) await makeDatabase(kept);
@@ -70,7 +73,10 @@ export function withPostgres(): () => Promise<string> {
   };
 }
 
-/** As `withPostgres`, for tests to which it is all one whether the tables are there already: one that is emptied takes a twentieth of what a new one takes. */
+/**
+ * As `withPostgres`, for tests to which it is all one whether the tables are there already: one that is emptied takes a
+ * twentieth of what a new one takes.
+ */
 export function withTables(): () => Promise<string> {
   const newDatabase = withPostgres();
   const emptied: string[] = [];

@@ -16,12 +16,18 @@ export type TestProxy = {
   refuse(): void;
   /** As `refuse`, from the moment at which a client sends this text. */
   refuseFrom(text: string): void;
-  /** Cuts the one connection on which a client sends this text next: before it has passed, or when the answer to it comes. */
+  /**
+   * Cuts the one connection on which a client sends this text next: before it has passed, or when the answer to it
+   * comes.
+   */
   cutAt(text: string, when: 'asked' | 'answered'): void;
   serve(): void;
   /** Connections accepted so far. */
   readonly accepted: () => number;
-  /** How often a client has said something that it did not say before the last answer. With a delay: without one, an answer may come between two halves of a question. */
+  /**
+   * How often a client has said something that it did not say before the last answer. With a delay: without one, an
+   * answer may come between two halves of a question.
+   */
   readonly roundTrips: () => number;
   close(): Promise<void>;
 };

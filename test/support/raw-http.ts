@@ -19,7 +19,10 @@ export const dial = (gateway: Pick<TestGateway, 'url'>): Socket =>
 /** `answered`: waits for the heads of so many answers. */
 type Part = string | Buffer | { readonly waitMs: number } | { readonly answered: number };
 
-/** Sends the parts, then reads until `answers` answers are there, the last of them whole, the connection is closed, or the time is over. */
+/**
+ * Sends the parts, then reads until `answers` answers are there, the last of them whole, the connection is closed, or
+ * the time is over.
+ */
 export function sendRaw(
   gateway: Pick<TestGateway, 'url'>,
   parts: readonly Part[],
@@ -75,7 +78,10 @@ async function feed(socket: Socket, parts: readonly Part[], answered: () => numb
 export const head = (line: string, headers: Readonly<Record<string, string>> = {}): string =>
   `${[line, 'Host: gateway', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n`;
 
-/** Asks on, up to `atMost` times, each time when the request before was answered, and reads nothing; ends when one is answered no more. */
+/**
+ * Asks on, up to `atMost` times, each time when the request before was answered, and reads nothing; ends when one is
+ * answered no more.
+ */
 export async function askWithoutReading(
   gateway: Pick<TestGateway, 'url'>,
   request: string,

@@ -1,4 +1,7 @@
-/** A folder for the whole run, which test files may share what takes long to make in; it is empty at first and gone at the end, however that comes. */
+/**
+ * A folder for the whole run, which test files may share what takes long to make in; it is empty at first and gone at
+ * the end, however that comes.
+ */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

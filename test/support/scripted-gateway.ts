@@ -1,4 +1,7 @@
-/** What an agent sees of a gateway, with a script in its place: the test sends the signals and says how calls are answered. */
+/**
+ * What an agent sees of a gateway, with a script in its place: the test sends the signals and says how calls are
+ * answered.
+ */
 import {
   Metadata,
   Server,
@@ -21,7 +24,10 @@ export type ScriptedCall = {
   readonly sequence: number;
   readonly token: string;
 };
-/** A status that a call fails with, the gateway's own word for it where it has one, and when to come again; or parts of its answer. */
+/**
+ * A status that a call fails with, the gateway's own word for it where it has one, and when to come again; or parts of
+ * its answer.
+ */
 export type Answer =
   | { readonly fails: keyof typeof status; readonly fault?: string | undefined; readonly retryAfterSecs?: number }
   | ({ readonly fails?: undefined } & Record<string, unknown>);
@@ -42,7 +48,10 @@ const USUAL: { readonly [M in Scripted]: Record<string, unknown> } = {
   RegisterAgent: { credentialToken: 'token-1' },
 };
 
-/** Until the test is over. `answer` is asked about every call; undefined is the usual success, and a control stream opens when it has answered. */
+/**
+ * Until the test is over. `answer` is asked about every call; undefined is the usual success, and a control stream
+ * opens when it has answered.
+ */
 export async function scriptedGateway(
   answer: (call: ScriptedCall) => Answer | undefined | Promise<Answer | undefined> = () => undefined,
 ): Promise<ScriptedGateway> {

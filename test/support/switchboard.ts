@@ -19,7 +19,10 @@ type Options = {
   readonly checksAMinute?: number;
 };
 
-/** The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test plays their parts. */
+/**
+ * The main thread's side in this process: what it sends to the I/O thread and to the audit thread is kept, and a test
+ * plays their parts.
+ */
 export function openSwitchboard({
   onAuditFailure = 'deny',
   agents = {},

@@ -61,7 +61,10 @@ async function openAuditThread() {
     released,
     tell,
     append,
-    /** Moves the log aside after the first batch, and appends more of one entry each until it is told that they cannot be written. */
+    /**
+     * Moves the log aside after the first batch, and appends more of one entry each until it is told that they cannot
+     * be written.
+     */
     failWrites: async () => {
       append(1, true);
       await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));

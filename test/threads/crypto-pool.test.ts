@@ -167,7 +167,8 @@ describe('crypto pool', () => {
         tookMs.push(performance.now() - startedMs);
       }
       expect(pool.pending().passwords).toBeGreaterThan(10);
-      // Of every four one: in between, the machine that runs the test may be busy with other things. A hash takes many times as long.
+      // Of every four one: in between, the machine that runs the test may be busy with other things. A hash takes many
+      // times as long.
       expect(tookMs.sort((a, b) => a - b)[10]).toBeLessThan(5);
       await pool.close();
       expect((await Promise.all(storm)).every((result) => result.ok || result.fault.kind === 'overloaded')).toBe(true);

@@ -126,7 +126,10 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** The gateway with an audit thread and a store that do what they are told, when they are told, in the order in which they were asked. */
+/**
+ * The gateway with an audit thread and a store that do what they are told, when they are told, in the order in which
+ * they were asked.
+ */
 function openScene(onAuditFailure: 'deny' | 'allow') {
   let nowMs = 1_000;
   const saves: ((isSaved: boolean) => void)[] = [];

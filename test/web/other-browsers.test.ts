@@ -82,7 +82,8 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
   test('the address says in the end what was looked for, where the browser lets it change only so often, and says nothing of a view that was left', async () => {
     const page = await openPage();
     await page.clock.install();
-    // As Safari has it, but for how long: a hundred times in ten seconds, of which a key that is held makes thirty a second.
+    // As Safari has it, but for how long: a hundred times in ten seconds, of which a key that is held makes thirty a
+    // second.
     await page.evaluate(`{
       const { replaceState } = history;
       let left = 10;

@@ -37,7 +37,10 @@ export function accountsView() {
   const invites = invitesTable();
   const reload = () => attempt(() => Promise.all([list.reload(), invites.reload()]));
 
-  /** Whether the account may be given the role: an owner is bound to no org, and where there is no owner any admin of all orgs appoints the first. @param {any} account @param {string} role */
+  /**
+   * Whether the account may be given the role: an owner is bound to no org, and where there is no owner any admin of
+   * all orgs appoints the first. @param {any} account @param {string} role
+   */
   const mayGive = (account, role) =>
     role === account.role ||
     (role === 'owner'

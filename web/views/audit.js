@@ -114,8 +114,9 @@ export function auditView(asked) {
   );
 
   /**
-   * Puts what is new on top, unless somebody is about to press there or reads on below. Begins anew when more came than a page
-   * holds, and when there are too many rows: with the last of them taken away, `Load more` would go on further down.
+   * Puts what is new on top, unless somebody is about to press there or reads on below. Begins anew when more came than
+   * a page holds, and when there are too many rows: with the last of them taken away, `Load more` would go on further
+   * down.
    */
   async function look() {
     const newest = list.body.rows[0];
@@ -244,7 +245,10 @@ function entryRow(entry) {
   );
 }
 
-/** The action that was asked about and its operation; of other events, what their payload says in a word each. @param {any} entry @returns {readonly Node[]} */
+/**
+ * The action that was asked about and its operation; of other events, what their payload says in a word each. @param
+ * {any} entry @returns {readonly Node[]}
+ */
 function whatOf({ payload, op_id: opId }) {
   const { action, resource } = payload;
   const said = action === undefined ? wordsOf(payload) : `${action} ${resource ?? ''}`.trim();

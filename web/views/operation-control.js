@@ -37,7 +37,9 @@ export function operationControl(model, refresh, refreshSoon) {
     if (problem !== undefined) notify(messageOf(problem), 'error');
   }
 
-  /** What the gateway has refused it for, if it has. @param {Op} op @param {Action} action @returns {Promise<unknown>} */
+  /**
+   * What the gateway has refused it for, if it has. @param {Op} op @param {Action} action @returns {Promise<unknown>}
+   */
   async function order(op, action) {
     for (;;) {
       try {
@@ -74,7 +76,8 @@ export function operationControl(model, refresh, refreshSoon) {
     const problems = [];
     let late = 0;
     const left = ops.values();
-    // What has not been asked for when the page is gone never will be. Each call has its own: another that ends first takes away only that.
+    // What has not been asked for when the page is gone never will be. Each call has its own: another that ends first
+    // takes away only that.
     const askBeforeLeaving = (/** @type {Event} */ event) => event.preventDefault();
     window.addEventListener('beforeunload', askBeforeLeaving);
     await Promise.all(

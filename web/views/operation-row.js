@@ -9,7 +9,10 @@ import { operationsLink } from './operations-link.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').Action} Action */
-/** @typedef {{ state: HTMLElement, since: HTMLElement, actions: Record<Action, HTMLButtonElement>, row: HTMLTableRowElement, link: HTMLAnchorElement }} Parts */
+/**
+ * @typedef {{ state: HTMLElement, since: HTMLElement, actions: Record<Action, HTMLButtonElement>, row:
+ * HTMLTableRowElement, link: HTMLAnchorElement }} Parts
+ */
 
 const LABEL = { pause: 'Pause', resume: 'Resume', terminate: 'Terminate' };
 const DOING = { pause: 'pausing', resume: 'resuming', terminate: 'terminating' };
@@ -45,7 +48,10 @@ export function createRow(op, act) {
   return { element: row, parts: { state, since, actions, row, link } };
 }
 
-/** @param {Parts} parts @param {Op} op @param {boolean} isHere @param {boolean} isGone the gateway does not keep it any more; neither, while that is read */
+/**
+ * @param {Parts} parts @param {Op} op @param {boolean} isHere @param {boolean} isGone the gateway does not keep it any
+ * more; neither, while that is read
+ */
 export function updateRow({ state, since, actions, row, link }, op, isHere, isGone) {
   const word = shownState(op);
   state.className = `state ${word}${op.asked === undefined ? '' : ' asked'}`;
@@ -56,7 +62,9 @@ export function updateRow({ state, since, actions, row, link }, op, isHere, isGo
   updateActions(actions, op, !isHere || op.asked !== undefined ? [] : ACTIONS[op.state], link);
 }
 
-/** @param {Parts['actions']} actions @param {Op} op @param {readonly Action[]} allowed @param {HTMLAnchorElement} link */
+/**
+ * @param {Parts['actions']} actions @param {Op} op @param {readonly Action[]} allowed @param {HTMLAnchorElement} link
+ */
 function updateActions(actions, op, allowed, link) {
   const focused = Object.values(actions).find((control) => control === document.activeElement);
   for (const action of /** @type {const} */ (['pause', 'resume', 'terminate'])) {

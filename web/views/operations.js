@@ -26,7 +26,8 @@ const NARROW = matchMedia('(max-width: 760px)');
 const MEDIUM = matchMedia('(max-width: 999px)');
 
 /**
- * @param {{ model: OpsModel, status: () => import('../live.js').LiveStatus, onChange: (listener: () => void) => () => void }} operations
+ * @param {{ model: OpsModel, status: () => import('../live.js').LiveStatus, onChange: (listener: () => void) => () =>
+ * void }} operations
  * @param {URLSearchParams} asked what the address wants to see
  */
 export function operationsView({ model, status, onChange }, asked) {
@@ -220,14 +221,20 @@ function operationTable(model, act) {
   };
 }
 
-/** What is shown stays where it is; what has come since waits. @param {readonly Op[]} shown @param {readonly Op[]} found @param {OpsModel} model */
+/**
+ * What is shown stays where it is; what has come since waits. @param {readonly Op[]} shown @param {readonly Op[]} found
+ * @param {OpsModel} model
+ */
 function keepPlaces(shown, found, model) {
   if (shown.length === 0) return found;
   // After a new snapshot the same operations are new values.
   return shown.map((op) => model.get(op.opId) ?? op);
 }
 
-/** @typedef {{ isLive: boolean, isReading: boolean, isKnown: boolean }} Knowledge whether what is here is how it is now, still on its way, or known at all */
+/**
+ * @typedef {{ isLive: boolean, isReading: boolean, isKnown: boolean }} Knowledge whether what is here is how it is now,
+ * still on its way, or known at all
+ */
 
 /** @param {OpsModel} model @param {import('../live.js').LiveStatus} status @returns {Knowledge} */
 function knowledgeOf(model, status) {
@@ -251,7 +258,10 @@ function summaryText(model, found, { isLive, isKnown }) {
   ].join(' · ');
 }
 
-/** Why there is no row. @param {OpsModel} model @param {Knowledge} knowledge @param {import('../ops-model.js').Filter} filter */
+/**
+ * Why there is no row. @param {OpsModel} model @param {Knowledge} knowledge @param {import('../ops-model.js').Filter}
+ * filter
+ */
 function emptyText(model, { isReading, isKnown }, { words }) {
   if (isReading) return 'Loading operations…';
   if (!isKnown) return 'Not connected. Operations appear here when the connection is back.';

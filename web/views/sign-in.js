@@ -7,7 +7,8 @@ import { signInWithKey, signInWithPassword } from '../session.js';
 const PASSWORD_HINT = 'At least 12 characters.';
 
 /**
- * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, lastKind: 'key' | 'account' | undefined, email: string | undefined, onSignedIn: () => void }} options
+ * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, lastKind: 'key' | 'account'
+ * | undefined, email: string | undefined, onSignedIn: () => void }} options
  */
 export function signInView({ methods, registration, notice, lastKind, email: knownEmail, onSignedIn }) {
   const hasAccounts = methods.includes('password');
@@ -109,7 +110,10 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
     );
   }
 
-  /** @param {string} title @param {string | undefined} message @param {HTMLFormElement} form @param {readonly (Node | null)[]} links */
+  /**
+   * @param {string} title @param {string | undefined} message @param {HTMLFormElement} form @param {readonly (Node |
+   * null)[]} links
+   */
   function show(title, message, form, links) {
     replace(
       card,
@@ -131,7 +135,8 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
 /**
  * The page behind the link of an invite or a reset mail.
  *
- * @param {{ kind: 'accept-invite' | 'reset-password', token: string, email: string | undefined, onDone: (notice: string, email?: string) => void }} options
+ * @param {{ kind: 'accept-invite' | 'reset-password', token: string, email: string | undefined, onDone: (notice:
+ * string, email?: string) => void }} options
  */
 export function tokenView({ kind, token, email, onDone }) {
   const isInvite = kind === 'accept-invite';

@@ -1,6 +1,7 @@
 /**
- * Signed statements about the log, kept beside it: checkpoints of its head, which reveal a cut tail or a rewritten chain, and
- * the anchor, which says what retention has deleted. Whoever can change the log but lacks the key cannot make them.
+ * Signed statements about the log, kept beside it: checkpoints of its head, which reveal a cut tail or a rewritten
+ * chain, and the anchor, which says what retention has deleted. Whoever can change the log but lacks the key cannot
+ * make them.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
@@ -44,8 +45,8 @@ export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =
   isSigned(anchorText(anchor), anchor.signature, publicKey);
 
 /**
- * The Ed25519 private key in `path` (PKCS#8 PEM). A missing one is created with mode 0600, atomically, so that a crash leaves
- * no partial key. Throws, with what to do, when the file holds no such key.
+ * The Ed25519 private key in `path` (PKCS#8 PEM). A missing one is created with mode 0600, atomically, so that a crash
+ * leaves no partial key. Throws, with what to do, when the file holds no such key.
  */
 export function loadCheckpointKey(path: string): KeyObject {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -114,7 +115,9 @@ function appendLine(path: string, line: string): void {
   });
 }
 
-/** Oldest first; `checkpoint` is undefined for a line that is not one. A last line without its line feed is left out. */
+/**
+ * Oldest first; `checkpoint` is undefined for a line that is not one. A last line without its line feed is left out.
+ */
 export function readCheckpoints(
   directory: string,
 ): { readonly line: number; readonly checkpoint: Checkpoint | undefined }[] {

@@ -29,14 +29,17 @@ export class IndexBuilder implements SegmentIndex {
     for (const [chunk, fields] of this.hashes.entries()) if (includes(fields[place]!, hash)) yield chunk;
   }
 
-  /** False when the writer took back what was indexed: an append that failed half-way may have been visible for a moment. */
+  /**
+   * False when the writer took back what was indexed: an append that failed half-way may have been visible for a
+   * moment.
+   */
   isStillTrue(fd: number): boolean {
     return textBefore(fd, this.endOffset, this.#lastSeal.length) === this.#lastSeal;
   }
 
   /**
-   * Indexes the next stretch up to `size`, as far as whole chunks reach; with `toTheEnd`, also the chunk that is not full.
-   * Returns false when there was nothing more to index. Call it until it does; each call is short.
+   * Indexes the next stretch up to `size`, as far as whole chunks reach; with `toTheEnd`, also the chunk that is not
+   * full. Returns false when there was nothing more to index. Call it until it does; each call is short.
    */
   extend(fd: number, size: number, toTheEnd: boolean): boolean {
     const text = readStretch(fd, this.endOffset, size);

@@ -1,13 +1,14 @@
 /**
  * The index of a sealed segment as a file beside it, `<first id>.idx`:
  *
- *   prelude   8 numbers: magic, version, CRC of the fixed part behind it, event kinds, bytes of the segment, chunks, 0, 0
+ *   prelude   8 numbers: magic, version, CRC of the fixed part behind it, event kinds, bytes of the segment, chunks, 0,
+ * 0
  *   rows      6 numbers per chunk (segment-index.ts)
  *   fields    for each indexed field 257 starts of buckets, counted in postings, and 256 CRCs of buckets
  *   postings  bucket by bucket: the hashes (4 bytes each), then the chunk of each (2 bytes), both ascending
  *
- * Numbers of prelude and rows are 64-bit floats, the others unsigned integers, all in little-endian order. A bucket holds
- * the hashes with the same upper 8 bits. Only prelude, rows and fields stay in memory; a search reads one bucket.
+ * Numbers of prelude and rows are 64-bit floats, the others unsigned integers, all in little-endian order. A bucket
+ * holds the hashes with the same upper 8 bits. Only prelude, rows and fields stay in memory; a search reads one bucket.
  */
 import { fstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
@@ -105,7 +106,10 @@ const fieldTable = (fixed: Buffer, chunks: number, place: number): Uint32Array =
     FIELD_NUMBERS,
   );
 
-/** The index of a segment of `segmentBytes`; undefined when it is missing, damaged, not to be read, or of another version of the segment. */
+/**
+ * The index of a segment of `segmentBytes`; undefined when it is missing, damaged, not to be read, or of another
+ * version of the segment.
+ */
 export function loadIndexFile(path: string, segmentBytes: number): SegmentIndex | undefined {
   return withFile(path, (fd) => {
     const prelude = new Float64Array(PRELUDE.length);

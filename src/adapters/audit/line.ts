@@ -1,4 +1,7 @@
-/** Takes the frame of an audit line apart again: id, predecessor's hash, own hash. Works on raw bytes (core/audit-line.ts). */
+/**
+ * Takes the frame of an audit line apart again: id, predecessor's hash, own hash. Works on raw bytes
+ * (core/audit-line.ts).
+ */
 import { hash } from 'node:crypto';
 import {
   HASH_HEX_LENGTH,

@@ -38,7 +38,8 @@ export function acquireLock(directory: string): Result<Lock, LockFault> {
   return acquirePidFile(join(directory, 'lock.pid'));
 }
 
-// The kernel holds the lock; the name in it only helps a human, and a full disk must not keep the gateway from starting.
+// The kernel holds the lock; the name in it only helps a human, and a full disk must not keep the gateway from
+// starting.
 function nameHolder(fd: number): void {
   try {
     ftruncateSync(fd, 0);

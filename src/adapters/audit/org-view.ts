@@ -3,7 +3,10 @@
 /** As far as it can be relied on: the line may have been changed since it was written. */
 type Shown = { readonly payload?: Readonly<Record<string, unknown>> | null };
 
-/** What is spent and held of the global caps tells what all the other orgs spend. Without it, the hash of the line cannot be checked. */
+/**
+ * What is spent and held of the global caps tells what all the other orgs spend. Without it, the hash of the line
+ * cannot be checked.
+ */
 export function lineForOrg(line: string): string {
   if (!line.includes('"event_type":"BudgetLimitExceeded"')) return line;
   const entry = JSON.parse(line) as Shown;

@@ -50,9 +50,9 @@ export class AuditReader {
   }
 
   /**
-   * Matching entries as JSON text, newest first. The next page begins where this one ends, whatever was appended meanwhile. A page
-   * may be short, even empty, and still have a `next`: the search was cut to stay quick. A line that is no longer JSON is left to
-   * `svc audit verify`.
+   * Matching entries as JSON text, newest first. The next page begins where this one ends, whatever was appended
+   * meanwhile. A page may be short, even empty, and still have a `next`: the search was cut to stay quick. A line that
+   * is no longer JSON is left to `svc audit verify`.
    */
   async query(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<Page<string>, Fault>> {
     assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
@@ -82,8 +82,8 @@ export class AuditReader {
   }
 
   /**
-   * Everything that matches and was in the log when the export began, newest first, in pieces of some 64 KB, as fast as they are
-   * taken. NDJSON gives the lines as they are, so that their hashes can be checked.
+   * Everything that matches and was in the log when the export began, newest first, in pieces of some 64 KB, as fast as
+   * they are taken. NDJSON gives the lines as they are, so that their hashes can be checked.
    */
   async *export(filter: AuditFilter, format: 'ndjson' | 'csv'): AsyncGenerator<string> {
     const render = format === 'csv' ? csvOf : (line: string) => `${utf8Of(line)}\n`;
@@ -97,7 +97,10 @@ export class AuditReader {
     if (piece !== '') yield piece;
   }
 
-  /** Brings the indexes up to date, at most one whole segment per call, so that the next query need not; true when there is more to do. */
+  /**
+   * Brings the indexes up to date, at most one whole segment per call, so that the next query need not; true when there
+   * is more to do.
+   */
   async refresh(): Promise<boolean> {
     const segments = listSegments(this.#directory);
     const newest = segments.at(-1);
@@ -111,7 +114,10 @@ export class AuditReader {
     return false;
   }
 
-  /** The matches of one chunk after the other, from the newest on, and an empty step for every segment planned. `before` is exclusive, as a cursor is. */
+  /**
+   * The matches of one chunk after the other, from the newest on, and an empty step for every segment planned. `before`
+   * is exclusive, as a cursor is.
+   */
   async *#walk(filter: CompiledFilter, before: number): AsyncGenerator<Step> {
     const segments = listSegments(this.#directory);
     const newest = segments.at(-1);

@@ -64,7 +64,10 @@ export function recoverLog(directory: string): RecoveredLog {
   };
 }
 
-/** What lies between the last whole entry of one segment and the name of the next. All other damage is for verification to name. */
+/**
+ * What lies between the last whole entry of one segment and the name of the next. All other damage is for verification
+ * to name.
+ */
 function missingEntries(directory: string): readonly RecoveryNotice[] {
   const missing: RecoveryNotice[] = [];
   const anchor = readAnchor(directory);

@@ -1,4 +1,6 @@
-/** Deletes the oldest segments of a log and records where it begins now, so that the rest of the chain stays verifiable. */
+/**
+ * Deletes the oldest segments of a log and records where it begins now, so that the rest of the chain stays verifiable.
+ */
 import type { KeyObject } from 'node:crypto';
 import { rmSync, statSync, unlinkSync } from 'node:fs';
 import { withOpenFile } from '../open-file.ts';
@@ -27,7 +29,9 @@ export type RetentionReport = {
   readonly isCut: boolean;
 };
 
-/** To be called by the thread that writes the log. Throws what the file system says; calling it again finishes the work. */
+/**
+ * To be called by the thread that writes the log. Throws what the file system says; calling it again finishes the work.
+ */
 export function applyRetention({
   directory,
   maxAgeMs,
@@ -39,7 +43,8 @@ export function applyRetention({
   const segments = listSegments(directory);
   const sizes = segments.map(({ path }) => statSync(path).size);
   const count = countToDelete(segments, sizes, { maxAgeMs, maxBytes, maxSegments, nowMs });
-  // A segment whose first line is damaged cannot be anchored: it stays, with what is before it, for verification to name.
+  // A segment whose first line is damaged cannot be anchored: it stays, with what is before it, for verification to
+  // name.
   const firstKept = segments[count];
   const frame = count === 0 || firstKept === undefined ? undefined : firstFrame(firstKept);
   if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0, isCut: false };
@@ -78,8 +83,9 @@ function countToDelete(
 }
 
 /**
- * When the segment's last entry was made; Infinity when it has no time, so that it is never deleted for its age. A time in the
- * future comes from a clock that was wrong, and would keep all later segments: then the time of the next segment is used.
+ * When the segment's last entry was made; Infinity when it has no time, so that it is never deleted for its age. A time
+ * in the future comes from a clock that was wrong, and would keep all later segments: then the time of the next segment
+ * is used.
  */
 function lastEntryMs(segments: readonly Segment[], nth: number, nowMs: number): number {
   const segment = segments[nth];

@@ -1,6 +1,7 @@
 /**
- * Finds the fields of a line where they stand, without parsing it: the order of the fields is fixed (core/audit-line.ts).
- * The text is the file's bytes read as latin1, so that a place in the text is a place in the file.
+ * Finds the fields of a line where they stand, without parsing it: the order of the fields is fixed
+ * (core/audit-line.ts). The text is the file's bytes read as latin1, so that a place in the text is a place in the
+ * file.
  */
 
 /** What stands before each field's value, up to the actor; what follows is never searched for. */

@@ -1,4 +1,7 @@
-/** The files of an audit log: `<first id, 16 digits>.ndjson`, so that the order of the names is the order of the entries. */
+/**
+ * The files of an audit log: `<first id, 16 digits>.ndjson`, so that the order of the names is the order of the
+ * entries.
+ */
 import { readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { ifThereSync } from '../if-there.ts';

@@ -62,7 +62,9 @@ export type VerifyReport =
       readonly entries: number;
       readonly firstId: number;
       readonly head: ChainHead;
-      /** How many checkpoints vouch for the entries, up to which one, and when the last of them was signed, in RFC 3339. */
+      /**
+       * How many checkpoints vouch for the entries, up to which one, and when the last of them was signed, in RFC 3339.
+       */
       readonly checkpoints: number;
       readonly checkpointedUpTo: number;
       readonly checkpointedAt: string | undefined;
@@ -262,7 +264,8 @@ function judge(
     return { id: nextId, problem: 'inserted', detail: `entry ${frame.id} appears here a second time` };
   if (frame.prevHash !== prevHash) {
     const detail = `entry ${frame.id} has a different hash for its predecessor`;
-    // Both entries match their own hashes. The one made later vouches for the earlier, so the earlier is the changed one.
+    // Both entries match their own hashes. The one made later vouches for the earlier, so the earlier is the changed
+    // one.
     return entries === 0
       ? { id: nextId, problem: 'changed', detail }
       : { id: nextId - 1, problem: 'changed', detail, ...last };

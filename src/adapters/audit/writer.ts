@@ -113,8 +113,9 @@ export class AuditWriter {
   }
 
   /**
-   * Whether the current segment is where it was begun. One that somebody moved or deleted would go on taking entries that nobody
-   * ever finds: until it is back, appends fail. Call it now and then, because an append does not look by itself.
+   * Whether the current segment is where it was begun. One that somebody moved or deleted would go on taking entries
+   * that nobody ever finds: until it is back, appends fail. Call it now and then, because an append does not look by
+   * itself.
    */
   look(): boolean {
     this.#isInPlace = this.#segment === undefined || isSameFile(this.#segment);
@@ -149,8 +150,8 @@ export class AuditWriter {
   }
 
   /**
-   * Resolves with the head as it was at the call once it, and all before it, would survive the loss of power. Appends go
-   * on meanwhile. Rejects with what the file system says.
+   * Resolves with the head as it was at the call once it, and all before it, would survive the loss of power. Appends
+   * go on meanwhile. Rejects with what the file system says.
    */
   async flush(): Promise<ChainHead> {
     const head = this.#head;
@@ -252,8 +253,8 @@ export class AuditWriter {
     return { path, fd };
   }
 
-  // An empty segment is never done: its successor would have the same name. One that begins in the future was begun by a
-  // clock that was wrong, and would otherwise go on until that time has come.
+  // An empty segment is never done: its successor would have the same name. One that begins in the future was begun by
+  // a clock that was wrong, and would otherwise go on until that time has come.
   #isDone({ sizeBytes, startedMs }: OpenSegment, nowMs: number): boolean {
     return sizeBytes > 0 && (sizeBytes >= this.#segmentBytes || Math.abs(nowMs - startedMs) >= this.#segmentAgeMs);
   }

@@ -82,7 +82,10 @@ export function createSmtpTransport(options: SmtpOptions): MailTransport {
   };
 }
 
-/** Aborted after this time, or together with `closing`. Not `AbortSignal.any`: Node.js 20 forgets the time when it collects its garbage. */
+/**
+ * Aborted after this time, or together with `closing`. Not `AbortSignal.any`: Node.js 20 forgets the time when it
+ * collects its garbage.
+ */
 function endOf(closing: AbortSignal, timeoutMs: number): AbortSignal {
   const ending = new AbortController();
   const end = (): void => ending.abort();
@@ -92,7 +95,9 @@ function endOf(closing: AbortSignal, timeoutMs: number): AbortSignal {
   return ending.signal;
 }
 
-/** The transport's own check cannot be cut off, so that a relay that says nothing would hold up the end of the process. */
+/**
+ * The transport's own check cannot be cut off, so that a relay that says nothing would hold up the end of the process.
+ */
 function signIn({ auth, ...settings }: SMTPTransportOptions, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const connection = new SMTPConnection(settings);
@@ -139,7 +144,8 @@ type SmtpError = Error & { readonly code?: string; readonly responseCode?: numbe
 
 function failureOf({ message, code, responseCode }: SmtpError): Delivery {
   const isNoHost = code === 'EDNS' && message.includes('ENOTFOUND');
-  // 5xx is the relay's last word about a mail or a user; one that greets with it serves nobody at the moment. 4xx asks to come again.
+  // 5xx is the relay's last word about a mail or a user; one that greets with it serves nobody at the moment. 4xx asks
+  // to come again.
   const retry =
     responseCode === undefined ? !PERMANENT.has(code ?? '') && !isNoHost : responseCode < 500 || code === NOT_SERVING;
   return { kind: 'failed', cause: message, retry };

@@ -8,7 +8,10 @@ export type Verdict = 'committed' | 'aborted' | 'in progress';
 /** Regardless of the database's default: whoever waited for a lock must see what its holder wrote. */
 export const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED';
 
-/** Begins a transaction and resolves with its id. The id is requested now, because an answer sent with COMMIT's would be lost with it. */
+/**
+ * Begins a transaction and resolves with its id. The id is requested now, because an answer sent with COMMIT's would be
+ * lost with it.
+ */
 export async function begin(connection: Queryable): Promise<string> {
   const [
     ,
@@ -23,7 +26,10 @@ export async function begin(connection: Queryable): Promise<string> {
   return row.id;
 }
 
-/** A server that has never heard of the transaction, or has forgotten it as one of long ago, counts as not having committed it. */
+/**
+ * A server that has never heard of the transaction, or has forgotten it as one of long ago, counts as not having
+ * committed it.
+ */
 export async function verdictOn(transactionId: string, database: Queryable): Promise<Verdict> {
   try {
     const {
@@ -31,7 +37,8 @@ export async function verdictOn(transactionId: string, database: Queryable): Pro
     } = await database.query<{ status: Verdict | null }>('SELECT pg_xact_status($1::xid8) AS status', [transactionId]);
     return row?.status ?? 'aborted';
   } catch (error) {
-    // That is so if the server crashed before the transaction was on disk, or is a standby that took over before receiving it.
+    // That is so if the server crashed before the transaction was on disk, or is a standby that took over before
+    // receiving it.
     if (codeOf(error) === ID_IN_THE_FUTURE) return 'aborted';
     throw error;
   }

@@ -64,7 +64,9 @@ const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNo
 
 const MAX_SOCKET_PATH_BYTES = 100; // the kernel takes 103 or 107
 
-/** The same file under a path that is short enough for a socket: as it is, from here, or through a link made for `use`. */
+/**
+ * The same file under a path that is short enough for a socket: as it is, from here, or through a link made for `use`.
+ */
 async function withShortPath<T>(path: string, use: (shortPath: string) => Promise<T>): Promise<T> {
   const short = [path, relative(process.cwd(), path)].find(
     (candidate) => Buffer.byteLength(candidate) <= MAX_SOCKET_PATH_BYTES,
@@ -107,7 +109,10 @@ function linked(from: string, to: string): boolean {
   }
 }
 
-/** `process <id>` of the gateway that listens there; undefined when nobody does. A holder too busy to answer still holds. */
+/**
+ * `process <id>` of the gateway that listens there; undefined when nobody does. A holder too busy to answer still
+ * holds.
+ */
 const askHolder = (path: string): Promise<string | undefined> =>
   withShortPath(path, (shortPath) => askHolderAt(shortPath));
 

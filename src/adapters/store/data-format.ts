@@ -7,9 +7,9 @@ import { ifThere } from '../if-there.ts';
 export const DATA_FORMAT = '1';
 
 /**
- * The content of `<dataDir>/format` if this release does not know it, else undefined. A missing file is created: the directory is
- * new, or has the first format. Call it before anything else is opened: the data of another release would be taken for damaged,
- * set aside or overwritten.
+ * The content of `<dataDir>/format` if this release does not know it, else undefined. A missing file is created: the
+ * directory is new, or has the first format. Call it before anything else is opened: the data of another release would
+ * be taken for damaged, set aside or overwritten.
  */
 export async function unknownFormat(dataDir: string): Promise<string | undefined> {
   const path = join(dataDir, 'format');

@@ -32,7 +32,10 @@ import { locatePostgres } from './postgres-binaries.ts';
 export type EmbeddedPostgres = {
   /** Holds the password: for the pool, never for a log. Stays the same until `stop`. */
   readonly url: string;
-  /** Disconnects clients, writes a checkpoint and exits; killed if it is not done in time. Resolves when the process is gone. */
+  /**
+   * Disconnects clients, writes a checkpoint and exits; killed if it is not done in time. Resolves when the process is
+   * gone.
+   */
   stop(timeoutMs?: number): Promise<void>;
 };
 
@@ -151,7 +154,10 @@ async function prepareHome({ dataDir, settings = {}, signal, ...options }: Embed
   };
 }
 
-/** Written before the cluster is made with it, readable by the gateway's own account only. A cluster opens with no other. */
+/**
+ * Written before the cluster is made with it, readable by the gateway's own account only. A cluster opens with no
+ * other.
+ */
 async function keptPassword(file: string, cluster: string): Promise<string> {
   await removeRemains(file);
   const kept = await textIfThere(file);
@@ -166,8 +172,8 @@ async function keptPassword(file: string, cluster: string): Promise<string> {
 }
 
 /**
- * Made in a folder of its own and renamed when it is whole: a kill in the middle leaves nothing that looks finished, and the work of
- * a killed gateway, which may still go on, is not in the way.
+ * Made in a folder of its own and renamed when it is whole: a kill in the middle leaves nothing that looks finished,
+ * and the work of a killed gateway, which may still go on, is not in the way.
  */
 async function initialise(home: Home): Promise<void> {
   if (home.runAs.kind === 'self') requireAccount();

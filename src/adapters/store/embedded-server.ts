@@ -109,7 +109,10 @@ async function isReady(cluster: string, pid: number): Promise<boolean> {
   return Number(lines?.[0]) === pid && lines?.[7]?.trim() === 'ready';
 }
 
-/** Asks it to disconnect its clients and write a checkpoint, for at most `timeoutMs`; then to stop without one; then kills it. */
+/**
+ * Asks it to disconnect its clients and write a checkpoint, for at most `timeoutMs`; then to stop without one; then
+ * kills it.
+ */
 export async function stopServer(server: ChildProcess, timeoutMs: number): Promise<void> {
   const steps = [
     ['SIGINT', timeoutMs],

@@ -35,7 +35,8 @@ export async function stopLeftover(
     return;
   }
   log.info('stopping the embedded PostgreSQL that an earlier gateway left running', { pid });
-  // First a clean shutdown, then one without a checkpoint, then a kill. It loses nothing, and recovers at the next start.
+  // First a clean shutdown, then one without a checkpoint, then a kill. It loses nothing, and recovers at the next
+  // start.
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) if (await isGoneAfter(pid, signal, timeoutMs)) return;
   throw new Error(`the embedded PostgreSQL of an earlier gateway (process ${pid}) does not stop`);
 }
@@ -73,7 +74,10 @@ async function servesCluster(url: string, cluster: string): Promise<boolean> {
   }
 }
 
-/** For a server that does not answer (any more), or knows its cluster under another name: it stands in its folder. Known on Linux only. */
+/**
+ * For a server that does not answer (any more), or knows its cluster under another name: it stands in its folder. Known
+ * on Linux only.
+ */
 async function runsIn(pid: number, cluster: string): Promise<boolean> {
   const standsIn = await stat(`/proc/${pid}/cwd`).catch(() => undefined); // gone, or somebody else's
   const { dev, ino } = await stat(cluster);

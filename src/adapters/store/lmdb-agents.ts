@@ -4,7 +4,10 @@ import type { AgentStore } from '../../gateway/ports.ts';
 import type { EmbeddedStore, TableInTransaction } from './lmdb.ts';
 import { storedKey } from './stored-key.ts';
 
-/** Registrations in the embedded store: a single row for each agent, so that no token of before lies beside the one in force. */
+/**
+ * Registrations in the embedded store: a single row for each agent, so that no token of before lies beside the one in
+ * force.
+ */
 export function createLmdbAgents(store: EmbeddedStore): AgentStore {
   const table = store.table<string, AgentRegistration>('agents');
   /** Agents whose row lies under its credential, where earlier releases have put it. */

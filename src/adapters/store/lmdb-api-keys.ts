@@ -61,7 +61,10 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
   };
 }
 
-/** Takes keys away that are long over, or have moved to another store: a copy that stays behind would not hear of their revocation. */
+/**
+ * Takes keys away that are long over, or have moved to another store: a copy that stays behind would not hear of their
+ * revocation.
+ */
 export async function forgetLmdbApiKeys(store: EmbeddedStore, keys: readonly ApiKey[]): Promise<void> {
   if (keys.length === 0) return;
   const { rows, owners } = tablesOf(store);

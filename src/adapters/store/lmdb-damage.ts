@@ -1,4 +1,6 @@
-/** Detects, before it is opened, a file of the embedded store that is damaged or from another version of the library. */
+/**
+ * Detects, before it is opened, a file of the embedded store that is damaged or from another version of the library.
+ */
 import { existsSync, fstatSync, readSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { withOpenFile } from '../open-file.ts';
@@ -14,8 +16,8 @@ export const STORE_VERSION = 2;
 const LEAST_BYTES = 2 * 4096;
 
 /**
- * Where each of its two heads, the first two pages, says how large a page is, where the list of free pages and the tables begin,
- * which the last page is, and which head is newer.
+ * Where each of its two heads, the first two pages, says how large a page is, where the list of free pages and the
+ * tables begin, which the last page is, and which head is newer.
  */
 const PAGE_SIZE_AT = 48;
 const TREES_AT = [48, 96] as const;
@@ -25,9 +27,9 @@ const HEAD_BYTES = TURN_AT + 8;
 const MAX_PAGE_BYTES = 65_536;
 
 /**
- * The path of the store's file if it is damaged: truncated by a full disk or an aborted copy, overwritten, or with wrong pages, as
- * half a restore leaves them. Call it before opening the file: the library maps it into memory unchecked, and a damaged one crashes
- * the process without a message.
+ * The path of the store's file if it is damaged: truncated by a full disk or an aborted copy, overwritten, or with
+ * wrong pages, as half a restore leaves them. Call it before opening the file: the library maps it into memory
+ * unchecked, and a damaged one crashes the process without a message.
  */
 export async function damagedStoreFile(dataDir: string): Promise<string | undefined> {
   const folder = join(dataDir, 'store');
@@ -43,8 +45,8 @@ export async function damagedStoreFile(dataDir: string): Promise<string | undefi
 }
 
 /**
- * The store's file if it is from another version of the library, as after a downgrade; undefined otherwise, and for a file that is
- * no store at all. Call it before opening the file: it would crash the process without a message.
+ * The store's file if it is from another version of the library, as after a downgrade; undefined otherwise, and for a
+ * file that is no store at all. Call it before opening the file: it would crash the process without a message.
  */
 export function strangeStoreFile(dataDir: string): { readonly path: string; readonly version: number } | undefined {
   const path = join(dataDir, 'store', 'data.mdb');
@@ -66,8 +68,8 @@ function readStart(path: string): { readonly size: number; readonly start: Buffe
 }
 
 /**
- * What the newer head claims: `wholeSize` is how long the file is with every page that has a number, `leastSize` with the roots of
- * its trees. Undefined where it claims what cannot be.
+ * What the newer head claims: `wholeSize` is how long the file is with every page that has a number, `leastSize` with
+ * the roots of its trees. Undefined where it claims what cannot be.
  */
 function claimOf(start: Buffer):
   | {
@@ -91,8 +93,9 @@ function claimOf(start: Buffer):
 }
 
 /**
- * The last pages may never have been written, if they were free again before the library came to it. So the file is made as long as
- * it should be, which does a sound one no harm, and all of it is read: the library reports zeros in place of a page that is used.
+ * The last pages may never have been written, if they were free again before the library came to it. So the file is
+ * made as long as it should be, which does a sound one no harm, and all of it is read: the library reports zeros in
+ * place of a page that is used.
  */
 async function isSoundWhenExtended(folder: string, path: string, size: number, wholeSize: number): Promise<boolean> {
   let isSound = false;

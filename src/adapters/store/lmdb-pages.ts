@@ -1,6 +1,6 @@
 /**
- * Checks every reachable page of the embedded store. The library itself trusts them: a wrong page, as half a restore or a copy of a
- * live store leaves it, fails an assertion that ends the process.
+ * Checks every reachable page of the embedded store. The library itself trusts them: a wrong page, as half a restore or
+ * a copy of a live store leaves it, fails an assertion that ends the process.
  */
 import { fstatSync, readSync } from 'node:fs';
 

@@ -8,7 +8,9 @@ import { within } from '../within.ts';
 /** One named table of the embedded store. Rows are plain data; a key orders as text or number does. */
 export type Table<K extends Key, Row> = {
   get(key: K): Row | undefined;
-  /** Resolves when the row is on disk: it survives `kill -9` and the loss of power. Writes of one turn share one commit. */
+  /**
+   * Resolves when the row is on disk: it survives `kill -9` and the loss of power. Writes of one turn share one commit.
+   */
   put(key: K, row: Row): Promise<void>;
   remove(key: K): Promise<void>;
   /** In the order of the keys. */
@@ -31,7 +33,10 @@ export type TableInTransaction<K extends Key, Row> = {
 
 export type EmbeddedStore = {
   table<K extends Key, Row>(name: string): Table<K, Row>;
-  /** Rejects while the disk of the store is full. It writes a separate file, because for a failed commit the library prints half a line. */
+  /**
+   * Rejects while the disk of the store is full. It writes a separate file, because for a failed commit the library
+   * prints half a line.
+   */
   probe(): Promise<void>;
   close(): Promise<void>;
 };
@@ -42,7 +47,9 @@ const PROBE_BYTES = 256 * 1024;
 /** The size of a new store's files. With less free space, the library reports a failing disk, or the process dies. */
 const LEAST_FREE_BYTES = 40 * 1024;
 
-/** Opens `<dataDir>/store` (0700). Call it once per process, on the main thread, holding the lock of the data directory. */
+/**
+ * Opens `<dataDir>/store` (0700). Call it once per process, on the main thread, holding the lock of the data directory.
+ */
 export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   const path = join(dataDir, 'store');
   mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -83,14 +90,18 @@ function freeBytes(path: string): number {
 }
 
 /**
- * Who waits for a commit that fails, on a full disk for instance, gets a `StoreUnwritable` and deals with it. But the library also
- * rejects promises of its own, and Node.js ends the process for a rejection that nobody handles. Any other still ends it.
+ * Who waits for a commit that fails, on a full disk for instance, gets a `StoreUnwritable` and deals with it. But the
+ * library also rejects promises of its own, and Node.js ends the process for a rejection that nobody handles. Any other
+ * still ends it.
  */
 function passOverFailedCommit(reason: unknown): void {
   if (!isFailedCommit(reason)) throw reason;
 }
 
-/** The library prints this to standard error for each failed commit. The caller that waits for the commit logs the failure. */
+/**
+ * The library prints this to standard error for each failed commit. The caller that waits for the commit logs the
+ * failure.
+ */
 const isCauseOfFailedCommit = ([error, ...others]: readonly unknown[]): boolean =>
   others.length === 0 &&
   error instanceof Error &&

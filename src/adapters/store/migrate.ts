@@ -15,8 +15,8 @@ export class MigrationError extends Error {
 }
 
 /**
- * Applies all steps in one transaction under an advisory lock; PostgreSQL undoes all of them when one fails. Rejects with the
- * driver's error when the connection fails.
+ * Applies all steps in one transaction under an advisory lock; PostgreSQL undoes all of them when one fails. Rejects
+ * with the driver's error when the connection fails.
  */
 export async function migrate(
   client: pg.ClientBase,
@@ -26,7 +26,8 @@ export async function migrate(
   try {
     await client.query(`SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS}; SET LOCAL lock_timeout = 0`);
     await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-    // Asked first: `IF NOT EXISTS` needs the right to create even where the table exists, and a role for rows alone lacks it.
+    // Asked first: `IF NOT EXISTS` needs the right to create even where the table exists, and a role for rows alone
+    // lacks it.
     const {
       rows: [found],
     } = await client.query<{ isThere: boolean }>(`SELECT to_regclass('svc_migrations') IS NOT NULL AS "isThere"`);

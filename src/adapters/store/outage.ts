@@ -3,7 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TroubleLog } from '../log.ts';
 
 const LOOK_PAUSE_MS = 1000;
-/** An outage is over once nothing has failed for this long: before that it may affect only some connections, or only writes. */
+/**
+ * An outage is over once nothing has failed for this long: before that it may affect only some connections, or only
+ * writes.
+ */
 const SETTLED_MS = 5000;
 const SHUT_OUT = 'the database refuses to let the gateway in';
 
@@ -56,7 +59,8 @@ export class Outage {
       await sleep(LOOK_PAUSE_MS, undefined, { ref: false });
       if (isClosing()) return;
       answers = await probe();
-      // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that took over.
+      // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that
+      // took over.
       if (answers || told.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
       told.add(this.#trouble);
       log.warn(this.#isShut ? SHUT_OUT : 'the database still does not respond', { cause: this.#trouble });

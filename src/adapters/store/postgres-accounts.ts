@@ -134,12 +134,14 @@ function transactionOn(on: Queryable): AccountTransaction {
     ...sessionWrites(on, run),
     ...inviteAndResetWrites(on, run),
     prune: async (nowMs) => {
-      // By one gateway at a time: if two each deleted one of a session's last two tokens, neither would see that the session is over.
+      // By one gateway at a time: if two each deleted one of a session's last two tokens, neither would see that the
+      // session is over.
       const {
         rows: [lock],
       } = await on.query<{ isOurs: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS "isOurs"', [PRUNE_LOCK]);
       if (lock?.isOurs !== true) return false;
-      // Each is kept longer than it is needed, so that a clock that was ahead for a while deletes nothing that is still valid.
+      // Each is kept longer than it is needed, so that a clock that was ahead for a while deletes nothing that is still
+      // valid.
       const tokens = await on.query<{ session_id: string }>(
         `${deletion('refresh_tokens', 'digest', 'expires_at')} RETURNING session_id`,
         [dateOf(nowMs - DAY_MS), PRUNED_AT_ONCE],

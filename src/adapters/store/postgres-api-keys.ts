@@ -58,7 +58,8 @@ export function createPostgresApiKeyStore(postgres: Postgres): ApiKeyStore {
       ),
     deleteLongOver: ({ nowMs, forMs, kept }) =>
       postgres.attempt(async (on) => {
-        // Both the gateway's and the server's clock must agree, in case one is ahead. Rows that another gateway is deleting are skipped.
+        // Both the gateway's and the server's clock must agree, in case one is ahead. Rows that another gateway is
+        // deleting are skipped.
         const { rowCount } = await on.query(
           `DELETE FROM api_keys WHERE id = ANY (ARRAY(
              SELECT id FROM api_keys

@@ -15,7 +15,8 @@ const COPY_PREFIX = 'native-';
 /**
  * Uses the package in place when it is whole and `runAs` can reach it, else a copy under `copyTo`.
  * Its shared libraries need links which its install script makes; a package manager that skips install scripts leaves
- * them out, and the package may lie where the gateway cannot write. Rejects when npm has no PostgreSQL for this platform.
+ * them out, and the package may lie where the gateway cannot write. Rejects when npm has no PostgreSQL for this
+ * platform.
  */
 export async function locatePostgres(
   copyTo: string,
@@ -36,8 +37,8 @@ export async function locatePostgres(
 }
 
 /**
- * Made beside and renamed, so that a copy under its own name is always whole. What else is there was of another release, or was
- * not finished, and takes 60 MB: the folder is that of one gateway at a time.
+ * Made beside and renamed, so that a copy under its own name is always whole. What else is there was of another
+ * release, or was not finished, and takes 60 MB: the folder is that of one gateway at a time.
  */
 async function makeCopy(root: string, copy: string): Promise<void> {
   const folder = dirname(copy);

@@ -4,9 +4,9 @@ import type { Clock } from '../../gateway/ports.ts';
 import type { Postgres } from './postgres.ts';
 
 /**
- * The database's time, read off a clock of the gateway that does not notice when its wall clock is set: what has expired, or is
- * locked, is the same for all gateways that share it, and one whose clock is wrong neither refuses nor deletes what the others
- * made.
+ * The database's time, read off a clock of the gateway that does not notice when its wall clock is set: what has
+ * expired, or is locked, is the same for all gateways that share it, and one whose clock is wrong neither refuses nor
+ * deletes what the others made.
  */
 export class PostgresClock implements Clock {
   readonly #postgres: Postgres;

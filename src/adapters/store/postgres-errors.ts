@@ -10,8 +10,8 @@ export const TOO_MANY_CONNECTIONS = '53300';
 const SERVER_TROUBLE = /^(08|28|53|57|58)|^(25006|25P03|3D000|40001|40P01|55P03)$/;
 
 /**
- * No such schema, table or right. A gateway that starts is told, because waiting will not help; one that runs had them, and will
- * again, once a backup has been put back for instance.
+ * No such schema, table or right. A gateway that starts is told, because waiting will not help; one that runs had them,
+ * and will again, once a backup has been put back for instance.
  */
 const REFUSALS: readonly unknown[] = ['3F000', '42P01', '42501'];
 
@@ -19,8 +19,8 @@ export const isRefusal = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && REFUSALS.includes(error.code);
 
 /**
- * The server answers and lets nobody in: a wrong user or password, or no such database. It may be a mistake in the URL, or they are
- * still being made, as by an orchestrator that starts the gateway at the same time.
+ * The server answers and lets nobody in: a wrong user or password, or no such database. It may be a mistake in the URL,
+ * or they are still being made, as by an orchestrator that starts the gateway at the same time.
  */
 export const isShutOut = (error: Error & { code?: unknown }): boolean =>
   typeof error.code === 'string' && /^28[0-9A-Z]{3}$|^3D000$/.test(error.code);

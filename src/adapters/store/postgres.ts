@@ -1,4 +1,7 @@
-/** Connections to PostgreSQL: limited in number, time and queue, and restored by themselves after an outage of the database. */
+/**
+ * Connections to PostgreSQL: limited in number, time and queue, and restored by themselves after an outage of the
+ * database.
+ */
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -45,7 +48,9 @@ const RETRY_AFTER_SECS = 2;
 const RECONNECT_PAUSE_MS = 1000;
 /** How often a database that was cut off during a commit is asked what became of it. */
 const VERDICT_PAUSE_MS = 100;
-/** For single statements: if the database's default is stricter, the later of two that change one row would be refused. */
+/**
+ * For single statements: if the database's default is stricter, the later of two that change one row would be refused.
+ */
 const ISOLATION = `SET default_transaction_isolation = 'read committed'`;
 const WHAT_TO_CHECK = 'check the user, password and database in SVC_DATABASE_URL';
 /** In milliseconds. Readiness probes often give up after a second. */
@@ -89,8 +94,9 @@ export class Postgres {
       query_timeout: options.statementTimeoutMs + 1000,
       onConnect: (client) => this.#limit(client),
     });
-    // An idle connection that breaks has no caller to tell, and the pool has dropped it already. A proxy or pooler may have found it
-    // idle for too long, and with it others: whether the database is away is asked when these are gone, too.
+    // An idle connection that breaks has no caller to tell, and the pool has dropped it already. A proxy or pooler may
+    // have found it idle for too long, and with it others: whether the database is away is asked when these are gone,
+    // too.
     this.#pool.on('error', () => void setTimeout(probe, RECONNECT_PAUSE_MS).unref());
   }
 
@@ -130,10 +136,10 @@ export class Postgres {
   }
 
   /**
-   * Queries that `work` issues without waiting for answers in between are pipelined: sent at once, and executed in that order.
-   * Commits when `work` resolves with a value; rolls back when it resolves with a fault or rejects. When the database is cut off
-   * before it says whether it has committed, as in a fail-over, it is asked again: a caller who was told that nothing has happened
-   * would do again what can be done only once. Fault: `store_unreachable`.
+   * Queries that `work` issues without waiting for answers in between are pipelined: sent at once, and executed in that
+   * order. Commits when `work` resolves with a value; rolls back when it resolves with a fault or rejects. When the
+   * database is cut off before it says whether it has committed, as in a fail-over, it is asked again: a caller who was
+   * told that nothing has happened would do again what can be done only once. Fault: `store_unreachable`.
    */
   transact<T>(work: (queryable: Queryable) => Promise<Result<T, Fault>>): Promise<Result<T, Fault>> {
     return this.#faulting(async () => {
@@ -159,7 +165,8 @@ export class Postgres {
       const transaction: Queryable = {
         query: async (text, values) => {
           begun ??= begin(connection);
-          // Sent without waiting for the transaction to begin. If it cannot begin, this rejects, and nothing more is sent.
+          // Sent without waiting for the transaction to begin. If it cannot begin, this rejects, and nothing more is
+          // sent.
           const [, answer] = await Promise.all([begun, connection.query<never>(text, values)]);
           return answer;
         },
@@ -218,8 +225,8 @@ export class Postgres {
   }
 
   /**
-   * What runs is finished, but for a migration, and cut off when it takes too long; what comes later is told that the store
-   * is unreachable. Resolves when no connection is left.
+   * What runs is finished, but for a migration, and cut off when it takes too long; what comes later is told that the
+   * store is unreachable. Resolves when no connection is left.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -227,8 +234,8 @@ export class Postgres {
   }
 
   async #close(): Promise<void> {
-    // The driver waits for the server to close the connection, which one that is stopped or cut off from the network never does.
-    // With an error: without one, it never settles a `connect` that is being ended.
+    // The driver waits for the server to close the connection, which one that is stopped or cut off from the network
+    // never does. With an error: without one, it never settles a `connect` that is being ended.
     const cut = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy(new Error('closing'));
     }, this.#options.closeTimeoutMs);
@@ -344,8 +351,9 @@ export class Postgres {
   }
 
   /**
-   * One at a time, however many ask, and in one round trip: the database may be far away. What fails costs its connection: after a
-   * fail-over, those that were kept lead to a server that takes no writes any more, and new ones to its successor.
+   * One at a time, however many ask, and in one round trip: the database may be far away. What fails costs its
+   * connection: after a fail-over, those that were kept lead to a server that takes no writes any more, and new ones to
+   * its successor.
    */
   #probe(): Promise<boolean> {
     this.#probing ??= this.#faulting(async () => {

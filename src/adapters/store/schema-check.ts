@@ -1,7 +1,13 @@
-/** Whether a database has what the migrations made: a backup may have been put back in part, a fail-over may lead to an empty one. */
+/**
+ * Whether a database has what the migrations made: a backup may have been put back in part, a fail-over may lead to an
+ * empty one.
+ */
 import type { Queryable } from './postgres.ts';
 
-/** The columns of each table whose values are unique in it, but for those that the database numbers itself. A later migration adds its own. */
+/**
+ * The columns of each table whose values are unique in it, but for those that the database numbers itself. A later
+ * migration adds its own.
+ */
 export const UNIQUE_COLUMNS = {
   svc_migrations: ['number'],
   accounts: ['id', 'email_key'],

@@ -1,4 +1,6 @@
-/** `svc accounts ls|role|disable|enable|unlock|invite|invites|uninvite`: the people of a gateway with an account store. */
+/**
+ * `svc accounts ls|role|disable|enable|unlock|invite|invites|uninvite`: the people of a gateway with an account store.
+ */
 import { Api } from '../api.ts';
 import { CliError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';

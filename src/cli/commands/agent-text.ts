@@ -1,4 +1,6 @@
-/** Agents as the commands read and show them: `acme/search/crawler`, or `/search/crawler` for an agent without an org. */
+/**
+ * Agents as the commands read and show them: `acme/search/crawler`, or `/search/crawler` for an agent without an org.
+ */
 import { type AgentIdentity, isName, parseAgentKey } from '../../core/ids.ts';
 import { usageError } from '../errors.ts';
 import type { Options } from '../invocation.ts';
@@ -33,7 +35,10 @@ export const wireAgent = ({ orgId, teamId, agentId }: AgentIdentity) => ({
 
 export type AgentFilter = Readonly<Record<'org_id' | 'team_id' | 'agent_id', string | undefined>>;
 
-/** What --org, --team and --agent look for. --agent is an agent id, or a whole name as the listings show it; an org of '' is none. */
+/**
+ * What --org, --team and --agent look for. --agent is an agent id, or a whole name as the listings show it; an org of
+ * '' is none.
+ */
 export function agentFilter(options: Options): AgentFilter {
   const [org, team, agent] = ['org', 'team', 'agent'].map((name) => options.text(name));
   if (agent?.includes('/') !== true) return { org_id: org, team_id: team, agent_id: agent };

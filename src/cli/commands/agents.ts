@@ -27,7 +27,9 @@ export const ls: Run = (invocation) => {
   });
 };
 
-/** The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read. */
+/**
+ * The agent's token comes from SVC_CLI_AGENT_TOKEN, not from an argument, which every user of the machine could read.
+ */
 export async function register(invocation: Invocation): Promise<void> {
   const {
     args: [text = ''],

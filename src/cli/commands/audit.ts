@@ -101,7 +101,10 @@ const noLogIn = (path: string): CliError =>
     'Give the data directory of the gateway, or a copy of its audit folder.',
   );
 
-/** The key that a data directory holds itself. Who can rewrite the log can use it too, so a copy kept elsewhere proves more. */
+/**
+ * The key that a data directory holds itself. Who can rewrite the log can use it too, so a copy kept elsewhere proves
+ * more.
+ */
 function keyBeside(dataDir: string): string | undefined {
   const path = join(dataDir, 'keys', 'audit-checkpoint.pem');
   return existsSync(path) ? path : undefined;
@@ -206,7 +209,8 @@ function escapingForTerminal(): Transform {
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) =>
       done(null, printableLines(decoder.decode(chunk, { stream: true }).replaceAll('\r\n', '\n'))),
-    flush: (done) => done(null, decoder.decode()), // a character that was cut in its middle shows as one that cannot be read
+    // a character that was cut in its middle shows as one that cannot be read
+    flush: (done) => done(null, decoder.decode()),
   });
 }
 

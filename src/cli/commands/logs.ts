@@ -98,7 +98,8 @@ async function follow({ api, query, head: headBefore, first, format }: Following
       const head = await headOf(api, query);
       isAway = false;
       if (head === undefined || (head.id === seen?.id && head.timestamp === seen.timestamp)) continue;
-      // The gateway has lost its data or runs on a backup: new entries are told apart by their time from those already shown.
+      // The gateway has lost its data or runs on a backup: new entries are told apart by their time from those already
+      // shown.
       const isAnother = seen !== undefined && (head.id <= seen.id || !(await isThere(api, query, seen)));
       if (isAnother) lastId = 0;
       const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
@@ -119,7 +120,10 @@ async function follow({ api, query, head: headBefore, first, format }: Following
 /** Entries may be in the log out of order by their times, by less than this. */
 const DISORDER_MS = 60_000;
 
-/** If the log has a different head, the clock may have been set back while the gateway was stopped; if it is a different log, nothing is repeated. */
+/**
+ * If the log has a different head, the clock may have been set back while the gateway was stopped; if it is a different
+ * log, nothing is repeated.
+ */
 function laterOf(since: Query[string], seen: Head | undefined, head: Head | undefined): Query[string] {
   if (seen === undefined) return since;
   const seenMs = Date.parse(seen.timestamp);
@@ -140,7 +144,10 @@ async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
   }
 }
 
-/** `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …`, and at the end who did it to the agent, if not itself. */
+/**
+ * `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …`, and at the
+ * end who did it to the agent, if not itself.
+ */
 function lineOf(entry: Row): string {
   const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
   const isOfAgent = valueAt({ lineage }, 'lineage.agent_id') !== null;

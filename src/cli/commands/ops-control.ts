@@ -1,4 +1,7 @@
-/** `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody has. */
+/**
+ * `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody
+ * has.
+ */
 import type { ControlTrigger } from '../../core/commands.ts';
 import { nextState, OP_STATES, type OpState } from '../../core/op-state.ts';
 import { Api } from '../api.ts';
@@ -38,7 +41,10 @@ export const control =
     return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
   };
 
-/** Tries every id, whatever happened to those before: when many are stopped at once, one failure must not leave the others running. */
+/**
+ * Tries every id, whatever happened to those before: when many are stopped at once, one failure must not leave the
+ * others running.
+ */
 async function controlNamed(api: Api, trigger: ControlTrigger, invocation: Invocation): Promise<ExitStatus> {
   const { args, globals } = invocation;
   const [only = ''] = args;
@@ -123,15 +129,18 @@ type Job = {
   readonly isFine: (refusal: RefusedError) => boolean;
 };
 
-/** Goes on if the reader of the output leaves: the operations must be stopped anyway. A signal ends it between two rounds, with a full report. */
+/**
+ * Goes on if the reader of the output leaves: the operations must be stopped anyway. A signal ends it between two
+ * rounds, with a full report.
+ */
 function controlEach(opIds: readonly string[], job: Job): Promise<ExitStatus> {
   tolerateClosedPipe();
   return interruptible((signal) => controlInRounds(opIds, job, signal));
 }
 
 /**
- * Works in rounds and reports in order. If a whole round fails without a decision, because the gateway is gone for instance, all
- * others would too, so it stops and reports that once.
+ * Works in rounds and reports in order. If a whole round fails without a decision, because the gateway is gone for
+ * instance, all others would too, so it stops and reports that once.
  */
 async function controlInRounds(opIds: readonly string[], job: Job, signal: AbortSignal): Promise<ExitStatus> {
   const { api, trigger, globals } = job;

@@ -74,7 +74,10 @@ async function view(stream: LiveStream, viewer: Viewer, signal: AbortSignal): Pr
   }
 }
 
-/** Tries until the gateway is there again; undefined when the person has left. A refusal that will stay is not tried again. */
+/**
+ * Tries until the gateway is there again; undefined when the person has left. A refusal that will stay is not tried
+ * again.
+ */
 async function reconnected(api: Api, query: WatchQuery, signal: AbortSignal): Promise<LiveStream | undefined> {
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     await pause(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)], undefined, { signal }).catch(() => undefined);

@@ -1,8 +1,8 @@
 /**
- * Limits on requests that are not complete yet, and on large answers that are not read yet. A client that has begun a request
- * must send the rest of it in time, and must read its answer in time. The bytes of all clients together are limited too. The
- * library has no such limits: it collects up to 4 MiB for each of the 256 streams of a connection, and keeps an answer as long
- * as the connection lives.
+ * Limits on requests that are not complete yet, and on large answers that are not read yet. A client that has begun a
+ * request must send the rest of it in time, and must read its answer in time. The bytes of all clients together are
+ * limited too. The library has no such limits: it collects up to 4 MiB for each of the 256 streams of a connection, and
+ * keeps an answer as long as the connection lives.
  *
  * Between the messages of a stream its client may be silent for as long as it likes.
  */
@@ -15,18 +15,28 @@ import { writeInPieces } from './pieces.ts';
 import { type GrpcStatus, grpcError, plainStatus } from './status.ts';
 
 export type ArrivalLimits = {
-  /** From the first byte to the last of a unary request or a stream's message; and how long an answer may stay unread. */
+  /**
+   * From the first byte to the last of a unary request or a stream's message; and how long an answer may stay unread.
+   */
   readonly timeoutMs: number;
-  /** Bytes of all incomplete messages together; one that would exceed it is refused. Unread answers have the same limit; the oldest is cut. */
+  /**
+   * Bytes of all incomplete messages together; one that would exceed it is refused. Unread answers have the same limit;
+   * the oldest is cut.
+   */
   readonly maxBytes: number;
   /** Paths of unary methods with large answers. */
   readonly largeAnswers: readonly string[];
 };
 
 const HEAD_BYTES = 5; // of a message: a flag, and the length of the rest
-/** Overhead of one piece of a message, in bytes: a client may send its bytes one by one, and each is an object of its own. */
+/**
+ * Overhead of one piece of a message, in bytes: a client may send its bytes one by one, and each is an object of its
+ * own.
+ */
 const PIECE_BYTES = 256;
-/** What a stream may have received before it is watched: its flow-control window, which reopens only as data is read. */
+/**
+ * What a stream may have received before it is watched: its flow-control window, which reopens only as data is read.
+ */
 const UNSEEN_BYTES = 65_535;
 const MAX_SWEEP_MS = 1_000;
 
@@ -68,7 +78,10 @@ export class Arrivals {
     this.#watch(call, 'stream');
   }
 
-  /** Nearly every unary request arrives whole and is complete by the end of its turn. Watching those too would cost a fifth of the throughput. */
+  /**
+   * Nearly every unary request arrives whole and is complete by the end of its turn. Watching those too would cost a
+   * fifth of the throughput.
+   */
   readonly #look = (): void => {
     const fresh = this.#fresh;
     this.#fresh = [];
@@ -171,7 +184,10 @@ class Arrival {
     this.account(piece.length + PIECE_BYTES);
   }
 
-  /** Part of the answer has left: the link is slow, not silent. Nor is the client late with what the gateway does not read meanwhile. */
+  /**
+   * Part of the answer has left: the link is slow, not silent. Nor is the client late with what the gateway does not
+   * read meanwhile.
+   */
   tookAnswer(): void {
     this.#unreadSinceMs = undefined;
     if (this.#sinceMs !== undefined && this.#isStream && this.#stream.isPaused()) this.#sinceMs = performance.now();
@@ -206,7 +222,8 @@ class Arrival {
     else if ((this.#unreadSinceMs ??= performance.now()) < dueMs) return this.cut();
     if (this.#stream.readableEnded) return this.#stream.writableEnded ? this.letGo() : undefined;
     if (this.#stream.writableEnded) this.#sinceMs ??= performance.now();
-    // The gateway does not read on, because it still answers earlier messages. Meanwhile the client is late only with reading answers.
+    // The gateway does not read on, because it still answers earlier messages. Meanwhile the client is late only with
+    // reading answers.
     else if (
       this.#isStream &&
       this.#stream.isPaused() &&
@@ -218,9 +235,9 @@ class Arrival {
   }
 
   /**
-   * After an answer that came before the end of its request. A client that no longer sends the rest may leave the stream half open
-   * and open others in its place, and one more than a connection may have would end them all. The answer gets a turn in which to
-   * leave: from Node.js 26 on, the end of a stream drops what has not left yet.
+   * After an answer that came before the end of its request. A client that no longer sends the rest may leave the
+   * stream half open and open others in its place, and one more than a connection may have would end them all. The
+   * answer gets a turn in which to leave: from Node.js 26 on, the end of a stream drops what has not left yet.
    */
   readonly endEarly = (): void => {
     setImmediate(() => {
@@ -233,8 +250,8 @@ class Arrival {
   }
 
   /**
-   * Its memory is released when the stream closes: with the answer where the request is one message (see `endEarly`), else by the
-   * client, once it has its answer, or by the next sweep.
+   * Its memory is released when the stream closes: with the answer where the request is one message (see `endEarly`),
+   * else by the client, once it has its answer, or by the next sweep.
    */
   #refuse(error: GrpcStatus): void {
     this.#isRefused = true;

@@ -195,7 +195,10 @@ export function overLibrary(call: CheckCall, open: (wire: CheckWire) => CheckStr
 /** What the library says against a message that it does not take: too large, or compressed. */
 const REFUSALS: readonly status[] = [status.RESOURCE_EXHAUSTED, status.UNIMPLEMENTED];
 
-/** Has `take` say what the library would say against a message at once, and end the call with. The library says it where that is false. */
+/**
+ * Has `take` say what the library would say against a message at once, and end the call with. The library says it where
+ * that is false.
+ */
 function refuseMessages(call: CheckCall, take: (error: GrpcStatus) => boolean): void {
   const { call: below } = call as unknown as {
     readonly call: {

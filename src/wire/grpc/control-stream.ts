@@ -83,7 +83,10 @@ export class ControlStream {
     for (const message of early) this.#send(message);
   }
 
-  /** Sends all signals at the pace at which the agent reads: there may be many, after a long absence without acknowledgements. */
+  /**
+   * Sends all signals at the pace at which the agent reads: there may be many, after a long absence without
+   * acknowledgements.
+   */
   async #catchUp(pending: readonly SignalMessage[]): Promise<void> {
     for (const message of pending) {
       if (this.#isOver) return;

@@ -13,7 +13,10 @@ export function timeoutOf(header: string | undefined): number | undefined {
   return amount === undefined ? undefined : Math.trunc(Number(amount) * UNIT_MS[unit!]!);
 }
 
-/** The library counts milliseconds in 32 bits: a deadline more than 24 days away would pass at once. The client still keeps its own. */
+/**
+ * The library counts milliseconds in 32 bits: a deadline more than 24 days away would pass at once. The client still
+ * keeps its own.
+ */
 export function dropLongDeadline(headers: IncomingHttpHeaders, timeout: string): void {
   const unitMs = UNIT_MS[timeout.at(-1) ?? ''];
   if (unitMs !== undefined && Number.parseInt(timeout, 10) * unitMs > LONGEST_TIMER_MS)

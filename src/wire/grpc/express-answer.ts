@@ -1,11 +1,17 @@
-/** How a call is answered on its stream of HTTP/2, where it did not go through the library: a head, messages, and a status. */
+/**
+ * How a call is answered on its stream of HTTP/2, where it did not go through the library: a head, messages, and a
+ * status.
+ */
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { status } from '@grpc/grpc-js';
 import { type GrpcStatus, plainStatus } from './status.ts';
 
 const HEAD = { ':status': 200, 'content-type': 'application/grpc+proto', 'grpc-accept-encoding': 'identity' } as const;
 
-/** Nobody reads an answer any more: the call was cancelled, or its connection ended. The event `close` may tell of it much later. */
+/**
+ * Nobody reads an answer any more: the call was cancelled, or its connection ended. The event `close` may tell of it
+ * much later.
+ */
 export const isGone = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed;
 
 /** Begins an answer. Its messages follow, then `endAnswer`. */

@@ -1,4 +1,7 @@
-/** StreamCheckActions past the gRPC library: the answers of one turn leave in one piece, and no message waits in a queue of its own. */
+/**
+ * StreamCheckActions past the gRPC library: the answers of one turn leave in one piece, and no message waits in a queue
+ * of its own.
+ */
 import type { ServerHttp2Stream } from 'node:http2';
 import { MAX_BATCH_BYTES } from '../limits.ts';
 import { binaryCodec } from '../proto/binary.ts';

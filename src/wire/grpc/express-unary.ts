@@ -1,6 +1,7 @@
 /**
- * A unary call past the gRPC library, as long as its one message comes uncompressed, in one piece and in the turn of its head. Nearly
- * every one does. Any other call is handed to the library with what has come of it, as if it had just begun.
+ * A unary call past the gRPC library, as long as its one message comes uncompressed, in one piece and in the turn of
+ * its head. Nearly every one does. Any other call is handed to the library with what has come of it, as if it had just
+ * begun.
  */
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Caller } from '../handle.ts';

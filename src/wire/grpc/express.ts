@@ -1,11 +1,15 @@
 /**
- * Serves ordinary calls past the gRPC library, which takes more time for each message than everything else that a check needs: some
- * 10 µs on top of what HTTP/2 itself takes. Whatever is out of the ordinary is left to the library, which knows what to do with it.
+ * Serves ordinary calls past the gRPC library, which takes more time for each message than everything else that a check
+ * needs: some 10 µs on top of what HTTP/2 itself takes. Whatever is out of the ordinary is left to the library, which
+ * knows what to do with it.
  */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { timeoutOf } from './deadline.ts';
 
-/** Serves a call from its head on: what the library listens with for new streams. `fields` has names and values in turns. */
+/**
+ * Serves a call from its head on: what the library listens with for new streams. `fields` has names and values in
+ * turns.
+ */
 export type Serve = (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -36,7 +40,9 @@ export function expressLane(table: ReadonlyMap<string, (call: ExpressCall) => vo
   };
 }
 
-/** By its head. The library leaves out metadata that is not printable ASCII, and answers what is wrong with other heads. */
+/**
+ * By its head. The library leaves out metadata that is not printable ASCII, and answers what is wrong with other heads.
+ */
 function isOrdinary(headers: IncomingHttpHeaders, flags: number): boolean {
   const type = headers['content-type'];
   const encoding = headers['grpc-encoding'];

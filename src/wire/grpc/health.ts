@@ -13,8 +13,9 @@ type Handlers = {
 const MAX_SHOWN_NAME = 64;
 
 /**
- * The library echoes every unknown name, and remembers every name that was ever watched: up to 4 MiB each, for any caller. So it is
- * given only the beginning of an unknown name, and unknown names are not watched, since no services are added later.
+ * The library echoes every unknown name, and remembers every name that was ever watched: up to 4 MiB each, for any
+ * caller. So it is given only the beginning of an unknown name, and unknown names are not watched, since no services
+ * are added later.
  */
 export function addHealth(server: Server, services: readonly string[]): HealthImplementation {
   const health = new HealthImplementation(Object.fromEntries(services.map((service) => [service, 'SERVING' as const])));

@@ -1,4 +1,7 @@
-/** The listening socket of the gRPC door, apart from the server so that several I/O threads can have one each on the same port. */
+/**
+ * The listening socket of the gRPC door, apart from the server so that several I/O threads can have one each on the
+ * same port.
+ */
 import { createServer, type Socket } from 'node:net';
 import { assert } from '../../core/result.ts';
 import { throttle } from '../../gateway/throttle.ts';
@@ -18,14 +21,18 @@ export type ListenOptions = {
   /** Connections at once; one more is closed as it comes. */
   readonly maxConnections: number;
   readonly onConnection: (socket: Socket) => void;
-  /** A connection could not be accepted: the process is out of descriptors, or the limit is reached. The listener continues. */
+  /**
+   * A connection could not be accepted: the process is out of descriptors, or the limit is reached. The listener
+   * continues.
+   */
   readonly onError: (error: Error) => void;
 };
 
 /**
- * Whether several threads of this process can listen on one port, each with a socket of its own among which the kernel shares out
- * the connections (SO_REUSEPORT). Where not, one thread serves gRPC. Handing one socket's descriptor to all threads would work
- * everywhere, but each thread closes the descriptor when it ends, and its number may be a file of another thread's by then.
+ * Whether several threads of this process can listen on one port, each with a socket of its own among which the kernel
+ * shares out the connections (SO_REUSEPORT). Where not, one thread serves gRPC. Handing one socket's descriptor to all
+ * threads would work everywhere, but each thread closes the descriptor when it ends, and its number may be a file of
+ * another thread's by then.
  */
 export function canSharePort(version: string = process.versions.node, platform: string = process.platform): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);

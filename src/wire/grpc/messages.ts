@@ -1,4 +1,7 @@
-/** Messages as gRPC puts them on a stream of HTTP/2: each behind a flag that says whether it is compressed, and its length. */
+/**
+ * Messages as gRPC puts them on a stream of HTTP/2: each behind a flag that says whether it is compressed, and its
+ * length.
+ */
 
 /** The flag and the length. */
 export const PREFIX_BYTES = 5;

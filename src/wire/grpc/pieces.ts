@@ -7,9 +7,10 @@ type Chunks = readonly { readonly chunk: Buffer; readonly encoding: BufferEncodi
 type Done = (error?: Error | null) => void;
 
 /**
- * Makes a stream pass on what is written to it in pieces of at most `PIECE_BYTES`, and calls `onLeft` as each has left. Otherwise
- * everything that has gathered while the client was slow goes as one, and a client that reads cannot be told from one that does
- * not. Only for streams that end with trailers, as those of gRPC do: any other is ended by the library with its last write.
+ * Makes a stream pass on what is written to it in pieces of at most `PIECE_BYTES`, and calls `onLeft` as each has left.
+ * Otherwise everything that has gathered while the client was slow goes as one, and a client that reads cannot be told
+ * from one that does not. Only for streams that end with trailers, as those of gRPC do: any other is ended by the
+ * library with its last write.
  */
 export function writeInPieces(stream: ServerHttp2Stream, onLeft: () => void): void {
   const handOn = stream._writev!.bind(stream);

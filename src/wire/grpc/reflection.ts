@@ -1,8 +1,9 @@
 /**
  * Server reflection, so that a generic client can talk to the gateway without the .proto files.
  *
- * It serves `proto/*.binpb`, which `npm run proto` makes of the .proto files, comments included, and of that of the health service;
- * a test keeps them together. The descriptors that protobufjs can derive by itself lack the imports, and other clients refuse them.
+ * It serves `proto/*.binpb`, which `npm run proto` makes of the .proto files, comments included, and of that of the
+ * health service; a test keeps them together. The descriptors that protobufjs can derive by itself lack the imports,
+ * and other clients refuse them.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -33,8 +33,8 @@ export type GrpcServer = {
   /** Serves a connection that was accepted elsewhere. */
   readonly serve: (socket: Socket) => void;
   /**
-   * Answers what is in flight and ends the streams, telling clients to go elsewhere; what is left after `graceMs` is cut.
-   * Connections are closed by then, not necessarily gone.
+   * Answers what is in flight and ends the streams, telling clients to go elsewhere; what is left after `graceMs` is
+   * cut. Connections are closed by then, not necessarily gone.
    */
   readonly drain: (graceMs: number) => void;
   /** Whether a unary request is still being received, or a large answer still being read. */
@@ -159,8 +159,8 @@ function addServices(server: Server, handlers: ReadonlyMap<string, UntypedHandle
 }
 
 /**
- * Requests reach the handlers as bytes. A malformed one is the caller's fault, but an exception in the library's own decoding
- * step would be reported as a fault of the server.
+ * Requests reach the handlers as bytes. A malformed one is the caller's fault, but an exception in the library's own
+ * decoding step would be reported as a fault of the server.
  */
 function definitionOf({
   path,

@@ -9,12 +9,14 @@ export type GrpcStatus = { readonly code: status; readonly details: string; read
 
 export const plainStatus = (code: status, details: string): GrpcStatus => ({ code, details, metadata: new Metadata() });
 
-/** In characters. The HTTP/2 library cannot write trailers over 64 KiB: it answers no call of the connection any more. */
+/**
+ * In characters. The HTTP/2 library cannot write trailers over 64 KiB: it answers no call of the connection any more.
+ */
 const MAX_DETAILS = 1000;
 
 /**
- * In the trailing metadata: `svc-code`, the stable word for the fault, and `retry-after` in seconds where trying again makes
- * sense.
+ * In the trailing metadata: `svc-code`, the stable word for the fault, and `retry-after` in seconds where trying again
+ * makes sense.
  */
 export function grpcError(fault: Fault): GrpcStatus {
   const metadata = new Metadata();

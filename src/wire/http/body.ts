@@ -103,7 +103,9 @@ export function readOpHalves(traceId: string, spanId: string): Result<OpId, Faul
   return opId === undefined ? invalid(isOpHalf(traceId) ? 'span_id' : 'trace_id', OP_HALF_RULE) : ok(opId);
 }
 
-/** Refuses duplicate parameters. Only one of the two could count, while the sender takes the answer to be about both. */
+/**
+ * Refuses duplicate parameters. Only one of the two could count, while the sender takes the answer to be about both.
+ */
 export function refuseRepeated(
   query: URLSearchParams,
   names: readonly QueryName[] = [],
@@ -129,8 +131,8 @@ export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
 export type Listing = OrgFilter & PageRequest;
 
 /**
- * The part of a row that makes it a listing: it names the query parameters, and reads the org and the page before the handler is
- * asked. `more`: parameters of this listing alone, which its handler reads.
+ * The part of a row that makes it a listing: it names the query parameters, and reads the org and the page before the
+ * handler is asked. `more`: parameters of this listing alone, which its handler reads.
  */
 export const withListing = (
   more: readonly QueryName[],
@@ -147,8 +149,8 @@ export const withListing = (
 });
 
 /**
- * Query parameters that name something; undefined if not given. Fault: `invalid_argument` for an empty one. Nothing has an empty
- * name, and a caller who sends one by mistake would take the answer to mean that nothing exists.
+ * Query parameters that name something; undefined if not given. Fault: `invalid_argument` for an empty one. Nothing has
+ * an empty name, and a caller who sends one by mistake would take the answer to mean that nothing exists.
  */
 export function readNames<F extends string>(
   query: URLSearchParams,

@@ -1,4 +1,7 @@
-/** Where a request comes from: the other end of its connection or, when that is a trusted proxy, the address that the proxy names. */
+/**
+ * Where a request comes from: the other end of its connection or, when that is a trusted proxy, the address that the
+ * proxy names.
+ */
 
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { BlockList, isIP } from 'node:net';
@@ -21,7 +24,8 @@ export function addressBehind(proxies: readonly string[]): AddressOf {
     const peer = plainAddress(socketPeer);
     if (proxies.length === 0 || !isProxy(peer)) return peer;
     let address = peer;
-    // Each proxy appends the address it was called from. Anything before the first address that is not a trusted proxy may be forged.
+    // Each proxy appends the address it was called from. Anything before the first address that is not a trusted proxy
+    // may be forged.
     for (const hop of forwardedFor(req).reverse()) {
       const before = withoutPort(hop.trim());
       if (before === undefined) return address;

@@ -1,4 +1,7 @@
-/** Serves the Connect methods on the HTTP port. The hottest path there is: read what is needed, hand it over, write the answer. */
+/**
+ * Serves the Connect methods on the HTTP port. The hottest path there is: read what is needed, hand it over, write the
+ * answer.
+ */
 import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
 import {
   type ConnectHeader,
@@ -127,7 +130,8 @@ class RequestHead implements ConnectRequest {
         this.isSoundlyFramed &&= this.#length === undefined || this.#length === value;
         this.#length = value;
         return;
-      // If the library does not know the transfer coding, it assumes that there is no body, and takes the body for the next request.
+      // If the library does not know the transfer coding, it assumes that there is no body, and takes the body for the
+      // next request.
       case 'transfer-encoding':
         this.isSoundlyFramed &&= isChunked(value);
         return;

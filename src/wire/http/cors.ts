@@ -18,7 +18,10 @@ export function corsHeaders(allowed: readonly string[], origin: string | undefin
 export const isPreflight = (method: string, headers: ReadonlyMap<string, string>): boolean =>
   method === 'options' && headers.has('origin') && headers.has('access-control-request-method');
 
-/** `methods`: those that the path takes. Every origin gets the same answer; only an allowed one gets the headers that permit the request. */
+/**
+ * `methods`: those that the path takes. Every origin gets the same answer; only an allowed one gets the headers that
+ * permit the request.
+ */
 export const preflightReply = (methods: readonly string[]): HttpResponse => ({
   status: 204,
   headers: [

@@ -11,7 +11,10 @@ import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from
 import { pageView, rfc3339OrNull } from './views.ts';
 
 const SCOPE_WORDS = SCOPES.join(', ');
-/** Bounded, as any list of a body must be: each wrong item is an issue, and half a million held up all others for seconds. */
+/**
+ * Bounded, as any list of a body must be: each wrong item is an issue, and half a million held up all others for
+ * seconds.
+ */
 const scopes = z
   .array(z.enum(SCOPES, `must be one of ${SCOPE_WORDS}`), `must be a list of ${SCOPE_WORDS}`)
   .max(SCOPES.length, `must be a list of ${SCOPE_WORDS}, each at most once`)

@@ -1,8 +1,9 @@
 import { STALLED_MS } from '../limits.ts';
 
 /**
- * One in at most this many answers without content ends its connection. They cannot be held back, and nothing tells whether they
- * are read, so unread ones would pile up. Which one it is is random: otherwise a client could arrange for others to be hit.
+ * One in at most this many answers without content ends its connection. They cannot be held back, and nothing tells
+ * whether they are read, so unread ones would pile up. Which one it is is random: otherwise a client could arrange for
+ * others to be hit.
  */
 const CONTENTLESS_AT_MOST = 1024;
 const someContentless = (): number => Math.ceil((CONTENTLESS_AT_MOST * (1 + Math.random())) / 2);

@@ -6,10 +6,15 @@ import { type BodyLimits, GatheredBody } from './gathered-body.ts';
 import { problemOf } from './reply.ts';
 import type { HttpResponse } from './route.ts';
 
-/** No Content-Length on these: HTTP forbids it on a 204, and on a 304 it would describe the file that the client has. */
+/**
+ * No Content-Length on these: HTTP forbids it on a 204, and on a 304 it would describe the file that the client has.
+ */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** Share of the short answers that check whether the client reads. Checking each would cost throughput, and a client that never reads is caught soon anyway. */
+/**
+ * Share of the short answers that check whether the client reads. Checking each would cost throughput, and a client
+ * that never reads is caught soon anyway.
+ */
 const LOOKED_AT = 1 / 16;
 
 /** In characters or bytes. A longer answer may not find room in the system, so it is followed until it has left. */
@@ -67,9 +72,10 @@ export class Exchange {
   }
 
   /**
-   * Asks for the body of a client that sent `Expect: 100-continue`, whatever the answer will be: Java 17 waits for ever when
-   * anything else comes first. The library does so itself only where the value is in lower case, which Java's client does not write
-   * (RFC 9110, 10.1.1: its case has no meaning). The library writes one status line for each request, and this is it: see `#beginHead`.
+   * Asks for the body of a client that sent `Expect: 100-continue`, whatever the answer will be: Java 17 waits for ever
+   * when anything else comes first. The library does so itself only where the value is in lower case, which Java's
+   * client does not write (RFC 9110, 10.1.1: its case has no meaning). The library writes one status line for each
+   * request, and this is it: see `#beginHead`.
    */
   askForBody(expectation: string | undefined): void {
     if (
@@ -108,7 +114,10 @@ export class Exchange {
     return body;
   }
 
-  /** Runs a step of answering. What it throws must not reach the library, which would take the whole thread down with it. */
+  /**
+   * Runs a step of answering. What it throws must not reach the library, which would take the whole thread down with
+   * it.
+   */
   guard(step: () => void): void {
     try {
       step();
@@ -125,7 +134,10 @@ export class Exchange {
     this.#res.close();
   }
 
-  /** The fast path for a success that another thread produced. Such an answer never leaves in the turn of its request: see `send`. */
+  /**
+   * The fast path for a success that another thread produced. Such an answer never leaves in the turn of its request:
+   * see `send`.
+   */
   sendText(contentType: string, content: string | Uint8Array): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -139,8 +151,9 @@ export class Exchange {
   }
 
   /**
-   * Writes no more of the content than the system accepts. Until all is written, the request counts as unanswered and a further
-   * one closes the connection: otherwise the library would buffer without bound for a client that keeps asking and does not read.
+   * Writes no more of the content than the system accepts. Until all is written, the request counts as unanswered and a
+   * further one closes the connection: otherwise the library would buffer without bound for a client that keeps asking
+   * and does not read.
    */
   #end(content: string | Uint8Array): void {
     const bytes = Buffer.from(content);
@@ -166,9 +179,9 @@ export class Exchange {
   }
 
   /**
-   * Upgrades the connection to a WebSocket that carries `data`. If another socket is passed, that one is corked instead: at
-   * the end of its own cork the library may take the new WebSocket for the HTTP response that it was and, about once in a
-   * thousand times, close it (uWebSockets.js 20.30).
+   * Upgrades the connection to a WebSocket that carries `data`. If another socket is passed, that one is corked
+   * instead: at the end of its own cork the library may take the new WebSocket for the HTTP response that it was and,
+   * about once in a thousand times, close it (uWebSockets.js 20.30).
    */
   upgrade<Data>(data: Data, { key, extensions, context }: Handshake, other: Corkable | undefined): void {
     if (this.#isOver) return;
@@ -182,8 +195,8 @@ export class Exchange {
   }
 
   /**
-   * Answers in the next turn of the event loop. Otherwise thousands of pipelined requests would be answered before anybody else
-   * gets a turn; while the first is unanswered, the library closes the connection at the second.
+   * Answers in the next turn of the event loop. Otherwise thousands of pipelined requests would be answered before
+   * anybody else gets a turn; while the first is unanswered, the library closes the connection at the second.
    */
   send(response: HttpResponse, sending: Sending = {}): void {
     setImmediate(() => this.guard(() => this.#answer(response, sending)));
@@ -230,8 +243,8 @@ export class Exchange {
   }
 
   /**
-   * Asks for the next piece only when the last one has left, so that a slow reader costs no memory. Once the head is sent,
-   * cutting the connection is the only way to show that the body is incomplete.
+   * Asks for the next piece only when the last one has left, so that a slow reader costs no memory. Once the head is
+   * sent, cutting the connection is the only way to show that the body is incomplete.
    */
   async #stream(
     response: HttpResponse,

@@ -1,4 +1,7 @@
-/** A request must say without ambiguity where its body ends: a proxy that reads it differently could mix up its callers' requests. */
+/**
+ * A request must say without ambiguity where its body ends: a proxy that reads it differently could mix up its callers'
+ * requests.
+ */
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 
 /** The only transfer coding that is understood. The library treats any other as if there were no body. */

@@ -7,7 +7,10 @@ export type BodyLimits = { readonly maxBytes: number; readonly timeoutMs: number
 const FIRST_ROOM_BYTES = 16 * 1024;
 const NO_ROOM = Buffer.alloc(0);
 
-/** A body that comes in pieces, copied into one buffer: kept as they are, pieces of a byte each would take a hundredfold. */
+/**
+ * A body that comes in pieces, copied into one buffer: kept as they are, pieces of a byte each would take a
+ * hundredfold.
+ */
 export class GatheredBody {
   readonly #door: DoorState;
   readonly #maxBytes: number;

@@ -5,7 +5,9 @@ import { createRequire } from 'node:module';
 export type HttpApp = {
   readonly implementation: 'native' | 'javascript';
   readonly app: TemplatedApp;
-  /** Resolves with the port, or undefined when it is not available. `isShared`: other threads listen on the same port. */
+  /**
+   * Resolves with the port, or undefined when it is not available. `isShared`: other threads listen on the same port.
+   */
   listen(host: string, port: number, isShared: boolean): Promise<number | undefined>;
   stopListening(): void;
   /** Closes every socket. */
@@ -17,11 +19,17 @@ type Uws = typeof import('uWebSockets.js');
 /** Undefined where it does not load. */
 export const native = loadNative();
 
-/** The native library where it loads, else node:http behind the same interface, which reports connections it cannot accept to `onError`. */
+/**
+ * The native library where it loads, else node:http behind the same interface, which reports connections it cannot
+ * accept to `onError`.
+ */
 export const createHttpApp: (onError: (error: unknown) => void) => HttpApp =
   native === undefined ? (await import('./node-app.ts')).createNodeApp : () => createNativeApp(native);
 
-/** Where its binary does not load, the package prints a long warning and uses a stand-in; the gateway logs one line instead. */
+/**
+ * Where its binary does not load, the package prints a long warning and uses a stand-in; the gateway logs one line
+ * instead.
+ */
 function loadNative(): Uws | undefined {
   const { log, warn } = console;
   console.log = console.warn = () => undefined;
@@ -57,8 +65,8 @@ function createNativeApp(uws: Uws): HttpApp {
     implementation: 'native',
     app,
     /**
-     * Several threads listen on the same port; `probeAddresses` has checked that no other program does. The library's exclusive
-     * mode would refuse the port after a crash for as long as old connections linger.
+     * Several threads listen on the same port; `probeAddresses` has checked that no other program does. The library's
+     * exclusive mode would refuse the port after a crash for as long as old connections linger.
      */
     listen: async (host, port) => {
       const bound = listenOn(host, port);

@@ -102,7 +102,10 @@ async function* pieces(first: LogText, read: ReadPiece): AsyncGenerator<Result<U
   }
 }
 
-/** How often a piece is asked for while the reader of the log has no time. An export that was cut has to begin anew, which takes more of it. */
+/**
+ * How often a piece is asked for while the reader of the log has no time. An export that was cut has to begin anew,
+ * which takes more of it.
+ */
 const MAX_TRIES = 5;
 
 async function patiently(read: () => Promise<Result<LogText, Fault>>): Promise<Result<LogText, Fault>> {

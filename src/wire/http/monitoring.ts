@@ -35,7 +35,9 @@ async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
 const metricsOfAllOrgs = async (request: Authorized, link: Link): Promise<HttpReply> =>
   request.principal.orgId === null ? metrics(request, link) : fail({ kind: 'org_forbidden', orgId: undefined });
 
-/** Made once, when it is first asked for: that takes milliseconds of this thread, and anybody may ask without a limit. */
+/**
+ * Made once, when it is first asked for: that takes milliseconds of this thread, and anybody may ask without a limit.
+ */
 function describe(rows: () => readonly Route[]): () => Promise<HttpReply> {
   let description: object | undefined;
   return async () => ok({ status: 200, body: (description ??= describeApi(rows())) });

@@ -1,6 +1,6 @@
 /**
- * The part of uWebSockets.js that the gateway uses, over node:http and ws, for where the native library does not load. The
- * package's own stand-in lacks most of it. Slower, and otherwise the same.
+ * The part of uWebSockets.js that the gateway uses, over node:http and ws, for where the native library does not load.
+ * The package's own stand-in lacks most of it. Slower, and otherwise the same.
  */
 
 import type {
@@ -26,7 +26,10 @@ type Streams = {
 
 const PING_EVERY_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
-/** The native library's time-outs: for a request head, and for a client that is expected to send or read and does neither. */
+/**
+ * The native library's time-outs: for a request head, and for a client that is expected to send or read and does
+ * neither.
+ */
 const IDLE_MS = 10_000;
 const MAX_HEADERS = 100;
 /** How often node:http looks for heads that take too long. */
@@ -38,12 +41,16 @@ const NO_CONTEXT = {} as us_socket_context_t;
 /** RFC 6455, 7.1.5: the connection ended without a close frame. */
 const ABNORMAL = 1006;
 
-/** `onError` is called for a connection that could not be accepted, for instance because the process is out of descriptors. */
+/**
+ * `onError` is called for a connection that could not be accepted, for instance because the process is out of
+ * descriptors.
+ */
 export function createNodeApp(onError: (error: unknown) => void): HttpApp {
   const handlers = new Map<string, Handler>();
   let streams: Streams | undefined;
-  // `shouldUpgradeCallback` exists from Node.js 22.21 and 24.9 on. From 26 on it is needed: there the body of a request that offers
-  // an upgrade does not come with the connection. An offer without a body is taken: what is pipelined behind a declined one is lost.
+  // `shouldUpgradeCallback` exists from Node.js 22.21 and 24.9 on. From 26 on it is needed: there the body of a request
+  // that offers an upgrade does not come with the connection. An offer without a body is taken: what is pipelined
+  // behind a declined one is lost.
   const options = {
     headersTimeout: IDLE_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -92,7 +99,8 @@ export function createNodeApp(onError: (error: unknown) => void): HttpApp {
       server.on('error', onError);
       return bound;
     },
-    // Not the server's own `close`, which closes idle connections too: they must still be told that the gateway is going away.
+    // Not the server's own `close`, which closes idle connections too: they must still be told that the gateway is
+    // going away.
     stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
       clearInterval(pings);
@@ -143,8 +151,8 @@ const hasNoBody = ({ headers }: IncomingMessage): boolean =>
   Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
 
 /**
- * A request that offers to upgrade to another protocol, as Java's client offers HTTP/2 each time, is answered in HTTP/1.1.
- * node:http has detached the connection by then, so it is handed back, with the same request minus the offer.
+ * A request that offers to upgrade to another protocol, as Java's client offers HTTP/2 each time, is answered in
+ * HTTP/1.1. node:http has detached the connection by then, so it is handed back, with the same request minus the offer.
  */
 function serveWithoutUpgrade(
   server: Server,
@@ -192,8 +200,8 @@ function requestOf(request: IncomingMessage): HttpRequest {
 }
 
 /**
- * The responses of each connection that are not at their end. node:http tells only the first of them that the connection is
- * closed, and none of those that were pipelined behind it.
+ * The responses of each connection that are not at their end. node:http tells only the first of them that the
+ * connection is closed, and none of those that were pipelined behind it.
  */
 const openOn = new WeakMap<Socket, Set<NodeResponse>>();
 
@@ -208,7 +216,10 @@ function openResponsesOf(socket: Socket): Set<NodeResponse> {
   return open;
 }
 
-/** A response with the interface of the library. The node:http response is made on the first write: an upgrade needs none. */
+/**
+ * A response with the interface of the library. The node:http response is made on the first write: an upgrade needs
+ * none.
+ */
 class NodeResponse {
   readonly #request: IncomingMessage;
   readonly #open: Set<NodeResponse>;
@@ -233,7 +244,9 @@ class NodeResponse {
     this.#onAborted = handler;
   }
 
-  /** Marks the last piece of a body of known length as the last, so that a body in one piece is known to be complete. */
+  /**
+   * Marks the last piece of a body of known length as the last, so that a body in one piece is known to be complete.
+   */
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
     const length = Number(this.#request.headers['content-length'] ?? NaN);
     let received = 0;
@@ -276,7 +289,10 @@ class NodeResponse {
   /** node:http reads no further requests while answers wait to be read. */
   readonly readsOnlyWhenRead = true;
 
-  /** Always accepts the whole of it at once. Whether it has left is known later: asked again then, it takes nothing more. */
+  /**
+   * Always accepts the whole of it at once. Whether it has left is known later: asked again then, it takes nothing
+   * more.
+   */
   tryEnd(content: string | Uint8Array): [boolean, boolean] {
     const response = this.#written();
     // At its end, not in the callback of `end`: Node.js 26 calls that also for an answer whose client has gone before.

@@ -220,7 +220,9 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   return rest;
 }
 
-/** An answer may have more fields in a later release. Clients generated from one that is closed would refuse it then. */
+/**
+ * An answer may have more fields in a later release. Clients generated from one that is closed would refuse it then.
+ */
 const leaveOpen = ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void => {
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
 };

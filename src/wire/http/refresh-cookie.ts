@@ -3,7 +3,10 @@ import type { Header } from '../http-answer.ts';
 
 export const REFRESH_COOKIE = 'svc_refresh';
 
-/** Sent only over TLS (or to localhost), from pages of this site, to the authentication endpoints. No script can read it. */
+/**
+ * Sent only over TLS (or to localhost), from pages of this site, to the authentication endpoints. No script can read
+ * it.
+ */
 const ATTRIBUTES = 'Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict';
 
 export const setRefreshCookie = (token: string, lifetimeMs: number): Header => [

@@ -43,7 +43,10 @@ export type HttpReply = Result<HttpResponse, Fault>;
 /** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
 export type AnswerShape = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
 
-/** How many requests of a row may be in progress at once in an I/O thread, at most half of them from one address; `what` names it in the refusal. */
+/**
+ * How many requests of a row may be in progress at once in an I/O thread, at most half of them from one address; `what`
+ * names it in the refusal.
+ */
 export type ConcurrencyLimit = { readonly limit: number; readonly what: string };
 
 type Common = {
@@ -52,7 +55,10 @@ type Common = {
   readonly limit?: Limit;
   /** Beyond it an I/O thread refuses requests of this row by itself, before they cost anything. */
   readonly atOnce?: ConcurrencyLimit;
-  /** Its answers may take the main thread long, so they are requested one at a time, from a queue that is fair between orgs, with checks in between. */
+  /**
+   * Its answers may take the main thread long, so they are requested one at a time, from a queue that is fair between
+   * orgs, with checks in between.
+   */
   readonly isQueued?: true;
   // From here on: what OpenAPI says about the row.
   /** One line. */

@@ -10,7 +10,9 @@ type Pattern<R> = { readonly segments: readonly string[]; readonly rows: Map<Met
 const NO_PATH = { kind: 'no-path' } as const;
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
-/** Finds the row of a path. A path without a `:name` wins over one with it; among those with one, the first row wins. */
+/**
+ * Finds the row of a path. A path without a `:name` wins over one with it; among those with one, the first row wins.
+ */
 export class Router<R extends Pick<Route, 'method' | 'path'>> {
   readonly #literal = new Map<string, Pattern<R>>();
   readonly #patterns: Pattern<R>[] = [];
@@ -29,7 +31,10 @@ export class Router<R extends Pick<Route, 'method' | 'path'>> {
     }
   }
 
-  /** `path` as it came over the wire, percent-encoded. A path that cannot be decoded is no path; nor is one with a slash too many at its end. */
+  /**
+   * `path` as it came over the wire, percent-encoded. A path that cannot be decoded is no path; nor is one with a slash
+   * too many at its end.
+   */
   match(method: Method, path: string): Match<R> {
     const literal = this.#literal.get(path);
     if (literal !== undefined) return choose(literal, method, NO_PARAMS);

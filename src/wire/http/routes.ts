@@ -24,7 +24,8 @@ export function routesOf(
     ...streamRoutes,
     ...logRoutes,
     ...topologyRoutes(options),
-    // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all the same.
+    // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all
+    // the same.
     ...monitoringRoutes(options, () =>
       options.hasAccountStore ? rows : routesOf({ ...options, hasAccountStore: true }),
     ),

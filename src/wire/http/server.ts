@@ -23,7 +23,10 @@ import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
 const MAX_BODY_BYTES = 1024 * 1024;
-/** One listing at a time: a second one would double how long checks wait for this thread, which spends more time on a page than the main thread. */
+/**
+ * One listing at a time: a second one would double how long checks wait for this thread, which spends more time on a
+ * page than the main thread.
+ */
 const LISTINGS = { atOnce: 1, places: 1024 };
 
 export type RouteServerOptions = {
@@ -32,12 +35,18 @@ export type RouteServerOptions = {
   readonly routes: readonly Route[];
   readonly authenticate: WirePorts['authenticate'];
   readonly corsOrigins: readonly string[];
-  /** The address of a request's client, for the limits of callers without a credential. Default: the peer of the connection. */
+  /**
+   * The address of a request's client, for the limits of callers without a credential. Default: the peer of the
+   * connection.
+   */
   readonly addressOf?: AddressOf;
   /** How long a client may take to send a body. */
   readonly bodyTimeoutMs: number;
   readonly onError: (error: unknown, doing: string) => void;
-  /** Called when an answer was cut off because it could not go on, such as an export whose credential was revoked meanwhile. */
+  /**
+   * Called when an answer was cut off because it could not go on, such as an export whose credential was revoked
+   * meanwhile.
+   */
   readonly onCut: (fault: Fault, doing: string) => void;
   /** Called for every request, for the metrics. */
   readonly onRequest?: () => void;
@@ -160,7 +169,9 @@ class RouteServer {
       : overLimit(link, limit, networkOf(remoteAddress));
   }
 
-  /** Only callers who may send a body have it parsed, which may take half a second, and are told what is wrong with it. */
+  /**
+   * Only callers who may send a body have it parsed, which may take half a second, and are told what is wrong with it.
+   */
   async #answerScoped(route: ScopedRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     const { link, authenticate } = this.#options;
     if (request.bearer === undefined) return NO_CREDENTIAL;
@@ -190,8 +201,8 @@ async function overLimit(link: Link, limit: Limit, key: string): Promise<Result<
 }
 
 /**
- * Counts a request with an invalid credential, separately from the public auth routes of its address: a program that keeps
- * using an expired token must not lock people at the same address out of signing in.
+ * Counts a request with an invalid credential, separately from the public auth routes of its address: a program that
+ * keeps using an expired token must not lock people at the same address out of signing in.
  */
 export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> =>
   overLimit(link, 'credential', `address:${networkOf(address)}`);

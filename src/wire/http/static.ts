@@ -1,4 +1,6 @@
-/** The dashboard's files: read and compressed once, at the start, and served from memory (contract: HTTP shapes, `/`). */
+/**
+ * The dashboard's files: read and compressed once, at the start, and served from memory (contract: HTTP shapes, `/`).
+ */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
@@ -14,7 +16,10 @@ type StaticFile = {
   readonly content: Readonly<Record<Encoding, Uint8Array>>;
 };
 
-/** The highest quality takes thirty times as long, at each start of an I/O thread, and saves a tenth: 4 KB of the whole dashboard. */
+/**
+ * The highest quality takes thirty times as long, at each start of an I/O thread, and saves a tenth: 4 KB of the whole
+ * dashboard.
+ */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 
 /** Files of other types, such as notes and settings, are not published. */
@@ -25,7 +30,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** No script, style or picture but the gateway's own, no other place to send anything to, and no page around this one. */
+/**
+ * No script, style or picture but the gateway's own, no other place to send anything to, and no page around this one.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,6 +1,6 @@
 /**
- * The checks of a batch, read in slices: a large batch is up to a second of work for two threads, and others get their turns between
- * its slices. The format of the message is that of the schema's BatchCheckActionsRequest.
+ * The checks of a batch, read in slices: a large batch is up to a second of work for two threads, and others get their
+ * turns between its slices. The format of the message is that of the schema's BatchCheckActionsRequest.
  */
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
@@ -16,13 +16,22 @@ import { attempt, Malformed, tooMany } from './malformed.ts';
 import type { CheckActionRequest } from './messages.ts';
 
 export type CheckBatch = {
-  /** Each reads its part of the checks; none where there are no checks. A batch of usual size is a single slice, and read already. */
+  /**
+   * Each reads its part of the checks; none where there are no checks. A batch of usual size is a single slice, and
+   * read already.
+   */
   readonly slices: readonly (() => Result<readonly CheckActionRequest[], Fault>)[];
 };
 
-/** A message of this size is worked on in one go, in bytes: a thousand plain checks are less. JSON is, if it is not all brackets. */
+/**
+ * A message of this size is worked on in one go, in bytes: a thousand plain checks are less. JSON is, if it is not all
+ * brackets.
+ */
 const USUAL_BYTES = 256 * 1024;
-/** A larger one is worked on in slices of about this size: a few milliseconds each, even where every attribute has a name of its own. */
+/**
+ * A larger one is worked on in slices of about this size: a few milliseconds each, even where every attribute has a
+ * name of its own.
+ */
 const SLICE_BYTES = 64 * 1024;
 
 export type BatchDecode = (body: Buffer) => Result<CheckBatch, Fault>;

@@ -1,6 +1,6 @@
 /**
- * Reads the protobuf wire format: strict about lengths and UTF-8, and never past the end of what it was given. Whatever is
- * malformed is thrown as `Malformed`.
+ * Reads the protobuf wire format: strict about lengths and UTF-8, and never past the end of what it was given. Whatever
+ * is malformed is thrown as `Malformed`.
  */
 import { Malformed } from './malformed.ts';
 
@@ -20,7 +20,8 @@ export class BinaryReader {
   position = 0;
   #bytes: Buffer;
   #end: number;
-  // One native call for the whole message instead of one for each string: cutting a string out of another is far cheaper.
+  // One native call for the whole message instead of one for each string: cutting a string out of another is far
+  // cheaper.
   #latin1: string;
 
   constructor(bytes: Buffer) {

@@ -1,4 +1,6 @@
-/** Writes the protobuf wire format into one growing buffer per thread; `finish` hands out a copy of exactly the message. */
+/**
+ * Writes the protobuf wire format into one growing buffer per thread; `finish` hands out a copy of exactly the message.
+ */
 const FIRST_SIZE = 16 * 1024;
 
 /** Strings up to this length are copied by hand: a native call costs more than their few characters. */

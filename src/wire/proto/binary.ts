@@ -1,5 +1,6 @@
 /**
- * Every message to and from the protobuf wire format. One small interpreter walks the schema; the check has codecs of its own.
+ * Every message to and from the protobuf wire format. One small interpreter walks the schema; the check has codecs of
+ * its own.
  */
 import type { Fault } from '../../core/fault.ts';
 import { ok, type Result } from '../../core/result.ts';
@@ -73,7 +74,9 @@ const HAND_WRITTEN: Readonly<
   StreamCheckActionsResponse: { write: writeStreamCheckActionsResponse },
 };
 
-/** A decoder and an encoder of one message. Encoding assumes a message of the right type: it is never a caller's input. */
+/**
+ * A decoder and an encoder of one message. Encoding assumes a message of the right type: it is never a caller's input.
+ */
 export type BinaryCodec<T> = {
   readonly decode: (bytes: Uint8Array) => Result<T, Fault>;
   readonly encode: (message: T) => Buffer;

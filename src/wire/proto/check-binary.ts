@@ -1,6 +1,6 @@
 /**
- * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain JSON and is
- * held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
+ * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain
+ * JSON and is held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
  */
 import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
 import type { BinaryWriter } from './binary-writer.ts';
@@ -98,8 +98,8 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
 }
 
 /**
- * The correlation id of a request that cannot be read as a whole, so that the refusal can be matched to it; undefined when not
- * even that can be found.
+ * The correlation id of a request that cannot be read as a whole, so that the refusal can be matched to it; undefined
+ * when not even that can be found.
  */
 export function correlationIdOf(bytes: Buffer): string | undefined {
   try {

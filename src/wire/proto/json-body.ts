@@ -5,13 +5,17 @@ import { Malformed } from './malformed.ts';
 
 const LONE_SURROGATE = /\p{Cs}/u;
 
-/** Parses a body. Refuses what is not UTF-8, not JSON, holds half a character, or more values than a message at its limits. */
+/**
+ * Parses a body. Refuses what is not UTF-8, not JSON, holds half a character, or more values than a message at its
+ * limits.
+ */
 export const parseJson = (body: Buffer): unknown => parseJsonText(textOf(body), 0);
 
 /** The text of a body, which must be UTF-8. */
 export function textOf(body: Buffer): string {
   const text = body.toString('utf8');
-  // Decoding replaces invalid UTF-8 by U+FFFD; only a body that contains one, perhaps legitimately, needs the strict check.
+  // Decoding replaces invalid UTF-8 by U+FFFD; only a body that contains one, perhaps legitimately, needs the strict
+  // check.
   if (text.includes('\ufffd') && !isUtf8(body)) throw new Malformed('body', 'is not valid UTF-8');
   return text;
 }

@@ -4,8 +4,9 @@
 export type ItemSpan = { readonly from: number; readonly to: number };
 
 /**
- * Where the items of `{"<key>":[…]}` lie; undefined when the text is anything else. The items are not read: the text is valid JSON
- * if each of them is. Of a list longer than `most` one item more than that is found, and what follows is not looked at.
+ * Where the items of `{"<key>":[…]}` lie; undefined when the text is anything else. The items are not read: the text is
+ * valid JSON if each of them is. Of a list longer than `most` one item more than that is found, and what follows is not
+ * looked at.
  */
 export function cutList(text: string, key: string, most: number): readonly ItemSpan[] | undefined {
   let at = skipSpace(text, 0);

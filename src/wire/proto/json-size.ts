@@ -1,9 +1,12 @@
-/** How many values a JSON text holds, found out before it is parsed: a megabyte of brackets or keys takes the parser half a second. */
+/**
+ * How many values a JSON text holds, found out before it is parsed: a megabyte of brackets or keys takes the parser
+ * half a second.
+ */
 import { endOfString } from './json-list.ts';
 
 /**
- * Commas and opening brackets, of which each value takes at most one of each. Attributes at their limits have 22,000, and no
- * message but a batch has much besides.
+ * Commas and opening brackets, of which each value takes at most one of each. Attributes at their limits have 22,000,
+ * and no message but a batch has much besides.
  */
 export const MAX_MARKS = 24_000;
 
@@ -25,8 +28,9 @@ export function hasMoreMarks(text: string, most: number): boolean {
 }
 
 /**
- * Whether a JSON text has more opening brackets than that, those within its strings among them. Of lists and mappings nested in
- * each other, parsing takes ten times as long as of anything else. Searching the bytes takes a hundredth of what parsing does.
+ * Whether a JSON text has more opening brackets than that, those within its strings among them. Of lists and mappings
+ * nested in each other, parsing takes ten times as long as of anything else. Searching the bytes takes a hundredth of
+ * what parsing does.
  */
 export function hasMoreBrackets(body: Buffer, most: number): boolean {
   let brackets = 0;

@@ -1,6 +1,6 @@
 /**
- * The values of the proto3 JSON mapping, read strictly: what has the wrong type is named by its path. As the mapping says, null
- * is the same as absent, and a number may come as a string.
+ * The values of the proto3 JSON mapping, read strictly: what has the wrong type is named by its path. As the mapping
+ * says, null is the same as absent, and a number may come as a string.
  */
 import { cutText } from '../../core/cut-text.ts';
 import { Malformed } from './malformed.ts';

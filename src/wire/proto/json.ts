@@ -1,7 +1,7 @@
 /**
- * The proto3 JSON mapping of every message. Strict on the way in: an unknown field, a wrong type or attributes beyond their limits
- * are refused with the path of the field. On the way out: lowerCamelCase, enum names, uint64 as string, defaults left out, but
- * `decision` always said.
+ * The proto3 JSON mapping of every message. Strict on the way in: an unknown field, a wrong type or attributes beyond
+ * their limits are refused with the path of the field. On the way out: lowerCamelCase, enum names, uint64 as string,
+ * defaults left out, but `decision` always said.
  */
 import type { Fault } from '../../core/fault.ts';
 import { quote } from '../../core/json-text.ts';

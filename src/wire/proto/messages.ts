@@ -1,7 +1,7 @@
 /**
  * The messages of `svc.governance.v1` as plain values. Enums are the lower-case words of the core (`allow`, `running`);
- * `unspecified` stands for zero and for values of a newer schema. A uint64 is a number: the gateway issues none above 2^53.
- * A field that is absent and has no default is `undefined`.
+ * `unspecified` stands for zero and for values of a newer schema. A uint64 is a number: the gateway issues none above
+ * 2^53. A field that is absent and has no default is `undefined`.
  */
 import type { OpState } from '../../core/op-state.ts';
 

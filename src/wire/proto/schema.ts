@@ -1,7 +1,7 @@
 /**
  * The schema of `proto/`, parsed once per thread, as plain tables for the codecs to walk. The .proto files are the only
- * description of the messages: field numbers, names and enum values are stated nowhere else but in the hand-written codec of
- * the check, which is tested against these tables.
+ * description of the messages: field numbers, names and enum values are stated nowhere else but in the hand-written
+ * codec of the check, which is tested against these tables.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -57,7 +57,10 @@ export type MethodShape = {
   readonly responseStream: boolean;
 };
 
-/** The package is found by its proto folder, which lies beside src/ in a checkout and beside dist/ where it is installed. */
+/**
+ * The package is found by its proto folder, which lies beside src/ in a checkout and beside dist/ where it is
+ * installed.
+ */
 export function protoFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, 'proto', FILES[0]))) {

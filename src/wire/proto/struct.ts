@@ -1,6 +1,7 @@
 /**
- * google.protobuf.Struct as plain JSON. Its limits hold wherever attributes enter, by either codec, so that nobody can hand the
- * policy engine a value that is costly to walk: nested at most 32 deep, 1000 keys and 10,000 list items in all.
+ * google.protobuf.Struct as plain JSON. Its limits hold wherever attributes enter, by either codec, so that nobody can
+ * hand the policy engine a value that is costly to walk: nested at most 32 deep, 1000 keys and 10,000 list items in
+ * all.
  *
  * The numbers without a name in the code are tags: the number of a field times 8, plus its wire type.
  */
@@ -34,8 +35,8 @@ export function takeItem(allowance: Allowance): void {
 }
 
 /**
- * Reads the content of a Struct up to the end of the reader, into `known` where the field came before, with the same allowance. It
- * is not copied: a field of two bytes may come half a million times.
+ * Reads the content of a Struct up to the end of the reader, into `known` where the field came before, with the same
+ * allowance. It is not copied: a field of two bytes may come half a million times.
  */
 export function readStruct(reader: BinaryReader, allowance: Allowance, depth = 1, known: JsonObject = {}): JsonObject {
   enter(allowance, depth);

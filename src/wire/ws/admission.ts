@@ -47,8 +47,8 @@ function readFlag(query: URLSearchParams, name: 'snapshot' | 'lineage'): Result<
 }
 
 /**
- * What this principal is shown of what it asked for. A credential that is bound to an org sees that org alone; `account`
- * events name people, so they are for administrators.
+ * What this principal is shown of what it asked for. A credential that is bound to an org sees that org alone;
+ * `account` events name people, so they are for administrators.
  */
 export function interestOf(
   principal: Principal,

@@ -226,7 +226,9 @@ export class FanOut {
     setImmediate(this.#serve);
   }
 
-  /** Serves readers for a slice of time. The channel whose readers have all had their turn goes to the end of the queue. */
+  /**
+   * Serves readers for a slice of time. The channel whose readers have all had their turn goes to the end of the queue.
+   */
   readonly #serve = (): void => {
     const untilMs = performance.now() + SLICE_MS;
     for (const [channel, pass] of this.#passes) {
@@ -256,7 +258,10 @@ export class FanOut {
     if (this.#sendTo(reader)) this.#schedule(reader.channel);
   }
 
-  /** Sends as much as one turn allows, and asks for the next page of its snapshot where that is due. True when there is more to send. */
+  /**
+   * Sends as much as one turn allows, and asks for the next page of its snapshot where that is due. True when there is
+   * more to send.
+   */
   #sendTo(reader: Reader): boolean {
     const hasMore = reader.visit(performance.now());
     if (reader.snapshot?.wantsPage === true && !reader.isOver) {

@@ -3,8 +3,8 @@
  *
  *     {"id","event_type","org_id","agent_id","timestamp","payload"}
  *
- * `id` is a string of its own for every frame. INTERFACES.md has the payload of each kind; a frame of the kind `lagged` has
- * nothing but that and its payload.
+ * `id` is a string of its own for every frame. INTERFACES.md has the payload of each kind; a frame of the kind `lagged`
+ * has nothing but that and its payload.
  */
 import type { OpView } from '../../core/commands.ts';
 import { quote, quoteOrNull } from '../../core/json-text.ts';
@@ -18,7 +18,10 @@ type OpsChange = Head & Pick<Extract<GatewayEvent, { readonly kind: 'ops_change'
 const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
   `{"id":"${id}","event_type":"${kind}","org_id":${quoteOrNull(orgId)},"agent_id":${quoteOrNull(agentId)},"timestamp":"${rfc3339(atMs)}","payload":`;
 
-/** `lineage`: the payload of an `ops_change` names the team, and when the operation was registered; other kinds are the same either way. */
+/**
+ * `lineage`: the payload of an `ops_change` names the team, and when the operation was registered; other kinds are the
+ * same either way.
+ */
 export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
   event.kind === 'ops_change'
     ? opsChange(event, lineage)

@@ -2,8 +2,9 @@
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 
 /**
- * Without the offer to upgrade, as where a proxy has taken it out, the connection would be a stream to the gateway alone, and the
- * proxy would send it the next request, maybe of another client. Drafts before the standard had other versions.
+ * Without the offer to upgrade, as where a proxy has taken it out, the connection would be a stream to the gateway
+ * alone, and the proxy would send it the next request, maybe of another client. Drafts before the standard had other
+ * versions.
  */
 export function isHandshake(req: Pick<UwsRequest, 'getHeader' | 'forEach'>): boolean {
   let isForThisConnection = false;

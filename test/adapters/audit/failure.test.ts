@@ -1,4 +1,7 @@
-/** The log under a full disk, a killed process and a second process. Real files, real limits, built files in the children. */
+/**
+ * The log under a full disk, a killed process and a second process. Real files, real limits, built files in the
+ * children.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

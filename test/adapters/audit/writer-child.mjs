@@ -4,7 +4,8 @@ import { openAuditWriter } from '../../../dist/src/adapters/audit/writer.js';
 import { encodeDraft } from '../../../dist/src/core/audit-line.js';
 
 const [directory, fsync, behaviour] = process.argv.slice(2);
-// A write beyond the limit then fails with EFBIG, as one to a full disk does with ENOSPC, instead of ending the process.
+// A write beyond the limit then fails with EFBIG, as one to a full disk does with ENOSPC, instead of ending the
+// process.
 process.on('SIGXFSZ', () => {});
 const opened = openAuditWriter({ directory, fsync, nowMs: () => Date.now() });
 if (!opened.ok) {

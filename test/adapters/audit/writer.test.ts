@@ -343,7 +343,8 @@ describe('writer', () => {
   );
 
   test('where a log ends is not told by what an agent wrote into its last entry, however it is placed', () => {
-    // Looks like the beginning of entry 77, every 16 bytes; one of the paddings puts one where the end of the file is begun to be read.
+    // Looks like the beginning of entry 77, every 16 bytes; one of the paddings puts one where the end of the file is
+    // begun to be read.
     const list = Array.from({ length: 6_000 }, () => ({ id: 77, n: 1 }));
     for (let padding = 0; padding < 16; padding += 1) {
       const { writer } = open();

@@ -379,7 +379,8 @@ describe('arrivals', () => {
       'content-type': 'application/grpc',
       te: 'trailers',
     });
-    // More than are asked at once, so that a thousand are answered at once, and the gateway stops reading within a message.
+    // More than are asked at once, so that a thousand are answered at once, and the gateway stops reading within a
+    // message.
     stream.end(Buffer.concat(Array.from({ length: 1_500 }, () => framed(request()))));
     await eventually(() => expect(gateway.asked.length).toBeGreaterThanOrEqual(1_024));
     release();

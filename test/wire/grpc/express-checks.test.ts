@@ -1,4 +1,7 @@
-/** Streams of checks, both those that pass the gRPC library by and those that go through it, as one that announces compression does. */
+/**
+ * Streams of checks, both those that pass the gRPC library by and those that go through it, as one that announces
+ * compression does.
+ */
 import { once } from 'node:events';
 import {
   type ClientHttp2Session,

@@ -1,4 +1,7 @@
-/** However the one message of a call comes, and whichever way it takes through the gateway for that, the answer is the same. */
+/**
+ * However the one message of a call comes, and whichever way it takes through the gateway for that, the answer is the
+ * same.
+ */
 import { once } from 'node:events';
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { setFlagsFromString } from 'node:v8';

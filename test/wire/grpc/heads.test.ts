@@ -27,7 +27,10 @@ const vouched = () => framed(binaryCodec('CheckActionRequest').encode(check({ cr
 
 const { DATA, HEADERS } = FRAME;
 
-/** Makes a call on a connection of its own, frame by frame: the client of Node.js writes no field twice. Resolves once the call is over. */
+/**
+ * Makes a call on a connection of its own, frame by frame: the client of Node.js writes no field twice. Resolves once
+ * the call is over.
+ */
 function callRaw(fields: readonly (readonly [string, string])[]): Promise<void> {
   const block = Buffer.concat(fields.map(([name, value]) => literal(name, value)));
   const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1');

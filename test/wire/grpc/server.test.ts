@@ -632,7 +632,8 @@ describe('server', () => {
     const asked = scene.gateway.asked.length;
     call.cancel();
     scene.gateway.answer = answer;
-    for (let later = 0; later < 2; later += 1) await checkAction(check()); // on the same connection: the server has learned of it by then
+    // on the same connection: the server has learned of it by then
+    for (let later = 0; later < 2; later += 1) await checkAction(check());
     for (const settleOne of settle) settleOne();
     await until(() => scene.gateway.largeBatches.taken === 0);
     expect(scene.gateway.asked).toHaveLength(asked + 2);

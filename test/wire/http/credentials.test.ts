@@ -20,7 +20,10 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const pool = testCryptoPool();
 
-/** The rows over a real socket, with the use cases in the same thread: what passes between is encoded as between threads. */
+/**
+ * The rows over a real socket, with the use cases in the same thread: what passes between is encoded as between
+ * threads.
+ */
 async function serve() {
   const { clock, apiKeys, issuer, authenticator, signingKeys } = await openTestCredentials(pool);
   const useCases: Partial<UseCases> = {

@@ -257,7 +257,8 @@ describe('exchange', () => {
         return ok(response);
       });
       await askWithoutReading(gateway, request, () => answered, 5_000);
-      // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for here.
+      // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for
+      // here.
       expect(answered).toBeLessThanOrEqual(http.implementation === 'native' ? 1_024 : 5_000);
     },
   );
