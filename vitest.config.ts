@@ -1,5 +1,6 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { quarantine } from './test/support/quarantine.ts';
 
 /** Those that start the command, databases or a compiler. */
 const startsProcesses = ({ moduleId }: TestSpecification): boolean =>
@@ -17,6 +18,7 @@ class SlowFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...quarantine().files.keys()],
     globalSetup: ['test/support/stale-build.ts', 'test/support/scratch.ts'],
     setupFiles: ['test/support/own-shell.ts'],
     // Deadlines, not promises: a machine that is busy with other things may take ten times as long.

@@ -1,3 +1,5 @@
+import { skipQuarantined } from './quarantine.ts';
+
 /**
  * Loaded before each test file: the settings, proxies and colours of the shell from which the tests are run are not
  * those of what they test.
@@ -6,3 +8,5 @@ for (const name of Object.keys(process.env)) {
   if (/^(SVC_.*|NO_COLOR|FORCE_COLOR|NODE_OPTIONS|(http|https|grpc|all|no)_proxy)$/i.test(name))
     delete process.env[name];
 }
+
+skipQuarantined();
