@@ -32,7 +32,7 @@ async function start(url: string, aheadMs: number): Promise<RunningAccounts['use
 }
 
 describe('accounts start', () => {
-  test('a gateway whose clock is weeks ahead, or behind, neither ends nor prolongs what another made', async () => {
+  test("a gateway with its clock weeks off neither ends nor prolongs another's tokens", async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     await registerOwner(scene);
@@ -66,7 +66,7 @@ describe('accounts start', () => {
   });
 
   test.runIf(process.platform === 'linux')(
-    'password hashes give way to checks: of all threads, only the four in which hashes are computed have less priority',
+    'only the four hashing threads have lower priority, so checks come first',
     async () => {
       await start(await newDatabase(), 0);
       expect(niceness().filter((nice) => nice !== getPriority())).toEqual(Array(4).fill(getPriority() + 5));

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
 
 describe('build', () => {
-  test('where the compiler was left out, the build says how to get it, and keeps what was built before', () => {
+  test('without the compiler the build says how to get it and keeps the last build', () => {
     const checkout = mkdtempSync(join(tmpdir(), 'svc-build-'));
     onTestFinished(() => rmSync(checkout, { recursive: true, force: true }));
     cpSync(join(PACKAGE_ROOT, 'scripts'), join(checkout, 'scripts'), { recursive: true });

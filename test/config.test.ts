@@ -12,7 +12,7 @@ const problems = (env: Record<string, string>): readonly string[] => {
 };
 
 describe('config', () => {
-  test('without any setting it is safe: loopback, closed registration, no limits taken away, deny when the log fails', () => {
+  test('the defaults are safe: loopback, closed registration, limits, deny', () => {
     expect(read()).toMatchObject({
       SVC_HTTP_ADDR: { host: '127.0.0.1', port: 8080 },
       SVC_GRPC_ADDR: { host: '127.0.0.1', port: 50051 },
@@ -50,7 +50,7 @@ describe('config', () => {
     ['localhost:0', { host: 'localhost', port: 0 }],
   ])('SVC_HTTP_ADDR=%s', (text, expected) => expect(read({ SVC_HTTP_ADDR: text }).SVC_HTTP_ADDR).toEqual(expected));
 
-  describe('a mistake is named, with what is expected', () => {
+  describe('a mistake is named with what is expected', () => {
     test.each([
       [{ SVC_HTTP_ADDR: '8080' }, 'SVC_HTTP_ADDR must be host:port, not "8080"'],
       [{ SVC_HTTP_ADDR: 'localhost:65536' }, 'SVC_HTTP_ADDR must be host:port, not "localhost:65536"'],
@@ -105,7 +105,7 @@ describe('config', () => {
       'https://board.example.com:443',
       'https://*.example.com',
       'https://good.example, https://bad.example/x',
-    ])('SVC_CORS_ORIGINS=%s would never be equal to what a browser sends', (origins) =>
+    ])('SVC_CORS_ORIGINS=%s would never equal what a browser sends', (origins) =>
       expect(problems({ SVC_CORS_ORIGINS: origins })).toEqual([
         `SVC_CORS_ORIGINS must be origins as browsers send them, such as https://board.example.com: without path, trailing slash or wildcard; separated by commas, not "${origins}"`,
       ]),
@@ -131,11 +131,11 @@ describe('config', () => {
       { SVC_GRPC_ADDR: { host: '0.0.0.0', port: 443 } },
     ],
     [{ SVC_PUBLIC_URL: 'https://gw.example/gateway' }, { SVC_PUBLIC_URL: 'https://gw.example/gateway' }],
-  ])('what only looks like one is none: %j', (env, expected) =>
+  ])('a mere lookalike is no mistake: %j', (env, expected) =>
     expect(read(env as Record<string, string>)).toMatchObject(expected),
   );
 
-  test('a secret that is wrong is not repeated', () => {
+  test('a wrong secret is not repeated', () => {
     for (const [name, value] of [
       ['SVC_DATABASE_URL', 'mysql://user:hunter2@host'],
       ['SVC_BOOTSTRAP_API_KEY', 'hunter2'],
@@ -155,7 +155,7 @@ describe('config', () => {
     'postgres://gw:ab@/cd@db/gw',
     'postgres://gw:ab%cdef@db/gw',
     'postgres://a:1,b:2/gw',
-  ])('SVC_DATABASE_URL=%s is told with how to write a password', (text) =>
+  ])('SVC_DATABASE_URL=%s is refused with how to write a password', (text) =>
     expect(problems({ SVC_DATABASE_URL: text })).toEqual([URL_EXPECTED]),
   );
 
@@ -167,17 +167,17 @@ describe('config', () => {
     'postgres://gw:secret@/gw?host=/run/postgresql',
     'postgres://gw@/gw?host=/run/postgresql&port=5433',
     'embedded',
-  ])('SVC_DATABASE_URL=%s is taken as it is', (text) =>
+  ])('SVC_DATABASE_URL=%s is accepted as it is', (text) =>
     expect(read({ SVC_DATABASE_URL: text }).SVC_DATABASE_URL).toBe(text),
   );
 
-  test('an empty variable is an unset one, and what belongs to the client or to others is left alone', () => {
+  test('an empty variable counts as unset, and those of the client are ignored', () => {
     expect(
       read({ SVC_SMTP_HOST: '', SVC_HTTP_ADDR: '', SVC_CLI_API_KEY: 'x', PATH: '/bin' }).SVC_SMTP_HOST,
     ).toBeUndefined();
   });
 
-  test('every default is a value that the setting itself would take, and every setting says what it means', () => {
+  test('every default is a valid value, and every setting has a description', () => {
     for (const [name, { fallback, parse, meaning, expects }] of Object.entries(VARIABLES)) {
       if (fallback !== undefined)
         expect([name, (parse as (text: string) => unknown)(fallback)]).not.toEqual([name, undefined]);
@@ -185,7 +185,7 @@ describe('config', () => {
     }
   });
 
-  test('a name of ours that is no setting is told, and one of the client or of others is not', () => {
+  test('an unknown SVC_ setting is reported, and one of the client is not', () => {
     expect(
       unknownVariables({
         SVC_AUDIT_FSYNK: 'always',

@@ -36,7 +36,7 @@ function buildContext(): string {
 }
 
 describe('container image', () => {
-  test('the image builds from what .dockerignore lets through, and everything that it ships is there', () => {
+  test('the image builds from what .dockerignore admits, with all that it ships', () => {
     const context = buildContext();
     const { status, stdout } = spawnSync(process.execPath, ['scripts/build.mjs'], { cwd: context, encoding: 'utf8' });
     expect({ status, stdout }).toEqual({ status: 0, stdout: '' });

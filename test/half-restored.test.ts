@@ -13,7 +13,7 @@ const WHOLE = {
 };
 
 describe('half restored', () => {
-  test('with a database, what it holds is not missed in the store, and it is missed itself where it has nothing', () => {
+  test('with a database, keys missing in the store are fine, and an empty one is missed', () => {
     expect(missingParts(WHOLE)).toEqual([]);
     expect(missingParts({ ...WHOLE, agents: 0, found: { store: false, signingKey: true } })).toEqual([
       `/data/store was missing and starts over, without the previous registrations and spend: ${REMEDY}`,
@@ -23,7 +23,7 @@ describe('half restored', () => {
     ]);
   });
 
-  test('nothing is missed where a gateway is the first, or joins others at a database, or has its key from the operator', () => {
+  test("nothing is missed by a first gateway, a joining one, or an operator's key", () => {
     const first = { ...WHOLE, found: { store: false, signingKey: false }, entries: 0, agents: 0, apiKeys: 0 };
     expect(missingParts(first)).toEqual([]);
     expect(missingParts({ ...first, hasDatabase: false })).toEqual([]);
@@ -31,7 +31,7 @@ describe('half restored', () => {
     expect(missingParts({ ...WHOLE, found: { store: true, signingKey: false }, isKeyGiven: true })).toEqual([]);
   });
 
-  test('an audit log without entries is missed where the store was in use: by agents, or by keys that are not in a database', () => {
+  test('an audit log without entries is missed where the store was in use', () => {
     const empty = { ...WHOLE, entries: 0 };
     const missed = [`/data/audit was empty and starts over at entry 1: ${REMEDY}`];
     expect(missingParts(empty)).toEqual(missed);

@@ -45,7 +45,7 @@ function policyFile(): string {
 }
 
 describe('policies start', () => {
-  test('a reload of a policy file that does not answer is refused in time, as are those after it, and the file comes into force as soon as it answers', async (context) => {
+  test('a reload of a stalled policy file is refused in time and applied later', async (context) => {
     const path = policyFile();
     const { keeper, errors, namesInForce } = await keeperOf(path, { readTimeoutMs: 500 });
     writeFileSync(path, named('after'));
@@ -66,7 +66,7 @@ describe('policies start', () => {
   const FAILING = '/proc/self/mem';
 
   test.skipIf(!existsSync(FAILING))(
-    'policies that the system does not give for a moment come into force once it does, though no file has changed since',
+    'policies that were unreadable for a moment apply afterwards without a change',
     async () => {
       const path = policyFile();
       const { keeper, errors, namesInForce } = await keeperOf(path, { retryMs: 100 });
@@ -82,7 +82,7 @@ describe('policies start', () => {
     },
   );
 
-  test('a mistake in a policy file is not read again before the file changes', async () => {
+  test('a mistake in a policy file is not read again until the file changes', async () => {
     const path = policyFile();
     const { keeper, namesInForce } = await keeperOf(path, { retryMs: 50 });
     writeFileSync(path, 'name: after\nscope: nowhere\n');

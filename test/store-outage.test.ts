@@ -24,7 +24,7 @@ function openOutage() {
 }
 
 describe('store outage', () => {
-  test('of an outage each kind of work that fails is logged once, and its end, which is found by trying, once; of the next one again', async () => {
+  test('an outage is logged once per kind of work, and its end once', async () => {
     const { outage, said, attempts } = openOutage();
     const noted = ['saving a key', 'saving a key', 'saving spend', 'saving a key'].map((doing) =>
       outage.noteFailure(STORE_FULL, doing),
@@ -41,7 +41,7 @@ describe('store outage', () => {
     expect(outage.isOn).toBe(true);
   });
 
-  test('where attempts take longer than the time between two, the end of an outage is logged once all the same', async () => {
+  test('slow attempts do not repeat the log line for the end of an outage', async () => {
     const { outage, said, attempts } = openOutage();
     outage.noteFailure(STORE_FULL, 'saving a key');
     await vi.advanceTimersByTimeAsync(4_000);
@@ -50,7 +50,7 @@ describe('store outage', () => {
     expect([outage.isOn, attempts.length, said]).toEqual([false, 2, [WRITTEN_AGAIN]]);
   });
 
-  test('what fails at another file than the store’s is logged each time, and is no outage of the store', () => {
+  test('failures of other files are logged each time and are no store outage', () => {
     const { outage } = openOutage();
     expect([outage.noteFailure(KEYS_FULL, 'rotating'), outage.noteFailure(KEYS_FULL, 'rotating'), outage.isOn]).toEqual(
       [true, true, false],

@@ -79,7 +79,7 @@ describe('tidy', () => {
     expect([...new Set(outward.map(wayOf))].sort()).toEqual(WAYS);
   });
 
-  test('the command line reads files and knows words of the core; only `serve` starts a gateway', () => {
+  test('the command line reads files and core words; only `serve` starts a gateway', () => {
     const outward = imports.filter(
       (edge) => isFile(edge) && areaOf(edge.from) === 'cli' && ['assembly', 'adapters'].includes(areaOf(edge.to)),
     );
@@ -87,7 +87,7 @@ describe('tidy', () => {
     expect(outward.filter(({ to }) => /\/(store|audit\/writer|threads)\b/.test(to))).toEqual([]);
   });
 
-  test('the core knows no system: nothing of Node.js and no library that does input or output', () => {
+  test('the core imports nothing of Node.js and no library for input or output', () => {
     const outside = new Set(
       imports.filter((edge) => areaOf(edge.from) === 'core' && !isFile(edge)).map(({ to }) => to),
     );
@@ -188,7 +188,7 @@ describe('tidy', () => {
     expect(Object.keys(dependencies).sort()).toEqual(Object.keys(LIBRARIES).sort());
   });
 
-  test('whether a library may run a script when it is installed is decided, since npm asks whoever installs about the others, or leaves them out', () => {
+  test("each library's install script is allowed or refused explicitly", () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, { hasInstallScript?: true }>;
     };
@@ -209,7 +209,7 @@ describe('tidy', () => {
   };
   const librariesWith = (path: string): string[] => [...loadedWith(path)].filter((name) => name in LIBRARIES).sort();
 
-  test('a start waits for no library that it may not need: accounts are loaded where there are some', () => {
+  test('a start loads no library that it may not need, such as those for accounts', () => {
     expect(librariesWith('src/cli/main.ts')).toEqual(['commander']);
     expect(librariesWith('src/cli/serve.ts')).toEqual([
       '@marcbachmann/cel-js',
@@ -234,7 +234,7 @@ describe('tidy', () => {
 
   const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');
 
-  test('what a file exports is wanted by another', () => {
+  test('every export is used by another file', () => {
     const wanted = new Set(
       filesIn('src', 'workers', 'test', 'bench', 'scripts').flatMap((path) =>
         [
@@ -290,14 +290,14 @@ describe('tidy', () => {
     expect(long).toEqual([]);
   });
 
-  test('the README tells of every setting what the code says of it', () => {
+  test('the README describes every setting as the code does', () => {
     const readme = read('README.md');
     const table = /<!-- config -->\n([^]*?)<!-- \/config -->/.exec(readme)?.[1];
     expect(table, 'run `npm run docs`').toBe(configTable());
     for (const name of Object.keys(VARIABLES)) expect(table).toContain(`\`${name}\``);
   });
 
-  test('a setting that is told of anywhere exists', () => {
+  test('every setting that is mentioned exists', () => {
     const named = [
       ...new Set(
         [...documents, 'Dockerfile', ...filesIn('src')]
@@ -371,7 +371,7 @@ describe('tidy', () => {
     expect([...named].filter((name) => !table.includes(`'${name}'`))).toEqual([]);
   });
 
-  test('a setting that exists is read', () => {
+  test('every setting is read', () => {
     const code = filesIn('src')
       .filter((path) => path !== 'src/config.ts')
       .map((path) => read(path).replaceAll(/\/\*[^]*?\*\/|\/\/ .*/g, ''))
@@ -379,7 +379,7 @@ describe('tidy', () => {
     expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
   });
 
-  test('nothing is left to do in a comment, nothing is switched off, no test runs alone', () => {
+  test('no TODO, no suppression, no skipped or exclusive test', () => {
     const found = everything
       .filter((path) => path !== 'test/tidy.test.ts')
       .flatMap((path) =>

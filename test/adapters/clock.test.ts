@@ -22,7 +22,7 @@ function open(wallMs: number) {
 }
 
 describe('clock', () => {
-  test('it is the wall clock, also when that is set forward', () => {
+  test('follows the wall clock, also when that is set forward', () => {
     const { clock, pass, setWall } = open(1_000);
     expect(clock.nowMs()).toBe(1_000);
     pass(500);
@@ -31,7 +31,7 @@ describe('clock', () => {
     expect(clock.nowMs()).toBe(9_000);
   });
 
-  test('when the wall clock is set back it goes on at half speed, until the two agree again', () => {
+  test('runs at half speed after the wall clock is set back, until both agree', () => {
     const { clock, pass, setWall } = open(10_000);
     clock.nowMs();
     setWall(8_000);
@@ -48,7 +48,7 @@ describe('clock', () => {
     expect(clock.nowMs()).toBe(13_000);
   });
 
-  test('it never runs backwards and never stands still for long, however the wall clock jumps', () => {
+  test('never runs backwards or stands still for long, however the wall clock jumps', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: -100_000, max: 100_000 }))),
@@ -72,7 +72,7 @@ describe('clock', () => {
     );
   });
 
-  test('asked in steps of a millisecond while the wall clock is behind, it still goes on', () => {
+  test('advances when read every millisecond while the wall clock is behind', () => {
     const { clock, pass, setWall } = open(10_000);
     clock.nowMs();
     setWall(0);
@@ -83,7 +83,7 @@ describe('clock', () => {
     expect(clock.nowMs()).toBe(10_500);
   });
 
-  test('one that begins beside an older clock goes by the same time, also while the wall clock is set back', () => {
+  test('a clock started beside an older one follows it, also after a set-back', () => {
     const now = { wallMs: 10_000, monotonicMs: 0 };
     const older = createClock(
       () => now.wallMs,

@@ -19,7 +19,7 @@ describe('cores', () => {
     ['version 1: no limit', v1('-1'), 32],
     ['version 1: a limit of two cores', v1('200000'), 2],
     ['no control groups', {}, 32],
-  ] as const)('the CPU limit of a container counts as its cores: %s, on a machine with 32', ([, files, cores]) => {
+  ] as const)("a container's CPU limit counts as its cores: %s, on a machine with 32", ([, files, cores]) => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-cores-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     for (const [name, text] of Object.entries(files)) {

@@ -26,7 +26,7 @@ function runWhereFilesAreShort(script: string): string {
 }
 
 describe('durable file', () => {
-  test('a file is replaced by the whole of the new text or not at all, where the disk takes only the first part of it', () => {
+  test('a write that stops halfway leaves the old file unchanged', () => {
     const folder = newFolder();
     for (const replace of ['replaceFile', 'replaceFileSync']) {
       const path = join(folder, replace);
@@ -37,7 +37,7 @@ describe('durable file', () => {
     }
   });
 
-  test('a checkpoint of which the disk takes only the first part is not taken for written', () => {
+  test('a half-written checkpoint does not count as written', () => {
     const folder = newFolder();
     const outcome = runWhereFilesAreShort(`
     const { record } = createCheckpointer({ directory: ${JSON.stringify(folder)}, key: generateKeyPairSync('ed25519').privateKey, nowMs: () => 0 });

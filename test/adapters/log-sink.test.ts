@@ -44,7 +44,7 @@ function openPipe() {
 }
 
 describe('log sink', () => {
-  test('lines that cannot be written wait, and are written in their order, each once, when they can be', async () => {
+  test('lines that cannot be written wait and are written in order, each once', async () => {
     const { writer, leave, comeBack, read } = openPipe();
     const sink = new LogSink(writer);
     sink.write('one\n');
@@ -57,7 +57,7 @@ describe('log sink', () => {
     await eventually(() => expect(read()).toBe('one\ntwo\nthree\nfour\n'));
   });
 
-  test('of more than a mebibyte that waits the rest is lost and counted, and what is short enough still finds room', async () => {
+  test('lines beyond a waiting mebibyte are dropped and counted; short ones still fit', async () => {
     const { writer, leave, comeBack, read } = openPipe();
     const sink = new LogSink(writer);
     leave();
@@ -84,7 +84,7 @@ describe('log sink', () => {
     await eventually(() => expect(shape().slice(-2)).toEqual(['after', '']));
   });
 
-  test('what is said in the turn of an exit is written to its last line', () => {
+  test('what is logged in the turn of an exit is written to its last line', () => {
     const program = `
     import { LogSink } from ${JSON.stringify(new URL('../../dist/src/adapters/log-sink.js', import.meta.url).href)};
     const sink = new LogSink(2);

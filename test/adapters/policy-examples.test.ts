@@ -8,7 +8,7 @@ import { runPolicyCases } from '../../src/core/policy-cases.ts';
 const FOLDER = fileURLToPath(new URL('../../examples/policies/', import.meta.url));
 
 describe('policy examples', () => {
-  test('the examples are the starter policy and three of real life, each with its cases', () => {
+  test('the examples are the starter policy and three realistic ones, with cases', () => {
     expect(readdirSync(FOLDER).sort()).toEqual([
       'coding-agent.test.yaml',
       'coding-agent.yaml',
@@ -40,7 +40,7 @@ describe('policy examples', () => {
     ).toEqual([]);
   });
 
-  test('all examples can be loaded together as one folder, and their cases are not taken for policies', async () => {
+  test('all examples load together as one folder, without their cases', async () => {
     const loaded = await loadPolicies(FOLDER);
     if (!loaded.ok) throw new Error(loaded.fault.map(renderPolicyProblem).join('\n'));
     expect(

@@ -35,7 +35,7 @@ rules:
     ]);
   });
 
-  test('a set that can allow nothing is loaded, with a warning', () => {
+  test('a set that can allow nothing loads with a warning', () => {
     const warnings = (text: string) => {
       const loaded = loadText(text);
       return loaded.ok ? loaded.value.warnings : loaded.fault;
@@ -47,7 +47,7 @@ rules:
     expect(warnings('name: a\nscope: global\nrules: [{ id: yes, effect: allow }]')).toEqual([]);
   });
 
-  test('an allow that a deny without a condition takes all of is told, with its place; one that may be reached is not', () => {
+  test('an allow that an unconditional deny covers is reported with its place', () => {
     const loaded = loadText(`name: base
 scope: global
 rules:
@@ -177,7 +177,7 @@ rules:
       'name: a\nscope: global\nrules: []\n---\nname: a\nscope: org:x\nrules: []\n',
       'p.yaml:5:7: name: a is also the name of a policy in p.yaml; names must be unique',
     ],
-  ])('%s is refused where it stands', (_, text, problem) => {
+  ])('%s is refused at its place', (_, text, problem) => {
     expect(refusals(text)).toEqual([problem]);
   });
 
@@ -231,7 +231,7 @@ rules:
     expect(loadText(rule(`'${when}'`)).ok).toBe(true);
   });
 
-  test('all mistakes are told at once, from top to bottom', () => {
+  test('all mistakes are reported at once, from top to bottom', () => {
     expect(
       refusals(`name: a
 scopes: global
@@ -261,7 +261,7 @@ budget: {}
     ]);
   });
 
-  test('all mistakes of a budget are told at once, too', () => {
+  test('all mistakes of a budget are reported at once, too', () => {
     expect(
       refusals(
         'name: a\nscope: global\nbudget:\n  daily_limit_usd: -5\n  timezone: Mars/Base\n  action_on_exceed: warn\n',
@@ -273,13 +273,13 @@ budget: {}
     ]);
   });
 
-  test('documents without a name or a scope are told so, and nothing that only seems to follow', () => {
+  test('reports a document without a name or scope, and no follow-on mistakes', () => {
     expect(
       refusals('scope: global\nrules: []\n---\nscope: global\nrules: []\n---\nname: c\nrules: []\nbudget: {}\n'),
     ).toEqual(['p.yaml:1:1: name is missing', 'p.yaml:4:1: name is missing', 'p.yaml:7:1: scope is missing']);
   });
 
-  test('a mistake in a file of cases is told where it stands', () => {
+  test('a mistake in a file of cases is reported at its place', () => {
     const loaded = loadPolicyCasesText(
       'cases:\n  - name: one\n    agent: acme\n    action: tool.call\n    resouce: x\n    expect: maybe\n',
       'p.test.yaml',
@@ -300,7 +300,7 @@ budget: {}
     await rm(folder, { recursive: true });
   });
 
-  test('a folder is read by name: policies only, not its subfolders, hidden files or cases', async () => {
+  test('reads a folder by name: policies only, no subfolders, hidden files or cases', async () => {
     const path = join(folder, 'set');
     await mkdir(join(path, 'deeper.yaml'), { recursive: true });
     const write = (name: string, text: string) => writeFile(join(path, name), text);
@@ -316,7 +316,7 @@ budget: {}
     expect(loaded.ok && loaded.value.files).toEqual([join(path, 'a.yaml'), join(path, 'b.yml')]);
   });
 
-  test('a name that stands in two files is refused in the second', async () => {
+  test('a name used in two files is refused in the second', async () => {
     const path = join(folder, 'twins');
     await mkdir(path);
     for (const file of ['a.yaml', 'b.yaml']) await writeFile(join(path, file), 'name: same\nscope: global\nrules: []');
@@ -327,7 +327,7 @@ budget: {}
   });
 
   test.runIf(process.platform === 'linux')(
-    'a file or folder whose name is not UTF-8 is told so, and what to do',
+    'a file or folder whose name is not UTF-8 is reported with what to do',
     async () => {
       const old = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from('b\u00fcro', 'latin1')]);
       const policy = Buffer.concat([old, Buffer.from('/b\u00fcro.yaml', 'latin1')]);

@@ -45,7 +45,7 @@ describe('policy watch', () => {
     }
   }
 
-  test('a file written in place is told, and written again is told again', async () => {
+  test('reports a file written in place, each time', async () => {
     const file = join(folder, 'p.yaml');
     await writeFile(file, 'one');
     await start(file);
@@ -55,7 +55,7 @@ describe('policy watch', () => {
     await changesReach(2);
   });
 
-  test('a file replaced by renaming another over it is told, every time', async () => {
+  test('reports a file replaced by a rename, each time', async () => {
     const file = join(folder, 'p.yaml');
     await writeFile(file, 'one');
     await start(file);
@@ -66,7 +66,7 @@ describe('policy watch', () => {
     }
   });
 
-  test('in a folder, files that come, change and go are told', async () => {
+  test('reports files added, changed and removed in a folder', async () => {
     await start(folder);
     await writeFile(join(folder, 'a.yaml'), 'one');
     await changesReach(1);
@@ -76,7 +76,7 @@ describe('policy watch', () => {
     await changesReach(3);
   });
 
-  test('a symlink swapped as mounted config maps do it is told', async () => {
+  test('reports a symlink swapped as mounted config maps do', async () => {
     for (const version of ['v1', 'v2']) {
       await mkdir(join(folder, version));
       await writeFile(join(folder, version, 'p.yaml'), version);
@@ -89,7 +89,7 @@ describe('policy watch', () => {
     await changesReach(1);
   });
 
-  test('where the system reports nothing, polling finds the change', async () => {
+  test('polling finds the change where the system reports nothing', async () => {
     const target = join(folder, 'elsewhere');
     await mkdir(target);
     await mkdir(join(folder, 'watched'));
@@ -101,7 +101,7 @@ describe('policy watch', () => {
     await changesReach(1);
   });
 
-  test('a set that is still being written when polling comes by is told once, when it is complete', async () => {
+  test('polling reports a set that is still being written once, when it is complete', async () => {
     const target = join(folder, 'elsewhere');
     await mkdir(target);
     await mkdir(join(folder, 'watched'));
@@ -129,7 +129,7 @@ describe('policy watch', () => {
     expect(told).toEqual(['changed changed changed changed']);
   });
 
-  test('a change is told in time in a folder where other programs never stop writing', async () => {
+  test('reports a change in time in a folder where other programs keep writing', async () => {
     await writeFile(join(folder, 'p.yaml'), 'one');
     await start(join(folder, 'p.yaml'), { debounceMs: 100, pollMs: 60_000 });
     const noise = setInterval(() => writeFileSync(join(folder, 'log.txt'), 'x'), 10);
@@ -141,7 +141,7 @@ describe('policy watch', () => {
     }
   });
 
-  test('several writes in a row are told once, other files not at all, and nothing after closing', async () => {
+  test('reports several writes once, other files not at all, and nothing after close', async () => {
     await writeFile(join(folder, 'a.yaml'), 'one');
     await start(folder, { debounceMs: 100, pollMs: 60_000 });
     for (let round = 0; round < 5; round += 1) writeFileSync(join(folder, 'a.yaml'), `round ${round}`);

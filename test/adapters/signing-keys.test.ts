@@ -30,8 +30,8 @@ function setUp() {
   return { dataDir, clock, open, file: join(dataDir, 'keys', 'signing.json') };
 }
 
-describe('a key of its own', () => {
-  test('is made once, survives a restart, and only its owner may read it', async () => {
+describe('a generated key', () => {
+  test('is created once, survives a restart, and only its owner may read it', async () => {
     const { dataDir, open, file } = setUp();
     const first = await open();
     expect((await open()).signer()).toEqual(first.signer());
@@ -53,7 +53,7 @@ describe('a key of its own', () => {
     ]);
   });
 
-  test('rotates: the private half of the one before is gone, its public half stays for a day, also over a restart', async () => {
+  test('rotates: the old private half is gone, its public half stays for a day', async () => {
     const { open, file, clock } = setUp();
     const keys = await open();
     const before = keys.signer();
@@ -82,7 +82,7 @@ describe('a key of its own', () => {
     ).toEqual([before, one, two].sort());
   });
 
-  test('a rotation by another process is taken over by a reload', async () => {
+  test('a rotation by another process is adopted by a reload', async () => {
     const { open } = setUp();
     const running = await open();
     const { kid } = must(await (await open()).rotate());
@@ -93,7 +93,7 @@ describe('a key of its own', () => {
     expect(await running.reload()).toEqual({ kid, changed: false });
   });
 
-  test('a damaged file stops the start and names itself, and a reload that meets one changes nothing', async () => {
+  test('a damaged file stops the start by name; a reload that meets one changes nothing', async () => {
     const { open, file } = setUp();
     const running = await open();
     const { kid } = running.signer();
@@ -120,8 +120,8 @@ describe('a key of its own', () => {
   });
 });
 
-describe('a key that is given', () => {
-  test('signs under its RFC 7638 thumbprint, as text, with \\n for line ends, or as a path, and is written nowhere', async () => {
+describe('a configured key', () => {
+  test('signs under its RFC 7638 thumbprint, from text or a path, and is not stored', async () => {
     for (const form of ['text', 'escaped', 'path'] as const) {
       const { dataDir, open, file } = setUp();
       const path = join(dataDir, 'jwt.pem');
@@ -139,7 +139,7 @@ describe('a key that is given', () => {
     expect(await keys.rotate()).toEqual({ ok: false, fault: { kind: 'conflict', detail } });
   });
 
-  test('another one in its place retires it, and so does taking it away', async () => {
+  test('is retired by another one or by its removal', async () => {
     const { open } = setUp();
     await open(RFC_PEM);
     const next = await open(pemOf('ed25519'));
@@ -149,7 +149,7 @@ describe('a key that is given', () => {
     expect(own.jwks().keys).toHaveLength(3);
   });
 
-  test('more keys after the first only verify, so that gateways can change over one by one', async () => {
+  test('further keys only verify, so that gateways can change over one by one', async () => {
     const keys = await setUp().open(`${pemOf('ed25519')}${RFC_PEM}`);
     expect(keys.signer().kid).not.toBe(RFC_JWK.kid);
     expect(keys.verifier(RFC_JWK.kid)).toBeDefined();

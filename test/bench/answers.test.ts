@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { expectAllowed, readH2loadLog } from '../../bench/lib/answers.ts';
 
 describe('answers', () => {
-  test('checks that are denied or refused are no measurement, and the benchmark says how they were answered', async () => {
+  test('denied or refused checks are no measurement, and the benchmark lists them', async () => {
     let answer = { status: 200, body: '{"decision":"DECISION_ALLOW"}' };
     const server = createServer((_request, response) => response.writeHead(answer.status).end(answer.body));
     await new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ describe('answers', () => {
     await closed;
   });
 
-  test('a check at a steady rate that was never answered counts as failed, and its wait as none', () => {
+  test('an unanswered check at a steady rate counts as failed, and its wait as none', () => {
     const { waits, failed } = readH2loadLog(
       '1700000000000000\t200\t1500\n1700000000000100\t503\t20\n1700000000000200\t200\t500\n',
       5,

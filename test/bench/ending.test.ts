@@ -49,23 +49,20 @@ describe('ending', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)(
-    'a benchmark that is ended by %s ends what it has started, leaves no files, and tells no figures',
-    async (signal, expected) => {
-      const { child, folder, told, status } = start('connect');
-      // A bare server, the gateway, and the client.
-      await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
-      const children = childrenOf(child.pid!);
-      child.kill(signal);
-      expect(await status).toBe(expected);
-      expect(readdirSync(folder)).toEqual([]);
-      await eventually(() => expect(children.filter(isAlive)).toEqual([]));
-      expect(told.stdout).not.toContain('checks/s');
-      expect(told.stderr).toBe('');
-    },
-  );
+  ] as const)('a benchmark ended by %s cleans up and prints no figures', async (signal, expected) => {
+    const { child, folder, told, status } = start('connect');
+    // A bare server, the gateway, and the client.
+    await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
+    const children = childrenOf(child.pid!);
+    child.kill(signal);
+    expect(await status).toBe(expected);
+    expect(readdirSync(folder)).toEqual([]);
+    await eventually(() => expect(children.filter(isAlive)).toEqual([]));
+    expect(told.stdout).not.toContain('checks/s');
+    expect(told.stderr).toBe('');
+  });
 
-  test('a benchmark whose gateway dies fails, says why, and leaves no files', async () => {
+  test('a benchmark whose gateway dies fails with the reason and leaves no files', async () => {
     const { child, folder, told, status } = start('steady');
     const gateway = await eventually(() => {
       const found = childrenOf(child.pid!).find((pid) =>
@@ -80,7 +77,7 @@ describe('ending', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('a reader that has seen enough is no error', async () => {
+  test('a reader that stops early is no error', async () => {
     const { child, folder, told, status } = start('policy-decide', '--brief');
     child.stdout?.once('data', () => child.stdout?.destroy());
     expect(await status).toBe(0);
@@ -88,7 +85,7 @@ describe('ending', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('what a benchmark does not know is said, with what it knows, and nothing is measured', async () => {
+  test('an unknown benchmark is refused with the known ones, and measures nothing', async () => {
     const { told, status } = start('steady', '--breif');
     expect(await status).toBe(2);
     expect(told.stdout).toBe('');
@@ -102,17 +99,14 @@ describe('ending', () => {
     ['audit-query', ['500', '7'], '7'],
     ['stream', ['10', '100', '1', '8'], '8'],
     ['stream', ['0'], '0'],
-  ] as const)(
-    '%s %j is refused for a number that it would pass over, or wait for in vain',
-    async (bench, words, refused) => {
-      const { told, status } = start(bench, ...words);
-      expect(await status).toBe(2);
-      expect(told.stdout).toBe('');
-      expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
-    },
-  );
+  ] as const)('%s %j is refused: it would be ignored or waited for in vain', async (bench, words, refused) => {
+    const { told, status } = start(bench, ...words);
+    expect(await status).toBe(2);
+    expect(told.stdout).toBe('');
+    expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
+  });
 
-  test('an odd number of dashboards opens as any other does, and one alone', async () => {
+  test('opens an odd number of dashboards, and one alone', async () => {
     for (const dashboards of ['1', '3']) {
       const { told, status } = start('stream', '--brief', dashboards);
       expect(await status).toBe(0);
@@ -120,7 +114,7 @@ describe('ending', () => {
     }
   });
 
-  test('a benchmark tells how it is used', async () => {
+  test('a benchmark prints its usage', async () => {
     const { told, status } = start('steady', '--help');
     expect(await status).toBe(0);
     expect(told.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief\]\n/);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { environmentFrom } from '../../bench/lib/environment.ts';
 
 describe('environment', () => {
-  test('a benchmark never opens the database of the gateway that the shell is set up for, nor its policies', () => {
+  test("a benchmark never opens the database or policies of the shell's gateway", () => {
     const shell = {
       PATH: '/usr/bin',
       TMPDIR: '/var/tmp',

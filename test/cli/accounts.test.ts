@@ -19,7 +19,7 @@ describe('accounts', () => {
     cli.run(command.split(' '), { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY } });
   const OWNER = { email: 'owner@example.com', password: 'a long enough passphrase 1' };
 
-  test('people are invited, given roles, shut out and let in again, and freed of a lock, by e-mail or id', async () => {
+  test('accounts are invited, given roles, disabled, enabled and unlocked', async () => {
     expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
     const invited = await svc('accounts invite ann@example.com --role viewer');
     expect(invited.stdout).toMatch(
@@ -89,7 +89,7 @@ describe('accounts', () => {
     });
   });
 
-  test('invites that wait for an answer are listed, and taken back by e-mail', async () => {
+  test('open invites are listed and revoked by e-mail', async () => {
     await svc('accounts invite Ben@example.com --org acme');
     await svc('accounts invite ben@example.com --role viewer');
     expect((await svc('accounts invites')).stdout).toMatch(

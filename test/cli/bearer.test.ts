@@ -35,7 +35,7 @@ describe('bearer', () => {
   const spoil = () =>
     writeFileSync(path(), credentials().replace(/token: \S+/, 'token: eyJhbGciOiJFZERTQSJ9.e30.AAAA'));
 
-  test('an expired session is renewed before the request, and kept', async () => {
+  test('an expired session is renewed before the request and stored', async () => {
     await loggedIn();
     const before = tokenIn(credentials());
     expire();
@@ -48,7 +48,7 @@ describe('bearer', () => {
     });
   });
 
-  test('a session that is not yet expired, but refused, is renewed once and the request sent again', async () => {
+  test('a refused session is renewed once, and the request sent again', async () => {
     await loggedIn();
     spoil();
     expect((await cli.run(['agents', 'ls'], { env: here() })).status).toBe(0);
@@ -67,7 +67,7 @@ describe('bearer', () => {
     expect(refused.stderr).toContain('Run `svc login` with an API key that has this scope.');
   });
 
-  test('when the key was revoked the command says that there is no session any more, expired or not', async () => {
+  test('reports that the session has ended once the key is revoked, expired or not', async () => {
     for (const isExpired of [true, false]) {
       const { id } = await loggedIn();
       await gateway.call('POST', `/api/v1/iam/api-keys/${id}/revoke`);
@@ -80,7 +80,7 @@ describe('bearer', () => {
     }
   });
 
-  test('a second 401 in a row is a rejection: the key is not exchanged a second time', async () => {
+  test('a second 401 in a row is a rejection: the key is not exchanged again', async () => {
     const server = await startFakeServer((request, response) =>
       request.url === '/api/v1/auth/token'
         ? answerJson(response, 200, {
@@ -106,7 +106,7 @@ describe('bearer', () => {
     await server.stop();
   });
 
-  test('without a session the raw key is sent, and without a key nothing; the server decides', async () => {
+  test('without a session sends the raw key, and without a key nothing', async () => {
     const server = await startFakeServer((_request, response) =>
       answerJson(response, 200, { ops: [], next_cursor: null }),
     );
@@ -130,7 +130,7 @@ describe('bearer', () => {
     );
   });
 
-  test('a session goes before --api-key, and that is said', async () => {
+  test('a session takes precedence over --api-key, with a notice', async () => {
     await loggedIn(['read']);
     const { status, stderr } = await cli.run(['ops', 'ls', '--api-key', 'another-key'], { env: here() });
     expect({ status, stderr }).toEqual({
@@ -139,7 +139,7 @@ describe('bearer', () => {
     });
   });
 
-  test('neither key nor token goes where a redirect points', async () => {
+  test('neither key nor token follows a redirect', async () => {
     const thief = await startFakeServer((_request, response) => answerJson(response, 200, {}));
     const server = await startFakeServer((_request, response) =>
       response.writeHead(307, { location: `${thief.url}/x` }).end(),
@@ -155,7 +155,7 @@ describe('bearer', () => {
     await Promise.all([server.stop(), thief.stop()]);
   });
 
-  test('what answers but is no gateway is told apart from one', async () => {
+  test('an answer from something other than a gateway is recognised as such', async () => {
     const server = await startFakeServer((_request, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
     );
@@ -165,7 +165,7 @@ describe('bearer', () => {
     await server.stop();
   });
 
-  test('nothing that a server says can drive the terminal, in any format, in results and in errors', async () => {
+  test('nothing from a server can drive the terminal, in results or errors', async () => {
     const evil = 'a\u001b]0;owned\u0007\u001b[2J\u009b31m\u202edlrow\u200b\r\nfake line';
     const server = await startFakeServer((request, response) =>
       request.url?.startsWith('/api/v1/agents') === true
@@ -195,7 +195,7 @@ describe('bearer', () => {
     await server.stop();
   });
 
-  test('an answer that never comes ends with an error, not with the patience of the person', async () => {
+  test('an answer that never comes ends with an error', async () => {
     const server = await startFakeServer(() => {});
     const env = { NODE_OPTIONS: `--import=${new URL('../support/time-lapse.mjs', import.meta.url).href}` };
     expect((await cli.run(['ops', 'ls', '--api-url', server.url], { env })).stderr).toBe(
@@ -204,7 +204,7 @@ describe('bearer', () => {
     await server.stop();
   });
 
-  test('a renewed session that cannot be kept, as on a full disk, does not fail the command, and that is said', async () => {
+  test('a renewed session that cannot be stored is reported and fails no command', async () => {
     await loggedIn();
     expire();
     const before = credentials();
@@ -217,7 +217,7 @@ describe('bearer', () => {
     expect(credentials()).toBe(before);
   });
 
-  test('a login that is limited, and a session that its key may no longer renew, say what to do', async () => {
+  test('a limited login, and a session its key may not renew, say what to do', async () => {
     let refusal: readonly [number, object] | undefined;
     const server = await startFakeServer((_request, response) => {
       const [status, body] = refusal ?? [

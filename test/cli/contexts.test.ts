@@ -49,7 +49,7 @@ describe('contexts', () => {
       'contexts:\n  prod:\n    api_url: https://gateway.example.com\n    api_key: *svc_secret\n',
       'it has an alias, written with *, that refers to nothing',
     ],
-  ])('a mistake in the file of contexts is named, and the file stays as it is (%j)', async (text, problem) => {
+  ])('a mistake in the file of contexts is named, and the file stays (%j)', async (text, problem) => {
     write('config.yaml', text);
     for (const args of [
       ['context', 'ls'],
@@ -64,7 +64,7 @@ describe('contexts', () => {
     expect(readFileSync(join(cli.folder, 'config.yaml'), 'utf8')).toBe(text);
   });
 
-  test('what a command left that was killed while it wrote, which may hold a key, is gone after the next, and nothing else is', async () => {
+  test('files of a killed command, which may hold a key, are removed by the next', async () => {
     const [half, waited, waits] = [
       'config.yaml.0a1b2c3d.partial',
       'config.yaml.lock.123.0123456789abcdef',
@@ -77,7 +77,7 @@ describe('contexts', () => {
     expect(readdirSync(cli.folder).sort()).toEqual(['config.yaml', 'config.yaml.20260131', 'config.yaml.bak', waits]);
   });
 
-  test('a file in the place of the folder is told as such, without the words of the system', async () => {
+  test('a file in place of the folder is reported without system jargon', async () => {
     rmSync(cli.folder, { recursive: true });
     writeFileSync(cli.folder, '');
     expect(await cli.run(['context', 'add', 'prod', URL])).toEqual({
@@ -87,7 +87,7 @@ describe('contexts', () => {
     });
   });
 
-  test('a context of which the key was to be stored, and none was given, is not added', async () => {
+  test('a context whose key was to be stored is not added without one', async () => {
     expect(await cli.run(['context', 'add', 'prod', URL, '--with-key'], { input: '\n' })).toEqual({
       status: 1,
       stdout: '',
@@ -96,7 +96,7 @@ describe('contexts', () => {
     expect(JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout)).toEqual({ contexts: [] });
   });
 
-  test('of a session that has run out the listing and whoami say so', async () => {
+  test('the listing and whoami report an expired session', async () => {
     for (const [leftSecs, listed, told] of [
       [-1, 'expired', 'expired; the next command renews it'],
       [600, 'valid', 'expires in about 10 minutes'],
@@ -112,7 +112,7 @@ describe('contexts', () => {
     }
   });
 
-  test('a context that is removed takes its session with it, and that is said', async () => {
+  test('removing a context removes its session, with a notice', async () => {
     holdSession(600);
     expect((await cli.run(['context', 'rm', 'prod'])).stdout).toBe('Removed context prod and its session.\n');
     expect(readFileSync(join(cli.folder, 'credentials.yaml'), 'utf8')).not.toContain('eyJ');

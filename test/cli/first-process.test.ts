@@ -10,7 +10,7 @@ const AS_FIRST = ['--pid', '--fork', '--kill-child', process.execPath] as const;
 const canBeFirst = spawnSync('unshare', [...AS_FIRST, '--version']).status === 0;
 
 describe('first process', () => {
-  test.runIf(canBeFirst)('SIGTERM ends a command that waits, also as process 1', async () => {
+  test.runIf(canBeFirst)('SIGTERM ends a waiting command, also as process 1', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void silent.close());
     await once(silent, 'listening');

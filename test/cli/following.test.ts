@@ -37,7 +37,7 @@ async function startReverseProxy(port: number): Promise<string> {
 }
 
 describe('following', () => {
-  test('behind a proxy that answers for a gateway which is away, a followed log and a watch go on when it is back', async () => {
+  test('a followed log and a watch resume behind a proxy answering for the gateway', async () => {
     const port = await freePort();
     const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
     const cli = createCliHome();
@@ -70,7 +70,7 @@ describe('following', () => {
     await logs.ended;
   });
 
-  test('a watch ends at once when it is interrupted while what answers in place of the gateway says nothing', async () => {
+  test('a watch ends at once when interrupted during a silent outage', async () => {
     const streams = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     await once(streams, 'listening');
     const { port } = streams.address() as AddressInfo;
@@ -96,7 +96,7 @@ describe('following', () => {
     expect(performance.now() - interruptedMs).toBeLessThan(5_000);
   });
 
-  test('of a log that begins anew, as that of a gateway which was started without its data, a follower sees the first entries, too', async () => {
+  test('following a log that starts anew shows its first entries', async () => {
     const port = await freePort();
     const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
     const cli = createCliHome();
@@ -185,7 +185,7 @@ describe('following', () => {
     return [...logs.shown().matchAll(/op:(\d+)/g)].map(([, id]) => Number(id));
   }
 
-  test('who follows a busy log asks for what is new, each entry once and in order, and not for the last minute again and again', async () => {
+  test('following a busy log asks only for new entries, each once and in order', async () => {
     const log = await startBusyLog(20_000);
     const logs = follow(log);
     await logs.until('op:20000');
@@ -199,7 +199,7 @@ describe('following', () => {
     expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
   });
 
-  test('a followed log goes on after a proxy has found no route for a while, as while its gateway is replaced', async () => {
+  test('a followed log resumes after a proxy found no route for a while', async () => {
     const log = await startBusyLog(3);
     const terminal = follow(log);
     await terminal.until('op:3');
@@ -212,7 +212,7 @@ describe('following', () => {
     await terminal.ended;
   });
 
-  test('what is recorded after the clock was set back while the gateway was stopped is shown to a follower, once', async () => {
+  test('entries recorded after the clock was set back are followed, once', async () => {
     const log = await startBusyLog(100);
     const logs = follow(log);
     await logs.until('op:100');
@@ -225,7 +225,7 @@ describe('following', () => {
     expect(shown).toEqual(Array.from({ length: shown.length }, (_, at) => shown[0]! + at));
   });
 
-  test('of a log that begins anew and is longer at the next look than the old one was, a follower sees the first entries, too', async () => {
+  test('following a log that starts anew and has outgrown the old one misses nothing', async () => {
     const log = await startBusyLog(20);
     const logs = follow(log);
     await logs.until('op:20');
@@ -255,7 +255,7 @@ describe('following', () => {
     expect(watch.shown()).not.toContain('\u001b');
   });
 
-  test('a followed log and a watch for a program that reads YAML are one document an entry', async () => {
+  test('a followed log and a watch in YAML are one document per entry', async () => {
     const gateway = await startTestGateway();
     onTestFinished(() => gateway.stop().then(() => undefined));
     const cli = createCliHome();

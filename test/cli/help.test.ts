@@ -24,7 +24,7 @@ describe('help', () => {
     ];
   };
 
-  test('every help fits a screen of 24 lines and 80 columns and shows an example', () => {
+  test('every help fits 24 lines and 80 columns and shows an example', () => {
     const groups = [...new Set(COMMANDS.filter((row) => wordsOf(row).length > 1).map((row) => wordsOf(row)[0] ?? ''))];
     const texts = [
       helpOf({ kind: 'root', groups: GROUPS }),
@@ -55,14 +55,14 @@ describe('help', () => {
     ['context use', ['SVC_CLI_CONTEXT', 'SVC_CLI_API_URL']],
     ['check', ['SVC_CLI_AGENT_TOKEN']],
     ['agents register', ['SVC_CLI_AGENT_TOKEN']],
-  ])('the help of %s names the variables that it looks at: %s', (words, variables) => {
+  ])('the help of %s names the variables that it reads: %s', (words, variables) => {
     const row =
       COMMANDS.find((command) => wordsOf(command).join(' ') === words) ??
       expect.unreachable('there is no such command');
     for (const variable of variables) expect(helpOf({ kind: 'command', row })).toContain(variable);
   });
 
-  test('help that was asked for is on standard output, of all, of a group and of a command; every example is one of the command it stands at', async () => {
+  test('requested help goes to standard output, with an example of its own command', async () => {
     for (const words of [['--help'], ['ops', '--help'], ['ops', 'pause', '--help'], ['check', '-h']]) {
       const { status, stdout, stderr } = await cli.run(words);
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -77,7 +77,7 @@ describe('help', () => {
       ([, words]) => words!.trim(),
     );
 
-  test('every command that the documents print is one, with options that it has', () => {
+  test('every command that the documents print exists, with its options', () => {
     const printed = ['README.md', 'INTERFACES.md', 'OPERATIONS.md', 'CHANGELOG.md', 'examples/README.md'].flatMap(
       printedIn,
     );
@@ -94,7 +94,7 @@ describe('help', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('a mistake on the command line is status 2, told on standard error, with where to look', async () => {
+  test('a usage error exits with 2 and a hint on standard error', async () => {
     const cases: readonly (readonly [readonly string[], string])[] = [
       [['wohami'], "error: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` for help.\n"],
       [['ops', 'show'], "error: missing required argument 'op_id'\nRun `svc ops show --help` for help.\n"],
@@ -148,7 +148,7 @@ describe('help', () => {
     }
   });
 
-  test('what was typed wrongly is shown again without driving the terminal', async () => {
+  test('a mistyped word is quoted without driving the terminal', async () => {
     for (const args of [
       ['\u001b[31mred'],
       ['ops', 'ls', '--state', '\u001b[31mred'],
@@ -161,11 +161,11 @@ describe('help', () => {
     }
   });
 
-  test('--version says the version of the package', async () => {
+  test('--version prints the version of the package', async () => {
     expect(await cli.run(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
   });
 
-  test('global options stand before or behind the command', async () => {
+  test('global options may stand before or behind the command', async () => {
     for (const args of [
       ['--api-url', 'http://127.0.0.1:9', 'whoami', '-o', 'json'],
       ['whoami', '--output', 'json', '--api-url', 'http://127.0.0.1:9'],
@@ -174,7 +174,7 @@ describe('help', () => {
     }
   });
 
-  test('a reader that stops early is no error', () => {
+  test('a reader of standard output that stops early is no error', () => {
     const script = `"${process.execPath}" "${SVC}" completion bash | head -n 1; echo "\${PIPESTATUS[0]}"`;
     const { stdout, stderr } = spawnSync('bash', ['-c', script], {
       encoding: 'utf8',
@@ -184,7 +184,7 @@ describe('help', () => {
     expect(stderr).toBe('');
   });
 
-  test('whoever reads standard error may stop early, too: the status is that of what was done', () => {
+  test('a reader of standard error may stop early too; the exit status is unchanged', () => {
     const statusOf = (args: string): string => {
       const script = `"${process.execPath}" "${SVC}" ${args} 2>&1 >/dev/null | true; echo "\${PIPESTATUS[0]}"`;
       return spawnSync('bash', ['-c', script], {
@@ -195,7 +195,7 @@ describe('help', () => {
     expect([statusOf('context ls'), statusOf('context use nowhere')]).toEqual(['0\n', '1\n']);
   });
 
-  test('output that cannot be written is an error, told in a sentence', () => {
+  test('output that cannot be written is an error with a reason', () => {
     const script = `"${process.execPath}" "${SVC}" completion bash > /dev/full; echo "$?"`;
     const { stdout, stderr } = spawnSync('bash', ['-c', script], {
       encoding: 'utf8',
@@ -234,7 +234,7 @@ describe('help', () => {
   });
 
   test.skipIf(spawnSync('fish', ['--version']).error !== undefined)(
-    'fish completes what stands next, and files only where files are read',
+    'fish completes the next word, and files only where files are read',
     async () => {
       const script = join(cli.home, 'svc.fish');
       writeFileSync(script, (await cli.run(['completion', 'fish'])).stdout);
@@ -258,7 +258,7 @@ describe('help', () => {
     },
   );
 
-  test('where a context is to be named, the shells complete those there are', async () => {
+  test('the shells complete the names of contexts', async () => {
     for (const name of ['prod', 'staging']) await cli.run(['context', 'add', name, 'https://svc.example.com']);
     writeFileSync(join(cli.home, 'svc'), `#!/bin/sh\nexec "${process.execPath}" "${SVC}" "$@"\n`, { mode: 0o755 });
     const env = { PATH: `${cli.home}:${process.env.PATH}`, HOME: cli.home };
@@ -289,19 +289,16 @@ describe('help', () => {
     expect([inFish('svc context use '), inFish('svc ops ls --context p')]).toEqual([['prod', 'staging'], ['prod']]);
   });
 
-  test.skipIf(spawnSync('zsh', ['--version']).error !== undefined)(
-    'zsh reads its completions without a word',
-    async () => {
-      const script = join(cli.home, '_svc');
-      writeFileSync(script, (await cli.run(['completion', 'zsh'])).stdout);
-      const { status, stdout, stderr } = spawnSync(
-        'zsh',
-        ['-f', '-c', `autoload -Uz compinit; compinit -D; source "${script}"; print $_comps[svc]`],
-        { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } },
-      );
-      expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '_svc\n', stderr: '' });
-    },
-  );
+  test.skipIf(spawnSync('zsh', ['--version']).error !== undefined)('zsh loads its completions silently', async () => {
+    const script = join(cli.home, '_svc');
+    writeFileSync(script, (await cli.run(['completion', 'zsh'])).stdout);
+    const { status, stdout, stderr } = spawnSync(
+      'zsh',
+      ['-f', '-c', `autoload -Uz compinit; compinit -D; source "${script}"; print $_comps[svc]`],
+      { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', HOME: cli.home } },
+    );
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '_svc\n', stderr: '' });
+  });
 
   test('completions for zsh and fish name every command behind the words before it', async () => {
     const [zsh, fish] = [(await cli.run(['completion', 'zsh'])).stdout, (await cli.run(['completion', 'fish'])).stdout];

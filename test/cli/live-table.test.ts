@@ -32,7 +32,7 @@ const change = (opId: string, state: string) =>
   });
 
 describe('live table', () => {
-  test('what has ended stays in the live table for a while, and then makes room', async () => {
+  test('a finished operation stays in the live table for a while', async () => {
     const terminal = await watching(
       (socket) => {
         for (const state of ['running', 'completing']) socket.send(change('done:1', state));
@@ -52,7 +52,7 @@ describe('live table', () => {
     expect(await terminal.ended).toBe(0);
   });
 
-  test('of more operations than a live table can hold the oldest are let go, and that is said', async () => {
+  test('a full live table drops its oldest operations, with a notice', async () => {
     const terminal = await watching((socket) => {
       for (let nth = 0; nth <= 50_000; nth += 1) socket.send(change(`many-${nth}:1`, nth === 0 ? 'paused' : 'running'));
     });

@@ -19,7 +19,7 @@ describe('log entries', () => {
     cli.run(command.split(' '), { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, ...env } });
   const json = async (command: string) => JSON.parse((await svc(`${command} -o json`)).stdout);
 
-  test('the log says who did it, where that was not the agent', async () => {
+  test('the log says who acted, where that was not the agent', async () => {
     const own = { env: { SVC_CLI_AGENT_TOKEN: 'the-token-of-a1-0123456789-0123456789-0123' } };
     await svc('agents register acme/by/a1', own);
     await svc('check --agent acme/by/a1 --action tool.call --resource web_search --op by:1', own);
@@ -29,7 +29,7 @@ describe('log entries', () => {
     );
   });
 
-  test('the log says what was done, to what, and of a check that names two agents both', async () => {
+  test('the log says what was done to what, and both agents of a check', async () => {
     const own = { env: { SVC_CLI_AGENT_TOKEN: 'the-token-of-did-a1-0123456789-0123456789' } };
     await svc('agents register acme/did/a1', own);
     await svc('agents register acme/did/a2');
@@ -48,7 +48,7 @@ describe('log entries', () => {
     );
   });
 
-  test('of what is no call of an agent the log says what it was about: which key was made, and with which scopes', async () => {
+  test('entries without an agent show their subject, as the created key and scopes', async () => {
     await svc('keys create deploy --scope read --scope write');
     await svc('agents register acme/about/a1');
     expect((await svc('logs --event ApiKeyCreated --limit 1')).stdout).toMatch(
@@ -59,7 +59,7 @@ describe('log entries', () => {
     );
   });
 
-  test('the log is searched, and exported, for what one credential or agent did', async () => {
+  test('the log is searched and exported by credential or agent', async () => {
     await svc('agents register acme/actors/a1');
     const { actor } = (await json('logs --team actors --event AgentRegistered')).entries[0];
     await svc('check --agent acme/actors/a1 --action tool.call --op actors:1', {

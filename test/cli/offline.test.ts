@@ -49,7 +49,7 @@ rules:
     reason: agents do not send mail
 `;
 
-  test('every shipped policy passes the cases that stand beside it', async () => {
+  test('every shipped policy passes its cases', async () => {
     expect(await cli.run(['policy', 'test', 'examples/policies'], { cwd: PACKAGE_ROOT })).toMatchObject({
       status: 0,
       stderr: '',
@@ -57,7 +57,7 @@ rules:
     });
   });
 
-  test('a case that fails is shown as a difference, and the status says so', async () => {
+  test('a failed case is shown as a difference and in the exit status', async () => {
     write('search.yaml', POLICY);
     const file = write(
       'search.test.yaml',
@@ -94,7 +94,7 @@ rules:
     ]);
   });
 
-  test('mistakes in policies and in cases are named with file, line and column, all at once', async () => {
+  test('mistakes in policies and cases are named by file, line and column, all at once', async () => {
     const policy = write(
       'bad.yaml',
       POLICY.replace('attributes.size < 1000', 'attributes.size <').replace('effect: deny', 'effect: maybe'),
@@ -124,7 +124,7 @@ rules:
     });
   });
 
-  test('policies without a mistake are counted; cases among them are left out', async () => {
+  test('valid policies are counted; cases among them are left out', async () => {
     write('search.yaml', POLICY);
     write('search.test.yaml', 'cases: []\n');
     expect(await cli.run(['policy', 'validate', 'search.yaml', 'search.test.yaml'], { cwd: cli.home })).toEqual({
@@ -137,7 +137,7 @@ rules:
     );
   });
 
-  test('a folder may hold more policies than the system lets a process open files', () => {
+  test('a folder may hold more policies than a process may open files', () => {
     for (let nth = 0; nth < 200; nth += 1) write(`p${nth}.yaml`, POLICY.replace('name: search', `name: p${nth}`));
     const limited = ['-c', 'ulimit -n 100; exec "$@"', 'sh', process.execPath, SVC, 'policy', 'validate', cli.home];
     expect(execFileSync('sh', limited, { encoding: 'utf8' })).toBe(
@@ -145,7 +145,7 @@ rules:
     );
   });
 
-  test('a file of tests is no policy: validate says so and what to run, also of several', async () => {
+  test('validate recognises files of tests and says what to run', async () => {
     write('search.test.yaml', 'cases: []\n');
     expect(await cli.run(['policy', 'validate', 'search.test.yaml'], { cwd: cli.home })).toEqual({
       status: 2,
@@ -188,7 +188,7 @@ search  (team:acme/search, search.yaml)
 `);
   });
 
-  test('explain shows a condition that fails, which denies, and why', async () => {
+  test('explain shows a failing condition, which denies, and why', async () => {
     const policy = write('search.yaml', POLICY);
     const { status, stdout } = await cli.run([
       'policy',
@@ -213,7 +213,7 @@ search  (team:acme/search, search.yaml)
     });
   });
 
-  test('explain counts a cost as a check does: rounded up to a micro-dollar, and not without end', async () => {
+  test('explain rounds a cost up to a micro-dollar as a check does, within limits', async () => {
     const policy = write(
       'spend.yaml',
       'name: spend\nscope: org:acme\nrules:\n  - { id: free, actions: ["*"], when: "estimated_cost_usd == 0.0", effect: allow }\n',
@@ -262,7 +262,7 @@ search  (team:acme/search, search.yaml)
   const segmentIn = (folder: string): string =>
     join(folder, readdirSync(folder).find((name) => /^\d+\.ndjson$/.test(name)) ?? '');
 
-  test('a whole log is proved, in the data directory of a running gateway too', async () => {
+  test('verifies a whole log, also in the data directory of a running gateway', async () => {
     for (const path of [gateway.dataDir, join(gateway.dataDir, 'audit')]) {
       const { status, stdout, stderr } = await cli.run(['audit', 'verify', path]);
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
@@ -274,7 +274,7 @@ search  (team:acme/search, search.yaml)
     }
   });
 
-  test('of a log whose checkpoints are missing it is said what cannot be noticed', async () => {
+  test('a log without checkpoints is reported with what cannot be noticed', async () => {
     const copy = join(cli.home, 'unsigned');
     mkdirSync(copy);
     const segment = segmentIn(join(gateway.dataDir, 'audit'));
@@ -284,7 +284,7 @@ search  (team:acme/search, search.yaml)
     expect(stdout).toMatch(/\nno checkpoints: a log that was truncated or rebuilt would look the same\n$/);
   });
 
-  test('of a log that was tampered with the first broken entry is named', async () => {
+  test('the first broken entry of a tampered log is named', async () => {
     const copy = join(cli.home, 'copy');
     mkdirSync(copy);
     for (const name of readdirSync(join(gateway.dataDir, 'audit')).filter((each) => /json$/.test(each)))
@@ -309,7 +309,7 @@ search  (team:acme/search, search.yaml)
       });
   });
 
-  test('what is wrong with the checkpoints is not said of an entry, nor where a log stood of which nothing is left', async () => {
+  test('problems of the checkpoints are not blamed on an entry', async () => {
     const copy = join(cli.home, 'checkpointed');
     const started = await startTestGateway({ dataDir: copy });
     await started.stop();
@@ -327,7 +327,7 @@ search  (team:acme/search, search.yaml)
     );
   });
 
-  test('the log is exported from the gateway and from its folder alike, to a file that only its owner reads and that is not overwritten', async () => {
+  test('exports from the gateway or its folder, to a private file never overwritten', async () => {
     const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
     const remote = await cli.run(['audit', 'export', '--org', 'acme'], { env });
     const local = await cli.run(['audit', 'export', '--org', 'acme', '--dir', gateway.dataDir]);
@@ -353,7 +353,7 @@ search  (team:acme/search, search.yaml)
     expect(await cli.run(['audit', 'export', '--event', 'Nothing'], { env })).toMatchObject({ status: 1, stdout: '' });
   });
 
-  test('a server that is no gateway is named as such, with what to look at', async () => {
+  test('a server that is no gateway is named, with what to look at', async () => {
     const server = await startFakeServer((request, response) =>
       response
         .writeHead(request.method === 'GET' ? 404 : 501, { 'content-type': 'text/html' })
@@ -374,43 +374,40 @@ search  (team:acme/search, search.yaml)
     });
   });
 
-  test.each([401, 403])(
-    'a page that a proxy answers with status %i passes for no refusal of the gateway: neither key nor session is said to be bad',
-    async (status) => {
-      const server = await startFakeServer((_request, response) =>
-        response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Please sign in</h1>'),
-      );
-      onTestFinished(() => server.stop());
-      const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-      const told = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
-      for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
-        expect([command, await cli.run(command.split(' '), { env })]).toEqual([
-          command,
-          { status: 1, stdout: '', stderr: `error: ${told}` },
-        ]);
-      }
-      expect(await cli.run(['login'], { env })).toEqual({
-        status: 1,
-        stdout: '',
-        stderr: `error: the gateway did not create a session: ${told}`,
-      });
-      mkdirSync(cli.folder, { recursive: true });
-      const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
-      writeFileSync(join(cli.folder, 'credentials.yaml'), JSON.stringify({ sessions: { [server.url]: session } }), {
-        mode: 0o600,
-      });
-      onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
-      expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(
-        `error: ${status === 401 ? 'the gateway did not create a session: ' : ''}${told}`,
-      );
-    },
-  );
+  test.each([401, 403])("a proxy's page with status %i is no refusal of the key or session", async (status) => {
+    const server = await startFakeServer((_request, response) =>
+      response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Please sign in</h1>'),
+    );
+    onTestFinished(() => server.stop());
+    const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
+    const told = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
+    for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
+      expect([command, await cli.run(command.split(' '), { env })]).toEqual([
+        command,
+        { status: 1, stdout: '', stderr: `error: ${told}` },
+      ]);
+    }
+    expect(await cli.run(['login'], { env })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `error: the gateway did not create a session: ${told}`,
+    });
+    mkdirSync(cli.folder, { recursive: true });
+    const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
+    writeFileSync(join(cli.folder, 'credentials.yaml'), JSON.stringify({ sessions: { [server.url]: session } }), {
+      mode: 0o600,
+    });
+    onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
+    expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(
+      `error: ${status === 401 ? 'the gateway did not create a session: ' : ''}${told}`,
+    );
+  });
 
   test.each([
     ['a page', 'text/html', '<h1>Please sign in</h1>'],
     ['JSON of its own', 'application/json', '{"status":"ok"}'],
     ['a list', 'application/json', '[]'],
-  ])('whatever is answered with 200 and %s, nothing is taken for done', async (_, type, body) => {
+  ])('an answer of 200 with %s counts as nothing done', async (_, type, body) => {
     const server = await startFakeServer((_request, response) =>
       response.writeHead(200, { 'content-type': type }).end(body),
     );
@@ -439,7 +436,7 @@ search  (team:acme/search, search.yaml)
   test.each([
     ['what is no item', '{"ops":[null],"next_cursor":null}'],
     ['pages that lead to themselves', '{"ops":[],"next_cursor":"1"}'],
-  ])('a list of %s is not taken for one of a gateway', async (_, body) => {
+  ])('a list of %s is not accepted as one of a gateway', async (_, body) => {
     const server = await startFakeServer((_request, response) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(body),
     );
@@ -452,7 +449,7 @@ search  (team:acme/search, search.yaml)
     });
   });
 
-  test('a gateway that is busy says when to come back, to a login too; a connection that is cut is not taken for a gateway that is not started', async () => {
+  test('a busy gateway says when to retry; a cut connection is not a stopped gateway', async () => {
     const busy = await startFakeServer((_request, response) =>
       response
         .writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '3' })
@@ -471,7 +468,7 @@ search  (team:acme/search, search.yaml)
     );
   });
 
-  test('an export that is cut or interrupted leaves the file as it was, and nothing beside it', async () => {
+  test('an export cut or interrupted leaves the old file and nothing beside it', async () => {
     const server = await startFakeServer((request, response) => {
       response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n');
       if (request.url?.includes('org_id=cut') === true) setTimeout(() => response.destroy(), 50);
@@ -500,7 +497,7 @@ search  (team:acme/search, search.yaml)
     expect(readdirSync(cli.home).sort()).toEqual(before);
   });
 
-  test('an export shows on the terminal how far it has come, in entries and bytes, and leaves the sum', async () => {
+  test('an export shows its progress on the terminal, and then the total', async () => {
     const release = deferred();
     const server = await startFakeServer((request, response) => {
       const isCsv = request.url?.includes('format=csv') === true;
@@ -523,7 +520,7 @@ search  (team:acme/search, search.yaml)
     expect(readFileSync(join(cli.home, 'ndjson'), 'utf8')).toBe('{"id":2,"reason":"\\""}\n{"id":1}\n');
   });
 
-  test('a large export is told in a size that a person can read', async () => {
+  test('the size of a large export is readable', async () => {
     const sizes = [999, 1_000, 4_240_000];
     const server = await startFakeServer(
       (request, response) =>
@@ -547,7 +544,7 @@ search  (team:acme/search, search.yaml)
     expect(told).toEqual(['999 B', '1.0 kB', '4.2 MB']);
   });
 
-  test('an export into a pipe whose reader leaves says that it is not whole', async () => {
+  test('an export into a pipe closed by its reader says that it is incomplete', async () => {
     const server = await startFakeServer(
       (_request, response) =>
         void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end('{"id":1}\n'.repeat(1_000_000)),
@@ -565,7 +562,7 @@ search  (team:acme/search, search.yaml)
     });
   });
 
-  test('an export to standard output says when it was interrupted that it is not whole', async () => {
+  test('an interrupted export to standard output says that it is incomplete', async () => {
     const server = await startFakeServer(
       (_request, response) =>
         void response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n'),
@@ -580,7 +577,7 @@ search  (team:acme/search, search.yaml)
     );
   });
 
-  test('an export follows a link to its file, and is written into a pipe instead of taking its place', async () => {
+  test('an export follows a link to its file and writes into a pipe', async () => {
     const file = write('log.ndjson', 'from before\n');
     const linked = join(cli.home, 'linked.ndjson');
     symlinkSync(file, linked);
@@ -599,7 +596,7 @@ search  (team:acme/search, search.yaml)
     expect(lstatSync(pipe).isFIFO()).toBe(true);
   });
 
-  test('a file that is not there, of a key or for an export, is told in words', async () => {
+  test('a missing key or export file is reported in words', async () => {
     const absent = join(cli.home, 'absent', 'file');
     expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', absent])).toEqual({
       status: 1,
@@ -613,7 +610,7 @@ search  (team:acme/search, search.yaml)
     });
   });
 
-  test('a log is exported from its folder by the same filters as from the gateway, and an event that there is not is a mistake on the command line', async () => {
+  test("exports from a folder with the gateway's filters; unknown events are refused", async () => {
     const idsOf = (text: string) =>
       text
         .trim()
@@ -639,7 +636,7 @@ search  (team:acme/search, search.yaml)
     });
   });
 
-  test('without a folder the log is that of the gateway which would be started here', async () => {
+  test('without a folder reads the log of the gateway that would start here', async () => {
     const other = { env: { SVC_DATA_DIR: gateway.dataDir }, cwd: cli.home };
     expect(await cli.run(['audit', 'verify'], other)).toMatchObject({
       status: 0,
@@ -657,7 +654,7 @@ search  (team:acme/search, search.yaml)
       });
   });
 
-  test('without a path the policies are those of the gateway which would be started here', async () => {
+  test('without a path reads the policies of the gateway that would start here', async () => {
     const file = write('search.yaml', POLICY);
     expect((await cli.run(['policy', 'validate', '-o', 'json'], { env: { SVC_POLICY_PATH: file } })).stdout).toContain(
       JSON.stringify(file),
@@ -669,7 +666,7 @@ search  (team:acme/search, search.yaml)
     }
   });
 
-  test('policies that deny everything are valid, and that is said on standard error', async () => {
+  test('policies that deny everything are valid, with a notice on standard error', async () => {
     const file = write('none.yaml', POLICY.replace('effect: allow', 'effect: deny'));
     const warning = 'No rule allows anything, so every check will be denied.';
     expect(await cli.run(['policy', 'validate', file])).toEqual({
@@ -683,7 +680,7 @@ search  (team:acme/search, search.yaml)
     });
   });
 
-  test('a file that is no key is not taken for that of the checkpoints, and a folder without cases not for one that passed', async () => {
+  test('a file without a key or a folder without cases does not pass', async () => {
     const key = write('key.pem', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n');
     expect(await cli.run(['audit', 'verify', gateway.dataDir, '--key', key])).toEqual({
       status: 1,

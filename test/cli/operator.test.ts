@@ -28,7 +28,7 @@ describe('operator', () => {
   const json = async (command: string, options?: CliOptions) =>
     JSON.parse((await svc(`${command} -o json`, options)).stdout);
 
-  test('an agent is registered with a token shown once, listed, and removed', async () => {
+  test('an agent is registered with a token shown once, listed and removed', async () => {
     const registered = await svc('agents register acme/search/lifecycle');
     expect(registered).toMatchObject({ status: 0, stderr: '' });
     expect(registered.stdout).toMatch(
@@ -65,7 +65,7 @@ describe('operator', () => {
     });
   });
 
-  test('a check says allow with status 0 and deny with status 3, and why', async () => {
+  test('check exits with 0 for allow and 3 for deny, and prints why', async () => {
     await svc('agents register acme/search/asks');
     const allowed = await svc('check --agent acme/search/asks --action tool.call --resource web_search');
     expect(allowed).toMatchObject({ status: 0, stderr: '' });
@@ -108,7 +108,7 @@ describe('operator', () => {
     expect(refused.stdout).toMatch(/^operation +asks:2, state unknown$/m);
   });
 
-  test('an agent asks with its own token from the environment, and a wrong one is denied', async () => {
+  test('an agent checks with its own token from the environment; a wrong one is denied', async () => {
     const token = 'its-own-token-0123456789-0123456789-0123';
     await svc('agents register acme/search/owner', { env: { SVC_CLI_AGENT_TOKEN: token } });
     const command = 'check --agent acme/search/owner --action tool.call --resource web_search';
@@ -143,7 +143,7 @@ describe('operator', () => {
     expect(await svc('ops show nowhere:0')).toMatchObject({ status: 1, stdout: '' });
   });
 
-  test('of several operations each is tried whatever became of the others, and each failure is told by its id', async () => {
+  test('each of several operations is tried, and each failure is named by id', async () => {
     for (const op of ['several:1', 'several:2'])
       await svc(`check --agent acme/ops/a1 --action tool.call --resource web_search --op ${op}`);
     expect(await svc('ops pause several:1 nowhere:0 several:2 nowhere:1')).toEqual({
@@ -173,14 +173,14 @@ describe('operator', () => {
     });
   });
 
-  test('a limit is kept, and that there is more is said on standard error', async () => {
+  test('a limit is kept, and standard error says that there is more', async () => {
     for (const name of ['l1', 'l2', 'l3']) await svc(`agents register acme/limit/${name}`);
     const { stdout, stderr } = await svc('agents ls --team limit --limit 2');
     expect(stdout.trim().split('\n')).toHaveLength(3);
     expect(stderr).toBe('There are more than these 2; raise --limit to see them.\n');
   });
 
-  test('an API key is created once shown, works, and is dead after it was revoked', async () => {
+  test('an API key is shown once, works, and is dead once revoked', async () => {
     const { id, key } = await json('keys create for-test --scope read --scope write');
     expect((await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: key } })).status).toBe(0);
     expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +active`, 'm'));
@@ -209,7 +209,7 @@ describe('operator', () => {
     expect((await svc('ops ls')).status).toBe(0);
   });
 
-  test('a time without a zone is the one that svc shows, UTC, wherever the operator is', async () => {
+  test('a time without a zone is UTC, wherever the operator is', async () => {
     const written = [
       ['2100-01-31', '2100-01-31T00:00:00.000Z'],
       ['2100-01-31T08:30', '2100-01-31T08:30:00.000Z'],
@@ -223,7 +223,7 @@ describe('operator', () => {
     }
   });
 
-  test('a stretch of the log that ends before it begins is refused, and not shown as one without entries', async () => {
+  test('a log range that ends before it begins is refused', async () => {
     for (const command of [
       'logs --since 1h --until 2h',
       'logs --since 2026-02-01 --until 2026-02-01',
@@ -312,7 +312,7 @@ describe('operator', () => {
     expect((await svc('budgets --org rich')).stdout).toMatch(/^team +rich\/t +\$12,345\.50 +\$12,345\.50 +\$0\.00 /m);
   });
 
-  test('accounts without an account store are refused with what to do', async () => {
+  test('without an account store, account commands are refused with what to do', async () => {
     expect(await svc('accounts ls')).toMatchObject({
       status: 1,
       stdout: '',
@@ -350,7 +350,7 @@ describe('operator', () => {
     }
   });
 
-  test('a log of more entries than are shown says so, unless as many were asked for', async () => {
+  test('a log with more entries than shown says so, unless a number was requested', async () => {
     await Promise.all(
       Array.from({ length: 101 }, (_, index) =>
         gateway.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 'many', agent_id: `m${index}` } }),
@@ -363,7 +363,7 @@ describe('operator', () => {
     expect((await svc('logs --team many --limit 101')).stderr).toBe('');
   });
 
-  test('budgets fit a narrow terminal: the amounts stay whole, and what matters least is left out', async () => {
+  test('budgets fit a narrow terminal: amounts stay whole, minor columns go', async () => {
     await gateway.call('POST', '/api/v1/usage', {
       agent: { org_id: 'a-narrow-org', team_id: 'a-team-of-it', agent_id: 'an-agent-of-that' },
       cost_usd: 1.25,
@@ -380,7 +380,7 @@ describe('operator', () => {
     expect(wide[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH +RESERVED +DAY LEFT$/);
   });
 
-  test('operations fit a narrow terminal: their ids stay whole, and what matters least is left out', async () => {
+  test('operations fit a narrow terminal: ids stay whole, minor columns go', async () => {
     const opId = `${'ab'.repeat(16)}:${'cd'.repeat(8)}`;
     await svc(`agents register narrow/a-team-of-it/an-agent-of-that`);
     await svc(
@@ -403,7 +403,7 @@ describe('operator', () => {
     expect(wide[1]).toContain('  terminated  narrow/a-team-of-it/an-agent-of-that  ');
   });
 
-  test('agents fit a narrow terminal: their names stay whole, and what matters least is left out', async () => {
+  test('agents fit a narrow terminal: names stay whole, minor columns go', async () => {
     await svc('agents register narrow/a-team-of-it/an-agent-of-that');
     for (const [command, heading] of [
       ['agents ls --org narrow --limit 1', /^AGENT +PARENT +OPS$/m],
@@ -416,7 +416,7 @@ describe('operator', () => {
     }
   });
 
-  test('of more agents than a view can show it says how to see the others, and not to raise what cannot be raised', async () => {
+  test('a view that cannot show more agents says how to see the others', async () => {
     const server = await startFakeServer((_request, response) =>
       answerJson(response, 200, {
         org_count: 1,
@@ -445,7 +445,7 @@ describe('operator', () => {
     });
   });
 
-  test('a terminal that does not know its size, as that of a container, is shown tables and the live table all the same', async () => {
+  test('a terminal of unknown size, as in a container, shows tables and the live table', async () => {
     await svc('agents register sizeless/team/agent');
     await svc('check --agent sizeless/team/agent --action tool.call --resource web_search --op sizeless:1');
     const script = 'stty rows 0 cols 0 && exec "$@"';
@@ -476,7 +476,7 @@ describe('operator', () => {
     expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
   });
 
-  test('the live table is drawn over in place, fits the terminal, and gives it back', async () => {
+  test('the live table redraws in place, fits the terminal, and restores it', async () => {
     await svc('agents register acme/watch/a1');
     await svc('check --agent acme/watch/a1 --action tool.call --resource web_search --op watch:1');
     const terminal = cli.inTerminal(['ops', 'watch', '--org', 'acme'], { columns: 60, rows: 12 });
@@ -499,7 +499,7 @@ describe('operator', () => {
     }
   });
 
-  test('on a screen too narrow for whole ids the live table shows the state of each operation all the same', async () => {
+  test('on a screen too narrow for whole ids the live table still shows states', async () => {
     const opId = `${'ef'.repeat(16)}:${'01'.repeat(8)}`;
     await gateway.call('POST', '/api/v1/ops', { op_id: opId, agent: { org_id: 'slim', team_id: 't', agent_id: 'a' } });
     const terminal = cli.inTerminal(['ops', 'watch', '--org', 'slim'], { columns: 40, env: { NO_COLOR: '1' } });
@@ -508,7 +508,7 @@ describe('operator', () => {
     expect(await terminal.ended).toBe(0);
   });
 
-  test('Ctrl-Z gives the terminal back to the shell as it was, and fg shows the live table again', async () => {
+  test('Ctrl-Z restores the terminal, and fg shows the live table again', async () => {
     const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody'], {
       script: 'set -m; "$@"; echo "the shell is back"; fg',
     });
@@ -521,7 +521,7 @@ describe('operator', () => {
     expect(await terminal.ended).toBe(0);
   });
 
-  test('where no shell could go on with it, as under ssh -t or in a container, Ctrl-Z does not stop the live table', async () => {
+  test('Ctrl-Z does not stop the live table where no shell could resume it', async () => {
     const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody']);
     await terminal.until('Press Ctrl-C to quit.');
     terminal.type('\u001a');
@@ -532,7 +532,7 @@ describe('operator', () => {
     expect(await terminal.ended).toBe(0);
   });
 
-  test('a live table whose key is revoked gives the terminal back, says why, and ends', async () => {
+  test('a live table whose key is revoked restores the terminal and says why', async () => {
     const { id, key } = await json('keys create short-lived --scope read');
     const terminal = cli.inTerminal(['ops', 'watch', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: key } });
     await terminal.until('Press Ctrl-C to quit.');
@@ -544,7 +544,7 @@ describe('operator', () => {
     );
   });
 
-  test('a live table that has missed changes begins anew with what is there now', async () => {
+  test('a live table that missed changes starts over with the current state', async () => {
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     await once(server, 'listening');
     const op = (id: string) =>
@@ -609,7 +609,7 @@ describe('operator', () => {
     expect(await terminal.ended).toBe(0);
   });
 
-  test('NO_COLOR is kept to on a terminal', async () => {
+  test('NO_COLOR is respected on a terminal', async () => {
     await svc('agents register acme/plain/a1');
     const shownWith = async (env: Readonly<Record<string, string>>): Promise<string> => {
       const terminal = cli.inTerminal(['agents', 'ls', '--team', 'plain'], { env });
@@ -622,7 +622,7 @@ describe('operator', () => {
     expect(coloured).toContain('\u001b[1mAGENT');
   });
 
-  test('a watch without a terminal prints plain lines, and ends in order when it is told to', async () => {
+  test('a watch without a terminal prints plain lines and stops in order on request', async () => {
     await svc('agents register acme/piped/a1');
     const child = spawn(process.execPath, [SVC, 'ops', 'watch', '--org', 'acme'], {
       env: { PATH: process.env.PATH ?? '', HOME: cli.home },
@@ -640,7 +640,7 @@ describe('operator', () => {
     expect((await once(child, 'exit'))[0]).toBe(0);
   });
 
-  test('a watch for a program prints one value a line, goes on when the gateway comes back, and ends when it is told to', async () => {
+  test('a watch for programs prints a value a line and resumes after an outage', async () => {
     const env = { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` };
     const second = await startTestGateway({ env });
     const terminal = cli.inTerminal(['ops', 'watch', '--output', 'json', '--api-url', second.url], {
@@ -665,7 +665,7 @@ describe('operator', () => {
     await again.stop();
   });
 
-  test('the live stream refuses in the words of the gateway', async () => {
+  test("the live stream refuses in the gateway's words", async () => {
     expect(await svc('ops watch', { env: { SVC_CLI_API_URL: gateway.url } })).toEqual({
       status: 1,
       stdout: '',

@@ -41,7 +41,7 @@ describe('ops control', () => {
     return Object.fromEntries(ops.map(({ op_id: id, state }) => [id, state]));
   };
 
-  test('an agent is looked for by the name that the listings show, with its org or without one', async () => {
+  test('an agent is found by its name in the listings, with its org or without', async () => {
     const idsOf = async (command: string) => (await svc(command)).stdout.match(/\b[wcn]:\d/g);
     expect(await idsOf('ops ls --agent acme/ops/wild')).toEqual(['w:1', 'w:2', 'w:3']);
     expect(await idsOf('ops ls --agent /ops/wild')).toEqual(['n:1']);
@@ -49,7 +49,7 @@ describe('ops control', () => {
     expect(await idsOf('logs --event ActionAllowed --agent acme/ops/wild')).toEqual(['w:1', 'w:2', 'w:3']);
   });
 
-  test('all operations of an agent are paused, resumed and terminated at once, and those of no other', async () => {
+  test('pauses, resumes and terminates all operations of one agent at once', async () => {
     expect(await svc('ops pause --agent acme/ops/wild')).toEqual({
       status: 2,
       stdout: '',
@@ -82,7 +82,7 @@ describe('ops control', () => {
     expect(await svc('ops terminate --agent acme/ops/wild -y -o json')).toMatchObject({ status: 0, stdout: '[]\n' });
   });
 
-  test('on a terminal it is shown whose operations they are, and asked whether they are meant', async () => {
+  test('on a terminal shows whose operations they are and asks for confirmation', async () => {
     await start('acme/asked/a1', ['a:1', 'a:2']);
     await start('acme/asked/a2', ['a:3']);
     const answered = async (keys: string): Promise<readonly [number, string]> => {
@@ -104,7 +104,7 @@ describe('ops control', () => {
     ]);
   });
 
-  test('what has ended meanwhile is no failure, a gateway that is busy is waited for, and what has come since is told', async () => {
+  test('counts operations that ended as success, waits while busy, and reports new ones', async () => {
     const posted: string[] = [];
     const server = await startFakeServer((request, response) => {
       const answer = (status: number, body: object, headers = {}) =>
@@ -161,7 +161,7 @@ describe('ops control', () => {
     return server;
   }
 
-  test('a limit of the rate is waited for in the listings too, and an operation that two of them show is ended once', async () => {
+  test('waits for the rate limit in listings, and ends an operation listed twice once', async () => {
     const server = await startFakeOps(
       ['x:1'],
       (opId, answer) => answer(200, { op_id: opId, state: 'terminated' }),
@@ -174,7 +174,7 @@ describe('ops control', () => {
     });
   });
 
-  test('a gateway that goes away in the middle, or a key that may not, is told once and not for each of thousands', async () => {
+  test('an outage or a missing right is reported once, not for each operation', async () => {
     const ids = Array.from({ length: 1000 }, (_, index) => `x:${index}`);
     const server = await startFakeOps(ids, (opId, answer, cut) =>
       Number(opId.slice(2)) < 20 ? answer(200, { op_id: opId, state: 'paused' }) : cut(),
@@ -213,7 +213,7 @@ describe('ops control', () => {
       env: { PATH: process.env.PATH ?? '', HOME: cli.home, ...env(url) },
     });
 
-  test('when whoever reads along leaves, as head does, all operations are paused all the same', async () => {
+  test('all operations are paused even when the reader of the output stops early', async () => {
     const ids = Array.from({ length: 100 }, (_, index) => `x:${index}`);
     const server = await startFakeOps(ids, (opId, answer) => answer(200, { op_id: opId, state: 'paused' }));
     const child = pausingAll(server.url);
@@ -222,7 +222,7 @@ describe('ops control', () => {
     expect(server.requests.filter((request) => request.startsWith('POST'))).toHaveLength(100);
   });
 
-  test('Ctrl-C among many operations says what was done and how many were not tried, also to a program', async () => {
+  test('Ctrl-C says how many operations were done and how many were not tried', async () => {
     const ids = Array.from({ length: 1000 }, (_, index) => `x:${index}`);
     let interrupt = (): void => {};
     const server = await startFakeOps(ids, (opId, answer) => {
@@ -238,7 +238,7 @@ describe('ops control', () => {
     expect(await stderr).toBe(`Interrupted: ${1000 - done.length} more operations were not tried.\n`);
   });
 
-  test('a session that runs out among many requests is renewed once for all of them', async () => {
+  test('a session that expires among many requests is renewed once for all', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `x:${index}`);
     let exchanges = 0;
     const server = await startFakeServer((request, response) => {
@@ -263,7 +263,7 @@ describe('ops control', () => {
     expect(exchanges).toBe(2);
   });
 
-  test('of operations of many agents those with the most are shown, and how many more agents there are', async () => {
+  test('shows the agents with the most operations, and how many more there are', async () => {
     const ops = Array.from({ length: 12 }, (_, nth) => ({
       op_id: `m:${nth}`,
       state: 'running',

@@ -10,7 +10,7 @@ const UNSAFE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/u;
 
 describe('printable', () => {
-  test('printable text is one line that drives no terminal, whatever it was made of', () => {
+  test('printable text is one line without control of the terminal', () => {
     fc.assert(
       fc.property(anything, (text) => {
         expect(printable(text)).not.toMatch(UNSAFE);
@@ -21,7 +21,7 @@ describe('printable', () => {
     expect(printable('a\u{e0041}b')).toBe('a\\udb40\\udc41b'); // an invisible tag, in the two halves that JSON reads
   });
 
-  test('the width of a text is that on a terminal, also of marks that belong to no script', () => {
+  test('the width of a text is that on a terminal, also for marks of no script', () => {
     const widths = {
       abc: 3,
       é: 1,
@@ -39,7 +39,7 @@ describe('printable', () => {
     expect(Object.fromEntries(Object.keys(widths).map((text) => [text, widthOf(text)]))).toEqual(widths);
   });
 
-  test('JSON and YAML drive no terminal either, and still say the same', async () => {
+  test('JSON and YAML cannot drive the terminal and keep their meaning', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.dictionary(anything, fc.oneof(anything, fc.integer(), fc.array(anything, { maxLength: 3 })), { maxKeys: 4 }),
@@ -65,7 +65,7 @@ describe('printable', () => {
     expect(clipped('abcd', 4)).toBe('abcd');
   });
 
-  test('a table takes its width from its cells, and gives way where it may when the terminal is narrow', () => {
+  test('a table takes its width from its cells and shrinks on a narrow terminal', () => {
     const columns = [
       { title: 'ID', cell: 'id', isWhole: true },
       { title: 'NAME', cell: 'is.name' },
@@ -94,7 +94,7 @@ describe('printable', () => {
     ]);
   });
 
-  test('of a table that cannot fit otherwise what is spare is left out, the last first', () => {
+  test('a table that cannot fit drops its spare columns, the last first', () => {
     const columns = [
       { title: 'ID', cell: 'id', isWhole: true },
       { title: 'NAME', cell: 'name' },

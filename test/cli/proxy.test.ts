@@ -66,7 +66,7 @@ describe('proxy', () => {
     ...env,
   });
 
-  test('an https gateway is reached through a tunnel of HTTPS_PROXY, with its user and password, for requests, logins, exports and the live stream', async () => {
+  test('an https gateway is reached through HTTPS_PROXY for all kinds of calls', async () => {
     const proxy = await proxyTo(tlsPort(), 'ann:pass@word');
     const env = behind({ HTTPS_PROXY: `http://ann:pass%40word@127.0.0.1:${proxy.port}` });
     expect(await cli.run(['agents', 'register', 'acme/search/behind', '-o', 'json'], { env })).toMatchObject({
@@ -106,7 +106,7 @@ describe('proxy', () => {
     await cli.run(['logout'], { env });
   });
 
-  test('a request to an http gateway is handed to HTTP_PROXY, and its live stream is tunnelled', async () => {
+  test('a request to an http gateway goes to HTTP_PROXY; its live stream is tunnelled', async () => {
     const proxy = await proxyTo(httpPort());
     const env = behind({ http_proxy: `127.0.0.1:${proxy.port}` }, 'http://gateway.test:8080/');
     expect(await cli.run(['budgets'], { env })).toMatchObject({ status: 0 });
@@ -120,7 +120,7 @@ describe('proxy', () => {
     ]);
   });
 
-  test('an answer without a body keeps no command waiting, also through a tunnel, whose connection would be used again', async () => {
+  test('an answer without a body keeps no command waiting, also through a tunnel', async () => {
     const [toHttp, toTls] = [await proxyTo(httpPort()), await proxyTo(tlsPort())];
     for (const env of [
       behind({ http_proxy: `127.0.0.1:${toHttp.port}` }, 'http://gateway.test:8080/'),
@@ -154,7 +154,7 @@ describe('proxy', () => {
     expect(proxy.asked).toEqual(['CONNECT gateway.test:443']);
   });
 
-  test('an export that breaks off behind a proxy is told as cut, and leaves no file', async () => {
+  test('an export that breaks off behind a proxy is reported and leaves no file', async () => {
     const server = await startFakeServer((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"id":1}\n', () => response.destroy());
     });
@@ -179,7 +179,7 @@ describe('proxy', () => {
     expect(proxy.asked.length).toBeLessThanOrEqual(16);
   });
 
-  test('a proxy that refuses, is not there or cannot be resolved is named without its password, with what to do', async () => {
+  test('an unavailable proxy is named without its password, with what to do', async () => {
     const proxy = await proxyTo(tlsPort(), 'ann:right');
     const at = `127.0.0.1:${proxy.port}`;
     const told = async (env: Readonly<Record<string, string>>, args = ['budgets']) => {
@@ -220,7 +220,7 @@ describe('proxy', () => {
     );
   });
 
-  test('a refusal of the proxy in place of an http gateway is told as one of the proxy, and one of the gateway as its own', async () => {
+  test('refusals of an http proxy and of the gateway are distinguished', async () => {
     const proxy = await proxyTo(httpPort());
     const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
     expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(
@@ -240,7 +240,7 @@ describe('proxy', () => {
     );
   });
 
-  test('a refusal of the proxy keeps no connection open, whatever the proxy wants: a followed log may be refused all night', async () => {
+  test('a refusal of the proxy never keeps a connection open', async () => {
     let closed = (): void => {};
     const isClosed = new Promise<void>((resolve) => {
       closed = resolve;
@@ -264,7 +264,7 @@ describe('proxy', () => {
     await isClosed;
   });
 
-  test('a proxy that never answers is given up and named', async () => {
+  test('a proxy that never answers times out and is named', async () => {
     const proxy = await proxyTo(tlsPort());
     const isAsked = proxy.fallSilent();
     vi.useFakeTimers({ toFake: ['setTimeout'] });
@@ -283,7 +283,7 @@ describe('proxy', () => {
     );
   });
 
-  test('a setting that is no proxy stops what needs it and nothing else, and is not shown', async () => {
+  test('an invalid proxy setting stops only what needs it, and is not printed', async () => {
     const env = behind({ HTTPS_PROXY: 'socks5://ann:hunter2@proxy:1080' });
     expect(await cli.run(['budgets'], { env })).toEqual({
       status: 2,
@@ -294,7 +294,7 @@ describe('proxy', () => {
     expect((await cli.run(['whoami'], { env })).status).toBe(0);
   });
 
-  test('the certificate of a gateway that nobody signed is refused, also behind a proxy, with what to do', async () => {
+  test("a gateway's unsigned certificate is refused, also behind a proxy, with advice", async () => {
     const proxy = await proxyTo(tlsPort());
     const env = { ...behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }), NODE_EXTRA_CA_CERTS: '' };
     for (const args of [['budgets'], ['ops', 'watch']]) {
@@ -313,7 +313,7 @@ If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or t
     );
   });
 
-  test('which gateways the proxy is for: by scheme, lower case first, never this machine, never what NO_PROXY names', () => {
+  test('the proxy applies by scheme, lower case first, never to loopback or NO_PROXY', () => {
     const env = { HTTPS_PROXY: 'http://secure', HTTP_PROXY: 'http://plain' };
     const chosen = (url: string, more: Readonly<Record<string, string>> = {}) =>
       proxyFor(url, { ...env, ...more })?.text;

@@ -35,7 +35,7 @@ describe('session', () => {
     return body;
   }
 
-  test('login asks for the key on the terminal without showing it, and says in one line what it got', async () => {
+  test('login asks for the key without showing it and prints one line', async () => {
     const terminal = cli.inTerminal(['login', '--api-url', gateway.url]);
     await terminal.until('API key:');
     terminal.type(`${ADMIN_KEY}\r`);
@@ -47,7 +47,7 @@ describe('session', () => {
     expect(terminal.shown()).not.toContain('eyJ');
   });
 
-  test('the prompt is on standard error and the result alone on standard output', async () => {
+  test('the prompt is on standard error, the result alone on standard output', async () => {
     const { status, stdout, stderr } = await cli.run(['login'], { env: here(), input: `${ADMIN_KEY}\n` });
     expect({ status, stdout, stderr }).toEqual({
       status: 0,
@@ -56,7 +56,7 @@ describe('session', () => {
     });
   });
 
-  test('keys for editing work at the prompt, and Ctrl-C leaves it with nothing stored', async () => {
+  test('editing keys work at the prompt, and Ctrl-C leaves it with nothing stored', async () => {
     const edited = cli.inTerminal(['login', '--api-url', gateway.url]);
     await edited.until('API key:');
     edited.type(`wrong\u0015${ADMIN_KEY}xy\u007f\u007f\u001b[C\r`);
@@ -70,7 +70,7 @@ describe('session', () => {
   });
 
   test.skipIf(process.platform === 'win32')(
-    'of a session or a stored key that others may read it warns, says what to do, and goes on; what it writes is private again',
+    'warns of a session or key that others may read, and makes it private again',
     async () => {
       await cli.run(['login'], { env: withKey() });
       const path = join(cli.folder, 'credentials.yaml');
@@ -100,7 +100,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     },
   );
 
-  test('a blank entry is rejected', async () => {
+  test('an empty entry is rejected', async () => {
     for (const input of ['\n', '   \n', '']) {
       const { status, stderr } = await cli.run(['login'], { env: here(), input });
       expect({ status, stderr }).toEqual({
@@ -110,7 +110,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     }
   });
 
-  test('the key of the flag goes before that of the environment, and that before the one of the context; none is asked for then', async () => {
+  test("the flag's key precedes the environment's, and that the context's", async () => {
     const { key } = await createKey(['read']);
     await cli.run(['context', 'add', 'stored', gateway.url, '--with-key'], { input: `${key}\n` });
     expect((await cli.run(['login'])).stdout).toContain('Logged in to stored with read;');
@@ -121,7 +121,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(await cli.run(['login', '--api-key', ''], { env: here() })).toMatchObject({ status: 2, stdout: '' });
   });
 
-  test('a scope narrows the session, and one that the key lacks is refused in the words of the server', async () => {
+  test("a scope narrows the session; one the key lacks is refused in the server's words", async () => {
     const both = await createKey(['read', 'write']);
     expect((await cli.run(['login', '--scope', 'write'], { env: withKey(both.key) })).stdout).toContain('with write;');
     expect((await cli.run(['login'], { env: withKey(both.key) })).stdout).toContain('with read, write;');
@@ -133,7 +133,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(await cli.run(['login', '--scope', 'all'], { env: withKey() })).toMatchObject({ status: 2 });
   });
 
-  test('a wrong key is told as such and shown nowhere', async () => {
+  test('a wrong key is reported and never printed', async () => {
     const wrong = 'svc_00000000000_wrong-0123456789-0123456789-0123456789';
     for (const args of [['login'], ['login', '--debug'], ['login', '-o', 'json']]) {
       const { status, stdout, stderr } = await cli.run(args, { env: withKey(wrong) });
@@ -146,7 +146,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(broken.stderr).not.toContain('two words');
   });
 
-  test('a key behind a mistyped option, or where no argument belongs, is not shown again', async () => {
+  test('a key behind a mistyped option, or as a stray argument, is not printed', async () => {
     for (const args of [
       ['login', `--apikey=${'svc_AAAAAAAAAAA_secret'}`],
       ['login', 'svc_AAAAAAAAAAA_secret'],
@@ -159,7 +159,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     }
   });
 
-  test('the session is readable by its owner alone, also in a folder and a file that were open to all', async () => {
+  test('the session is readable by its owner alone, also in an open folder or file', async () => {
     mkdirSync(cli.folder, { mode: 0o777 });
     chmodSync(cli.folder, 0o777);
     writeFileSync(join(cli.folder, 'credentials.yaml'), 'sessions: {}\n');
@@ -171,7 +171,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(readdirSync(cli.folder).sort()).toEqual(['config.yaml', 'credentials.yaml']);
   });
 
-  test('whoami shows the session without its secrets, in exactly the fields of the specification', async () => {
+  test('whoami shows the session without secrets, in the specified fields', async () => {
     const { key, id } = await createKey(['read', 'write']);
     await cli.run(['context', 'add', 'prod', gateway.url]);
     await cli.run(['login'], { env: { SVC_CLI_API_KEY: key } });
@@ -198,7 +198,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     }
   });
 
-  test('whoami without a session tells how to get one, in machine formats says logged_in false only, and succeeds', async () => {
+  test('whoami without a session says how to get one, and succeeds', async () => {
     expect(await cli.run(['whoami'], { env: here() })).toEqual({
       status: 0,
       stdout: `Not logged in to ${gateway.url}. Run \`svc login\` to log in.\n`,
@@ -217,7 +217,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(readdirSync(cli.home)).toEqual([]);
   });
 
-  test('logout forgets the session of this context only, leaves the key good, and may be repeated', async () => {
+  test("logout drops this context's session only, keeps the key, and may be repeated", async () => {
     await cli.run(['context', 'add', 'one', gateway.url]);
     await cli.run(['context', 'add', 'two', gateway.url]);
     for (const name of ['one', 'two'])
@@ -232,7 +232,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect((await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })).status).toBe(0);
   });
 
-  test('two and more logins at once lose nothing', async () => {
+  test('concurrent logins lose nothing', async () => {
     const names = ['a', 'b', 'c', 'd'];
     for (const name of names) await cli.run(['context', 'add', name, gateway.url]);
     const results = await Promise.all(
@@ -249,7 +249,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(readdirSync(cli.folder).sort()).toEqual(['config.yaml', 'credentials.yaml']);
   });
 
-  test('a lock left behind by a crash does not keep anybody out', async () => {
+  test('a lock left behind by a crash blocks nobody', async () => {
     mkdirSync(cli.folder, { mode: 0o700 });
     writeFileSync(join(cli.folder, 'credentials.yaml.lock'), '');
     utimesSync(join(cli.folder, 'credentials.yaml.lock'), 1, 1);
@@ -257,7 +257,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(readdirSync(cli.folder)).toEqual(['credentials.yaml']);
   });
 
-  test('a command that has waited long for its turn keeps it: the next one that waits does not take it for left behind', async () => {
+  test('a command that waited long keeps its lock: the next one does not steal it', async () => {
     vi.stubEnv('HOME', cli.home);
     onTestFinished(() => {
       vi.unstubAllEnvs();
@@ -291,7 +291,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(credentials()).toBe('first\nsecond\n');
   });
 
-  test('a command that was stopped while it had its turn, and lost it, takes the turn of no other, and undoes nothing that others have written', async () => {
+  test('a suspended command that lost its lock undoes nothing of others', async () => {
     vi.stubEnv('HOME', cli.home);
     onTestFinished(() => {
       vi.unstubAllEnvs();
@@ -327,7 +327,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(readdirSync(cli.folder)).toEqual(['credentials.yaml']);
   });
 
-  test('a renewal that comes late brings back no session that has ended, and takes the place of none that was made with another key', async () => {
+  test('a late renewal revives no ended session and replaces none of another key', async () => {
     vi.stubEnv('HOME', cli.home);
     onTestFinished(() => {
       vi.unstubAllEnvs();
@@ -352,7 +352,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(await readSession('one', gateway.url)).toEqual(renewed);
   });
 
-  test('a corrupt or partial credentials file holds no session, and the next login replaces it', async () => {
+  test('a corrupt or partial credentials file is no session, and login replaces it', async () => {
     await cli.run(['login'], { env: withKey() });
     const whole = credentials();
     const broken = [
@@ -377,7 +377,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect((await cli.run(['login'], { env: withKey() })).status).toBe(0);
   });
 
-  test('a context keeps an API key only when told to, and says so of one that it does not keep', async () => {
+  test('a context stores an API key only on request, and says when it does not', async () => {
     const added = await cli.run(['context', 'add', 'prod', gateway.url, '--api-key', ADMIN_KEY]);
     expect(added).toMatchObject({ status: 0, stderr: 'The API key is not stored; use --with-key to store it.\n' });
     expect(JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout).contexts).toMatchObject([
@@ -385,7 +385,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     ]);
   });
 
-  test('the session of a context is not shown to another gateway that takes its name', async () => {
+  test('the session of a context is not sent to another gateway of the same name', async () => {
     await cli.run(['context', 'add', 'prod', gateway.url]);
     await cli.run(['login'], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });
     await cli.run(['context', 'add', 'prod', 'http://127.0.0.1:1']);
@@ -398,7 +398,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     ]);
   });
 
-  test('a context is chosen by the flag, then the environment, then as the one in use; an unknown one is named with those there are', async () => {
+  test('chooses the context by flag, environment, then default; names known ones', async () => {
     for (const name of ['one', 'two', 'three']) await cli.run(['context', 'add', name, `http://127.0.0.1:1/${name}`]);
     await cli.run(['context', 'use', 'three']);
     const env = { SVC_CLI_CONTEXT: 'two' };
@@ -430,7 +430,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(await rm()).toBe('error: context fuor not found\nThere are no contexts yet.\n');
   });
 
-  test('the URL of a context that the flag names comes before the one in the environment, and that before the one of a context in the environment', async () => {
+  test("a context flag's URL precedes the environment's, and that a context's there", async () => {
     await cli.run(['context', 'add', 'one', 'http://127.0.0.1:1/one']);
     const env = { SVC_CLI_API_URL: 'http://127.0.0.1:1/variable', SVC_CLI_API_KEY: ADMIN_KEY };
     const reached = async (args: readonly string[], more = {}) =>
@@ -441,7 +441,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(await reached([])).toBe('http://127.0.0.1:1/variable');
   });
 
-  test('contexts keep the comments of their file, and a file that is not YAML is named without showing what is in it', async () => {
+  test('contexts keep the comments of their file, and an invalid file is not printed', async () => {
     await cli.run(['context', 'add', 'one', gateway.url]);
     const path = join(cli.folder, 'config.yaml');
     writeFileSync(path, `# mine\n${readFileSync(path, 'utf8')}`);
@@ -456,7 +456,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(stderr).not.toContain('secret');
   });
 
-  test('a gateway that cannot be reached is named with what to do', async () => {
+  test('an unreachable gateway is named with what to do', async () => {
     const away = `http://127.0.0.1:${await freePort()}`;
     const env = { SVC_CLI_API_URL: away, SVC_CLI_API_KEY: ADMIN_KEY };
     const { status, stdout, stderr } = await cli.run(['login'], { env });
@@ -476,7 +476,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(debugged.stderr).not.toContain(ADMIN_KEY);
   });
 
-  test.skipIf(process.platform !== 'linux')('where no folder can be made, that is said at once', async () => {
+  test.skipIf(process.platform !== 'linux')('a folder that cannot be created is reported at once', async () => {
     const { status, stderr } = await cli.run(['context', 'add', 'local', gateway.url], {
       env: { HOME: '/proc/svc/home' },
     });
@@ -486,7 +486,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     );
   });
 
-  test('a service whose home is closed to it works with what its environment says, and says what it went without', async () => {
+  test('a service without access to its home works from its environment', async () => {
     mkdirSync(join(cli.folder, 'credentials.yaml'), { recursive: true }); // which not even root can read
     mkdirSync(join(cli.folder, 'config.yaml'));
     expect(await cli.run(['ops', 'ls'], { env: withKey() })).toEqual({
@@ -504,7 +504,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     });
   });
 
-  test('without a home nothing is kept, least of all in the working directory, and what needs no file works', async () => {
+  test('without a home nothing is stored, and what needs no file works', async () => {
     const env = { ...withKey(), HOME: '' };
     expect((await cli.run(['ops', 'ls'], { env, cwd: cli.home })).status).toBe(0);
     expect(await cli.run(['login'], { env, cwd: cli.home })).toEqual({
@@ -516,7 +516,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(readdirSync(cli.home)).toEqual([]);
   });
 
-  test('where a key would go over the network unencrypted, that is said before', async () => {
+  test('warns before a key goes over the network unencrypted', async () => {
     const url = 'http://gateway.invalid:8080';
     const added = await cli.run(['context', 'add', 'far', url]);
     expect(added).toMatchObject({
@@ -534,7 +534,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect((await cli.run(['context', 'add', 'near', 'http://localhost:8080'])).stderr).toBe('');
   });
 
-  test('a context that is added is the one in use where it is the first, or that was asked for', async () => {
+  test('an added context becomes the default if it is the first or on request', async () => {
     const added = async (...args: string[]) =>
       JSON.parse((await cli.run(['context', 'add', ...args, '-o', 'json'])).stdout).current;
     expect([

@@ -24,7 +24,7 @@ const registration = (identity: AgentIdentity, credential: string, parent?: Agen
 const digest = (text: string): SecretDigest => text as SecretDigest;
 
 describe('agents', () => {
-  test('the whole triple is the identity: equal names in two orgs, or in none, are different agents', () => {
+  test('agents with equal names in different orgs, or in none, are different agents', () => {
     const agents = new AgentRegistry();
     const entries = ['acme', 'globex', ''].map((orgId) =>
       agents.register(registration({ ...CRAWLER, orgId }, `token-${orgId}`)),
@@ -37,7 +37,7 @@ describe('agents', () => {
     expect(agents.groups.orgs.get('nobody')).toBeUndefined();
   });
 
-  test('registering again rotates the token at once, and keeps place and time', () => {
+  test('registering again rotates the token at once and keeps position and time', () => {
     const agents = new AgentRegistry();
     const first = agents.register(registration(CRAWLER, 'old'));
     const place = first.registration;
@@ -46,7 +46,7 @@ describe('agents', () => {
     expect([first.registration, first.registeredAtMs, agents.registeredCount]).toEqual([place, 1, 1]);
   });
 
-  test('what is only looked up is not kept', () => {
+  test('a lookup alone stores nothing', () => {
     const agents = new AgentRegistry();
     const looked = agents.lookUp(CRAWLER);
     expect([agents.knownCount, agents.get(looked.key)]).toEqual([0, undefined]);
@@ -54,7 +54,7 @@ describe('agents', () => {
     expect(agents.lookUp(CRAWLER)).toBe(looked);
   });
 
-  test('an agent that is deregistered while it has operations is known until the last of them is gone', () => {
+  test('a deregistered agent stays known until its last operation is gone', () => {
     const forgotten: AgentEntry[] = [];
     const agents = new AgentRegistry((entry) => forgotten.push(entry));
     const entry = agents.register(registration(CRAWLER, 'token'));
@@ -72,7 +72,7 @@ describe('agents', () => {
     expect(agents.deregister(entry.key)).toBe(false);
   });
 
-  test('an agent that is registered anew has not been seen yet, and counts as seen once it is', () => {
+  test('a re-registered agent counts as unseen until its next call', () => {
     const agents = new AgentRegistry();
     const entry = agents.register(registration(CRAWLER, 'token'));
     entry.ops = 1; // which keeps it known
@@ -87,7 +87,7 @@ describe('agents', () => {
     expect(agents.groups.seen.count(600_000)).toBe(1);
   });
 
-  test('who was seen in this minute or the five before it is counted, in whichever of them', () => {
+  test('counts the agents seen in this minute and in the five before it', () => {
     const agents = new AgentRegistry();
     for (let minute = 0; minute <= 5; minute += 1)
       agents.saw(
@@ -98,7 +98,7 @@ describe('agents', () => {
     expect([5, 6, 7, 10, 11].map(seenAt)).toEqual([6, 5, 4, 1, 0]);
   });
 
-  test('after any registrations and deregistrations, every index tells the same story', () => {
+  test('all indexes agree after any sequence of registrations and deregistrations', () => {
     const names = fc.record({
       orgId: fc.constantFrom('', 'acme', 'globex'),
       teamId: fc.constantFrom('a', 'b'),
@@ -158,7 +158,7 @@ describe('agents', () => {
     );
   });
 
-  test('an id is what it says: no separator, no white space, nothing invisible, at most 256 bytes, and it comes back as it was', () => {
+  test('an id has no separator, space or invisible character, and at most 256 bytes', () => {
     const anything = fc.oneof(
       fc.string(),
       fc.string({ unit: 'binary' }),
@@ -208,7 +208,7 @@ describe('agents', () => {
       expect([most, most + 1].map((count) => isId(character.repeat(count)))).toEqual([true, false]);
   });
 
-  test('in an org of very many teams an agent is found by its name at once, in the order of registration, whatever was registered and removed since', () => {
+  test('finds an agent by name at once in an org with very many teams', () => {
     const agents = new AgentRegistry();
     const identityOf = (n: number) => ({
       orgId: 'acme',

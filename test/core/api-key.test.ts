@@ -14,7 +14,7 @@ import type { SecretDigest } from '../../src/core/ids.ts';
 const entropy = fc.uint8Array({ minLength: KEY_ENTROPY_BYTES, maxLength: KEY_ENTROPY_BYTES });
 
 describe('api key', () => {
-  test('a key is written exactly so, now and in every later version', () => {
+  test('the key format is fixed, now and in every later version', () => {
     expect(formatApiKey(new Uint8Array(40))).toEqual({
       id: '00000000000',
       key: 'svc_00000000000_00000000000000000000000000000000000000000001GTGyY',
@@ -25,7 +25,7 @@ describe('api key', () => {
     });
   });
 
-  test('every key that is minted parses to its own id and shows nothing of its secret in the hint', () => {
+  test('a minted key parses to its own id, and its hint shows none of its secret', () => {
     fc.assert(
       fc.property(entropy, (bytes) => {
         const { id, key } = formatApiKey(bytes);
@@ -36,7 +36,7 @@ describe('api key', () => {
     );
   });
 
-  test('no two random inputs give one key', () => {
+  test('different random inputs give different keys', () => {
     fc.assert(
       fc.property(entropy, entropy, (one, other) => {
         fc.pre(one.some((byte, at) => byte !== other[at]));
@@ -45,7 +45,7 @@ describe('api key', () => {
     );
   });
 
-  test('a single mistyped character is noticed by the checksum, wherever it is', () => {
+  test('the checksum catches any single mistyped character', () => {
     fc.assert(
       fc.property(entropy, fc.integer({ min: 4, max: 64 }), fc.constantFrom(...'09AZaz-_ '), (bytes, at, character) => {
         const { key } = formatApiKey(bytes);
@@ -55,7 +55,7 @@ describe('api key', () => {
     );
   });
 
-  test('anything else is no key of this format', () => {
+  test('rejects every other format', () => {
     const { key } = formatApiKey(new Uint8Array(40));
     for (const text of [
       '',

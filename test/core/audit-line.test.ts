@@ -27,7 +27,7 @@ describe('audit line', () => {
     );
   });
 
-  test('what is absent is null, and a payload that is absent is an empty object', () => {
+  test('absent fields are null, and an absent payload is an empty object', () => {
     expect(encodeDraft({ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor: 'gateway' }, NOON_MS + 1)).toBe(
       ',"timestamp":"2026-03-01T12:00:00.001Z","event_type":"PolicyReloaded"' +
         ',"lineage":{"org_id":null,"team_id":null,"agent_id":null},"op_id":null,"decision":null' +
@@ -50,7 +50,7 @@ describe('audit line', () => {
     payload: maybe(fc.dictionary(text, fc.jsonValue())),
   });
 
-  test('any draft, whatever its characters, is one line of JSON that says what the draft said, in a row of any drafts', () => {
+  test('any drafts in a row become one line of JSON each, with nothing lost', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(drafts, fc.integer({ min: 0, max: 3 })), { maxLength: 5 }), (row) => {
         for (const [draft, ms] of row) {
@@ -105,7 +105,7 @@ describe('audit line', () => {
     );
   });
 
-  test('what JSON has no word for is left out of a payload', () => {
+  test('values that JSON cannot express are left out of a payload', () => {
     expect(
       encodeDraft(
         {

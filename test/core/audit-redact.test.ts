@@ -12,7 +12,7 @@ const redact = (attributes: Readonly<Record<string, unknown>>) =>
   JSON.parse(JSON.stringify(redactAttributes(attributes, keys))) as unknown;
 
 describe('audit redact', () => {
-  test('values under a secret key are redacted, whatever its case, nesting and punctuation', () => {
+  test('redacts values under a secret key, whatever its case, nesting and punctuation', () => {
     expect(
       redact({
         user: 'ada',
@@ -38,7 +38,7 @@ describe('audit redact', () => {
     });
   });
 
-  test('a string that looks like a credential is redacted wherever it stands, also as a key', () => {
+  test('redacts a string that looks like a credential anywhere, also as a key', () => {
     const apiKey = 'svc_k7Qm2_0123456789abcdefABCDEF0123456789abcd';
     const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
     expect(
@@ -69,7 +69,7 @@ describe('audit redact', () => {
     expect(redactText('https://example.org/reports/2026/03')).toBe('https://example.org/reports/2026/03');
   });
 
-  test('the token that the gateway mints for an agent is not logged, wherever it stands', () => {
+  test('the token minted for an agent is never logged, wherever it appears', () => {
     const token = 'svcagent_OdAxdabsIkEs6ho_4yDaNWpfphY9V9eH7O_U-UdSWgs';
     expect(redactText(`curl -d ${token} https://example.org`)).toBe('[redacted]');
     expect(redact({ argv: ['agent', token], [token]: 1, kept: 'svcagent_1 is a name' })).toEqual({
@@ -86,7 +86,7 @@ describe('audit redact', () => {
     ['/reset?user=ada&X-Api-Key=k#top', '/reset?user=ada&X-Api-Key=[redacted]#top'],
     ['https://example.org:8080/@ada?max_tokens=512', 'https://example.org:8080/@ada?max_tokens=512'],
     ['mail ada@example.org: size=3', 'mail ada@example.org: size=3'],
-  ])('of a URL the password, and parameters called like a secret, are left out: %s', (text, logged) => {
+  ])('redacts the password and secret parameters of a URL: %s', (text, logged) => {
     expect(redactText(text)).toBe(logged);
     expect(redact({ where: text })).toEqual({ where: logged });
   });
@@ -110,7 +110,7 @@ describe('audit redact', () => {
       'the token bucket; a sk-learn-pipeline-of-many-steps at 12:30',
       'the token bucket; a sk-learn-pipeline-of-many-steps at 12:30',
     ],
-  ])('what a header, an option, a variable or a member called like a secret says is left out: %s', (text, logged) => {
+  ])('redacts what follows a secret-like header, option or variable name: %s', (text, logged) => {
     expect(redactText(text)).toBe(logged);
     expect(redactText(logged)).toBe(logged);
   });
@@ -142,12 +142,12 @@ describe('audit redact', () => {
     ['password := hunter2', 'password := [redacted]'],
     ['password    = hunter2', 'password    = [redacted]'],
     ['token:\n  hunter2', 'token:\n  [redacted]'],
-  ])('all of a value is left out, and no more: %s', (text, logged) => {
+  ])('redacts the whole value and no more: %s', (text, logged) => {
     expect(redactText(text)).toBe(logged);
     expect(redactText(logged)).toBe(logged);
   });
 
-  test('of JSON in a text, within JSON or not, the value of such a name is left out, whatever it is, and what stands around it stays', () => {
+  test('redacts secret-like fields of JSON inside text and keeps what surrounds it', () => {
     const text = fc
       .array(fc.constantFrom('hunter2', '"', '\\', "'", ' ', '\n', '{', '}', '[', ']', ',', ':', '='), { maxLength: 8 })
       .map((parts) => `${parts.join('')}hunter2`);
@@ -199,12 +199,12 @@ describe('audit redact', () => {
     'access_keys',
     'private_keys',
     'cookies',
-  ])('%s is called like a secret in a text as it is as a key', (key) => {
+  ])('%s is a secret-like name in text as well as as a key', (key) => {
     expect(redactText(`set ${key}=hunter2 and go`)).toBe(`set ${key}=[redacted] and go`);
     expect(redact({ [key]: 'hunter2' })).toEqual({ [key]: '[redacted]' });
   });
 
-  test('a secret is left out also where its name stands beside it, as in lists of headers and of arguments', () => {
+  test('redacts a secret whose name is beside it, as in lists of headers or arguments', () => {
     expect(
       redact({
         har: [
@@ -238,7 +238,7 @@ describe('audit redact', () => {
     });
   });
 
-  test('a key is called like a secret however it is dressed up, and when it names several', () => {
+  test('recognises a secret-like key in any spelling, and when it names several', () => {
     for (const key of [
       'password ',
       'authorization:',
@@ -255,12 +255,12 @@ describe('audit redact', () => {
     }
   });
 
-  test('attributes with nothing to hide come back as the same object', () => {
+  test('attributes with nothing to redact come back as the same object', () => {
     const attributes = { size: 12, tags: ['a', 'b'], nested: { ok: true, none: null } };
     expect(redactAttributes(attributes, keys)).toBe(attributes);
   });
 
-  test('attributes that are too large or too deep say so, with the names of their keys and no value', () => {
+  test('attributes that are too large or too deep keep their key names only', () => {
     const truncated = { truncated: true, limit_bytes: 4096 };
     expect(redact({ note: 'hunter2 '.repeat(600), size: 1 })).toEqual({ ...truncated, keys: ['note', 'size'] });
     expect(redact({ note: '\u0001'.repeat(700) })).toEqual({ ...truncated, keys: ['note'] });
@@ -283,7 +283,7 @@ describe('audit redact', () => {
     ['\u0800', 1361],
     ['€', 1361],
     ['\u001f', 680],
-  ])('of %j so many are logged as fit the limit in the bytes of their JSON, and none of one more', (unit, most) => {
+  ])('logs as many attributes of %j as fit the limit in bytes of JSON', (unit, most) => {
     const fits = { note: unit.repeat(most) };
     expect(redactAttributes(fits, keys)).toBe(fits);
     expect(redact({ note: unit.repeat(most + 1) })).toEqual({ truncated: true, limit_bytes: 4096, keys: ['note'] });
@@ -299,7 +299,7 @@ describe('audit redact', () => {
     }
   });
 
-  test('a megabyte made to slow the search down is settled in a moment', () => {
+  test('a megabyte crafted to slow the search down is handled in a moment', () => {
     const tookMs = processorMsOf(() => {
       for (const text of ['eyJ'.repeat(350_000), 'svc_a'.repeat(200_000), 'bearer '.repeat(150_000)]) redact({ text });
       for (const text of [
@@ -325,7 +325,7 @@ describe('audit redact', () => {
     );
   });
 
-  test('a name that is cut short ends with a whole character', () => {
+  test('a truncated name ends with a whole character', () => {
     expect(redactAttributes({ [`${'x'.repeat(63)}🙂`]: 1, text: 'x'.repeat(5000) }, keys)).toMatchObject({
       keys: ['x'.repeat(63), 'text'],
     });
@@ -334,7 +334,7 @@ describe('audit redact', () => {
     });
   });
 
-  test('one secret deep inside costs nothing of what stands around it', () => {
+  test('one secret deep inside costs nothing for its surroundings', () => {
     const around = 'x'.repeat(300);
     let deep: Record<string, unknown> = { token: 't' };
     for (let level = 0; level < 10; level += 1) deep = { around, deep };
@@ -343,7 +343,7 @@ describe('audit redact', () => {
     expect(out.split(around)).toHaveLength(11);
   });
 
-  test('a list of keys of one’s own takes the place of the default one', () => {
+  test('a custom list of keys replaces the default list', () => {
     const own = redactedKeys(['Order-Number', '']);
     expect(redactAttributes({ order_number: 7, password: 'p' }, own)).toEqual({
       order_number: '[redacted]',
@@ -351,7 +351,7 @@ describe('audit redact', () => {
     });
   });
 
-  test('whatever goes in, what comes out is JSON near the limit and never holds the secret', () => {
+  test('any input comes out as JSON near the limit and without the secret', () => {
     const secret = 'hunter2-hunter2';
     const value = fc.oneof(
       fc.jsonValue(),
@@ -373,7 +373,7 @@ describe('audit redact', () => {
   test.each<[string, number, number]>([
     ['many keys', 300_000, 60],
     ['long keys', 4_000, 20_000],
-  ])('a caller who names ever other attributes fills no memory: %s', (_what, count, length) => {
+  ])('a caller with ever new attribute names fills no memory: %s', (_what, count, length) => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const keys = redactedKeys();
@@ -385,7 +385,7 @@ describe('audit redact', () => {
     expect(keys.covers('api_key')).toBe(true);
   });
 
-  test('every secret of a list is redacted, and what only stands behind the name of one and is no text is not', () => {
+  test('redacts every secret of a list, and no non-text value after a secret name', () => {
     expect(
       redact({ argv: ['password', 'one', 'keep', 'token', 'two', 'svc_live_0123456789abcdefghijklmnop', 'end'] }),
     ).toEqual({ argv: ['password', '[redacted]', 'keep', 'token', '[redacted]', '[redacted]', 'end'] });
@@ -400,7 +400,7 @@ describe('audit redact', () => {
       expect(redact({ list: Array.from({ length: 5_000 }, () => item) })).toEqual(truncated);
   });
 
-  test('nothing behind the limit is looked at', () => {
+  test('nothing behind the limit is read', () => {
     const unread = {
       get: () => {
         throw new Error('was read');
@@ -421,7 +421,7 @@ describe('audit redact', () => {
     expect(redact({ object })).toEqual({ truncated: true, limit_bytes: 4096, keys: ['object'] });
   });
 
-  test('a credential that is the name of an attribute is not logged, whatever its value and however large the rest', () => {
+  test('redacts a credential used as an attribute name, whatever its value', () => {
     const key = 'svc_live_0123456789abcdefghijklmnop';
     expect(redact({ first: 1, [key]: 1 })).toEqual({ first: 1, '[redacted]': 1 });
     expect(redact({ first: 1, [key]: 'x'.repeat(5_000) })).toEqual({
@@ -438,7 +438,7 @@ describe('audit redact', () => {
     },
   );
 
-  test('of a header all is redacted, of any other name its value alone', () => {
+  test('redacts all of a header, and of any other name its value alone', () => {
     expect(redactText('Authorization: Digest one two')).toBe('Authorization: [redacted]');
     expect(redactText('token: one two')).toBe('token: [redacted] two');
   });

@@ -6,7 +6,7 @@ import { ada, budgetConfig, HOUR_MS, NOON, USD } from '../support/budgets.ts';
 const tracker = (budget: Record<string, unknown>) => new BudgetTracker(budgetConfig(budget), NOON);
 
 describe('budget alerts', () => {
-  test('80 % and 100 % of a cap are each said once per period, from the widest tier down', () => {
+  test('80 % and 100 % of a cap alert once per period, widest tier first', () => {
     const budget = tracker({ org_daily_limit_usd: 10, agent_monthly_limit_usd: 10 });
     const said = (microUsd: number, nowMs = NOON) =>
       budget
@@ -38,7 +38,7 @@ describe('budget alerts', () => {
     ]);
   });
 
-  test('a cap that is raised after its alerts is said again when spend comes near it, and one that is not is not', () => {
+  test('a raised cap alerts again when spend comes near it; an unchanged one does not', () => {
     const budget = tracker({ agent_monthly_limit_usd: 10 });
     const said = (microUsd: number) =>
       budget
@@ -67,13 +67,13 @@ describe('budget alerts', () => {
     expect(said(850 * USD)).toEqual(['80 of 1000', '100 of 1000']);
   });
 
-  test('of a cap of 0 nothing is used up before the first micro-dollar', () => {
+  test('a cap of 0 is not used up before the first micro-dollar', () => {
     const budget = tracker({ agent_daily_limit_usd: 0 });
     expect(budget.record(ada, 0, {}, NOON)).toEqual({ exceeded: undefined, alerts: [], duplicate: false });
     expect(budget.record(ada, 1, {}, NOON).alerts.map(({ percent }) => percent)).toEqual([80, 100]);
   });
 
-  test('a monthly cap alone is said too, once in the month, on whatever day it is reached', () => {
+  test('a monthly cap alone alerts once in the month, on any day', () => {
     const budget = tracker({ agent_monthly_limit_usd: 10 });
     const said = (microUsd: number, nowMs: number) =>
       budget.record(ada, microUsd, {}, nowMs).alerts.map(({ tier, period, percent }) => `${tier} ${period} ${percent}`);

@@ -32,7 +32,7 @@ describe('budget config', () => {
     });
   });
 
-  test('what is left out is not capped, and the days are those of UTC', () => {
+  test('a missing cap means no cap, and the default time zone is UTC', () => {
     const none = { daily: undefined, monthly: undefined };
     expect(parseBudgetConfig({})).toEqual({
       ok: true,
@@ -69,11 +69,11 @@ describe('budget config', () => {
     [{ timezone: 2 }, ['timezone'], ZONE],
     [{ timezone: '' }, ['timezone'], ZONE],
     [{ action_on_exceed: 'warn' }, ['action_on_exceed'], 'must be deny, the only supported action'],
-  ])('%j is refused where the mistake is', (raw, path, problem) => {
+  ])('%j is refused at the place of the mistake', (raw, path, problem) => {
     expect(parseBudgetConfig(raw)).toEqual({ ok: false, fault: [{ path, problem }] });
   });
 
-  test('an unknown key is refused by name, also when its name is one that every object has', () => {
+  test('names an unknown key when refusing it, even one that every object has', () => {
     expect(parseBudgetConfig({ dayly_limit_usd: 5 })).toMatchObject({
       ok: false,
       fault: [{ path: ['dayly_limit_usd'], problem: expect.stringContaining('unknown key') }],
@@ -103,7 +103,7 @@ describe('budget config', () => {
   });
 
   test.each([-1, -0.000001, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1_000_000.000001, 1e300])(
-    '%d USD is no cost',
+    '%d USD is not a cost',
     (usd) => {
       expect(usdToMicro(usd)).toBeUndefined();
     },
@@ -116,10 +116,7 @@ describe('budget config', () => {
     [2.01, 2_010_000],
     [4.02, 4_020_000],
     [4.35, 4_350_000],
-  ])(
-    '%d dollars are the same amount as a cost and as a cap, though no binary fraction is that amount',
-    (usd, microUsd) => {
-      expect([usdToMicro(usd), capToMicro(usd, 100)]).toEqual([microUsd, microUsd]);
-    },
-  );
+  ])('%d USD is the same amount as a cost and as a cap, despite binary fractions', (usd, microUsd) => {
+    expect([usdToMicro(usd), capToMicro(usd, 100)]).toEqual([microUsd, microUsd]);
+  });
 });

@@ -222,7 +222,7 @@ describe('budget period', () => {
     expect([dailyStartMs, dailyResetMs, monthlyStartMs, monthlyResetMs].map(iso)).toEqual(expected);
   });
 
-  test('while a day lasts the same window is answered, and a clock set back gets the window of its own time', () => {
+  test('the window stays the same within a day, and follows a clock set back', () => {
     const calendar = new PeriodCalendar('Europe/Berlin');
     const evening = calendar.windowAt(Date.parse('2026-11-04T22:00:00Z'));
     expect(calendar.windowAt(Date.parse('2026-11-04T08:00:00Z'))).toBe(evening);
@@ -231,7 +231,7 @@ describe('budget period', () => {
     expect(calendar.windowAt(Date.parse('2026-11-04T22:59:00Z'))).toEqual(evening);
   });
 
-  test('in every zone days and months follow each other without gap or overlap', () => {
+  test('days and months follow each other without gap or overlap in every zone', () => {
     const calendars = [
       'UTC',
       'Europe/Berlin',

@@ -43,7 +43,7 @@ const spendOf = (tracker: BudgetTracker, nowMs: number) =>
     ]);
 
 describe('budget restore', () => {
-  test('after a restart every org, team and agent has spent what it had, alerts are not said again, and nothing is reserved', () => {
+  test('a restart restores spend, repeats no alert and reserves nothing', () => {
     const store = createStore();
     const before = new BudgetTracker(CAPS, NOON);
     before.record(ada, 8 * USD, {}, NOON);
@@ -68,7 +68,7 @@ describe('budget restore', () => {
     ).toEqual(['spend/agent/acme/search/ada', 'spend/global', 'spend/org/acme', 'spend/team/acme/search']);
   });
 
-  test('an alert of the month is not said again after a restart on another day of it', () => {
+  test('an alert of the month is not repeated after a restart on a later day', () => {
     const caps = budgetConfig({ agent_monthly_limit_usd: 10 });
     const store = createStore();
     const before = new BudgetTracker(caps, NOON);
@@ -80,7 +80,7 @@ describe('budget restore', () => {
     expect(after.record(ada, 1 * USD, {}, nextDayMs).alerts.map(({ percent }) => percent)).toEqual([100]);
   });
 
-  test('only what has changed since is written, and a total written many times is one row', () => {
+  test('writes only what changed, and one row for a total changed many times', () => {
     const tracker = new BudgetTracker(CAPS, NOON);
     for (let index = 0; index < 50; index += 1) tracker.record(ada, 1, {}, NOON);
     tracker.record(eve, 1, {}, NOON);
@@ -103,7 +103,7 @@ describe('budget restore', () => {
     expect(tracker.drainChanges()).toEqual([]);
   });
 
-  test('what a store could not write comes again, with all that has happened since', () => {
+  test('rows that a store could not write are offered again with later changes', () => {
     const store = createStore();
     const tracker = new BudgetTracker(CAPS, NOON);
     tracker.record(ada, 3 * USD, { usageId: 'u1' }, NOON);
@@ -119,7 +119,7 @@ describe('budget restore', () => {
     expect(after.record(ada, 3 * USD, { usageId: 'u1' }, NOON).duplicate).toBe(true);
   });
 
-  test('a usage id sent again after a crash counts once and hears the first answer', () => {
+  test('a usage id resent after a crash counts once and gets the first answer', () => {
     const store = createStore();
     const before = new BudgetTracker(CAPS, NOON);
     const first = before.record(ada, 11 * USD, { usageId: 'u/1' }, NOON);
@@ -133,7 +133,7 @@ describe('budget restore', () => {
     expect(after.record(eve, 11 * USD, { usageId: 'u/1' }, NOON + HOUR_MS).duplicate).toBe(false);
   });
 
-  test('days and months that ended while the gateway was down are let go, also from the store', () => {
+  test('drops days and months that ended during downtime, also from the store', () => {
     const store = createStore();
     const before = new BudgetTracker(CAPS, NOON);
     before.record(ada, 8 * USD, { usageId: 'u1' }, NOON);
@@ -149,7 +149,7 @@ describe('budget restore', () => {
     expect([...store.rows.keys()]).toEqual([]);
   });
 
-  test('who spent in months that are over is forgotten, and what is spent after that is there after a restart', () => {
+  test('drops owners that spent only in past months, and still restores later spend', () => {
     const store = createStore();
     const tracker = new BudgetTracker(CAPS, NOON);
     tracker.record(ada, 8 * USD, {}, NOON);
@@ -166,7 +166,7 @@ describe('budget restore', () => {
     expect(restart(store, december).spentUsd('acme', december)).toEqual({ monthly: 3, daily: 3 });
   });
 
-  test('a clock behind the one of the last run opens no ended day again', () => {
+  test('a clock behind the last run reopens no ended day', () => {
     const midnight = Date.parse('2026-11-05T00:00:00Z');
     const store = createStore();
     const before = new BudgetTracker(CAPS, midnight - HOUR_MS);
@@ -179,7 +179,7 @@ describe('budget restore', () => {
     expect(after.spentUsd('acme', midnight + 24 * HOUR_MS).daily).toBe(0);
   });
 
-  test('what a clock far ahead has stored counts now, and is written with the right date', () => {
+  test('spend stored by a clock far ahead counts now and gets the right date', () => {
     const store = createStore();
     const wrong = NOON + 400 * 24 * HOUR_MS;
     const before = new BudgetTracker(CAPS, wrong);
@@ -192,7 +192,7 @@ describe('budget restore', () => {
     expect(restart(store, nextMonth).spentUsd('acme', nextMonth)).toEqual({ monthly: 0, daily: 0 });
   });
 
-  test('a time zone changed while the gateway was down keeps the spend of a date that still goes on', () => {
+  test('a new time zone after downtime keeps the spend of a date that goes on', () => {
     const store = createStore();
     const before = new BudgetTracker(budgetConfig({ timezone: 'UTC' }), NOON);
     before.record(ada, 6 * USD, {}, NOON);
@@ -204,7 +204,7 @@ describe('budget restore', () => {
     expect(restart(store, evening, budgetConfig({ timezone: 'UTC' })).spentUsd('acme', evening).daily).toBe(0);
   });
 
-  test('spend stored by a zone ahead of the new one is not spent a second time', () => {
+  test('spend stored in a zone ahead of the new one is not counted twice', () => {
     const utcEvening = Date.parse('2026-11-04T20:00:00Z');
     const store = createStore();
     const tokyo = new BudgetTracker(budgetConfig({ timezone: 'Asia/Tokyo' }), utcEvening); // the 5th

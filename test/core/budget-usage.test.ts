@@ -16,14 +16,14 @@ const known = (memory: UsageMemory, rows: readonly UsageRow[]) =>
 const series = (orgId: string, count: number) => Array.from({ length: count }, (_, index) => usage(orgId, `u${index}`));
 
 describe('budget usage', () => {
-  test('an org over its share forgets its own oldest ids first', () => {
+  test('an org over its share drops its own oldest ids first', () => {
     const memory = new UsageMemory({ ttlMs: 1000, perOrg: 3, total: 100 });
     const rows = [...series('quiet', 1), ...series('busy', 5)];
     for (const row of rows) memory.remember(row);
     expect(known(memory, rows)).toEqual(['quiet/u0', 'busy/u2', 'busy/u3', 'busy/u4']);
   });
 
-  test('when all is full an org makes room among its own ids, and a new org at the cost of the one that holds the most', () => {
+  test('when full, an org evicts its own ids, and a new org evicts from the largest', () => {
     const memory = new UsageMemory({ ttlMs: 1000, perOrg: 100, total: 5 });
     const rows = [...series('busy', 3), ...series('quiet', 2)];
     for (const row of rows) memory.remember(row);
@@ -40,13 +40,13 @@ describe('budget usage', () => {
     expect(memory.size).toBe(5);
   });
 
-  test('no more ids are remembered than fit into the memory, and at most a sixteenth of one org', () => {
+  test('usage ids stay within the memory limit, with at most a sixteenth per org', () => {
     expect(usageLimitsFor(256)).toEqual({ ttlMs: 24 * 3_600_000, perOrg: 4_096, total: 65_536 });
     for (const memoryMib of [1024, 65_536])
       expect(usageLimitsFor(memoryMib)).toEqual({ ttlMs: 24 * 3_600_000, perOrg: 16_384, total: 262_144 });
   });
 
-  test('of a store that has more than fit the latest are remembered, and the others left alone', () => {
+  test('restores the latest ids that fit and leaves the rest in the store', () => {
     const memory = new UsageMemory({ ttlMs: 1000, perOrg: 100, total: 8 });
     const rows = Array.from({ length: 30 }, (_, index) => usage(`org-${index % 2}`, `u${index}`, (index * 7) % 30));
     memory.restore(rows, 30);
@@ -59,7 +59,7 @@ describe('budget usage', () => {
     expect(memory.drainChanges()).toEqual([]);
   });
 
-  test('the store is told of each id once, and of those forgotten', () => {
+  test('the store receives each id once, and each dropped id', () => {
     const memory = new UsageMemory({ ttlMs: 1000, perOrg: 1, total: 10 });
     memory.remember(usage('acme', 'a'));
     expect(memory.drainChanges()).toEqual([{ key: 'usage/acme/team/agent/a', row: usage('acme', 'a') }]);
@@ -71,14 +71,14 @@ describe('budget usage', () => {
     expect(memory.drainChanges()).toEqual([]);
   });
 
-  test('ids are forgotten when their time is over, in bounded steps', () => {
+  test('ids expire in bounded steps', () => {
     const memory = new UsageMemory({ ttlMs: 1000, perOrg: 10, total: 100 });
     for (const row of [...series('acme', 4), ...series('globex', 4), usage('acme', 'late', 500)]) memory.remember(row);
     expect([999, 1000, 1000, 1000].map((nowMs) => memory.sweep(nowMs, 5))).toEqual([0, 5, 3, 0]);
     expect(memory.size).toBe(1);
   });
 
-  test('an id that comes again after its time is one id, and the youngest', () => {
+  test('an id that returns after its expiry is a new id', () => {
     const memory = new UsageMemory({ ttlMs: 1000, perOrg: 3, total: 10 });
     memory.remember(usage('acme', 'a'));
     memory.remember(usage('acme', 'b', 900));

@@ -115,8 +115,8 @@ const START = Date.parse('2026-11-28T20:00:00Z');
 const named = (exceeded: { tier: Tier; period: Period } | undefined) =>
   exceeded === undefined ? undefined : `${exceeded.tier} ${exceeded.period}`;
 
-describe('budget: properties', () => {
-  test('whatever is asked in whatever order, answers and sums are those of the plain list of what was spent and held', () => {
+describe('budget properties', () => {
+  test('any sequence of calls matches a plain list of what was spent and reserved', () => {
     fc.assert(
       fc.property(config, fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (caps, steps) => {
         let nowMs = START;

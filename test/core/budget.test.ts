@@ -11,7 +11,7 @@ const eve: AgentIdentity = { orgId: 'globex', teamId: 'search', agentId: 'ada' }
 const tracker = (budget: Record<string, unknown>, nowMs = NOON) => new BudgetTracker(budgetConfig(budget), nowMs);
 
 describe('budget', () => {
-  test('without caps everything fits, and is counted', () => {
+  test('without caps everything fits and is still counted', () => {
     const budget = new BudgetTracker(undefined, NOON);
     expect(budget.record(ada, 5 * USD, {}, NOON)).toEqual({ exceeded: undefined, alerts: [], duplicate: false });
     expect(budget.reserve(ada, 1, 1_000_000 * USD, NOON)).toEqual({ ok: true, value: undefined });
@@ -71,7 +71,7 @@ describe('budget', () => {
     ]);
   });
 
-  test('a record over a cap is counted in every tier all the same', () => {
+  test('a record over a cap still counts in every tier', () => {
     const budget = tracker({ agent_daily_limit_usd: 1 });
     budget.record(ada, 3 * USD, {}, NOON);
     budget.record(ada, 4 * USD, {}, NOON);
@@ -131,7 +131,7 @@ describe('budget', () => {
     expect(budget.reserve(bob, 2, 1, NOON).ok).toBe(false);
   });
 
-  test('of 1,000 agents racing for the last dollar exactly as many win as it pays for', () => {
+  test('of 1,000 agents racing for the last dollar, exactly as many win as it pays for', () => {
     const budget = tracker({ daily_limit_usd: 100 });
     budget.record(ada, 99 * USD, {}, NOON);
     const won = Array.from(
@@ -143,13 +143,13 @@ describe('budget', () => {
     expect(won).toHaveLength(33); // 33 × 0.03 = 0.99
   });
 
-  test('a refused reservation holds nothing anywhere', () => {
+  test('a refused reservation reserves nothing in any tier', () => {
     const budget = tracker({ agent_daily_limit_usd: 1, daily_limit_usd: 10 });
     expect(budget.reserve(ada, 1, 2 * USD, NOON).ok).toBe(false);
     expect(budget.status({}, NOON).items.map((row) => row.reservedMicroUsd)).toEqual([0, 0, 0, 0]);
   });
 
-  test('a further check of an operation may hold more, and a refused one leaves what is held', () => {
+  test('a further check may reserve more, and a refused one keeps what is reserved', () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     const reserved = () => budget.status({ orgId: 'acme' }, NOON).items[0]?.reservedMicroUsd;
     budget.reserve(ada, 1, 8 * USD, NOON);
@@ -159,7 +159,7 @@ describe('budget', () => {
     expect(reserved()).toBe(9_000_000);
   });
 
-  test('a further check that costs less or nothing frees no money that the running operation is about to spend', () => {
+  test('a cheaper further check frees no money of the running operation', () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     const reserved = () => budget.status({ orgId: 'acme' }, NOON).items[0]?.reservedMicroUsd;
     budget.reserve(ada, 1, 8 * USD, NOON);
@@ -170,7 +170,7 @@ describe('budget', () => {
     expect(budget.reserve(bob, 2, 3 * USD, NOON)).toMatchObject({ ok: false, fault: { tier: 'org', period: 'daily' } });
   });
 
-  test('a further check that costs nothing does not make a reservation last longer, one that costs something does', () => {
+  test('only a further check that costs something extends a reservation', () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     budget.reserve(ada, 1, 10 * USD, NOON);
     budget.reserve(ada, 1, 0, NOON + 599_999);
@@ -181,7 +181,7 @@ describe('budget', () => {
     expect(budget.wouldExceed(bob, 1, NOON + 1_500_000)).toBeUndefined();
   });
 
-  test('a rehearsed check counts what its own operation holds no second time', () => {
+  test("a dry-run check does not count its own operation's reservation twice", () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     budget.reserve(ada, 1, 8 * USD, NOON);
     expect(budget.wouldExceed(ada, 10 * USD, NOON, 1)).toBeUndefined();
@@ -190,7 +190,7 @@ describe('budget', () => {
     expect(budget.wouldExceed(bob, 3 * USD, NOON, 1)).toMatchObject({ tier: 'org' });
   });
 
-  test('recorded usage takes the place of as much of what its operation reserved; the rest is held until the operation ends', () => {
+  test('recorded usage replaces reserved money; the rest stays until the end', () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     budget.reserve(ada, 1, 6 * USD, NOON);
     budget.record(ada, 2 * USD, { op: 1 }, NOON);
@@ -216,7 +216,7 @@ describe('budget', () => {
     expect(budget.wouldExceed(bob, 4 * USD, NOON)).toMatchObject({ reservedMicroUsd: 6_000_000 });
   });
 
-  test('what is released is free at once, and a second release gives nothing back', () => {
+  test('released money is free at once, and a second release changes nothing', () => {
     const budget = tracker({ org_daily_limit_usd: 10 });
     budget.reserve(ada, 1, 10 * USD, NOON);
     expect(budget.release(1)).toBe(true);
@@ -261,13 +261,13 @@ describe('budget', () => {
     expect(budget.spentUsd('acme', Date.parse('2026-11-01T23:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
   });
 
-  test('what is reserved over midnight counts against the new day until it is settled', () => {
+  test('a reservation over midnight counts against the new day until it is settled', () => {
     const budget = tracker({ daily_limit_usd: 10 }, Date.parse('2026-11-04T23:59:00Z'));
     budget.reserve(ada, 1, 10 * USD, Date.parse('2026-11-04T23:59:00Z'));
     expect(budget.reserve(bob, 2, 1, Date.parse('2026-11-05T00:01:00Z')).ok).toBe(false);
   });
 
-  test('a clock that goes back over midnight opens no ended day again: each dollar counts once', () => {
+  test('a clock set back over midnight reopens no ended day', () => {
     const midnight = Date.parse('2026-11-05T00:00:00Z');
     const budget = tracker({ daily_limit_usd: 10 }, midnight - HOUR_MS);
     budget.record(ada, 10 * USD, {}, midnight - 1);
@@ -277,7 +277,7 @@ describe('budget', () => {
     expect(budget.spentUsd('acme', midnight + 24 * HOUR_MS)).toEqual({ monthly: 19, daily: 0 });
   });
 
-  test('a clock that goes an hour ahead and back again begins the new day once', () => {
+  test('a clock that jumps an hour ahead and back begins the new day once', () => {
     const evening = Date.parse('2026-11-04T23:30:00Z');
     const budget = tracker({ daily_limit_usd: 10 }, evening);
     budget.record(ada, 1 * USD, {}, evening);
@@ -286,7 +286,7 @@ describe('budget', () => {
     expect(budget.spentUsd('acme', evening + HOUR_MS)).toEqual({ monthly: 7, daily: 6 });
   });
 
-  test('a clock that was a year ahead is set right, and neither caps nor reservations stay a year behind', () => {
+  test('caps and reservations recover from a clock that was a year ahead', () => {
     const budget = tracker({ daily_limit_usd: 10 });
     const wrong = NOON + 365 * 24 * HOUR_MS;
     budget.record(ada, 4 * USD, {}, wrong);
@@ -296,7 +296,7 @@ describe('budget', () => {
     expect(budget.spentUsd('acme', Date.parse('2026-11-05T00:00:00Z'))).toEqual({ monthly: 4, daily: 0 });
   });
 
-  test('a clock set back by two hours is waited for; one set back further is believed, and ends its day once more', () => {
+  test('a clock set back two hours is waited for; one set back further is believed', () => {
     const midnight = Date.parse('2026-11-05T00:00:00Z');
     const spentAfterStepTo = (backTo: number) => {
       const budget = tracker({}, midnight);
@@ -324,7 +324,7 @@ describe('budget', () => {
     expect(budget.wouldExceed(ada, USD + 1, NOON)).toMatchObject({ tier: 'org' });
   });
 
-  test('a new time zone keeps the spend of a date that goes on, and gives an ended date no second life', () => {
+  test('a new time zone keeps the spend of a current date and reopens no ended one', () => {
     const zoned = (timezone: string) => budgetConfig({ daily_limit_usd: 100, timezone });
     const utcEvening = Date.parse('2026-11-04T20:00:00Z');
     const west = new BudgetTracker(zoned('UTC'), utcEvening);
@@ -344,7 +344,7 @@ describe('budget', () => {
     expect(east.spentUsd('acme', Date.parse('2026-11-06T00:00:00Z')).daily).toBe(0);
   });
 
-  test('who has spent in the running month, or holds money, is not forgotten with those who are idle', () => {
+  test('an owner with spend this month or a reservation is never evicted as idle', () => {
     const budget = tracker({ agent_monthly_limit_usd: 10 });
     budget.record(ada, 5 * USD, {}, NOON);
     budget.reserve(bob, 1, 6 * USD, NOON);
@@ -368,7 +368,7 @@ describe('budget', () => {
     });
   });
 
-  test('a usage id counts once, and a retry hears the first answer and no alert', () => {
+  test('a usage id counts once; a retry gets the first answer and no alert', () => {
     const budget = tracker({ agent_daily_limit_usd: 1 });
     const first = budget.record(ada, 2 * USD, { usageId: 'u1' }, NOON);
     expect(first).toMatchObject({ duplicate: false, exceeded: { spentMicroUsd: 2_000_000 } });
@@ -396,14 +396,14 @@ describe('budget', () => {
     expect(budget.record(ada, USD, { usageId: 'u1' }, NOON + 24 * HOUR_MS).duplicate).toBe(false);
   });
 
-  test('spend never leaves the exact numbers, however often the largest cost is sent', () => {
+  test('spend stays an exact number, however often the largest cost is sent', () => {
     const budget = tracker({ monthly_limit_usd: 1_000_000_000 });
     for (let index = 0; index < 9_100; index += 1) budget.record(ada, 1_000_000 * USD, {}, NOON);
     expect(budget.status({}, NOON).items[0]?.monthly.spentMicroUsd).toBe(Number.MAX_SAFE_INTEGER);
     expect(budget.reserve(ada, 1, 0, NOON)).toMatchObject({ fault: { tier: 'global', period: 'monthly' } });
   });
 
-  test('reservations stay exact where there is no cap', () => {
+  test('reservations stay exact without a cap', () => {
     const budget = tracker({});
     const results = Array.from({ length: 9_100 }, (_, index) => budget.reserve(ada, index, 1_000_000 * USD, NOON).ok);
     expect(results.filter(Boolean)).toHaveLength(9_007);
@@ -438,7 +438,7 @@ describe('budget', () => {
     ]);
   });
 
-  test('the pages of the status hold every row once, and those of an org only its own', () => {
+  test('status pages hold every row once, and those of an org only its own', () => {
     const budget = tracker({});
     for (let index = 0; index < 60; index += 1)
       budget.handleOf({ orgId: `o${index % 3}`, teamId: `t${index % 6}`, agentId: `a${index}` });
@@ -462,11 +462,11 @@ describe('budget', () => {
     expect(walk({ orgId: 'nobody' }, 4)).toEqual([]);
   });
 
-  test.each(['', '4', '0.', '1.x', '1.2.3.4.5', '-1', '1.1e3', '1.9999999999999999'])('%j is no cursor', (text) => {
+  test.each(['', '4', '0.', '1.x', '1.2.3.4.5', '-1', '1.1e3', '1.9999999999999999'])('%j is not a cursor', (text) => {
     expect(parseBudgetCursor(text)).toBeUndefined();
   });
 
-  test('what a budget remembers is let go when it is over: owners without spend or handle, old usage ids', () => {
+  test('drops expired state: owners without spend or handle, and old usage ids', () => {
     const budget = tracker({});
     const handle = budget.handleOf(bob);
     budget.record(ada, USD, { usageId: 'u1' }, NOON);
@@ -493,7 +493,7 @@ describe('budget', () => {
     expect(() => budget.reserve(handle, 1, 1, nextMonth)).toThrow('a handle is not used after it was forgotten');
   });
 
-  test('a rehearsal heeds the caps of an agent that was never named, and leaves nothing of it behind', () => {
+  test('a dry run applies the caps of an unknown agent and stores nothing about it', () => {
     const budget = tracker({ org_daily_limit_usd: 10, agent_daily_limit_usd: 5 });
     budget.record(ada, 8 * USD, {}, NOON);
     const unheardOf = { ...ada, teamId: 'new', agentId: 'unheard-of' };

@@ -98,7 +98,7 @@ describe('check', () => {
     expect(answer.opState).toBe(decision === 'allow' ? 'running' : undefined);
   });
 
-  test('what a bearer of one org says of an agent of another is told to its own org, as a claim', () => {
+  test("a check with a token of another org is reported to the token's org as a claim", () => {
     const { draft } = decide(
       checkOf(CRAWLER, 't:s', {
         credential: undefined,
@@ -117,7 +117,7 @@ describe('check', () => {
     });
   });
 
-  test('an impersonation is about the owner of the token, names what was claimed, and is a violation', () => {
+  test("an impersonation is a violation of the token's owner, with the claimed names", () => {
     const { effects } = openGovernor().apply<'check'>(checkOf(STRANGER, 't:s', { credential: digestOf(CRAWLER) }), 10);
     expect(effects).toEqual([
       {
@@ -150,12 +150,12 @@ describe('check', () => {
     ]);
   });
 
-  test('a claimed org that is empty is recorded as none', () => {
+  test('a claimed empty org is recorded as none', () => {
     const { draft } = decide(checkOf({ ...CRAWLER, orgId: '' }, 't:s', { credential: digestOf(CRAWLER) }));
     expect(draft.payload.claimed_org_id).toBeNull();
   });
 
-  test('an allow on behalf of a caller is intercepted, a deny is a deny, and both say who called', () => {
+  test('an allow on behalf of a caller is intercepted, and every answer names the caller', () => {
     for (const [resource, eventType] of [
       ['web_search', 'A2ACallIntercepted'],
       ['forbidden', 'ActionDenied'],
@@ -169,12 +169,12 @@ describe('check', () => {
     }
   });
 
-  test('a caller without an org is recorded as of none, as its own lineage would be', () => {
+  test('a caller without an org is recorded with org null, as its lineage would be', () => {
     const { draft } = decide(checkOf(CRAWLER, 't:s', { caller: { ...STRANGER, orgId: '' } }));
     expect(draft.payload.caller).toEqual({ org_id: null, team_id: 'search', agent_id: 'crawler' });
   });
 
-  test('an entry says what was asked, with its attributes as they may be told, and a reason that repeats what was asked without its secrets', () => {
+  test('an entry holds the request and its reason, both redacted', () => {
     const asked = { attributes: { size: 1, password: 'hunter2' }, estimatedCostMicroUsd: 1_500_000, dryRun: true };
     const redact = ({ size }: Readonly<Record<string, unknown>>) => ({ size });
     expect(decide(checkOf(CRAWLER, 't:s', asked), openGovernor({ redact })).draft).toMatchObject({
@@ -200,7 +200,7 @@ describe('check', () => {
     ]);
   });
 
-  test('who watches operations is told of each step of a check, and while nobody does no event is made', () => {
+  test('publishes each step of a check to watchers, and builds no event without any', () => {
     const governor = openGovernor();
     const told = (op: string, resource: string) =>
       governor
@@ -213,7 +213,7 @@ describe('check', () => {
     expect(told('t:2', 'forbidden')).toEqual([]);
   });
 
-  test('an agent is seen when it asks itself, and not when another credential acts for it', () => {
+  test("only an agent's own check marks it as seen", () => {
     const governor = openGovernor({ agents: [CRAWLER] });
     const lastSeenMs = () => {
       const { reply } = governor.apply<'list-agents'>(
@@ -279,26 +279,23 @@ describe('check', () => {
       ["what was used for an operation that is another org's", [checkOf(STRANGER, 'u:1'), usage(3, 'u:1')], 7],
       ['what was said to be used for an operation of another agent', [checkOf(SIBLING, 's:1'), usage(3, 's:1')], 10],
       ['what was said twice to be used', [usage(3, undefined, 'u'), usage(3, undefined, 'u')], 7],
-    ])(
-      '%s: what is left of the cap is what is not spent, and what no operation in flight holds',
-      (_what, commands, leftUsd) => {
-        const governor = capped();
-        for (const command of commands) governor.apply(command as never, 10);
-        const fits = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].filter(
-          (usd) => decide(ask(usd, { dryRun: true }, 'probe:s'), governor).answer.decision === 'allow',
-        );
-        expect(fits.at(-1)).toBe(leftUsd);
-      },
-    );
+    ])('%s: the rest of the cap excludes spend and money of operations in flight', (_what, commands, leftUsd) => {
+      const governor = capped();
+      for (const command of commands) governor.apply(command as never, 10);
+      const fits = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].filter(
+        (usd) => decide(ask(usd, { dryRun: true }, 'probe:s'), governor).answer.decision === 'allow',
+      );
+      expect(fits.at(-1)).toBe(leftUsd);
+    });
 
-    test('an allow that could not be recorded gives back what it held', () => {
+    test('an allow that could not be recorded releases its reservation', () => {
       const governor = capped();
       decide(ask(9), governor);
       governor.rollBack([], [ask(9).opId], 0, 11);
       expect(decide(ask(10, {}, 't:2'), governor).answer.decision).toBe('allow');
     });
 
-    test('a dry run of an operation that holds money asks for what would take its place', () => {
+    test('a dry run of an operation with a reservation asks for its replacement', () => {
       const governor = capped();
       decide(ask(4), governor);
       expect(
@@ -312,7 +309,7 @@ describe('check', () => {
       ]);
     });
 
-    test('a check over a cap ends a new operation and leaves a running one, and is recorded with what stood against it', () => {
+    test('a check over a cap ends a new operation, leaves a running one, and is recorded', () => {
       const governor = capped();
       decide(ask(4), governor);
       const { answer, draft } = decide(ask(7, { attributes: { size: 1 } }, 't:2'), governor);
@@ -345,7 +342,7 @@ describe('check', () => {
       expect(decide(ask(11), governor).answer).toMatchObject({ decision: 'deny', reason: OVER, opState: 'running' });
     });
 
-    test("usage over a cap is counted and recorded, once; the usage of another agent's operation is refused", () => {
+    test("usage over a cap is recorded once, and another agent's operation is refused", () => {
       const governor = capped();
       const over = { ok: true, value: { status: 'limit_exceeded', tier: 'agent', period: 'daily' } };
       const { reply, effects } = governor.apply<'record-usage'>(usage(11, 't:gone', 'u1'), 10);
@@ -382,7 +379,7 @@ describe('check', () => {
       });
     });
 
-    test('a usage id, which may be any text, is recorded without what looks like a secret', () => {
+    test('a usage id may be any text and is recorded redacted', () => {
       const { effects } = capped().apply<'record-usage'>(usage(11, 't:gone', 'invoice?token=hunter2'), 10);
       expect(effects.at(-1)).toMatchObject({
         kind: 'audit',
@@ -390,7 +387,7 @@ describe('check', () => {
       });
     });
 
-    test('what a completion costs counts once for each operation, also where a later one has the id of one that is forgotten', () => {
+    test('the cost of a completion counts once per operation, even if an id is reused', () => {
       const governor = capped();
       const spent = () => governor.budgets.spentUsd('acme', 500_000).daily;
       const completed = (usd: number, atMs: number) => {
@@ -425,7 +422,7 @@ describe('check', () => {
       expect(spent()).toBe(5); // the agent's own name for a record is its own to choose
     });
 
-    test('what policy denies is denied by policy, whatever it would cost', () => {
+    test('a policy denial is a policy denial at any cost', () => {
       for (const dryRun of [false, true]) {
         const { answer, draft } = decide(ask(11, { resource: 'forbidden', dryRun }), capped());
         expect([answer.reason, answer.ruleId, draft.eventType]).toEqual(['forbidden', 'no', 'ActionDenied']);
@@ -433,7 +430,7 @@ describe('check', () => {
     });
   });
 
-  test("no sequence of checks and controls allows what policy forbids, or anything on an operation that is held, over or another's", () => {
+  test('no sequence of checks and controls allows a forbidden or finished operation', () => {
     const check = fc.record({
       type: fc.constant('check' as const),
       agent: fc.constantFrom(CRAWLER, SIBLING, STRANGER),

@@ -36,7 +36,7 @@ function quickestMs(work: () => unknown): number {
 }
 
 describe('deep pages', () => {
-  test('a team that is rare among many agents is found in pages of bounded work, and found whole', () => {
+  test('pages through a team that is rare among many agents with bounded work', () => {
     const ofTeam = (cursor: string | undefined) => {
       const reply = governor.apply<'list-agents'>(
         { type: 'list-agents', principal: ADMIN, orgId: undefined, teamId: 'search', perPage: 10, cursor },
@@ -54,7 +54,7 @@ describe('deep pages', () => {
     expect(pages).toEqual([3, 0, 0]); // of 200,003 agents at most 100,000 are looked at for a page
   });
 
-  test('a team that few of very many orgs have is found in pages of bounded work, and found whole', () => {
+  test('pages through a team that few of very many orgs have with bounded work', () => {
     const ofTeam = (teamId: string, cursor: string | undefined) =>
       governor.apply<'topology-team'>(
         { type: 'topology-team', principal: ADMIN, orgId: undefined, teamId, perPage: 2, cursor },
@@ -121,13 +121,13 @@ describe('deep pages', () => {
     expect(deep).toBeLessThan(first * 10);
   });
 
-  test('how many agents of other orgs have a name is not to be learned from how long the lineage of one takes', () => {
+  test('the time of a lineage does not reveal how many other orgs use the name', () => {
     const ofOrg = (agentId: string) =>
       quickestMs(() => lineages(agents, { orgId: `o${AGENTS - 1}`, agentId, perPage: 10, cursor: undefined }));
     expect(ofOrg('worker')).toBeLessThan(20 * ofOrg('nobody') + 1);
   });
 
-  test('how many other orgs have a budget is not to be learned from how long a page of the budgets of one takes', () => {
+  test('the time of a budgets page does not reveal how many other orgs have one', () => {
     const budgetsOf = (orgs: number): BudgetTracker => {
       const budgets = new BudgetTracker(undefined, 0);
       for (let n = 0; n < orgs; n += 1) budgets.handleOf({ orgId: `o${n}`, teamId: 't', agentId: 'worker' });
@@ -145,7 +145,7 @@ describe('deep pages', () => {
     expect(ofLast(AGENTS)).toBeLessThan(20 * ofLast(1) + 1);
   });
 
-  test('orgs and teams without a registered agent cost a page of agents nothing, however many have operations', () => {
+  test('orgs and teams without a registered agent cost a page of agents nothing', () => {
     const registryOf = (groups: number): AgentRegistry => {
       const registry = new AgentRegistry();
       const known = (orgId: string, teamId: string): void => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { explain } from '../../src/core/fault.ts';
 
 describe('fault', () => {
-  test('who is bound to one org is told which org is out of reach, or that all of them are concerned', () => {
+  test('names the out-of-reach org, or says that all orgs are concerned', () => {
     expect(explain({ kind: 'org_forbidden', orgId: 'globex' })).toBe('this credential has no access to org globex');
     expect(explain({ kind: 'org_forbidden', orgId: '' })).toBe(
       'this credential has no access to anything without an org',

@@ -6,7 +6,7 @@ import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, opId, SIBLI
 const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
 
 describe('governor signals', () => {
-  test('a signal is given out while its operation is there to be told, and not once it has completed or is gone', () => {
+  test('delivers a signal only while its operation exists and has not completed', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
     const post = (op: string) =>
@@ -16,7 +16,7 @@ describe('governor signals', () => {
     expect(post('t:s')).toBeUndefined();
   });
 
-  test('a signal that is recorded only when its operation is gone says nothing to a later one of that id, whoever begins it', () => {
+  test('a signal recorded after its operation is gone never reaches a reused id', () => {
     for (const agent of [CRAWLER, SIBLING]) {
       const governor = openGovernor();
       governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
@@ -40,7 +40,7 @@ describe('governor signals', () => {
     }
   });
 
-  test('what an agent has acknowledged is seen on its operation until the next signal, also once that has completed', () => {
+  test('an operation shows its last acknowledged signal until the next, even completed', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1);
     governor.apply<'control-op'>(controlOf('t:1', 'pause'), 10);
@@ -54,7 +54,7 @@ describe('governor signals', () => {
     ]);
   });
 
-  test('an agent registered anew is told what an operator did to its operations, until it acknowledges it', () => {
+  test('a re-registered agent gets the unacknowledged signals of its operations', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
     governor.apply<'control-op'>(controlOf('t:s', 'pause'), 10);

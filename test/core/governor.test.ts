@@ -31,8 +31,8 @@ const events = (
   effects: readonly { readonly kind: string; readonly draft?: { readonly eventType: string } }[],
 ): string[] => effects.flatMap(({ kind, draft }) => (kind === 'audit' ? [draft!.eventType] : []));
 
-describe('every row of the table, by what moves an operation along it', () => {
-  test('ingest: a client registers a pending operation, and registering it again changes nothing', () => {
+describe('each row of the state table', () => {
+  test('ingest registers a pending operation, and a second ingest changes nothing', () => {
     const governor = openGovernor();
     const register: CommandOf<'register-op'> = {
       type: 'register-op',
@@ -65,7 +65,7 @@ describe('every row of the table, by what moves an operation along it', () => {
     });
   });
 
-  test('allow and terminate: a check leaves its operation running or terminated', () => {
+  test('a check leaves its operation running or terminated', () => {
     const governor = openGovernor();
     expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1_000).reply).toMatchObject({
       value: { decision: 'allow', opState: 'running' },
@@ -82,7 +82,7 @@ describe('every row of the table, by what moves an operation along it', () => {
     ['running', [], 'complete', 'completing', 'OpCompleted'],
     ['running', [], 'terminate', 'terminated', 'OpTerminated'],
     ['paused', ['pause'], 'terminate', 'terminated', 'OpTerminated'],
-  ] as const)('%s (after %j): %s makes it %s, and is recorded as %s', (_from, way, trigger, to, event) => {
+  ] as const)('%s (after %j): %s makes it %s and is recorded as %s', (_from, way, trigger, to, event) => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     for (const earlier of way) governor.apply<'control-op'>(controlOf('t:s', earlier), 1_500);
@@ -98,7 +98,7 @@ describe('every row of the table, by what moves an operation along it', () => {
     ['paused', ['pause'], ['pause', 'complete']],
     ['completing', ['complete'], ['pause', 'resume', 'terminate', 'complete']],
     ['terminated', ['terminate'], ['pause', 'resume', 'complete']],
-  ] as const)('%s: what is no row is an invalid transition, without effect', (from, way, triggers) => {
+  ] as const)('%s: a move outside the table is an invalid transition without effect', (from, way, triggers) => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     for (const earlier of way) governor.apply<'control-op'>(controlOf('t:s', earlier), 1_500);
@@ -111,7 +111,7 @@ describe('every row of the table, by what moves an operation along it', () => {
     expect(stateOf(governor, 't:s')).toBe(from);
   });
 
-  test('a pending operation can be terminated by an operator, and by nothing else be controlled', () => {
+  test('an operator can terminate a pending operation, and no other control applies', () => {
     const governor = openGovernor();
     governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:s'), agent: CRAWLER }, 0);
     for (const trigger of ['pause', 'resume', 'complete'] as const)
@@ -123,7 +123,7 @@ describe('every row of the table, by what moves an operation along it', () => {
     });
   });
 
-  test('rule 2: terminating what is terminated returns the record as it is, and neither records nor signals it', () => {
+  test('terminating twice returns the same record, with no entry and no signal', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     governor.apply<'control-op'>(controlOf('t:s', 'terminate'), 2_000);
@@ -133,7 +133,7 @@ describe('every row of the table, by what moves an operation along it', () => {
     });
   });
 
-  test('rule 3: an unknown operation is not found, by any trigger', () => {
+  test('an unknown operation is not found by any trigger', () => {
     const governor = openGovernor();
     for (const trigger of ['pause', 'resume', 'terminate', 'complete'] as const)
       expect(governor.apply<'control-op'>(controlOf('t:s', trigger), 1).reply).toEqual({
@@ -145,7 +145,7 @@ describe('every row of the table, by what moves an operation along it', () => {
     });
   });
 
-  test('swept operations are gone after their time, and not before', () => {
+  test('finished operations are swept at their time and not before', () => {
     const governor = openGovernor({ sweepTtlMs: 60_000 });
     for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 0);
     governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1_000);
@@ -156,8 +156,8 @@ describe('every row of the table, by what moves an operation along it', () => {
   });
 });
 
-describe('whose operation it is', () => {
-  test('another agent of the org is told so; to one of another org there is no such operation', () => {
+describe('ownership of operations', () => {
+  test('another agent of the org is refused; one of another org gets not found', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
     expect(governor.apply<'complete-op'>(complete(SIBLING, 't:s'), 2).reply).toEqual({
@@ -171,7 +171,7 @@ describe('whose operation it is', () => {
     expect(stateOf(governor, 't:s')).toBe('running');
   });
 
-  test("a control stream for another agent than the token's is refused, recorded for the owner of the token and told to its dashboards", () => {
+  test("refuses and records a control stream for an agent other than the token's", () => {
     const governor = openGovernor();
     const { reply, effects } = governor.apply<'open-control'>(
       { type: 'open-control', agent: STRANGER, credential: digestOf(CRAWLER), principal: undefined, stream: 1 },
@@ -243,7 +243,7 @@ describe('whose operation it is', () => {
   });
 });
 
-describe("a call of an agent's own", () => {
+describe('calls of an agent', () => {
   const calls = [
     ['CompleteOp', { type: 'complete-op', opId: opId('t:s') }],
     ['RecordUsage', { type: 'record-usage', costMicroUsd: 1, opId: opId('t:s'), usageId: undefined }],
@@ -251,7 +251,7 @@ describe("a call of an agent's own", () => {
     ['AckOpControl', { type: 'ack-signal', opId: opId('t:s'), sequence: 1 }],
   ] as const;
 
-  test.each(calls)('%s is refused whoever is not the agent, nor may act for it', (method, call) => {
+  test.each(calls)('%s is refused for anyone but the agent and those who may act for it', (method, call) => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
     const ask = (voucher: object) =>
@@ -293,26 +293,23 @@ describe("a call of an agent's own", () => {
     expect(stateOf(governor, 't:s')).toBe('running');
   });
 
-  test.each(calls)(
-    '%s shows that the agent is there, and nothing of it when another credential acts for it',
-    (_method, call) => {
-      const governor = openGovernor();
-      const listed = () =>
-        governor.apply<'list-agents'>(
-          { type: 'list-agents', principal: ADMIN, orgId: 'acme', agentId: 'crawler', perPage: 1, cursor: undefined },
-          70_000,
-        ).reply;
-      governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
-      governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: ADMIN } as never, 30_000);
-      expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 1_000 }] } });
-      governor.apply({ ...call, agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined } as never, 60_000);
-      expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 60_000 }] } });
-    },
-  );
+  test.each(calls)('%s marks the agent as seen, unless another credential acts for it', (_method, call) => {
+    const governor = openGovernor();
+    const listed = () =>
+      governor.apply<'list-agents'>(
+        { type: 'list-agents', principal: ADMIN, orgId: 'acme', agentId: 'crawler', perPage: 1, cursor: undefined },
+        70_000,
+      ).reply;
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
+    governor.apply({ ...call, agent: CRAWLER, credential: undefined, principal: ADMIN } as never, 30_000);
+    expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 1_000 }] } });
+    governor.apply({ ...call, agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined } as never, 60_000);
+    expect(listed()).toMatchObject({ value: { items: [{ lastSeenMs: 60_000 }] } });
+  });
 });
 
 describe('governor', () => {
-  test('budgets come page by page, each of them once, to a credential of one org its own alone; a cursor that none of their pages gave is refused', () => {
+  test('budget pages list each budget once, within the org, and check their cursor', () => {
     const governor = openGovernor();
     for (const agent of [CRAWLER, STRANGER]) {
       governor.apply<'record-usage'>(
@@ -351,7 +348,7 @@ describe('governor', () => {
     expect(page(ADMIN, 'one.two')).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
   });
 
-  describe('what is not kept', () => {
+  describe('state that is dropped', () => {
     const bearer = (agent: AgentIdentity) => ({ agent, credential: undefined, principal: ADMIN });
     const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });
 
@@ -387,7 +384,7 @@ describe('governor', () => {
       expect([governor.sweep(100_000), governor.ops.size]).toEqual([false, 0]);
     });
 
-    test('signals of an operation that is swept, and when they were acknowledged', () => {
+    test('signals of a swept operation, and the times of their acknowledgement', () => {
       const governor = openGovernor();
       const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
       for (const [index, op] of ['t:1', 't:2'].entries()) {
@@ -415,7 +412,7 @@ describe('governor', () => {
       ).toBe(false);
     });
 
-    test('an agent that was only acted for, once its last operation is swept', () => {
+    test('an agent known only by the operations of others, once its last is swept', () => {
       const governor = openGovernor({ agents: [] });
       for (let n = 0; n < 100; n += 1) {
         governor.apply<'check'>(checkOf(claimed(n), `t:${n}`, bearer(claimed(n))), 1);
@@ -426,7 +423,7 @@ describe('governor', () => {
       expect([governor.agents.knownCount, governor.ops.size]).toEqual([0, 0]);
     });
 
-    test('an org and its teams, once the last operation of the last of its agents is swept, however many each of them had', () => {
+    test('an org with its teams, once the last operation of its last agent is swept', () => {
       const governor = openGovernor({ agents: [] });
       for (let n = 0; n < 10; n += 1) {
         governor.apply<'check'>(checkOf(claimed(n % 2), `t:${n}`, bearer(claimed(n % 2))), 1);
@@ -442,7 +439,7 @@ describe('governor', () => {
       expect(known()).toEqual([0, []]);
     });
 
-    test('the budgets of agents that come for one operation each, as fast as they come', () => {
+    test('the budgets of agents that appear for one operation each, as fast as they come', () => {
       const governor = openGovernor({ agents: [], maxOps: 100_000, maxOrgOps: 100_000 });
       const [perSweep, kept] = [2_000, 7]; // finished operations stay for 60 s, and a sweep comes every 10 s
       for (let round = 0; round < 25; round += 1) {
@@ -460,7 +457,7 @@ describe('governor', () => {
   });
 
   describe('limits and failures', () => {
-    test('a full registry refuses new operations, and goes on with those it has', () => {
+    test('a full registry refuses new operations and continues with existing ones', () => {
       const governor = openGovernor({ maxOps: 2 });
       for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 1);
       expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toMatchObject({
@@ -479,7 +476,7 @@ describe('governor', () => {
       });
     });
 
-    test('an org that has all the operations it may is refused more, under whatever names, and others are not', () => {
+    test('an org at its limit of operations is refused more under any name; others are not', () => {
       const governor = openGovernor({ maxOps: 7, maxOrgOps: 2 });
       const register = (op: string, agent: AgentIdentity) =>
         governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
@@ -508,7 +505,7 @@ describe('governor', () => {
       });
     });
 
-    test('an org that has all the agents it may registers no more until one is deregistered, may rotate their tokens, and others register on', () => {
+    test('an org at its limit of agents registers no more, and may still rotate tokens', () => {
       const governor = openGovernor({ maxAgents: 8, maxOrgAgents: 2 });
       const register = (orgId: string, agentId: string, secret = agentId) =>
         governor.apply<'register-agent'>(
@@ -536,7 +533,7 @@ describe('governor', () => {
       expect(register('globex-labs', 'c').ok).toBe(true);
     });
 
-    test('the only agent that an org may have is registered, and agents of no org are as many as the registry holds', () => {
+    test('a limit of one agent per org works, and agents without an org share no limit', () => {
       const governor = openGovernor({ maxOrgAgents: 1, agents: [] });
       const register = (orgId: string, agentId: string) =>
         governor.apply<'register-agent'>(
@@ -558,7 +555,7 @@ describe('governor', () => {
       ]).toEqual([true, false, true, true, true]);
     });
 
-    test('no more agents are registered than the registry may hold, whatever their orgs', () => {
+    test('the registry limit holds for all orgs together', () => {
       const governor = openGovernor({ maxAgents: 5, maxOrgAgents: 5 });
       const orgs = ['one', 'two', '', 'four', 'five', 'six'].map(
         (orgId, at) =>
@@ -581,7 +578,7 @@ describe('governor', () => {
       });
     });
 
-    test('an allow that could not be recorded is rolled back, and an older operation of the same batch is left alone', () => {
+    test('rolls back an allow that could not be recorded, and no older operation', () => {
       const governor = openGovernor();
       governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
       const since = governor.ops.lastNumber;
@@ -590,7 +587,7 @@ describe('governor', () => {
       expect([stateOf(governor, 't:old'), stateOf(governor, 't:new')]).toEqual(['running', 'terminated']);
     });
 
-    test('a parent must be a registered agent of the org, and no agent descends from itself', () => {
+    test('a parent must be a registered agent of the org and no descendant', () => {
       const governor = openGovernor();
       const register = (agent: AgentIdentity, parent: AgentIdentity) =>
         governor.apply<'register-agent'>(
@@ -605,7 +602,7 @@ describe('governor', () => {
       expect(register(SIBLING, { ...CRAWLER, agentId: 'nobody' })).toMatchObject({ fault: { field: 'parent' } });
     });
 
-    test('an agent has at most a thousand ancestors: whoever makes longer chains must not hold up the others with each registration', () => {
+    test('an agent has at most a thousand ancestors, so that registration stays quick', () => {
       const governor = openGovernor({ agents: [], maxAgents: 5_000, maxOrgAgents: 5_000 });
       const named = (chain: string, n: number): AgentIdentity => ({ ...CRAWLER, agentId: `${chain}${n}` });
       const register = (agent: AgentIdentity, parent: AgentIdentity | undefined) =>
@@ -631,7 +628,7 @@ describe('governor', () => {
       expect(register(named('b', 1_001), undefined).ok).toBe(true);
     });
 
-    test('a token that another agent holds is refused without a word about whose it is', () => {
+    test('refuses a token that another agent holds without revealing whose it is', () => {
       const governor = openGovernor();
       const reply = governor.apply<'register-agent'>(
         {
@@ -648,7 +645,7 @@ describe('governor', () => {
       expect(governor.agents.registeredCount).toBe(3);
     });
 
-    test('a rotated token is the only one that is known from then on', () => {
+    test('after a rotation only the new token is known', () => {
       const governor = openGovernor();
       const fresh = 'digest-of-a-fresh-token' as never;
       expect(
@@ -668,7 +665,7 @@ describe('governor', () => {
       });
     });
 
-    test("whether a credential is an agent's is told without a record of it", () => {
+    test("asking whether a credential is an agent's leaves no record", () => {
       const governor = openGovernor();
       const ask = (agent: AgentIdentity, credential: SecretDigest) =>
         governor.apply<'recognize-agent'>({ type: 'recognize-agent', agent, credential }, 1);
@@ -677,7 +674,7 @@ describe('governor', () => {
         expect(ask(CRAWLER, other)).toEqual({ reply: { ok: true, value: { isIts: false } }, effects: [] });
     });
 
-    test('agents are listed from the first on, in the order of their registration, and once deregistered no more', () => {
+    test('lists agents in order of registration, without deregistered ones', () => {
       const governor = openGovernor();
       const list = (perPage: number, cursor?: string) => {
         const { reply } = governor.apply<'list-agents'>(
@@ -713,7 +710,7 @@ describe('governor', () => {
       ['the numbers', '1.5', (cursor) => topology('stats', cursor)],
       ['a team', '15', (cursor) => topology('team', cursor, { teamId: 'search' })],
       ['the lineages of a name', '1.5', (cursor) => topology('lineage', cursor, { agentId: 'crawler' })],
-    ])('a cursor that no listing of %s gave out is refused', (_listing, ofAnother, command) => {
+    ])('refuses a cursor that no listing of %s gave out', (_listing, ofAnother, command) => {
       const governor = openGovernor();
       for (const cursor of [ofAnother, '-1', 'x', '1.5.', '1e3', '99999999999', ''])
         expect(governor.apply(command(cursor), 1).reply).toMatchObject({ ok: false, fault: { field: 'cursor' } });
@@ -723,7 +720,7 @@ describe('governor', () => {
       ['team', 'teamId', 'search', '99.1'],
       ['lineage', 'agentId', 'crawler', '99'],
     ])(
-      'the %s of a name that nobody in reach has is not found, and where the last have gone while it was paged through, it ends',
+      '%s of an unreachable name is not found, and paging ends when the last are gone',
       (view, field, name, cursor) => {
         const governor = openGovernor();
         const ask = (named: string, more: object = {}) =>

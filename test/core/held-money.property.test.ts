@@ -78,8 +78,8 @@ const step = fc.oneof(
 /** What an operation holds for its agent: the dearest estimate since it last held nothing, less what was used of it. */
 type Held = { readonly agent: AgentIdentity; readonly cost: number; readonly untilMs: number };
 
-describe('held money: properties', () => {
-  test('an operation holds the dearest of its estimates less what was used of it, until it ends, for ten minutes, whatever becomes of its agent and of what could not be recorded', () => {
+describe('held money properties', () => {
+  test('a reservation is the highest estimate minus usage, until the end or 10 min', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), (steps) => {
         let nowMs = 1_000;

@@ -5,7 +5,7 @@ import { LateSorted } from '../../src/core/late-sorted.ts';
 const change = fc.record({ kind: fc.constantFrom('add', 'add', 'add', 'delete', 'look'), value: fc.nat(20) });
 
 describe('late sorted', () => {
-  test('whatever is added and deleted, in whatever order, stands in its order, and is counted as one by one', () => {
+  test('any additions and deletions keep the order and the count', () => {
     fc.assert(
       fc.property(fc.array(change, { size: 'max', maxLength: 60 }), (changes) => {
         const list = new LateSorted<number>((a, b) => a - b);

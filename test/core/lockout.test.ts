@@ -5,7 +5,7 @@ import { afterFailure, lockedForSecs, NO_FAILURES } from '../../src/core/lockout
 const MINUTE_MS = 60_000;
 
 describe('lockout', () => {
-  test('the fifth failure locks for fifteen minutes, and the first after that counts as one', () => {
+  test('the fifth failure locks for fifteen minutes, and the next counts as one', () => {
     let lockout = NO_FAILURES;
     for (const failures of [1, 2, 3, 4]) {
       lockout = afterFailure(lockout, 0);
@@ -24,7 +24,7 @@ describe('lockout', () => {
     expect(afterFailure(lockout, 901_000)).toEqual({ failures: 1, lockedUntilMs: null });
   });
 
-  test('however attempts are spread over time, at most five count in any fifteen minutes that follow a lock', () => {
+  test('at most five attempts count in any fifteen minutes after a lock', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5 * MINUTE_MS }), { maxLength: 200, size: 'max' }), (pausesMs) => {
         let lockout = NO_FAILURES;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Multimap } from '../../src/core/multimap.ts';
 
 describe('multimap', () => {
-  test('a key has each of its values once, in the order in which they came, until they are taken away', () => {
+  test('a key holds each of its values once, in order of insertion, until removed', () => {
     const map = new Multimap<string, number>();
     for (const value of [3, 1, 3, 2]) map.add('a', value);
     map.add('b', 3);

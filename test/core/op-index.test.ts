@@ -41,7 +41,7 @@ describe.each([
   ['ids that spread', HASH_KEY],
   ['ids that all collide', ALL_COLLIDE],
 ])('%s', (_, hashKey) => {
-  test('whatever is added and removed, in whatever order, exactly what is in it is found', () => {
+  test('finds exactly what is in it after any additions and removals', () => {
     const step = fc.record({ isAdded: fc.boolean(), name: fc.integer({ min: 0, max: 300 }) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 600, size: 'max' }), (steps) => {
@@ -69,7 +69,7 @@ describe.each([
 });
 
 describe('op index', () => {
-  test('it grows with what is added, and the longest ids there can be are told apart', () => {
+  test('grows as needed and distinguishes the longest ids', () => {
     const { add, find } = open(HASH_KEY);
     const idOf = (nth: number): string => `${'t'.repeat(256)}:${String(nth).padStart(256, 's')}`;
     for (let nth = 0; nth < 20_000; nth += 1) add(idOf(nth));
@@ -78,7 +78,7 @@ describe('op index', () => {
     expect(find('t:s')).toBeUndefined();
   });
 
-  test('an id written in other letters than ASCII is found', () => {
+  test('finds an id with letters outside ASCII', () => {
     const { add, find } = open(HASH_KEY);
     add('трасса:π');
     add('трасса:ρ');
@@ -97,7 +97,7 @@ describe('op index', () => {
     ],
     ['a number in the middle', (nth: number) => `trace-${nth * 1_000_000_007}:span`],
     ['the zeros behind them', (nth: number) => 't:s'.padEnd(3 + (nth % 510), '\0') + String(Math.floor(nth / 510))],
-  ])('ids that differ only in %s do not collide: each is found without a look at another', (_, idOf) => {
+  ])('ids that differ only in %s do not collide', (_, idOf) => {
     let looks = 0;
     const ids = Array.from({ length: 5_000 }, (_, nth) => idOf(nth) as OpId);
     const index = new OpIndex(RANDOM_KEY, (slot) => {
@@ -109,7 +109,7 @@ describe('op index', () => {
     expect(looks).toBe(5_000);
   });
 
-  test('it does not grow with what has come and gone, only with what is in it', () => {
+  test('does not grow with what comes and goes, only with what it holds', () => {
     const { index } = open(HASH_KEY);
     const bytesBefore = process.memoryUsage().arrayBuffers;
     for (let nth = 0; nth < 500_000; nth += 1) {

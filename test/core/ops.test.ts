@@ -42,7 +42,7 @@ describe('ops', () => {
   };
 
   describe.each(OP_STATES)('from %s', (from) => {
-    test.each(OP_TRIGGERS)('%s leaves a record that the table allows, and the time of the move', (trigger) => {
+    test.each(OP_TRIGGERS)('%s leaves a record that the table allows and the time of the move', (trigger) => {
       const registry = new OpsRegistry(HASH_KEY);
       const slot = registry.ingest(id('t:s'), owner(), 100);
       for (const step of WAY_TO[from]) registry.advance(slot, step, 200);
@@ -54,7 +54,7 @@ describe('ops', () => {
     });
   });
 
-  test('a new operation is pending, and both of its times are that of its ingestion', () => {
+  test('a new operation is pending, and both of its times are its ingestion', () => {
     const registry = new OpsRegistry(HASH_KEY);
     const slot = registry.ingest(id('t:s'), owner(), 42);
     expect(registry.recordOf(slot)).toEqual({
@@ -102,7 +102,7 @@ describe('ops', () => {
     expect([agent.ops, agent.unfinishedOps]).toEqual([2, 2]);
   });
 
-  test('a sweep that is cut off by its limit goes on where it stopped', () => {
+  test('a sweep cut off by its limit continues where it stopped', () => {
     const registry = new OpsRegistry(HASH_KEY);
     for (let n = 0; n < 10; n += 1) registry.advance(registry.ingest(id(`t:${n}`), owner(), 0), 'terminate', n);
     const swept: string[] = [];
@@ -111,7 +111,7 @@ describe('ops', () => {
     expect(swept).toEqual(Array.from({ length: 10 }, (_, n) => `t:${n}`));
   });
 
-  test('terminating again does not make an operation young again', () => {
+  test("terminating again does not restart an operation's age", () => {
     const registry = new OpsRegistry(HASH_KEY);
     const slot = registry.ingest(id('t:s'), owner(), 0);
     registry.advance(slot, 'terminate', 1);
@@ -241,7 +241,7 @@ describe('ops', () => {
     }
   });
 
-  test('whatever is asked of it and in whatever order, the registry answers as a plain list would', () => {
+  test('any sequence of calls is answered as a plain list would', () => {
     const op = fc.integer({ min: 0, max: 11 }).map((n) => `t:${n}`);
     const agent = fc.constantFrom('crawler', 'indexer', 'buyer');
     const steps = fc.commands(
@@ -292,41 +292,38 @@ describe('ops', () => {
     ['its team', { teamId: 'search' }],
     ['its agent', { orgId: 'acme', agentId: 'crawler' }],
     ['its state', { state: 'pending' }],
-  ])(
-    'an operation that exists during a whole walk over %s is seen exactly once, whatever comes and goes meanwhile',
-    (_walked, filter) => {
-      fc.assert(
-        fc.property(
-          fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60, size: 'max' }),
-          fc.integer({ min: 1, max: 4 }),
-          (changes, perPage) => {
-            const registry = new OpsRegistry(HASH_KEY);
-            const agents = new AgentRegistry();
-            const [ours, theirs] = [owner('crawler', 'acme', agents), owner('crawler', 'globex', agents)];
-            for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), ours, 0);
-            const stayed = new Set(Array.from({ length: 30 }, (_, n) => `t:${n}`));
-            const pending = changes.entries();
-            let fresh = 0;
-            const seen = walk((cursor) => {
-              const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor });
-              const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
-              // What comes takes the places of what was swept.
-              if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
-              const slot = registry.find(id(`t:${n}`));
-              if (comes || slot === undefined) return page;
-              registry.advance(slot, 'terminate', 0);
-              registry.sweep(0, 0, 10, () => {});
-              stayed.delete(`t:${n}`);
-              return page;
-            });
-            for (const op of stayed) expect(seen.filter(({ opId }) => opId === op)).toHaveLength(1);
-            expect(new Set(seen.map(({ opId }) => opId)).size).toBe(seen.length);
-          },
-        ),
-        { numRuns: 100 },
-      );
-    },
-  );
+  ])('an operation that exists throughout a walk over %s is seen exactly once', (_walked, filter) => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 30 })), { maxLength: 60, size: 'max' }),
+        fc.integer({ min: 1, max: 4 }),
+        (changes, perPage) => {
+          const registry = new OpsRegistry(HASH_KEY);
+          const agents = new AgentRegistry();
+          const [ours, theirs] = [owner('crawler', 'acme', agents), owner('crawler', 'globex', agents)];
+          for (let n = 0; n < 30; n += 1) registry.ingest(id(`t:${n}`), ours, 0);
+          const stayed = new Set(Array.from({ length: 30 }, (_, n) => `t:${n}`));
+          const pending = changes.entries();
+          let fresh = 0;
+          const seen = walk((cursor) => {
+            const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor });
+            const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
+            // What comes takes the places of what was swept.
+            if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
+            const slot = registry.find(id(`t:${n}`));
+            if (comes || slot === undefined) return page;
+            registry.advance(slot, 'terminate', 0);
+            registry.sweep(0, 0, 10, () => {});
+            stayed.delete(`t:${n}`);
+            return page;
+          });
+          for (const op of stayed) expect(seen.filter(({ opId }) => opId === op)).toHaveLength(1);
+          expect(new Set(seen.map(({ opId }) => opId)).size).toBe(seen.length);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
 
   describe('among a quarter of a million running operations of one big org', () => {
     const registry = new OpsRegistry(HASH_KEY);
@@ -364,7 +361,7 @@ describe('ops', () => {
       expect([page.items.map(({ opId }) => opId), page.next]).toEqual([expected, undefined]);
     });
 
-    test('what is rare within one org is found in pages of bounded work', () => {
+    test('finds what is rare within one org in pages of bounded work', () => {
       const pages: string[][] = [];
       for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
         const page = pageOfOps({ ops: registry, agents }, { orgId: 'big', state: 'paused', perPage: 10, cursor })!;
@@ -375,7 +372,7 @@ describe('ops', () => {
     });
   });
 
-  test('the operations of an agent of some name in one of very many teams are found in pages of bounded work', () => {
+  test("finds an agent's operations among very many teams in pages of bounded work", () => {
     const registry = new OpsRegistry(HASH_KEY);
     const agents = new AgentRegistry();
     for (let n = 0; n < 30_000; n += 1) {
@@ -392,7 +389,7 @@ describe('ops', () => {
     expect(second.next).toBeUndefined();
   });
 
-  test('where millions of operations have come and gone, the few that are left are one page', () => {
+  test('the few operations left of millions are one page', () => {
     const registry = new OpsRegistry(HASH_KEY);
     const agent = owner();
     for (let n = 0; n < 300_000; n += 1) {
@@ -403,7 +400,7 @@ describe('ops', () => {
     expect(registry.list(undefined, 10).ops.map(({ opId }) => opId)).toEqual(['t:149999', 't:299999']);
   });
 
-  test('a place whose operation has gone meanwhile is found again in pages of bounded work', () => {
+  test('resumes after a place whose operation is gone in pages of bounded work', () => {
     const registry = new OpsRegistry(HASH_KEY);
     const agents = new AgentRegistry();
     const agent = owner('crawler', 'acme', agents);
@@ -425,7 +422,7 @@ describe('ops', () => {
     expect(found.ops.map(({ opId }) => opId)).toEqual(['t:120002', 't:120003']);
   });
 
-  test('a cursor from before a restart, when there were many more operations, is no error: the list goes on behind it or ends', () => {
+  test('a cursor from before a restart continues the list or ends it without an error', () => {
     const registry = new OpsRegistry(HASH_KEY);
     const agents = new AgentRegistry();
     const agent = owner('crawler', 'acme', agents);
@@ -439,7 +436,7 @@ describe('ops', () => {
     expect(page('1.0.2.900000.900001')).toEqual([['t:2', 't:3'], undefined]);
   });
 
-  test('more operations than fit one block of slots are kept, found and listed like any other', () => {
+  test('keeps, finds and lists more operations than fit one block of slots', () => {
     const registry = new OpsRegistry(HASH_KEY);
     const total = 70_000;
     for (let n = 0; n < total; n += 1) registry.ingest(id(`t:${n}`), owner(), n);

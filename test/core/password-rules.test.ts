@@ -21,7 +21,7 @@ describe('password rules', () => {
     'x'.repeat(12),
     'é'.repeat(256),
     'dragon123456',
-  ])('%j is taken', (password) => expect(problemOf(password)).toBeUndefined());
+  ])('%j is accepted', (password) => expect(problemOf(password)).toBeUndefined());
 
   test.each([
     ['', 'the password must be at least 12 characters long'],
@@ -47,17 +47,17 @@ describe('password rules', () => {
     ),
   );
 
-  test('the e-mail address is no password, however either is written', () => {
+  test("refuses the e-mail address as a password in either's spelling", () => {
     expect(acceptPassword('owner@example.com', common, 'Owner@Example.com')).toEqual({
       ok: false,
       fault: { kind: 'weak_password', problem: 'the password must not be the e-mail address' },
     });
   });
 
-  test('a text that is not Unicode is compared with no password', () =>
+  test('text that is not Unicode matches no password', () =>
     expect(readPassword('not unicode \ud800')).toBeUndefined());
 
-  test('the length is counted in characters after normalisation', () => {
+  test('length is counted in characters after normalisation', () => {
     expect(problemOf('e\u0301'.repeat(8))).toBe('the password must be at least 12 characters long');
     expect(
       problemOf(
@@ -66,7 +66,7 @@ describe('password rules', () => {
     ).toBeUndefined();
   });
 
-  test('whatever is taken can be read back as the same password, in every normalisation', () => {
+  test('an accepted password reads back as the same one in every normalisation', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 8, maxLength: 300, size: 'max' }), (text) => {
         const accepted = acceptPassword(text, new Set(), 'owner@example.com');

@@ -26,7 +26,7 @@ function run(...cases: readonly object[]) {
 const base = { agent: 'acme/search/a1', action: 'tool.call', resource: 'web_search' };
 
 describe('policy cases', () => {
-  test('a case that gets what it expects passes, and one without a name is called by what it asks', () => {
+  test('a case that gets its expectation passes; an unnamed one is named by its check', () => {
     expect(run({ ...base, expect: 'allow', rule: 'web' })).toEqual([
       {
         name: 'tool.call on web_search',
@@ -38,7 +38,7 @@ describe('policy cases', () => {
     ]);
   });
 
-  test('a case that gets another decision, or the right one from another rule, says what it got', () => {
+  test('a failed case says which decision or which other rule it got', () => {
     expect(
       run(
         { name: 'one', ...base, expect: 'deny' },
@@ -64,13 +64,13 @@ describe('policy cases', () => {
     ).toEqual([true, true]);
   });
 
-  test('a case may ask without a resource, as a check may', () => {
+  test('a case may leave out the resource, as a check may', () => {
     expect(
       run({ ...base, resource: '', expect: 'deny' }).map(({ name, passed, actual }) => [name, passed, actual.reason]),
     ).toEqual([['tool.call', true, 'no policy allows tool.call for acme/search/a1']]);
   });
 
-  test('a fraction of a micro-dollar counts in a case as it does in a check: as a whole one', () => {
+  test('a fraction of a micro-dollar rounds up in a case as in a check', () => {
     expect(
       run(
         { ...base, estimated_cost_usd: 1.000_000_1, expect: 'deny', rule: 'costly' },

@@ -153,7 +153,7 @@ function conditionOf({
 }
 
 describe('policy condition conformance', () => {
-  test('a condition that is accepted comes to what the conformance suite of CEL says, or fails where that says so', () => {
+  test('an accepted condition evaluates as the CEL conformance suite says', () => {
     const variables = new ConditionVariables();
     const differing: string[] = [];
     let agreeing = 0;

@@ -59,7 +59,7 @@ describe('policy condition functions', () => {
     ['uint', UINT, ['', '-1', '+1', '0X10', '18446744073709551616']],
     ['double', DOUBLE, ['', ' 5', '0x10', '0b1', '.', 'e5', '1e', '1e400', '1_000', 'infinite']],
   ])('%s() of a text that is no such number', (name, error, texts) => {
-    test.each(texts)('%j fails where an agent sends it, and is refused where an author writes it', (text) => {
+    test.each(texts)('%j fails when an agent sends it, and is refused when an author writes it', (text) => {
       expect(evaluate(`${name}(attributes.text) < ${name}("10")`, { text })).toEqual({ error });
       expect(compileCondition(`${name}("${text}") < ${name}("10")`)).toEqual({
         ok: false,
@@ -94,18 +94,18 @@ describe('policy condition functions', () => {
     ['attributes.sizes["small"] < 2', 'No such key: small'],
     ['attributes.sizes.large < 2', 'No such key: large'],
     ['attributes.list[3] < 2', 'No such key: index out of bounds, index 3 >= size 1'],
-  ])('the reason that %s failed for is logged, and says nothing that the agent has sent', (source, error) => {
+  ])('the logged reason for a failed %s shows nothing that the agent sent', (source, error) => {
     expect(evaluate(source, { token: 'hunter2', sizes: {}, list: [1] })).toEqual({ error });
   });
 
   test.each([
     ['attributes.name.lowerAscii() == "kitchen"', '\u212aitchen'],
     ['attributes.name.upperAscii() == "ADMIN"', 'adm\u0131n'],
-  ])('%s does not hold for a name that only looks so', (source, name) => {
+  ])('%s does not hold for a name that only looks the same', (source, name) => {
     expect(evaluate(source, { name })).toBe(false);
   });
 
-  test('of a long text, too, only the letters of ASCII change', () => {
+  test('lower-cases only ASCII letters, also in a long text', () => {
     expect(
       evaluate('attributes.text.lowerAscii() == attributes.lower && attributes.text.upperAscii() == attributes.upper', {
         text: '@aZ[`Àé😀K{'.repeat(5_000),

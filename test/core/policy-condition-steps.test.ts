@@ -73,7 +73,7 @@ describe('policy condition steps', () => {
       { text: 'a'.repeat(500_000) },
       'r1',
     ],
-  ])('%s cannot hold up the gateway together, and the reason says what to do', (_, count, when, attributes, ruleId) => {
+  ])('%s cannot block the gateway together, and the reason says what to do', (_, count, when, attributes, ruleId) => {
     const policies = asking(count, when);
     expect(
       processorMsOf(() =>
@@ -100,25 +100,22 @@ describe('policy condition steps', () => {
       'abcdefghijk 12345 '.repeat(450),
       'r17',
     ],
-  ])(
-    'matches() of %s cannot hold up the gateway, and the reason says what to do',
-    (_, count, pattern, text, ruleId) => {
-      const policies = asking(count, `attributes.text.matches("${pattern}")`);
-      expect(
-        processorMsOf(() =>
-          expect(policies.decide(check({ text }))).toEqual({
-            kind: 'deny',
-            reason: `the condition of rule ${ruleId} of policy p failed: ${MATCHING_SPENT}`,
-            policy: 'p',
-            ruleId,
-          }),
-        ),
-      ).toBeLessThan(300);
-      expect(policies.decide(check({ text: 'x' })).kind).toBe('allow');
-    },
-  );
+  ])('matches() of %s cannot block the gateway, and the reason says what to do', (_, count, pattern, text, ruleId) => {
+    const policies = asking(count, `attributes.text.matches("${pattern}")`);
+    expect(
+      processorMsOf(() =>
+        expect(policies.decide(check({ text }))).toEqual({
+          kind: 'deny',
+          reason: `the condition of rule ${ruleId} of policy p failed: ${MATCHING_SPENT}`,
+          policy: 'p',
+          ruleId,
+        }),
+      ),
+    ).toBeLessThan(300);
+    expect(policies.decide(check({ text: 'x' })).kind).toBe('allow');
+  });
 
-  test('hundreds of rules may each look for a secret in a text of usual length, also when they do so for the first time', () => {
+  test('hundreds of rules may search a usual text for a secret, even on first use', () => {
     const patterns = [
       '(?i)(?:password|secret|token|api[_-]?key)[ ]*[:=][ ]*[^ ]+',
       '(?:[0-9][ -]*?){13,16}',
@@ -164,11 +161,11 @@ describe('policy condition steps', () => {
     ],
     ['loops over what the rules bring along', 1_000, `[${values(400).map(() => 7)}].exists(n, n == 8)`, {}],
     ['values that are missing, in rules without a loop', 9_999, 'attributes.absent == 1 && false', {}],
-  ])('%s does not count towards what the loops of a check may do together', (_, count, when, attributes) => {
+  ])('%s does not count towards the shared limit of the loops of a check', (_, count, when, attributes) => {
     expect(asking(count, when).decide(check(attributes)).kind).toBe('allow');
   });
 
-  test('how much the loops of a check may do together does not depend on the order of the rules', () => {
+  test('the loop limit of a check does not depend on the order of the rules', () => {
     const loopOver = (list: string) => ({ id: list, effect: 'allow', when: `attributes.${list}.all(n, n == 1)` });
     const listOf = (length: number) => Array.from({ length }, () => 1);
     const decide = (rules: readonly object[], length: number) =>
@@ -186,7 +183,7 @@ describe('policy condition steps', () => {
     ]);
   });
 
-  test('what the loops of a check may do together is explained as it is decided', () => {
+  test('explain applies the loop limit as a decision does', () => {
     const { decision, documents } = asking(460, 'attributes.tags.exists(tag, tag == "x")').explain(
       check({ tags: values(500) }),
     );

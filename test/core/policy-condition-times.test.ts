@@ -61,7 +61,7 @@ describe.each([
     '0000-12-31T23:59:59Z',
     '2026-01-01',
     '',
-  ])('the text %j is no time: sent by an agent it fails the condition, written by an author it is refused', (text) => {
+  ])('the text %j is no time: it fails in a check and is refused in a policy', (text) => {
     process.env.TZ = zone;
     expect(evaluate('timestamp(attributes.at) < timestamp("2030-01-01T00:00:00Z")', { at: text })).toEqual({
       error: RULE,
@@ -87,7 +87,7 @@ describe('policy condition times', () => {
       "found no matching overload for 'string.getHours(string)'",
     ],
     ['timestamp(253402300800) > timestamp(0)', {}, RULE],
-  ])('%s fails with what was written, and not with what it became', (source, attributes, error) => {
+  ])('%s fails with the text as written, not as converted', (source, attributes, error) => {
     expect(evaluate(source, attributes)).toEqual({ error });
   });
 
@@ -106,7 +106,7 @@ describe('policy condition times', () => {
     },
   );
 
-  test('in UTC, what a condition is told of a time is the same with and without the zone', () => {
+  test('UTC times are the same with and without the time zone', () => {
     const parts = [
       'getDate',
       'getDayOfMonth',

@@ -96,7 +96,7 @@ describe('policy condition', () => {
     'attributes.car == attributes.car && attributes.car != attributes.laps[0]',
     'attributes.laps.exists(lap, lap.constructor == null && lap.seconds > 80)',
     'attributes.laps[0].seconds + 1 == 82',
-  ])('an attribute named constructor is an attribute like any other: %s holds', (source) => {
+  ])('an attribute named constructor is an ordinary attribute: %s holds', (source) => {
     const attributes = {
       constructor: 'Ferrari',
       points: 12,
@@ -107,7 +107,7 @@ describe('policy condition', () => {
     expect(evaluate('attributes.absent == 1', { attributes })).toEqual({ error: 'No such key: absent' });
   });
 
-  test('a check is decided by what it says itself, never by what the one before it said', () => {
+  test('a check is decided by its own data, never by that of the one before', () => {
     const variables = new ConditionVariables();
     const ask = (source: string, over: Partial<CheckSubject>): ConditionOutcome => {
       const compiled = compileCondition(source);
@@ -134,12 +134,12 @@ describe('policy condition', () => {
     ).toBe(true);
   });
 
-  test('a condition that fails leaves every other error its stack trace', () => {
+  test('a failing condition leaves every other error its stack trace', () => {
     expect(evaluate('attributes.absent == 1')).toEqual({ error: 'No such key: absent' });
     expect(new Error('a defect').stack).toContain('policy-condition.test.ts');
   });
 
-  test('without attributes and caller the one is empty and the other null', () => {
+  test('without attributes and caller, attributes is empty and caller null', () => {
     expect(evaluate('attributes.size() == 0 && caller == null', { attributes: undefined, caller: undefined })).toBe(
       true,
     );
@@ -265,7 +265,7 @@ describe('policy condition', () => {
     'dyn(attributes.c) == dyn(attributes.d)',
     '{"k": attributes.c, "j": 1} == {"k": attributes.d, "j": 1}',
     '[1, attributes.c] == [1, attributes.d]',
-  ])('%s is refused within two loops over attributes, as a third one', (body) => {
+  ])('%s is refused as a third loop within two loops over attributes', (body) => {
     expect(compileCondition(`attributes.a.all(x, attributes.b.all(y, ${body}))`)).toEqual({
       ok: false,
       fault: [{ offset: 0, problem: 'loops over attributes may be nested at most 2 deep; these are 3 deep' }],
@@ -283,12 +283,12 @@ describe('policy condition', () => {
     'attributes.a.all(x, attributes.b.all(y, resource == "r"))',
     'attributes.a.all(x, attributes.b.all(y, resource.startsWith("r")))',
     'attributes.a.all(x, attributes.b.all(y, agent.org_id.contains("r") && size(x) == size(y)))',
-  ])('%s is taken', (source) => {
+  ])('%s is accepted', (source) => {
     expect(compileCondition(source).ok).toBe(true);
   });
 
   const TEN = '[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]';
-  test('lists that a condition brings along may be looped over fifty thousand times, no more', () => {
+  test('literal lists of a condition may be looped over fifty thousand times', () => {
     const nested = (last: string) =>
       `${TEN}.all(a, ${TEN}.all(b, ${TEN}.all(c, ${TEN}.all(d, ${last}.all(e, e > 0)))))`;
     expect(evaluate(nested('[1, 2, 3, 4, 5]'))).toBe(true);
@@ -334,11 +334,11 @@ describe('policy condition', () => {
       { list: Array.from({ length: 120 }, () => 'a'.repeat(8000)) },
     ],
     ['[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, attributes.list.all(item, item.nope == 1))', { list: numbers }],
-  ])('%s cannot hold up the gateway, whatever is sent', (source, attributes) => {
+  ])('%s cannot block the gateway, whatever is sent', (source, attributes) => {
     expect(processorMsOf(() => expect(evaluate(source, { attributes })).not.toBe(true))).toBeLessThan(500);
   });
 
-  test('a loop that fails in each round takes no longer in a long condition than in a short one', () => {
+  test('a loop that fails in each round is no slower in a long condition', () => {
     const long = `${Array.from({ length: 180 }, (_, nth) => `resource != "a${nth}"`).join(' && ')} && attributes.list.all(item, item.nope == 1)`;
     const attributes = { list: Array.from({ length: 9_000 }, () => 1) };
     expect(
@@ -372,21 +372,18 @@ describe('policy condition', () => {
       'xxxxxxxxx/'.repeat(200),
       CHARACTERS,
     ],
-  ])(
-    '%s cannot hold up the gateway, whatever resource is asked for, and says what is counted',
-    (source, resource, counted) => {
-      const attributes = { list: Array.from({ length: 180 }, (_, index) => index) };
-      expect(
-        processorMsOf(() =>
-          expect(evaluate(source, { resource, attributes })).toEqual({
-            error: `the resource and the attributes are too large to loop over together (more than ${counted})`,
-          }),
-        ),
-      ).toBeLessThan(200);
-    },
-  );
+  ])('%s cannot block the gateway, whatever the resource, and says what counts', (source, resource, counted) => {
+    const attributes = { list: Array.from({ length: 180 }, (_, index) => index) };
+    expect(
+      processorMsOf(() =>
+        expect(evaluate(source, { resource, attributes })).toEqual({
+          error: `the resource and the attributes are too large to loop over together (more than ${counted})`,
+        }),
+      ),
+    ).toBeLessThan(200);
+  });
 
-  test('a long resource may be looped over by its parts, and beside lists, as long as these are not too many together', () => {
+  test('a long resource may be split and looped over, beside lists, within the limit', () => {
     const resource = `files/${'a-rather-long-name-of-a-folder/'.repeat(40)}report.pdf`;
     const attributes = { blocked: ['.git', '.ssh', 'secrets'] };
     expect(
@@ -482,7 +479,7 @@ describe('policy condition', () => {
       'x'.repeat(2_048),
     ],
     ['[resource].all(whole, attributes.list.all(item, whole.split("").all(one, one != item)))', 'x'.repeat(2_048)],
-  ])('%s cannot hold up the gateway either, with as many attributes as may be looped over', (source, resource) => {
+  ])('%s cannot block the gateway either with the most attributes of a loop', (source, resource) => {
     const attributes = { list: Array.from({ length: 200 }, (_, index) => index) };
     expect(processorMsOf(() => evaluate(source, { resource, attributes }))).toBeLessThan(300);
   });
@@ -502,7 +499,7 @@ describe('policy condition', () => {
     expect(evaluate('attributes.text.matches("a")', { attributes: { text: 'a'.repeat(8192) } })).toBe(true);
   });
 
-  test('what is not too large may be looped over, each value of a list, a mapping and of what is in them being one', () => {
+  test('the size of a loop counts each value of lists and mappings, at any depth', () => {
     const loop = (attributes: object) =>
       evaluate('attributes.values.all(value, value != 5)', { attributes: { values: attributes } });
     const texts = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`);
@@ -561,7 +558,7 @@ describe('policy condition', () => {
       { attributes: listOf(220), resource: pathOf(224) },
       `${TOGETHER} (more than 223 values)`,
     ],
-  ])('%s ends where it says, and no earlier', (_, source, most, more, error) => {
+  ])('%s ends at its written end and no earlier', (_, source, most, more, error) => {
     expect([evaluate(source, most), evaluate(source, more)]).toEqual([true, { error }]);
   });
 
@@ -573,7 +570,7 @@ describe('policy condition', () => {
     ).toBe(true);
   });
 
-  test('a long text beside a list does not keep the list from being looped over, unless it is taken apart there', () => {
+  test('a long text does not keep a list from being looped over, unless split there', () => {
     const attributes = { list: [1, 2, 3], text: 'a'.repeat(100_000) };
     expect(evaluate('attributes.list.all(item, item > 0)', { attributes })).toBe(true);
     expect(evaluate('resource.matches("^web") && attributes.list.all(item, item > 0)', { attributes })).toBe(true);
@@ -611,7 +608,7 @@ describe('policy condition', () => {
     return depth === 0 ? [1] : shapes(depth - 1).flatMap((inner) => [[inner], { a: inner }]);
   }
 
-  test('the shapes that agents send leave no types behind: two levels of them are told apart, whatever is below', () => {
+  test('nested attributes leave no types behind: two levels are distinguished', () => {
     const errors = new Set(
       shapes(10).map((size) => JSON.stringify(evaluate('attributes.size < 10', { attributes: { size } }))),
     );
@@ -627,7 +624,7 @@ describe('policy condition', () => {
     ]);
   });
 
-  test('values nested deeper than their types are named still compare by what they hold', () => {
+  test('values nested deeper than their types still compare by content', () => {
     const attributes = { a: [[[['x']]]], b: [[[['x']]]], c: [[[['y']]]] };
     expect(evaluate('attributes.a == attributes.b', { attributes })).toBe(true);
     expect(evaluate('attributes.a == attributes.c', { attributes })).toBe(false);

@@ -43,7 +43,7 @@ describe('policy scope', () => {
     'agent:acme/search/craw\u0007ler',
     'agent:acme/search/crawler/1',
     'user:acme/search/crawler',
-  ])('%j is no scope: no policy reaches further than its author wrote', (text) => {
+  ])('%j is not a scope: no policy reaches further than its author wrote', (text) => {
     expect(parsePolicyScope(text)).toBeUndefined();
   });
 });

@@ -31,7 +31,7 @@ const check = (over: Partial<CheckSubject> = {}): CheckSubject => ({
 const webOnly = { id: 'web-only', actions: ['tool.call'], resources: ['web_*'], effect: 'allow' };
 
 describe('policy', () => {
-  test('with no policy at all everything is denied, and the reason says what was asked', () => {
+  test('without a policy everything is denied, and the reason repeats the request', () => {
     expect(policiesOf().decide(check())).toEqual({
       kind: 'deny',
       reason: 'no policy allows tool.call on web_search for acme/search/a1',
@@ -44,7 +44,7 @@ describe('policy', () => {
     expect(policiesOf().decide(check({ resource: '' })).reason).toBe('no policy allows tool.call for acme/search/a1');
   });
 
-  test('a decision names its rule and policy, beside the reason its author gave', () => {
+  test("a decision names its rule and policy beside the author's reason", () => {
     const policies = policiesOf({
       name: 'search-team',
       scope: 'team:acme/search',
@@ -64,7 +64,7 @@ describe('policy', () => {
     });
   });
 
-  test('a check without conditions allocates no decision: the same object is answered again', () => {
+  test('a check without conditions allocates no decision and returns the same object', () => {
     const policies = policiesOf({ name: 'p', scope: 'global', rules: [webOnly] });
     expect(policies.decide(check())).toBe(policies.decide(check()));
   });
@@ -101,7 +101,7 @@ describe('policy', () => {
     }
   });
 
-  test('of several allows the one of the most specific tier is reported, and the first within a tier', () => {
+  test('of several allows, reports the most specific tier and its first rule', () => {
     const policies = policiesOf(
       {
         name: 'agent',
@@ -121,7 +121,7 @@ describe('policy', () => {
     });
   });
 
-  test('a condition that fails denies, whatever the effect of its rule and whatever else would allow', () => {
+  test('a failing condition denies, whatever its effect and whatever else would allow', () => {
     for (const effect of ['allow', 'deny']) {
       const policies = policiesOf(
         { name: 'sizes', scope: 'global', rules: [{ id: 'small', when: 'attributes.size < 1000', effect }] },
@@ -136,7 +136,7 @@ describe('policy', () => {
     }
   });
 
-  test('a condition is only looked at where action and resource match', () => {
+  test('a condition is evaluated only where action and resource match', () => {
     const policies = policiesOf({
       name: 'p',
       scope: 'global',
@@ -145,7 +145,7 @@ describe('policy', () => {
     expect(policies.decide(check()).kind).toBe('allow');
   });
 
-  test('an action or resource written out is found beside patterns that match it too', () => {
+  test('finds a literal action or resource beside patterns that match it too', () => {
     const policies = policiesOf({
       name: 'p',
       scope: 'global',
@@ -226,7 +226,7 @@ describe('policy', () => {
     });
   });
 
-  test('the summary lists the documents, and its version changes with what they say and not with where they are', () => {
+  test("the summary's version changes with the documents' content, not their location", () => {
     const raw = { name: 'p', scope: 'org:acme', rules: [webOnly] };
     const policies = policiesOf(raw);
     expect(policies.summary()).toEqual({
@@ -254,7 +254,7 @@ describe('policy', () => {
     expect(new Set(versions).size).toBe(versions.length);
   });
 
-  test('the version changes with a cap, and not with the order in which the caps stand', () => {
+  test('the version changes with a cap, and not with the order of the caps', () => {
     const versionWith = (budget: object): string =>
       policiesOf({ name: 'p', scope: 'global', rules: [webOnly], budget }).version;
     const version = versionWith({ daily_limit_usd: 5, monthly_limit_usd: 50 });
@@ -262,7 +262,7 @@ describe('policy', () => {
     expect(versionWith({ daily_limit_usd: 6, monthly_limit_usd: 50 })).not.toBe(version);
   });
 
-  test('an org is shown what governs it and no more: nothing it is told changes with the documents of another', () => {
+  test('an org sees only its own policies, and no change in those of another', () => {
     const everywhere = { name: 'everywhere', scope: 'global', rules: [webOnly] };
     const mine = { name: 'mine', scope: 'team:acme/search', rules: [webOnly] };
     const told = policiesOf(everywhere, mine, { name: 'theirs', scope: 'org:globex', rules: [] }).summary('acme');
@@ -273,7 +273,7 @@ describe('policy', () => {
     );
   });
 
-  test('to tell an org the version reads no rule again: with thousands of rules, each request would hold up the checks', () => {
+  test('the version for an org is read without reading its rules again', () => {
     let reads = 0;
     const document = documentOf({ name: 'p', scope: 'global', rules: [webOnly] });
     const rules = document.rules.map((rule) =>
@@ -286,25 +286,22 @@ describe('policy', () => {
     expect(reads).toBe(readsOfLoading);
   });
 
-  test.each(['allow', 'deny'])(
-    'of several rules that %s the first is named, whether it writes its action and resource out or has patterns for them',
-    (effect) => {
-      const rules = {
-        'written-out': { id: 'written-out', actions: ['tool.call'], resources: ['web_search'], effect },
-        patterns: { id: 'patterns', actions: ['tool.*'], resources: ['web_*'], effect },
-        condition: { id: 'condition', actions: ['*'], when: 'attributes.n < 5', effect },
-      };
-      const firstOf = (...order: (keyof typeof rules)[]) =>
-        policiesOf({ name: 'p', scope: 'global', rules: order.map((id) => rules[id]) }).decide(
-          check({ attributes: { n: 1 } }),
-        ).ruleId;
-      expect([
-        firstOf('written-out', 'patterns', 'condition'),
-        firstOf('patterns', 'written-out', 'condition'),
-        firstOf('condition', 'written-out', 'patterns'),
-      ]).toEqual(['written-out', 'patterns', 'condition']);
-    },
-  );
+  test.each(['allow', 'deny'])('of several rules that %s, names the first, literal or pattern', (effect) => {
+    const rules = {
+      'written-out': { id: 'written-out', actions: ['tool.call'], resources: ['web_search'], effect },
+      patterns: { id: 'patterns', actions: ['tool.*'], resources: ['web_*'], effect },
+      condition: { id: 'condition', actions: ['*'], when: 'attributes.n < 5', effect },
+    };
+    const firstOf = (...order: (keyof typeof rules)[]) =>
+      policiesOf({ name: 'p', scope: 'global', rules: order.map((id) => rules[id]) }).decide(
+        check({ attributes: { n: 1 } }),
+      ).ruleId;
+    expect([
+      firstOf('written-out', 'patterns', 'condition'),
+      firstOf('patterns', 'written-out', 'condition'),
+      firstOf('condition', 'written-out', 'patterns'),
+    ]).toEqual(['written-out', 'patterns', 'condition']);
+  });
 
   test.each([
     'org:globex',
@@ -313,7 +310,7 @@ describe('policy', () => {
     'agent:globex/search/a1',
     'agent:acme/ads/a1',
     'agent:acme/search/a2',
-  ])('a document for %s is none for acme/search/a1, in a decision and in its explanation', (scope) => {
+  ])('a document for %s does not govern acme/search/a1, in decision or explanation', (scope) => {
     const policies = policiesOf({ name: 'p', scope, rules: [webOnly] });
     expect(policies.decide(check())).toMatchObject({ kind: 'deny', ruleId: undefined });
     expect(policies.explain(check()).documents).toMatchObject([{ applies: false, rules: [] }]);
@@ -374,13 +371,13 @@ describe('policy', () => {
     [{ p: 1 }, 'a mapping'],
     [7, 'a number'],
     [true, 'a boolean'],
-  ])('the name %j is refused: it stands in audit entries and on terminals', (name, kind) => {
+  ])('the name %j is refused: it appears in audit entries and on terminals', (name, kind) => {
     const problem = `must be a string of 1 to 128 printable characters, without spaces at either end; this is ${kind}`;
     expect(problemsOf({ name, scope: 'global', rules: [] })).toEqual([`name: ${problem}`]);
     expect(problemsOf(ruleWith({ id: name }))).toEqual([`rules.0.id: ${problem}`]);
   });
 
-  test('rules that are nothing or have no readable id are told once each, and are no twins', () => {
+  test('rules without a readable id are reported once each, and are no duplicates', () => {
     const rule = (kind: string) =>
       `a rule must be a mapping with the keys id, actions, resources, when, effect, reason; this is ${kind}`;
     const id = 'id: must be a string of 1 to 128 printable characters, without spaces at either end; this is a number';
@@ -393,7 +390,7 @@ describe('policy', () => {
     ).toEqual([`rules.0: ${rule('empty')}`, `rules.1: ${rule('a list')}`, `rules.2.${id}`, `rules.3.${id}`]);
   });
 
-  test('what one check brought along decides nothing of the next', () => {
+  test("a check's data decides nothing of the next check", () => {
     const policies = policiesOf({
       name: 'p',
       scope: 'global',
@@ -406,7 +403,7 @@ describe('policy', () => {
     ).toEqual(['allow', 'deny', 'allow']);
   });
 
-  test('what is no policy, has no rules or rules that are none is refused, and with a budget it needs none', () => {
+  test('refuses a document without rules or with invalid ones, unless it has a budget', () => {
     expect(['text', null, ['x'], 5].map(problemsOf)).toEqual(
       Array.from({ length: 4 }, () => [
         ': a policy document must be a mapping with the keys name, scope, rules, budget',
@@ -429,7 +426,7 @@ describe('policy', () => {
   });
 
   test.each(['org:-', 'team:-/search', 'agent:-/search/a1'])(
-    'the scope %s is refused: no org is called -, so the document would govern nobody',
+    'the scope %s is refused: no org is called -, so it would govern nobody',
     (scope) => {
       expect(parsePolicyDocument({ name: 'p', scope, rules: [webOnly] }, 'test.yaml').problems).toEqual([
         { path: ['scope'], problem: 'must be global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>' },
@@ -437,7 +434,7 @@ describe('policy', () => {
     },
   );
 
-  test('equal names, a second budget, a budget out of place and a budget with a mistake are refused, each with its place', () => {
+  test('refuses duplicate names and duplicate, misplaced or invalid budgets by place', () => {
     const compiled = compilePolicies(
       [
         { name: 'a', scope: 'global', rules: [], budget: { daily_limit_usd: 50 } },
@@ -471,7 +468,7 @@ describe('policy', () => {
     });
   });
 
-  test('a budget that is out of place does not stand in the way of the one that is not, and of several the first is named', () => {
+  test('a misplaced budget does not shadow the valid one, and the first is named', () => {
     const found = compilePolicies([
       documentOf({ name: 'misplaced', scope: 'org:acme', rules: [], budget: {} }),
       ...['first', 'second', 'third'].map((name) => documentOf({ name, scope: 'global', rules: [], budget: {} })),
@@ -536,7 +533,7 @@ describe('policy', () => {
     );
   });
 
-  test('a reason that quotes the beginning of a long resource ends the quote with a whole character', () => {
+  test('a reason that quotes a long resource ends the quote with a whole character', () => {
     expect(named([]).decide(check({ resource: `${'x'.repeat(199)}🙂y` })).reason).toBe(
       `no policy allows tool.call on ${'x'.repeat(199)}… for acme/search/a1`,
     );
@@ -563,7 +560,7 @@ describe('policy', () => {
     );
   });
 
-  test('decide and explain agree: what the index leads to is what reading every rule finds', () => {
+  test('decide and explain agree with a reading of every rule', () => {
     fc.assert(
       fc.property(fc.array(anyDocument, { maxLength: 6 }), anyCheck, (documents, over) => {
         const { decision, documents: traces } = named(documents).explain(check(over));
@@ -710,7 +707,7 @@ describe('policy', () => {
     return { kind, policy, ruleId };
   }
 
-  test('index, decision and explanation are those of reading every rule in order, on whatever patterns and texts', () => {
+  test('the index, decision and explanation agree with a reading of every rule in order', () => {
     fc.assert(
       fc.property(
         fc.array(hardDocument, { maxLength: 6, size: 'max' }),
@@ -733,7 +730,7 @@ describe('policy', () => {
     );
   });
 
-  test('with ten thousand rules, half of them patterns, the first check after a reload holds up the others no longer than a moment', () => {
+  test('the first check after a reload of ten thousand rules is answered in a moment', () => {
     const rules = Array.from({ length: 10_000 }, (_, n) =>
       n % 2 === 0
         ? { id: `r${n}`, actions: [`act.${n}`], effect: 'allow' }

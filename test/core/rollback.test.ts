@@ -55,7 +55,7 @@ describe('what could not be recorded has not happened', () => {
     ).toEqual(batch.map(() => [true, true]));
   });
 
-  test('who reads events is told, with a time that is not older than what was told before', () => {
+  test('event readers are notified with a time no older than the last', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'pause')], 2_000);
@@ -64,7 +64,7 @@ describe('what could not be recorded has not happened', () => {
     ]);
   });
 
-  test('what came after it is rolled back first, and then it is as before all of them', () => {
+  test('later changes are rolled back first, and everything is as before', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 1_000_000 }), 1_000);
     const batches: Command[][] = [
@@ -95,7 +95,7 @@ describe('what could not be recorded has not happened', () => {
     ]);
   });
 
-  test('what was registered and is gone by now takes no other operation with it', () => {
+  test('a registered operation that is gone takes no other operation with it', () => {
     const governor = openGovernor();
     const undos = applyAll(governor, [registerOp('t:gone')], 2_000);
     applyAll(governor, [controlOf('t:gone', 'terminate')], 2_100);
@@ -105,7 +105,7 @@ describe('what could not be recorded has not happened', () => {
     expect([stateOf(governor, 't:gone'), stateOf(governor, 't:other')]).toEqual([undefined, 'pending']);
   });
 
-  test('what was swept by now does not come back to life with another operation of its id', () => {
+  test('a swept operation does not return with another operation of its id', () => {
     const governor = openGovernor();
     applyAll(governor, [registerOp('t:s')], 1_000);
     const undos = applyAll(governor, [controlOf('t:s', 'terminate')], 2_000);
@@ -116,7 +116,7 @@ describe('what could not be recorded has not happened', () => {
     expect(stateOf(governor, 't:s')).toBe('terminated');
   });
 
-  test('an agent that is known only by such an operation is known no longer', () => {
+  test('an agent known only by such an operation is dropped', () => {
     const governor = openGovernor();
     const ghost = { ...CRAWLER, agentId: 'ghost' };
     const undos = applyAll(
@@ -129,7 +129,7 @@ describe('what could not be recorded has not happened', () => {
     expect(governor.agents.get(agentKeyOf(ghost))).toBeUndefined();
   });
 
-  test('who reads events is told of the operations whose Allow nobody received, and of none that had ended before', () => {
+  test('event readers get the operations whose allow nobody received, and no ended ones', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 2_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:ended'), 2_000);
@@ -152,7 +152,7 @@ describe('what could not be recorded has not happened', () => {
   test.each([
     ['an Allow', 'web_search'],
     ['a Deny', 'forbidden'],
-  ])('%s of an operation that waited to be checked: it waits as before, and holds no money', (_what, resource) => {
+  ])('%s of an operation that waited for its check: it waits again, and holds no money', (_what, resource) => {
     const governor = openGovernor();
     applyAll(governor, [registerOp('t:waiting')], 1_000);
     const undos = applyAll(
@@ -177,7 +177,7 @@ describe('what could not be recorded has not happened', () => {
     expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
   });
 
-  test('an operation that is registered and checked in one batch is gone, and so is the money it held', () => {
+  test('an operation registered and checked in one batch is gone, with its reservation', () => {
     const governor = openGovernor();
     const undos = applyAll(
       governor,
@@ -188,7 +188,7 @@ describe('what could not be recorded has not happened', () => {
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([undefined, { count: 0, microUsd: 0 }]);
   });
 
-  test('a second check leaves a running operation running, with the money of the first', () => {
+  test('a second check keeps a running operation running, with the money of the first', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { resource: 'forbidden' })], 2_000);
@@ -199,7 +199,7 @@ describe('what could not be recorded has not happened', () => {
     ]);
   });
 
-  test('a second check that holds more gives back what it added, and nobody is told of a change', () => {
+  test('a second check that reserves more gives the difference back, without an event', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
@@ -211,7 +211,7 @@ describe('what could not be recorded has not happened', () => {
     ]);
   });
 
-  test('a second check that is rolled back holds nothing again that was used meanwhile', () => {
+  test('a rolled back second check does not reserve again what was used meanwhile', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
@@ -231,7 +231,7 @@ describe('what could not be recorded has not happened', () => {
     expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 1_000_000 });
   });
 
-  test('a termination that is rolled back holds no money that had been given back before', () => {
+  test('a rolled back termination does not reserve again what had been released', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     governor.sweep(601_000); // after ten minutes it is given back
@@ -239,7 +239,7 @@ describe('what could not be recorded has not happened', () => {
     expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 0, microUsd: 0 }]);
   });
 
-  test('what the agent has acknowledged is acknowledged still', () => {
+  test('what the agent has acknowledged stays acknowledged', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     const [signal] = governor
@@ -266,7 +266,7 @@ describe('what could not be recorded has not happened', () => {
 });
 
 describe('rollback', () => {
-  test('what runs again because its end could not be recorded keeps nothing that ended after it from being swept, however often it moves', () => {
+  test('an operation resumed by rollback never delays the sweep of later ones', () => {
     const governor = openGovernor();
     for (const op of ['t:s', 't:other']) governor.apply<'check'>(checkOf(CRAWLER, op), 1_000);
     governor.rollBack(applyAll(governor, [controlOf('t:s', 'terminate')], 2_000), [], 0, 2_500);
@@ -282,7 +282,7 @@ describe('rollback', () => {
     expect(stateOf(governor, 't:s')).toBeUndefined();
   });
 
-  test('a signal that waits for its agent waits on when a completion could not be recorded, and is out of sight meanwhile', () => {
+  test('a waiting signal survives a completion that could not be recorded', () => {
     const governor = openGovernor();
     const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
     const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 3_000).reply;
@@ -386,36 +386,29 @@ describe('rollback', () => {
         { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: SIBLING },
       ],
       ['that ended it', { type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }],
-    ])(
-      '%s makes no agent its own ancestor when its parent has come to descend from it meanwhile',
-      (_what, unrecorded) => {
-        const governor = openGovernor();
-        const child = (agent: typeof CRAWLER, parent: typeof CRAWLER): Command => ({
-          type: 'register-agent',
-          principal: ADMIN,
-          agent,
-          credential: digestOf(agent),
-          parent,
-        });
-        const [parent, between] = [
-          { ...CRAWLER, agentId: 'parent' },
-          { ...CRAWLER, agentId: 'between' },
-        ];
-        applyAll(
-          governor,
-          [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)],
-          1_000,
-        );
-        const undos = applyAll(governor, [unrecorded], 2_000);
-        expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
-        governor.rollBack(undos, [], 0, 2_500);
-        expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([
-          undefined,
-          agentKeyOf(between),
-          agentKeyOf(CRAWLER),
-        ]);
-      },
-    );
+    ])('%s makes no agent its own ancestor when its parent descends from it by now', (_what, unrecorded) => {
+      const governor = openGovernor();
+      const child = (agent: typeof CRAWLER, parent: typeof CRAWLER): Command => ({
+        type: 'register-agent',
+        principal: ADMIN,
+        agent,
+        credential: digestOf(agent),
+        parent,
+      });
+      const [parent, between] = [
+        { ...CRAWLER, agentId: 'parent' },
+        { ...CRAWLER, agentId: 'between' },
+      ];
+      applyAll(governor, [register(parent, digestOf(parent)), child(CRAWLER, parent), child(between, CRAWLER)], 1_000);
+      const undos = applyAll(governor, [unrecorded], 2_000);
+      expect(governor.apply(child(parent, between) as never, 2_100).reply).toMatchObject({ ok: true });
+      governor.rollBack(undos, [], 0, 2_500);
+      expect([CRAWLER, parent, between].map((agent) => governor.agents.get(agentKeyOf(agent))?.parent)).toEqual([
+        undefined,
+        agentKeyOf(between),
+        agentKeyOf(CRAWLER),
+      ]);
+    });
 
     test('does not undo a later one', () => {
       const governor = openGovernor();
@@ -434,7 +427,7 @@ describe('rollback', () => {
     });
   });
 
-  test('after any history of batches, some of them rolled back, counts and sweep are as if those had never been', () => {
+  test('rolled back batches leave counts and sweep as if they had never been', () => {
     const ops = ['t:0', 't:1', 't:2', 't:3'];
     const command = fc
       .tuple(

@@ -31,7 +31,7 @@ describe('scope', () => {
     ]);
   });
 
-  test('a role is told every scope that it has, not the highest alone', () => {
+  test('a role lists every scope that it has, not the highest alone', () => {
     expect(SCOPES_OF_ROLE).toEqual({
       owner: ['read', 'write', 'admin'],
       admin: ['read', 'write', 'admin'],
@@ -52,7 +52,7 @@ describe('scope', () => {
     });
   });
 
-  test('a credential that is bound to an org lists that org alone, and others the one they ask for or all', () => {
+  test('an org credential lists its own org; others list the one they ask for, or all', () => {
     const reach = (orgId: string | null, asked: string | undefined) => orgInReach(of(['read'], orgId), asked);
     expect([reach(null, undefined), reach(null, 'acme'), reach('acme', undefined), reach('acme', 'acme')]).toEqual(
       [undefined, 'acme', 'acme', 'acme'].map((value) => ({ ok: true, value })),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { SequencedList } from '../../src/core/sequenced-list.ts';
 
 describe('sequenced list', () => {
-  test('whatever comes and goes, what is there is told in the order of its numbers, from any number on', () => {
+  test('any additions and removals keep the order of numbers, from any number on', () => {
     const steps = fc.array(
       fc.oneof(fc.record({ add: fc.integer({ min: 1, max: 3 }) }), fc.record({ remove: fc.nat(300) })),
       { maxLength: 300, size: 'max' },

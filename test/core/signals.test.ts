@@ -10,7 +10,7 @@ const signals = (boxes: SignalBoxes, agent = CRAWLER): string[] =>
   boxes.pendingOf(agent).map(({ opId, signal }) => `${signal} ${opId}`);
 
 describe('signals', () => {
-  test('of an operation only the newest signal is kept, and they come in the order in which they were given', () => {
+  test('keeps only the newest signal of an operation, in order of their creation', () => {
     const boxes = new SignalBoxes();
     boxes.post(CRAWLER, ONE, 'pause', 10);
     boxes.post(CRAWLER, TWO, 'pause', 10);
@@ -20,7 +20,7 @@ describe('signals', () => {
     expect(signals(boxes, OTHER)).toEqual(['resume t:3']);
   });
 
-  test('numbers grow with every signal, within a millisecond, over a clock that stands still, and over a restart', () => {
+  test('sequence numbers grow with a stopped clock, within a millisecond, over restarts', () => {
     const before = new SignalBoxes();
     const numbers = [
       before.post(CRAWLER, ONE, 'pause', 1_000),
@@ -31,7 +31,7 @@ describe('signals', () => {
     expect(new SignalBoxes().post(CRAWLER, ONE, 'pause', 2_000).sequence).toBe(2_000);
   });
 
-  test('an acknowledgement takes the signal it names from the box, and may be sent again', () => {
+  test('an acknowledgement removes its signal and may be repeated', () => {
     const boxes = new SignalBoxes();
     const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
     boxes.post(CRAWLER, TWO, 'pause', 10);
@@ -42,7 +42,7 @@ describe('signals', () => {
     expect(boxes.acknowledgedAtMs(ONE)).toBe(20);
   });
 
-  test('an older signal that is acknowledged while the next one is being recorded says nothing of the next one', () => {
+  test('acknowledging an older signal while the next is recorded leaves the next', () => {
     const boxes = new SignalBoxes();
     const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
     boxes.expect(ONE);
@@ -72,7 +72,7 @@ describe('signals', () => {
     expect(signals(boxes)).toEqual(['pause t:1']);
   });
 
-  test('between two signals of an operation, and after both, a number that was never sent is no acknowledgement', () => {
+  test('a number that was never sent acknowledges nothing', () => {
     const boxes = new SignalBoxes();
     boxes.post(CRAWLER, ONE, 'pause', 10);
     boxes.post(CRAWLER, ONE, 'resume', 20);
@@ -91,7 +91,7 @@ describe('signals', () => {
     expect(boxes.acknowledgedAtMs(ONE)).toBe(30);
   });
 
-  test('the latest signals of an operation that is paused and resumed without end can be acknowledged, and take no more room', () => {
+  test('the last signals of an operation paused and resumed forever can be acknowledged', () => {
     const boxes = new SignalBoxes();
     for (let sequence = 1; sequence <= 1_000; sequence += 1) boxes.post(CRAWLER, ONE, 'pause', sequence);
     expect([936, 937, 1_000].map((sequence) => boxes.acknowledge(CRAWLER, ONE, sequence, 30))).toEqual([
@@ -101,7 +101,7 @@ describe('signals', () => {
     ]);
   });
 
-  test('what is known of an operation, or of an agent, is forgotten with it', () => {
+  test('what is known of an operation or an agent is dropped with it', () => {
     const boxes = new SignalBoxes();
     const { sequence } = boxes.post(CRAWLER, ONE, 'pause', 10);
     boxes.acknowledge(CRAWLER, ONE, sequence, 20);

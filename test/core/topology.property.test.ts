@@ -155,8 +155,8 @@ const linksOf = (nodes: readonly TreeNode[], above = 'none'): string[] =>
     ...linksOf(children, agentKeyOf(agent.identity)),
   ]);
 
-describe('topology: properties', () => {
-  test('the topology says what plain lists would say, after any history, at any page size and for any org', () => {
+describe('topology properties', () => {
+  test('after any history the topology matches plain lists, for any page size and org', () => {
     fc.assert(
       fc.property(
         steps,
@@ -293,7 +293,7 @@ describe('topology: properties', () => {
       number
     >;
 
-  test('where roots are rare a page of the tree is cut short rather than long to make, and all are found in the end', () => {
+  test('a page of a tree with rare roots is cut short, and paging still finds all', () => {
     const agents = new AgentRegistry();
     const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'wide', agentId: `n${n}` });
     for (let n = 0; n < 50_001; n += 1) {
@@ -314,7 +314,7 @@ describe('topology: properties', () => {
     expect(pages).toEqual([1, 0, 1]);
   });
 
-  test('a tree that is larger than one answer says where it is cut, and no chain is too deep for it', () => {
+  test('a tree larger than one answer says where it is cut, at any depth', () => {
     const agents = new AgentRegistry();
     const identityOf = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'deep', agentId: `n${n}` });
     for (let n = 0; n < 10_000; n += 1) {
@@ -358,7 +358,7 @@ describe('topology: properties', () => {
     expect(cut()).toEqual([false, true]);
   });
 
-  test('a page of the tree ends where it has five thousand agents, and the next one goes on', () => {
+  test('a page of the tree ends after five thousand agents, and the next continues', () => {
     const agents = new AgentRegistry();
     const identityOf = (root: number, n: number): AgentIdentity => ({
       orgId: 'acme',

@@ -18,7 +18,7 @@ const NOT_FOUND = fail({ kind: 'not_found', what: 'account' });
 const LAST_OWNER = fail({ kind: 'conflict', detail: 'this is the last owner; make another account an owner first' });
 
 describe('account admin', () => {
-  test('a new role holds at once: tokens of the old one are dead, the session goes on with the new one', async () => {
+  test('a new role holds at once: old tokens are dead, the session continues with it', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
@@ -38,7 +38,7 @@ describe('account admin', () => {
     expect(scene.events.at(-1)).toMatchObject({ change: 'role_changed', role: 'viewer', accountId: dev.id });
   });
 
-  test('a disabled account is out at once and in again when it is enabled', async () => {
+  test('a disabled account is signed out at once and signs in again once enabled', async () => {
     const scene = await openScene(await newDatabase());
     const principal = principalOf(await registerOwner(scene));
     const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
@@ -58,7 +58,7 @@ describe('account admin', () => {
     ]);
   });
 
-  test('while the database is away nobody is told that there is no such account or invite', async () => {
+  test('never answers not found for accounts or invites while the database is away', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const about = { principal: principalOf(owner), accountId: owner.id };
@@ -85,7 +85,7 @@ describe('account admin', () => {
     );
   });
 
-  test('no account is changed that the audit log cannot hold', async () => {
+  test('changes no account when the audit log cannot record it', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     const principal = principalOf(await registerOwner(scene));
@@ -123,7 +123,7 @@ describe('account admin', () => {
     });
   });
 
-  test('the last owner stays, also of two who remove each other at once', async () => {
+  test('the last owner stays, even when two owners remove each other at once', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     const owner = await registerOwner(scene);
@@ -154,7 +154,7 @@ describe('account admin', () => {
     expect(await back).toEqual(LAST_OWNER);
   });
 
-  test('an owner who was demoted or disabled at another gateway a moment ago neither undoes it here nor changes others', async () => {
+  test('an owner demoted or disabled at another gateway can change no account here', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     const first = await registerOwner(scene);
@@ -187,7 +187,7 @@ describe('account admin', () => {
     valueOf(await there.setDisabled({ principal, accountId: disabled.id, disabled: false }));
   });
 
-  test('nobody touches an account that stands higher, nor makes one', async () => {
+  test('nobody changes or creates an account above their own role', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const admin = await inviteAccount(scene, 'admin@example.com', 'admin');
@@ -206,7 +206,7 @@ describe('account admin', () => {
     });
   });
 
-  test('while nobody is owner, an admin who sees every org may appoint one', async () => {
+  test('without an owner, an admin who sees every org may appoint one', async () => {
     const scene = await openScene(await newDatabase());
     const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
     expect(valueOf(await scene.changeRole({ principal: ADMIN_KEY, accountId: dev.id, role: 'owner' })).role).toBe(
@@ -218,7 +218,7 @@ describe('account admin', () => {
     );
   });
 
-  test('an admin of one org sees and touches the accounts of that org only', async () => {
+  test('an admin of one org sees and changes only the accounts of that org', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const acme = await inviteAccount(scene, 'a@example.com', 'admin', 'acme');
@@ -241,7 +241,7 @@ describe('account admin', () => {
     });
   });
 
-  test('the list goes on where it stopped', async () => {
+  test('the list resumes at its cursor', async () => {
     const scene = await openScene(await newDatabase());
     const principal = principalOf(await registerOwner(scene));
     for (const name of ['a', 'b', 'c']) await inviteAccount(scene, `${name}@example.com`, 'viewer');
@@ -269,7 +269,7 @@ describe('account admin', () => {
     ).toMatchObject({ fault: { kind: 'insufficient_scope' } });
   });
 
-  test('an org that cannot be has no accounts and no invites, and the database is not asked about it', async () => {
+  test('an impossible org has no accounts or invites, without a database query', async () => {
     const scene = await openScene(await newDatabase());
     const principal = principalOf(await registerOwner(scene));
     for (const orgId of ['', '-', 'a b', '\u0000', 'acme\u0000', '\ud800', 'x'.repeat(100_000)]) {
@@ -284,7 +284,7 @@ describe('account admin', () => {
     }
   });
 
-  test('an org does not learn from the cursor of the list how many accounts others have, and cannot go on from theirs', async () => {
+  test("a cursor reveals nothing of other orgs' accounts and does not work across orgs", async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const principal = principalOf(await inviteAccount(scene, 'a@example.com', 'admin', 'acme'));
@@ -298,7 +298,7 @@ describe('account admin', () => {
       });
   });
 
-  test('the list is of one org where one is asked for, and of another org it is refused', async () => {
+  test('lists the accounts of the requested org and refuses another org', async () => {
     const scene = await openScene(await newDatabase());
     const owner = principalOf(await registerOwner(scene));
     const acme = principalOf(await inviteAccount(scene, 'a@example.com', 'admin', 'acme'));
@@ -314,7 +314,7 @@ describe('account admin', () => {
     );
   });
 
-  test('who am I', async () => {
+  test('whoami describes the signed-in account', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     expect(valueOf(await scene.me({ principal: principalOf(owner) }))).toEqual({ ...owner, lockedUntilMs: null });
@@ -323,7 +323,7 @@ describe('account admin', () => {
     );
   });
 
-  test('a gateway that was not running learns which tokens are dead', async () => {
+  test('a restarted gateway learns which tokens were revoked meanwhile', async () => {
     const url = await newDatabase();
     const before = await openScene(url);
     const principal = principalOf(await registerOwner(before));
@@ -342,7 +342,7 @@ describe('account admin', () => {
     expect(muchLater.revoked).toEqual([]);
   });
 
-  test('a gateway learns which tokens another one killed, however far apart their clocks are', async () => {
+  test('learns which tokens another gateway revoked, however far apart their clocks', async () => {
     const url = await newDatabase();
     const [behind, ahead] = [await openScene(url), await openScene(url)];
     ahead.advance(20 * 60_000);

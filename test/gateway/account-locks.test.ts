@@ -27,7 +27,7 @@ const locksOf = async (scene: Scene, principal = ADMIN_KEY) =>
   );
 
 describe('account locks', () => {
-  test('an admin sees who is locked, and until when, as long as that is', async () => {
+  test('an admin sees which accounts are locked, and until when', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     const dev = await inviteAccount(scene, 'Dev@example.com', 'developer');
@@ -50,7 +50,7 @@ describe('account locks', () => {
     ]);
   });
 
-  test('an admin lifts a lock: the account signs in at once and its failures are forgotten, its session goes on, and it is on record once', async () => {
+  test('an admin lifts a lock: sign-in works, failures reset, one entry is recorded', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const dev = await inviteAccount(scene, 'dev@example.com', 'developer');
@@ -71,7 +71,7 @@ describe('account locks', () => {
     expect(eventTypes(scene).filter((type) => type === 'AccountUnlocked')).toHaveLength(1);
   });
 
-  test('a lock is lifted only by an admin of the same org and of no lower role, and only if the audit log can take it', async () => {
+  test('lifting a lock takes an admin of the org and role, and an audit log that works', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     const owner = await registerOwner(scene);

@@ -61,7 +61,7 @@ const idsIn = async (store: ApiKeyStore): Promise<string[]> =>
     .toSorted();
 
 describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
-  test('a key is deleted 90 days after it was revoked or has expired; one that is usable, that the gateway made, or that the operator has set, never', async () => {
+  test('deletes keys 90 days after they ended; never usable, generated or operator keys', async () => {
     const store = await open();
     const keys = [
       keyOf('revoked', { revokedAtMs: daysAgo(91) }),
@@ -91,7 +91,7 @@ describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
     expect(must(await store.insert(keys[0]!))).toBe('inserted');
   });
 
-  test('of thousands each step deletes some, and then the store has a rest', async () => {
+  test('deletes thousands in steps, with pauses for the store', async () => {
     const store = await open();
     await insertOld(store, 2_500);
     must(await store.insert(keyOf('usable', {})));
@@ -113,7 +113,7 @@ describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
 });
 
 describe('api key deletion', () => {
-  test('a key that was made for a program and set by the operator does not come back to life when it is deleted, nor does that of an earlier value', async () => {
+  test('a deleted key that the operator once set does not become valid again', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     const clock = testClock(daysAgo(200));
     const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, maxOrgKeys: 10 }));
@@ -133,7 +133,7 @@ describe('api key deletion', () => {
     );
   });
 
-  test('gateways that delete at the same time from one database take different keys, and none fails', async () => {
+  test('gateways deleting from one database at once take different keys, without errors', async () => {
     const url = await newDatabase();
     const stores = [openPostgresApiKeys(url), openPostgresApiKeys(url), openPostgresApiKeys(url)] as const;
     await insertOld(stores[0], 3_500);
@@ -142,7 +142,7 @@ describe('api key deletion', () => {
     expect(await idsIn(stores[0])).toEqual(['usable']);
   });
 
-  test('a gateway whose clock is a year ahead deletes nothing from the database that is not long over by the clock there', async () => {
+  test("a gateway with its clock a year ahead deletes only by the database's clock", async () => {
     const store = openPostgresApiKeys(await newDatabase());
     for (const key of [
       keyOf('expired lately', { expiresAtMs: daysAgo(1) }),

@@ -44,7 +44,7 @@ async function startBeside() {
 }
 
 describe('api keys elsewhere', () => {
-  test('it is looked for in the store, for whoever presents it, lists it or asks whether it was revoked; one that is known is not, in force or revoked', async () => {
+  test('looks up unknown keys in the store on any use, and known ones never', async () => {
     const { keys, other, make, seen } = await startBeside();
     const first = await make();
     must(await keys.lookFor(first.id));
@@ -59,7 +59,7 @@ describe('api keys elsewhere', () => {
     expect(seen.looks).toBe(3);
   });
 
-  test('however many keys are unknown at once, the store is asked once for all that came before, and not again before the pause is over', async () => {
+  test('asks the store once for all unknown keys, and again only after the pause', async () => {
     const { keys, make, seen } = await startBeside();
     await Promise.all(Array.from({ length: 1000 }, (_, n) => keys.lookFor(`wrong${n}`)));
     expect(seen.looks).toBe(1);
@@ -74,7 +74,7 @@ describe('api keys elsewhere', () => {
     expect(keys.authenticate(digest)?.id).toBe(id);
   });
 
-  test('it is not taken for a wrong one while the store cannot be asked; the next look finds it', async () => {
+  test('does not refuse it as wrong while the store is away; the next lookup finds it', async () => {
     const { keys, make, seen } = await startBeside();
     const { id } = await make();
     seen.isAway = true;
@@ -86,7 +86,7 @@ describe('api keys elsewhere', () => {
     expect(must(await keys.isRevoked(`key:${id}`))).toBe(false);
   });
 
-  test('a list is there as soon as the store has failed once, and waits for it no second time', async () => {
+  test('a list comes as soon as the store has failed once, and waits no second time', async () => {
     const { keys, make, seen } = await startBeside();
     const { id } = await make();
     must(await keys.lookFor(id));

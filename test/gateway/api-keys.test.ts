@@ -26,7 +26,7 @@ const idsOf = (list: Result<{ readonly items: readonly { readonly id: string }[]
   must(list).items.map(({ id }) => id);
 
 describe('creating', () => {
-  test('a key authenticates at once and after a restart, and nowhere is it stored', async () => {
+  test('a key authenticates at once and after a restart, and is stored nowhere in clear', async () => {
     const { keys, reopen, store, audit } = await start();
     const { key, record } = must(
       await createApiKey(keys, ADMIN, {
@@ -66,7 +66,7 @@ describe('creating', () => {
     ]);
   });
 
-  test('a key or a password that was given as the name by mistake is not in the log', async () => {
+  test('a key or password given as the name by mistake is not in the log', async () => {
     const { keys, audit } = await start();
     const other = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'] })).key;
     const made = must(await createApiKey(keys, ADMIN, { name: other, scopes: ['read'] })).record;
@@ -80,7 +80,7 @@ describe('creating', () => {
     ]);
   });
 
-  test('what may not be created is refused with its reason', async () => {
+  test('refuses what may not be created, with its reason', async () => {
     const { keys } = await start();
     const good: CreateApiKey = { name: 'n', scopes: ['read'] };
     const asked: [unknown, CreateApiKey, object][] = [
@@ -102,7 +102,7 @@ describe('creating', () => {
     expect(keys.size).toBe(0);
   });
 
-  test('an admin of one org makes keys of that org only, asked or not', async () => {
+  test('an admin of one org creates keys of that org only, asked or not', async () => {
     const { keys } = await start();
     expect(must(await createApiKey(keys, ACME_ADMIN, { name: 'n', scopes: ['admin'] })).record.orgId).toBe('acme');
     expect(must(await createApiKey(keys, ACME_ADMIN, { name: 'n', scopes: ['read'], orgId: null })).record.orgId).toBe(
@@ -111,7 +111,7 @@ describe('creating', () => {
     expect(must(await createApiKey(keys, ADMIN, { name: 'x'.repeat(100), scopes: ['read'] })).record.orgId).toBeNull();
   });
 
-  test('the characters of a name are counted as people count them, not as the machine stores them', async () => {
+  test('counts the characters of a name as people do, not as they are stored', async () => {
     const { keys } = await start();
     const named = (name: string) => createApiKey(keys, ADMIN, { name, scopes: ['read'] });
     expect(must(await named('🔑'.repeat(100))).record.name).toBe('🔑'.repeat(100));
@@ -122,7 +122,7 @@ describe('creating', () => {
     });
   });
 
-  test('an org has so many usable keys at once and no more, also of those that are asked for together; a key that ends makes room, and others never feel it', async () => {
+  test("limits an org's usable keys, also concurrent ones, without effect on others", async () => {
     const { keys, clock, audit, reopen } = await start(undefined, 3);
     const make = (orgId: string | null, expiresAtMs: number | null = null) =>
       createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
@@ -156,7 +156,7 @@ describe('creating', () => {
     must(await make('globex'));
   });
 
-  test('an org that makes keys and ends them fills the memory of the others no further than a thousand, until the first of them are a month old', async () => {
+  test('an org creating and revoking keys holds at most a thousand in memory', async () => {
     const { keys, clock, reopen } = await start(undefined, 3);
     const make = (of: ApiKeys, orgId: string, expiresAtMs: number | null = null) =>
       createApiKey(of, ADMIN, { name: 'n', scopes: ['read'], orgId, expiresAtMs });
@@ -181,7 +181,7 @@ describe('creating', () => {
     must(await make(keys, 'acme'));
   });
 
-  test('a key that is still being written counts until it is there, also when another one was written meanwhile', async () => {
+  test('a key being written counts towards the limit until it is stored', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     let written = Promise.resolve();
     const { keys } = await start(
@@ -207,7 +207,7 @@ describe('creating', () => {
     expect(faultOf(await make('third'))).toMatchObject({ kind: 'conflict' });
   });
 
-  test('nothing is created or revoked that the audit log cannot hold', async () => {
+  test('creates and revokes nothing that the audit log cannot record', async () => {
     const { keys, audit } = await start();
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     audit.broken = true;
@@ -221,7 +221,7 @@ describe('creating', () => {
 });
 
 describe('revoking', () => {
-  test('a revoked key is dead at once and after a restart, listeners hear of it, and once more is no error', async () => {
+  test('a revoked key is dead at once and after a restart; revoking twice is no error', async () => {
     const { keys, reopen, audit } = await start();
     const heard: string[] = [];
     keys.onRevoked((subject) => heard.push(subject));
@@ -235,7 +235,7 @@ describe('revoking', () => {
     expect(audit.drafts.map(({ eventType }) => eventType)).toEqual(['ApiKeyCreated', 'ApiKeyRevoked']);
   });
 
-  test('a key that several revoke at the same time is revoked once in the audit log; when it cannot be recorded, all of them are told, and the next one can', async () => {
+  test('concurrent revocations of a key record one entry, or all fail and can retry', async () => {
     const { keys, audit } = await start();
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
     const together = () =>
@@ -256,7 +256,7 @@ describe('revoking', () => {
     ]);
   });
 
-  test('an unknown key and the key of another org are not found, whoever asks without admin scope is refused first', async () => {
+  test('unknown keys and keys of another org are not found; no admin scope is refused', async () => {
     const { keys } = await start();
     const { record: globex } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'globex' }));
     const { record: unbound } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
@@ -271,7 +271,7 @@ describe('revoking', () => {
     });
   });
 
-  test('an admin of one org revokes keys of that org, and one of all orgs those of any', async () => {
+  test('an admin of one org revokes keys of that org, an admin of all orgs any key', async () => {
     const { keys } = await start();
     for (const principal of [ACME_ADMIN, ADMIN]) {
       const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
@@ -280,7 +280,7 @@ describe('revoking', () => {
     }
   });
 
-  test('a key that has expired was not revoked; one that is unknown counts as if it were', async () => {
+  test('an expired key does not count as revoked; an unknown one does', async () => {
     const { keys, clock } = await start();
     const make = async () =>
       must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 })).record;
@@ -297,7 +297,7 @@ describe('revoking', () => {
     expect(await told()).toEqual([false, true, true, true]);
   });
 
-  test('what another gateway creates and revokes in a shared store is felt after a refresh', async () => {
+  test('keys created and revoked by another gateway apply after a refresh', async () => {
     const { keys, reopen } = await start();
     const other = await reopen();
     const heard: string[] = [];
@@ -314,7 +314,7 @@ describe('revoking', () => {
     expect(heard).toEqual([`key:${record.id}`]);
   });
 
-  test('a refresh asks for twice the time since the last one that was answered, and a minute more', async () => {
+  test('a refresh covers twice the time since the last success plus a minute', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     const asked: number[] = [];
     let isAway = false;
@@ -336,7 +336,7 @@ describe('revoking', () => {
 });
 
 describe('api keys', () => {
-  test('a key stops at the millisecond it expires', async () => {
+  test('a key ends at the millisecond it expires', async () => {
     const { keys, clock } = await start();
     const { record } = must(
       await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 }),
@@ -348,7 +348,7 @@ describe('api keys', () => {
   });
 
   describe('listing', () => {
-    test('newest first, page by page, each key once, also when one is added in between', async () => {
+    test('lists newest first, each key once, also when one is added between pages', async () => {
       const { keys, clock } = await start();
       const ids: string[] = [];
       for (let n = 0; n < 5; n += 1) {
@@ -365,7 +365,7 @@ describe('api keys', () => {
       expect(third.next).toBeUndefined();
     });
 
-    test('keys of one millisecond, and one that another gateway made before, have their place in the order, and each comes once', async () => {
+    test('keys of one millisecond or of another gateway have a stable place in the list', async () => {
       const { keys, reopen, clock } = await start();
       const other = await reopen();
       const make = async (by: ApiKeys) =>
@@ -384,7 +384,7 @@ describe('api keys', () => {
       expect([walked.slice(0, 3).sort(), walked.slice(3)]).toEqual([together.sort(), [oldest]]);
     });
 
-    test('an admin of one org sees the keys of that org and learns of no other', async () => {
+    test('an admin of one org sees the keys of that org and of no other', async () => {
       const { keys } = await start();
       const { record: acme } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], orgId: 'acme' }));
       const { record: globex } = must(
@@ -409,7 +409,7 @@ describe('api keys', () => {
   });
 
   describe('the first key', () => {
-    test('an empty store gets one admin key, shown once; a store that holds any key gets none', async () => {
+    test('an empty store gets one admin key, shown once; any other store gets none', async () => {
       const { keys, reopen, audit } = await start();
       const minted = must(await bootstrapApiKeys(keys, undefined));
       if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
@@ -422,7 +422,7 @@ describe('api keys', () => {
       expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
     });
 
-    test('two gateways that start at once on one store mint one key', async () => {
+    test('two gateways that start together on one store create one key', async () => {
       const { keys, reopen } = await start();
       const other = await reopen();
       const kinds = (await Promise.all([bootstrapApiKeys(keys, undefined), bootstrapApiKeys(other, undefined)])).map(
@@ -441,7 +441,7 @@ describe('api keys', () => {
       expect(keys.size).toBe(0);
     });
 
-    test('two gateways that start at once with one key of the environment both know it at once, and it is in the store once', async () => {
+    test('two gateways started with one environment key both accept it and store it once', async () => {
       const { keys, reopen, store } = await start();
       const other = await reopen();
       for (const result of await Promise.all([
@@ -456,7 +456,7 @@ describe('api keys', () => {
       expect(must(await store.all())).toHaveLength(1);
     });
 
-    test('a gateway knows the key of the environment at once when another has set it since it read the store', async () => {
+    test('knows the environment key at once when another gateway stored it meanwhile', async () => {
       const { keys, reopen } = await start();
       const other = await reopen();
       must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
@@ -464,7 +464,7 @@ describe('api keys', () => {
       expect(other.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
     });
 
-    test('the key of the environment works as it is, and a restart changes nothing', async () => {
+    test('the environment key works as given, and a restart changes nothing', async () => {
       const { keys, reopen } = await start();
       expect(must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY))).toEqual({
         kind: 'set-from-environment',
@@ -480,7 +480,7 @@ describe('api keys', () => {
       expect(restarted.size).toBe(1);
     });
 
-    test('another key in the environment revokes the one before and no other', async () => {
+    test('a new environment key revokes the previous one and no other', async () => {
       const { keys, reopen } = await start();
       must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
       const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
@@ -495,7 +495,7 @@ describe('api keys', () => {
       expect(must(await bootstrapApiKeys(await reopen(), `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
     });
 
-    test('a start that cannot revoke the key of the environment before this one fails, and the next one makes up for it', async () => {
+    test('a start that cannot revoke the previous environment key fails; the next retries', async () => {
       const store = createLmdbApiKeyStore(temporaryStore());
       const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
       const { keys } = await start(store);
@@ -510,7 +510,7 @@ describe('api keys', () => {
       expect(next.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
     });
 
-    test('a key of the environment that was revoked stays revoked', async () => {
+    test('a revoked environment key stays revoked', async () => {
       const { keys, reopen } = await start();
       must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
       must(await revokeApiKey(keys, ADMIN, keys.authenticate(digestOf(ENVIRONMENT_KEY))?.id ?? ''));
@@ -520,8 +520,8 @@ describe('api keys', () => {
     });
   });
 
-  describe('keys that are long over', () => {
-    test('leave memory and the list after 30 days, and never come back', async () => {
+  describe('keys that ended long ago', () => {
+    test('leave memory and the list after 30 days and never come back', async () => {
       const { keys, clock, audit, reopen } = await start();
       await bootstrapApiKeys(keys, undefined);
       const { key, record: first } = must(await createApiKey(keys, ADMIN, { name: 'first', scopes: ['admin'] }));
@@ -563,7 +563,7 @@ describe('api keys', () => {
       expect(audit.drafts).toEqual([]);
     });
 
-    test('keep a gateway whose keys are all over from minting another first one', async () => {
+    test('still keep a gateway from creating another first key', async () => {
       const { keys, clock, reopen } = await start();
       const minted = must(await bootstrapApiKeys(keys, undefined));
       must(await revokeApiKey(keys, ADMIN, minted.kind === 'minted' ? minted.record.id : ''));

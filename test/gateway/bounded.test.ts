@@ -31,7 +31,7 @@ function open({ atOnce = 2, waiting = 3, waitMs = 10_000, callerOf = (_name: str
 }
 
 describe('bounded', () => {
-  test('as many as may run at once, the others wait and come in their order, and one more is refused at once', async () => {
+  test('runs up to the limit, queues the others in order, and refuses one more', async () => {
     const { run, started, end } = open();
     const answers = ['a', 'b', 'c', 'd', 'e'].map((name) => run(name));
     expect(await run('f')).toEqual(OVERLOADED);
@@ -46,7 +46,7 @@ describe('bounded', () => {
     expect(await Promise.all([answers[3], answers[4]])).toEqual([ok('d done'), ok('e done')]);
   });
 
-  test('one that fails or breaks gives its place on', async () => {
+  test('a failed task frees its place', async () => {
     const { run, started, end } = open({ atOnce: 1 });
     const [first, second, third] = [run('a'), run('b'), run('c')];
     end('a', new Error('a defect'));
@@ -58,7 +58,7 @@ describe('bounded', () => {
     expect(started).toEqual(['a', 'b', 'c']);
   });
 
-  test('whose turn comes too late is refused, and the next one is not', async () => {
+  test('a task whose turn comes too late is refused, and the next one runs', async () => {
     const { run, started, end, clock } = open({ atOnce: 1 });
     const first = run('a');
     const late = run('late');
@@ -73,7 +73,7 @@ describe('bounded', () => {
     expect(await inTime).toEqual(ok('in time done'));
   });
 
-  test('when all have gone there is room for as many as before', async () => {
+  test('when all are done there is room for as many as before', async () => {
     const { run, started, end } = open({ atOnce: 2, waiting: 0 });
     for (const round of ['1', '2', '3']) {
       const answers = [run(`a${round}`), run(`b${round}`)];
@@ -85,7 +85,7 @@ describe('bounded', () => {
     expect(started).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
   });
 
-  test('one caller takes half of the places, those of it have their turn one after another, and another one comes in between', async () => {
+  test('one caller gets half of the places, one at a time, with others in between', async () => {
     const { run, started, end } = open({ atOnce: 1, waiting: 7, callerOf: (name) => name.slice(0, -1) });
     const answers = ['nat1', 'nat2', 'nat3', 'nat4'].map((name) => run(name));
     expect(await run('nat5')).toEqual(OVERLOADED);

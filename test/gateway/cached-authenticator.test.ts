@@ -26,7 +26,7 @@ function start() {
 }
 
 describe('cached authenticator', () => {
-  test('many requests with one unknown bearer ask once, and later ones not at all', async () => {
+  test('many requests with one unknown bearer verify it once, later ones not at all', async () => {
     const { authenticator, asked } = start();
     const answers = Promise.all([1, 2, 3].map(() => authenticator.authenticate('alice')));
     asked[0]?.answer(ALICE);
@@ -35,7 +35,7 @@ describe('cached authenticator', () => {
     expect(asked.map(({ bearer }) => bearer)).toEqual(['alice']);
   });
 
-  test('a refusal is not remembered', async () => {
+  test('a refusal is not cached', async () => {
     const { authenticator, asked } = start();
     for (const round of [0, 1]) {
       const answer = authenticator.authenticate('mallory');
@@ -45,7 +45,7 @@ describe('cached authenticator', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('after a revocation nobody is answered from before it', async () => {
+  test('no answer from before a revocation is used after it', async () => {
     const { authenticator, asked } = start();
     const early = authenticator.authenticate('alice');
     authenticator.drop('key:1');

@@ -35,7 +35,7 @@ function machine() {
 }
 
 describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way, stepMs) => {
-  test("a caller at its limit has no more than one minute's worth at once, and never less than half of what trickles in", () => {
+  test("a caller at its limit gets at most one more minute's worth, at least half of it", () => {
     const { wallMs, monotonicMs, pass, step } = machine();
     const clock = createClock(wallMs, monotonicMs);
     const limiter = new RateLimiter(60);
@@ -60,7 +60,7 @@ describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way
     expect(grantedIn(1)).toBeGreaterThanOrEqual(59);
   });
 
-  test('an account that is locked stays so for a quarter of an hour by the clock of the database, from the first moment on, and no longer', async () => {
+  test("a lock lasts a quarter of an hour by the database's clock", async () => {
     const { wallMs, monotonicMs, pass, step } = machine();
     const database = machine();
     const postgres = {
@@ -95,7 +95,7 @@ describe.each(STEPS)('when the clock of the gateway is set %s by an hour', (_way
 
 describe('clock steps', () => {
   test.each(STEPS)(
-    'when the clock of the database is set %s by an hour, who is not locked signs in as before, and five failures lock as before',
+    "with the database's clock set %s by an hour, sign-in and lockout work as before",
     async (_way, stepMs) => {
       const { wallMs, monotonicMs, pass } = machine();
       const database = machine();

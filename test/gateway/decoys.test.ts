@@ -47,7 +47,7 @@ const costsOf = async (
 };
 
 describe('decoys', () => {
-  test('addresses without an account cost as much as one with a hash of the old parameters or of the new ones, in the proportion of the accounts, and always the same', async () => {
+  test('unknown addresses cost as much as accounts, in their proportion of parameters', async () => {
     const url = await newDatabase();
     const nobody = addresses(100, 'nobody');
     await register(await openScene(url, { memoryKib: OLD_KIB, openRegistration: true }), ...addresses(20, 'old'));
@@ -66,7 +66,7 @@ describe('decoys', () => {
     expect(new Set(await costsOf(changed, nobody))).toEqual(new Set([NEW_KIB]));
   });
 
-  test('the password of one account is not the password of the addresses that cost as much as it does', async () => {
+  test('the password of an account does not match the addresses that cost as much', async () => {
     const scene = await openScene(await newDatabase(), { openRegistration: true });
     await register(scene, 'owner@example.com');
     expect(await signIn(scene, 'nobody@example.com', GOOD_PASSWORD)).toMatchObject({
@@ -75,7 +75,7 @@ describe('decoys', () => {
     });
   });
 
-  test('the time of a failure does not tell whether the address has an account, also where the parameters have been changed since', async () => {
+  test('failure time does not reveal an account, also after a change of parameters', async () => {
     const url = await newDatabase();
     await register(await openScene(url, { memoryKib: 8192, openRegistration: true }), 'owner@example.com');
     const scene = await openScene(url, { memoryKib: NEW_KIB });

@@ -24,7 +24,7 @@ function open(places: number, atOnce = 1) {
 }
 
 describe('fair queue', () => {
-  test('one piece at a time, and who asks for one waits for one piece of each other org, however many that has asked for', async () => {
+  test('runs one at a time, and an org waits for one task of each other org', async () => {
     const { ask, begun, endOne } = open(100);
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
     void ask('globex', 'g1');
@@ -36,7 +36,7 @@ describe('fair queue', () => {
     expect(begun).toEqual(['a1', 'g1', 'n1', 'a2', 'g2', 'a3', 'a4']);
   });
 
-  test('two at a time, where that is so', async () => {
+  test('runs two at a time where allowed', async () => {
     const { ask, begun, endOne } = open(100, 2);
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('acme', name);
     void ask('globex', 'g1');
@@ -50,7 +50,7 @@ describe('fair queue', () => {
     expect(begun).toEqual(['a1', 'a2', 'g1', 'a3', 'a4', 'a5', 'a6', 'a7']);
   });
 
-  test('after a pause there are as many at a time as before, and no more', async () => {
+  test('after a pause runs as many at a time as before', async () => {
     const { ask, begun, endOne } = open(100);
     void ask('acme', 'a1');
     await endOne();
@@ -59,7 +59,7 @@ describe('fair queue', () => {
     expect(begun).toEqual(['a1', 'a2', 'a3']);
   });
 
-  test('an org has half of the places, and has them again one by one as its work is done, well or badly', async () => {
+  test('an org gets half of the places and has them back as its work ends', async () => {
     const { ask, endOne, queue } = open(6);
     const find = (...orgIds: string[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
     expect(find('acme', 'acme', 'acme', 'acme', 'globex')).toEqual([true, true, true, false, true]);
@@ -71,7 +71,7 @@ describe('fair queue', () => {
     expect(find('acme', 'acme', 'acme', 'acme')).toEqual([true, true, true, false]);
   });
 
-  test('who is bound to no org may have every place there is, then nobody finds one until a piece is done', async () => {
+  test('a caller bound to no org may take every place; then all wait', async () => {
     const { ask, endOne } = open(3);
     const find = (...orgIds: (string | null)[]): boolean[] => orgIds.map((orgId) => ask(orgId, 'work') !== undefined);
     expect(find(null, null, null, null, 'acme')).toEqual([true, true, true, false, false]);
@@ -79,13 +79,13 @@ describe('fair queue', () => {
     expect(find('acme', 'globex', null)).toEqual([true, false, false]);
   });
 
-  test('of an odd number of places an org has the larger half, and of a single one that', () => {
+  test('an org gets the larger half of an odd number of places, and a single one', () => {
     const { ask } = open(3);
     expect(['acme', 'acme', 'acme'].map((orgId) => ask(orgId, 'work') !== undefined)).toEqual([true, true, false]);
     expect(open(1).ask('acme', 'work')).toBeDefined();
   });
 
-  test('what was begun is never refused: it waits for its turn like all else, and takes the place of what is new', async () => {
+  test('started work is never refused: it waits its turn and displaces new work', async () => {
     const { ask, begun, endOne, queue } = open(4);
     for (const name of ['a1', 'a2']) void ask('acme', name);
     void queue.runFurther('acme', () => Promise.resolve().then(() => void begun.push('further')));

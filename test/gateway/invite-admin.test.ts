@@ -27,7 +27,7 @@ const list = async (scene: Scene, principal = ADMIN_KEY, orgId?: string) =>
 const idOf = async (scene: Scene, email: string) => (await list(scene)).find((invite) => invite.email === email)!.id;
 
 describe('invite admin', () => {
-  test('what waits for an answer is listed, without anything that its token could be found by, and is gone once used or expired', async () => {
+  test('lists open invites without their tokens, until they are used or expired', async () => {
     const scene = await openScene(await newDatabase());
     const tokens = [await send(scene, 'a@example.com', 'acme'), await send(scene, 'b@example.com')];
     const [first] = await list(scene);
@@ -48,7 +48,7 @@ describe('invite admin', () => {
     expect((await list(scene)).map(({ email }) => email)).toEqual(['c@example.com']);
   });
 
-  test('an invite whose address has an account is not listed, however that came about and however the address is written', async () => {
+  test('an invite whose address has an account is not listed, in any spelling', async () => {
     const scene = await openScene(await newDatabase(), { openRegistration: true });
     const twice = await send(scene, 'a@example.com');
     for (const email of ['A@example.com', 'ÅSA@example.com', 'b@example.com', 'c@example.com'])
@@ -112,16 +112,16 @@ describe('invite admin', () => {
     return pieces;
   }
 
-  test('a page that passes over thousands of invites whose address has an account reads them by the thousand, not page by page', async () => {
+  test('skips thousands of invites with accounts in reads of a thousand', async () => {
     expect(await piecesOf(2_500, 1)).toEqual([2, 1000, 1000, 499]);
   });
 
-  test('a page that passes over thousands of invites to one address, or a few, does not read them', async () => {
+  test('skips thousands of invites to one address, or a few, without reading them', async () => {
     expect(await piecesOf(1, 20_000)).toEqual([2, 1]);
     expect(await piecesOf(600, 20)).toEqual([2, 1000, 1]);
   });
 
-  test('an invite that is taken back is good for nothing, stays so when it is taken back again, and is on record once', async () => {
+  test('a revoked invite is useless; revoking it again is no error and no new entry', async () => {
     const scene = await openScene(await newDatabase());
     const inviteToken = await send(scene, 'a@example.com', 'acme');
     const inviteId = await idOf(scene, 'a@example.com');
@@ -145,7 +145,7 @@ describe('invite admin', () => {
     });
   });
 
-  test('a gateway whose clock is behind does not take an invite that another one took back', async () => {
+  test('a gateway with its clock behind does not accept an invite revoked elsewhere', async () => {
     const database = await newDatabase();
     const [ahead, behind] = [await openScene(database), await openScene(database)];
     ahead.advance(3_600_000);
@@ -159,7 +159,7 @@ describe('invite admin', () => {
     );
   });
 
-  test('an accept and a revocation that come together do not both succeed', async () => {
+  test('a concurrent accept and revocation do not both succeed', async () => {
     const scene = await openScene(await newDatabase());
     for (const name of ['a', 'b', 'c', 'd']) {
       const inviteToken = await send(scene, `${name}@example.com`);
@@ -172,7 +172,7 @@ describe('invite admin', () => {
     }
   });
 
-  test('an invite that is being taken back is not accepted, and one that is being accepted is not taken back', async () => {
+  test('an invite is never both accepted and revoked, whichever comes first', async () => {
     const scene = await openScene(await newDatabase());
     const [first, second] = [await send(scene, 'a@example.com'), await send(scene, 'b@example.com')];
     const inviteId = await idOf(scene, 'b@example.com');
@@ -191,7 +191,7 @@ describe('invite admin', () => {
     );
   });
 
-  test('an invite that was accepted is not taken back: the account is there', async () => {
+  test('an accepted invite cannot be revoked: the account exists', async () => {
     const scene = await openScene(await newDatabase());
     const inviteToken = await send(scene, 'a@example.com');
     const inviteId = await idOf(scene, 'a@example.com');
@@ -201,7 +201,7 @@ describe('invite admin', () => {
     );
   });
 
-  test('an admin of an org sees and takes back the invites of that org, and nobody one that they could not have sent', async () => {
+  test('admins see and revoke invites of their org that they could have sent', async () => {
     const scene = await openScene(await newDatabase());
     const owner = principalOf(await registerOwner(scene));
     const acme = principalOf(await inviteAccount(scene, 'acme-admin@example.com', 'admin', 'acme'));
@@ -236,7 +236,7 @@ describe('invite admin', () => {
     expect(await list(scene)).toHaveLength(2);
   });
 
-  test('the list goes on where it stopped, also when that invite has been answered meanwhile, and only from one that the caller sees', async () => {
+  test('the list resumes after an answered invite, and only at one the caller sees', async () => {
     const scene = await openScene(await newDatabase());
     for (const name of ['a', 'b', 'c']) await send(scene, `${name}@example.com`, name === 'b' ? 'rival' : 'acme');
     const page = (cursor: string | undefined, principal = ADMIN_KEY) =>

@@ -18,7 +18,7 @@ const DAY_MS = 24 * 3_600_000;
 const INVALID = fail({ kind: 'invalid_invite' });
 
 describe('invites', () => {
-  test('an invite makes one account with the role and org it names', async () => {
+  test('an invite creates one account with the role and org it names', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const made = valueOf(
@@ -47,7 +47,7 @@ describe('invites', () => {
     expect(JSON.stringify([scene.audit, scene.events])).not.toContain(made.inviteToken);
   });
 
-  test('no invite is made, accepted or taken back that the audit log cannot hold', async () => {
+  test('no invite is created, accepted or revoked that the audit log cannot record', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     const asked = { principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined } as const;
@@ -67,7 +67,7 @@ describe('invites', () => {
     expect((await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).ok).toBe(true);
   });
 
-  test('of ten accepts of one invite at once one wins', async () => {
+  test('of ten concurrent accepts of one invite one wins', async () => {
     const scene = await openScene(await newDatabase());
     const { inviteToken } = valueOf(
       await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }),
@@ -79,7 +79,7 @@ describe('invites', () => {
     expect(answers.filter((answer) => !answer.ok)).toEqual(Array.from({ length: 9 }, () => INVALID));
   });
 
-  test('an invite ends after seven days, and a weak password does not use it up', async () => {
+  test('an invite ends after seven days and survives a weak password', async () => {
     const scene = await openScene(await newDatabase());
     const { inviteToken } = valueOf(
       await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }),
@@ -93,7 +93,7 @@ describe('invites', () => {
     expect(await scene.acceptInvite({ inviteToken: 'nonsense', password: GOOD_PASSWORD })).toEqual(INVALID);
   });
 
-  test('nobody gives what they lack', async () => {
+  test('nobody grants a right they lack', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const admin = await inviteAccount(scene, 'admin@example.com', 'admin');
@@ -115,7 +115,7 @@ describe('invites', () => {
     expect(valueOf(await ask(orgAdmin, 'admin')).orgId).toBe('acme');
   });
 
-  test('who is shut out or may invite no more does not come back by an invite of before, nor does who had a key that was revoked', async () => {
+  test('an earlier invite does not let in who was disabled, demoted or lost their key', async () => {
     const scene = await openScene(await newDatabase());
     const owner = principalOf(await registerOwner(scene));
     const admin = await inviteAccount(scene, 'admin@example.com', 'admin');

@@ -5,7 +5,7 @@ import { KnownCredentials } from '../../src/gateway/known-credentials.ts';
 const digest = (text: string): SecretDigest => text as SecretDigest;
 
 describe('known credentials', () => {
-  test('a credential is known with its org from when it was seen to hold until it did not', () => {
+  test('a credential is known with its org from its first success to its refusal', () => {
     const known = new KnownCredentials();
     expect(known.orgOf(digest('one'))).toBeUndefined();
     known.add(digest('one'), 'acme');
@@ -18,7 +18,7 @@ describe('known credentials', () => {
     expect(known.orgOf(digest('one'))).toBeUndefined();
   });
 
-  test('no more than twenty thousand are kept: where there is no room, the oldest thousand are forgotten', () => {
+  test('keeps at most twenty thousand and drops the oldest thousand when full', () => {
     const known = new KnownCredentials();
     for (let nth = 0; nth <= 20_000; nth += 1) known.add(digest(`agent ${nth}`), `org ${nth % 4}`);
     expect([0, 999, 1_000, 20_000].map((nth) => known.orgOf(digest(`agent ${nth}`)))).toEqual([
@@ -29,7 +29,7 @@ describe('known credentials', () => {
     ]);
   });
 
-  test('an org that shows ever more agents has its own forgotten, and none of another org', () => {
+  test('an org with ever more agents displaces its own and none of another org', () => {
     const known = new KnownCredentials();
     known.add(digest('of globex'), 'globex');
     for (let nth = 0; nth < 50_000; nth += 1) known.add(digest(`agent ${nth}`), 'acme');

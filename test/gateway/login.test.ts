@@ -23,7 +23,7 @@ const LOCKED_15_MIN = fail({ kind: 'account_locked', retryAfterSecs: 900 });
 const MINUTE_MS = 60_000;
 
 describe('login', () => {
-  test('the right password signs in: a token, its scopes, and a refresh token for twelve hours', async () => {
+  test('the right password returns a token, its scopes and a 12-hour refresh token', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const session = valueOf(await signIn(scene, 'owner@example.com'));
@@ -44,7 +44,7 @@ describe('login', () => {
     ).toBe(1_893_456_000_000);
   });
 
-  test('whoever signs in waits for four round trips to the database, which may be far away, and with a wrong password too', async () => {
+  test('a sign-in takes four database round trips, with a wrong password too', async () => {
     const { url, proxy } = await throughProxy(await newDatabase());
     const scene = await openScene(url.href);
     await registerOwner(scene);
@@ -68,20 +68,20 @@ describe('login', () => {
     );
   });
 
-  test('an address is the same in other letter case, width and with spaces around it', async () => {
+  test('an address ignores letter case, width and surrounding spaces', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     for (const email of ['OWNER@Example.COM', '  owner@example.com ', 'ｏｗｎｅｒ＠example.com'])
       expect((await signIn(scene, email)).ok, email).toBe(true);
   });
 
-  test('a password is the same in another Unicode normalisation', async () => {
+  test('a password matches in any Unicode normalisation', async () => {
     const scene = await openScene(await newDatabase());
     valueOf(await scene.register({ email: 'zoe@example.com', password: 'Zoe\u0308 trinkt Kaffee', address: null }));
     expect((await signIn(scene, 'zoe@example.com', 'Zo\u00eb trinkt Kaffee')).ok).toBe(true);
   });
 
-  test('a wrong password, an unknown address and what is no address are answered alike', async () => {
+  test('a wrong password, an unknown and an invalid address get the same answer', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     for (const email of ['owner@example.com', 'nobody@example.com', 'no address', ''])
@@ -96,7 +96,7 @@ describe('login', () => {
     ]);
   });
 
-  test('a failed sign-in stands in the log of the org whose account was meant', async () => {
+  test('a failed sign-in is logged for the org of the account it named', async () => {
     const scene = await openScene(await newDatabase());
     const { id } = await inviteAccount(scene, 'dev@example.com', 'developer', 'acme');
     for (const email of ['dev@example.com', 'nobody@example.com']) await signIn(scene, email, 'wrong');
@@ -118,7 +118,7 @@ describe('login', () => {
     ]);
   });
 
-  test('what was typed into the wrong field never reaches the audit log', async () => {
+  test('text typed into the wrong field never reaches the audit log', async () => {
     const scene = await openScene(await newDatabase());
     await signIn(scene, GOOD_PASSWORD, GOOD_PASSWORD);
     expect(JSON.stringify(scene.audit)).not.toContain('horse');
@@ -145,7 +145,7 @@ describe('login', () => {
     },
   );
 
-  test('an address that is locked while its right password is looked at stays locked', async () => {
+  test('an address locked while its right password is verified stays locked', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     await registerOwner(scene);
@@ -158,7 +158,7 @@ describe('login', () => {
     });
   });
 
-  test('an address is neither locked nor said to be when the audit log cannot take it', async () => {
+  test('an address is neither locked nor called locked if the audit log is unavailable', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     await registerOwner(scene);
@@ -202,7 +202,7 @@ describe('login', () => {
     expect(answers.every((answer) => answer.ok)).toBe(true);
   });
 
-  test('a hash of older parameters is made anew at the next sign-in', async () => {
+  test('a hash with old parameters is renewed at the next sign-in', async () => {
     const url = await newDatabase();
     const before = await openScene(url);
     await registerOwner(before);
@@ -213,7 +213,7 @@ describe('login', () => {
     expect(after.hashed).toEqual([GOOD_PASSWORD]);
   });
 
-  test('nobody signs in when the audit log cannot take it, and the attempt leaves nothing behind', async () => {
+  test('nobody signs in without an audit entry, and a failed attempt leaves nothing', async () => {
     const url = await newDatabase();
     await registerOwner(await openScene(url));
     const scene = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
@@ -226,7 +226,7 @@ describe('login', () => {
   });
 
   test.each(['disabled', 'changed'] as const)(
-    'nobody signs in to an account that is %s while the password is looked at',
+    'nobody signs in to an account that is %s while the password is verified',
     async (change) => {
       const url = await newDatabase();
       const scene = await openScene(url);
@@ -250,7 +250,7 @@ describe('login', () => {
   test.each([
     ['disables it', 'disabled = true'],
     ['gives it another password', `password_hash = 'another', token_epoch = token_epoch + 1`],
-  ])('nobody signs in to an account while a change that %s is under way, nor undoes that', async (_, change) => {
+  ])('nobody signs in to an account during a change that %s, or undoes that change', async (_, change) => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     expect(
@@ -266,7 +266,7 @@ describe('login', () => {
     });
   });
 
-  test('a full crypto pool is told, and counts as no failure', async () => {
+  test('a full crypto pool is reported and counts as no failure', async () => {
     const url = await newDatabase();
     const owner = await openScene(url);
     await registerOwner(owner);
@@ -292,7 +292,7 @@ describe('login', () => {
     expect(await signIn(scene, 'owner@example.com')).toEqual(LOCKED_15_MIN);
   });
 
-  test('a gateway that could not hash while it started lets people in once it can', async () => {
+  test('a gateway that could not hash at start lets people in once it can', async () => {
     const url = await newDatabase();
     const { context } = await openScene(url);
     const overloaded = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'password hashing' } as const);
@@ -312,7 +312,7 @@ describe('login', () => {
     expect(await signIn(scene, 'owner@example.com')).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
   });
 
-  test('the time of a failure does not tell whether the address has an account', async () => {
+  test('the time of a failure does not reveal whether the address has an account', async () => {
     const scene = await openScene(await newDatabase(), { memoryKib: 2048, openRegistration: true });
     await registerOwner(scene);
     const timesMs = { known: [] as number[], unknown: [] as number[] };
@@ -332,7 +332,7 @@ describe('login', () => {
     expect(ratio).toBeLessThan(1.18);
   });
 
-  test('one network of addresses takes no more than half of the places, and does not make others wait for more than one hash, be it signing in or registering', async () => {
+  test('one network takes at most half of the places for sign-in and registration', async () => {
     const hashing: { readonly password: string; readonly end: () => void }[] = [];
     let isHeld = false;
     const held = (password: string, value: any) =>

@@ -26,7 +26,7 @@ async function requestReset(scene: Scene, email: string): Promise<string | undef
 }
 
 describe('password reset', () => {
-  test('the mailed token sets the password once, ends all sessions, and lifts the lock', async () => {
+  test('a mailed token sets the password once, ends all sessions and lifts the lock', async () => {
     const scene = await openScene(await newDatabase());
     const owner = await registerOwner(scene);
     const { refreshToken } = valueOf(await signIn(scene, 'owner@example.com'));
@@ -57,7 +57,7 @@ describe('password reset', () => {
     expect(JSON.stringify(scene.audit)).not.toContain(resetToken);
   });
 
-  test('of ten uses of one token at once one wins, and the other tokens of the account end with it', async () => {
+  test("of ten concurrent uses of a token one wins and ends the account's other tokens", async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     const resetToken = (await requestReset(scene, 'owner@example.com'))!;
@@ -70,7 +70,7 @@ describe('password reset', () => {
     expect(await scene.confirmPasswordReset({ resetToken: other, newPassword: GOOD_PASSWORD })).toEqual(INVALID);
   });
 
-  test('a token ends after an hour, and a weak password does not use it up', async () => {
+  test('a token ends after an hour and survives a weak password', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     const resetToken = (await requestReset(scene, 'owner@example.com'))!;
@@ -82,7 +82,7 @@ describe('password reset', () => {
     expect(await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(INVALID);
   });
 
-  test('an unknown address, a disabled account and what is no address are answered alike, get no mail, and fill no log', async () => {
+  test('unknown, disabled and invalid addresses get one answer, no mail and no entry', async () => {
     const warnings: unknown[] = [];
     const scene = await openScene(await newDatabase(), { log: { warn: (...line) => void warnings.push(line) } });
     const owner = await registerOwner(scene);
@@ -93,7 +93,7 @@ describe('password reset', () => {
     expect([scene.mails, warnings]).toEqual([[], []]);
   });
 
-  test('no reset is mailed and no password set that the audit log cannot hold, and the token stays good', async () => {
+  test('mails no reset and sets no password that the audit log cannot record', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     await registerOwner(scene);
@@ -115,7 +115,7 @@ describe('password reset', () => {
     expect((await scene.requestPasswordReset({ email: 'owner@example.com' })).ok).toBe(true);
   });
 
-  test('nobody is flooded: a sixth open request sends nothing', async () => {
+  test('a sixth open request for an address sends no mail', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     for (let i = 0; i < 8; i++) await requestReset(scene, 'owner@example.com');
@@ -124,7 +124,7 @@ describe('password reset', () => {
     expect(await requestReset(scene, 'owner@example.com')).toBeDefined();
   });
 
-  test('requests beyond what may wait are dropped and still answered', async () => {
+  test('requests beyond the queue are dropped and still answered', async () => {
     const warnings: string[] = [];
     const scene = await openScene(await newDatabase(), { log: { warn: (message) => void warnings.push(message) } });
     const answers = await Promise.all(
@@ -135,7 +135,7 @@ describe('password reset', () => {
     await scene.accounts.idle();
   });
 
-  test('however many are asked for while the database is away, the log says so once', async () => {
+  test('logs once that the database is away, however many requests come', async () => {
     const lines: (readonly [string, object | undefined])[] = [];
     const scene = await openScene(await newDatabase(), {
       log: { warn: (message, fields) => void lines.push([message, fields]) },

@@ -45,7 +45,7 @@ function scene(
 }
 
 describe('policies', () => {
-  test('policies that the audit log cannot hold do not come into force; a later reload that it can hold brings them', async () => {
+  test('policies take effect only if the audit log can record them, at a later reload', async () => {
     const { audit, installed, keeper, shown } = scene(['org:acme'], ['org:acme', 'org:globex']);
     audit.broken = true;
     expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'audit_unavailable' });
@@ -62,7 +62,7 @@ describe('policies', () => {
     ]);
   });
 
-  test('a reload whose files could not even be read counts as failed, and the next one goes on', async () => {
+  test('a reload whose files cannot be read counts as failed, and the next one works', async () => {
     const loads = [
       () => Promise.reject(new Error('the thread died')),
       async () => ok({ policies: policiesOf(['global']), warnings: [] }),
@@ -74,7 +74,7 @@ describe('policies', () => {
     expect([installed, keeper.reloads]).toEqual([[['global']], { done: 1, failed: 1 }]);
   });
 
-  test('reloads are done one after the other, and one more than may wait is refused at once', async () => {
+  test('reloads run one after the other, and one beyond the queue is refused at once', async () => {
     const ends: (() => void)[] = [];
     const { keeper, installed } = scene(
       ['global'],
@@ -99,7 +99,7 @@ describe('policies', () => {
     expect(must(await next)).toMatchObject({ documents: 1 });
   });
 
-  test('an admin of one org replaces no policies, and is shown those of its org and of all', async () => {
+  test('an admin of one org replaces no policies and sees its own and the global ones', async () => {
     const { audit, installed, keeper, shown } = scene(['global', 'org:acme', 'org:globex', 'team:globex/search'], []);
     expect(faultOf(await keeper.reloadFor(ACME_ADMIN))).toMatchObject({ kind: 'org_forbidden' });
     expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([
@@ -110,7 +110,7 @@ describe('policies', () => {
     ]);
   });
 
-  test('an explanation lets others come in between its rules, and tells of one set even where they put another in force', async () => {
+  test('an explanation yields between rules and describes one set throughout a swap', async () => {
     const scopes = Array.from({ length: 50 }, (_, nth) => `org:o${nth}`);
     const { keeper, shown } = scene([...scopes, 'org:acme'], ['org:globex']);
     const { version } = must(keeper.list(ADMIN, FIRST_PAGE));

@@ -6,7 +6,7 @@ const takes = (limiter: RateLimiter, caller: string, count: number, nowMs: numbe
   Array.from({ length: count }, () => limiter.take(caller, nowMs).ok).filter(Boolean).length;
 
 describe('rate limit', () => {
-  test("a minute's worth may come at once, then as many as trickle in", () => {
+  test("a minute's worth may come at once, then as many as the rate refills", () => {
     const limiter = new RateLimiter(60);
     expect(takes(limiter, 'a', 100, 0)).toBe(60);
     expect(limiter.take('a', 500)).toEqual({
@@ -19,7 +19,7 @@ describe('rate limit', () => {
     expect(limiter.refused).toBe(40 + 1 + 9 + 70 + 40);
   });
 
-  test('the time to wait is enough, and no second too long', () => {
+  test('the time to wait is sufficient and not a second too long', () => {
     const limiter = new RateLimiter(2);
     takes(limiter, 'a', 2, 0);
     expect(limiter.take('a', 0)).toMatchObject({ fault: { retryAfterSecs: 30 } });
@@ -31,20 +31,20 @@ describe('rate limit', () => {
     expect(takes(new RateLimiter(0), 'a', 10_000, 0)).toBe(10_000);
   });
 
-  test("one caller's limit is never felt by another", () => {
+  test("one caller's limit does not affect another", () => {
     const limiter = new RateLimiter(5);
     takes(limiter, 'greedy', 1_000, 0);
     expect(takes(limiter, 'modest', 5, 0)).toBe(5);
   });
 
-  test('refused requests cost nothing: a caller that never stops gets its share all the same', () => {
+  test('refused requests cost nothing: a persistent caller still gets its share', () => {
     const limiter = new RateLimiter(60);
     let granted = 0;
     for (let ms = 0; ms < 120_000; ms += 10) granted += limiter.take('a', ms).ok ? 1 : 0;
     expect(granted).toBe(179); // 60 at once, and one for each of the following 119 seconds that is whole
   });
 
-  test("in no minute are more granted than two minutes' worth, whatever the times", () => {
+  test("no minute grants more than two minutes' worth, whatever the times", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 20 }),
@@ -64,7 +64,7 @@ describe('rate limit', () => {
     );
   });
 
-  test('a crowd of callers is remembered within bounds, the busy ones longest', () => {
+  test('a crowd of callers is kept within bounds, the busy ones longest', () => {
     const limiter = new RateLimiter(1);
     expect(limiter.take('busy', 0).ok).toBe(true);
     for (let n = 0; n < 99_999; n += 1) limiter.take(`caller-${n}`, 0);

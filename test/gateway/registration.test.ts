@@ -32,7 +32,7 @@ describe('registration', () => {
     [false, 'closed'],
     [true, 'open'],
   ] as const)(
-    'the sign-in page is told who may register (open registration: %s)',
+    'tells the sign-in page who may register (open registration: %s)',
     async (openRegistration, afterwards) => {
       const scene = await openScene(await newDatabase(), { openRegistration });
       const told = async () => valueOf(await scene.signInMethods({}));
@@ -44,7 +44,7 @@ describe('registration', () => {
     },
   );
 
-  test('the sign-in page is told at once who may register while the database says nothing, by a gateway that was restarted, too', async () => {
+  test('answers who may register without the database, also after a restart', async () => {
     const database = await newDatabase();
     await registerOwner(await openScene(database));
     const { url, proxy } = await throughProxy(database);
@@ -58,7 +58,7 @@ describe('registration', () => {
     expect(performance.now() - startMs).toBeLessThan(500);
   });
 
-  test('a closed registration says no more than that, whatever is sent, and hashes nothing', async () => {
+  test('a closed registration answers the same to anything and hashes nothing', async () => {
     const scene = await openScene(await newDatabase());
     await registerOwner(scene);
     for (const email of ['second@example.com', 'no address']) {
@@ -68,7 +68,7 @@ describe('registration', () => {
     expect(scene.hashed.filter((password) => password === GOOD_PASSWORD)).toHaveLength(1);
   });
 
-  test('while the database is away nobody registers, and is told so', async () => {
+  test('while the database is away registration is refused with that reason', async () => {
     const scene = await openScene(await newDatabase());
     await scene.postgres.close();
     expect(await scene.register({ email: 'owner@example.com', password: GOOD_PASSWORD, address: null })).toEqual(
@@ -77,7 +77,7 @@ describe('registration', () => {
     expect(scene.events).toEqual([]);
   });
 
-  test('an open registration makes developers, and an address has one account however it is written', async () => {
+  test('open registration creates developers, one account per address in any spelling', async () => {
     const scene = await openScene(await newDatabase(), { openRegistration: true });
     await registerOwner(scene);
     expect(
@@ -89,7 +89,7 @@ describe('registration', () => {
   });
 
   test.each([false, true])(
-    'of ten registrations at once on an empty store one is the owner (open registration: %s)',
+    'of ten registrations at once on an empty store one owns it (open: %s)',
     async (openRegistration) => {
       const scene = await openScene(await newDatabase(), { openRegistration });
       const results = await Promise.all(
@@ -115,7 +115,7 @@ describe('registration', () => {
     expect(eventTypes(scene)).toEqual(['AccountRegistered']);
   });
 
-  test('a weak password or a broken address makes no account', async () => {
+  test('a weak password or an invalid address creates no account', async () => {
     const scene = await openScene(await newDatabase());
     expect(await scene.register({ email: 'owner@example.com', password: 'elevenchars', address: null })).toEqual(
       fail({ kind: 'weak_password', problem: 'the password must be at least 12 characters long' }),
@@ -131,7 +131,7 @@ describe('registration', () => {
     expect(await scene.context.store.read((reads) => reads.hasAccounts())).toEqual({ ok: true, value: false });
   });
 
-  test('what the audit log cannot take does not happen', async () => {
+  test('nothing takes effect that the audit log cannot record', async () => {
     const url = await newDatabase();
     const broken = await openScene(url, { audit: { record: async () => fail({ kind: 'audit_unavailable' }) } });
     expect(await broken.register({ email: 'owner@example.com', password: GOOD_PASSWORD, address: null })).toEqual(

@@ -31,7 +31,7 @@ async function signedIn(rememberMe = false): Promise<{ scene: Scene; refreshToke
 }
 
 describe('sessions', () => {
-  test('a refresh gives a new token and a new cookie each time', async () => {
+  test('a refresh returns a new token and a new cookie each time', async () => {
     const { scene, refreshToken } = await signedIn();
     const first = valueOf(await scene.refresh({ refreshToken }));
     const second = valueOf(await scene.refresh({ refreshToken: first.refreshToken }));
@@ -45,7 +45,7 @@ describe('sessions', () => {
     [false, 12 * HOUR_MS],
     [true, 30 * DAY_MS],
   ])(
-    'an unused session ends after its lifetime, a used one goes on (remember me: %s)',
+    'an unused session ends after its lifetime, a used one continues (remember: %s)',
     async (rememberMe, lifetimeMs) => {
       const { scene, refreshToken } = await signedIn(rememberMe);
       scene.advance(lifetimeMs - 1);
@@ -57,7 +57,7 @@ describe('sessions', () => {
     },
   );
 
-  test('an exchanged cookie that comes again ends the session, for whoever holds its successor too', async () => {
+  test('reusing an exchanged cookie ends the session for everybody', async () => {
     const { scene, refreshToken } = await signedIn();
     const next = valueOf(await scene.refresh({ refreshToken }));
     expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
@@ -66,7 +66,7 @@ describe('sessions', () => {
     expect(scene.audit.at(-1)).toMatchObject({ eventType: 'SessionRevoked', actor: 'anonymous' });
   });
 
-  test('an exchanged cookie ends the session that goes on without it also when its own time is up', async () => {
+  test('reusing an exchanged cookie past its lifetime still ends the live session', async () => {
     const { scene, refreshToken } = await signedIn();
     scene.advance(11 * HOUR_MS);
     const next = valueOf(await scene.refresh({ refreshToken }));
@@ -76,7 +76,7 @@ describe('sessions', () => {
     expect(scene.audit.at(-1)).toMatchObject({ eventType: 'SessionRevoked', actor: 'anonymous' });
   });
 
-  test('the other sessions of the account go on', async () => {
+  test('other sessions of the account continue', async () => {
     const { scene, refreshToken } = await signedIn();
     const other = valueOf(await signIn(scene, 'owner@example.com'));
     await scene.refresh({ refreshToken });
@@ -84,7 +84,7 @@ describe('sessions', () => {
     expect((await scene.refresh({ refreshToken: other.refreshToken })).ok).toBe(true);
   });
 
-  test('of ten refreshes at once with one cookie exactly one is answered', async () => {
+  test('of ten concurrent refreshes with one cookie exactly one is answered', async () => {
     const { scene, refreshToken } = await signedIn();
     const answers = await Promise.all(Array.from({ length: 10 }, () => scene.refresh({ refreshToken })));
     expect(answers.filter((answer) => answer.ok)).toHaveLength(1);
@@ -92,7 +92,7 @@ describe('sessions', () => {
     expect(eventTypes(scene).filter((type) => type === 'SessionRevoked')).toHaveLength(1);
   });
 
-  test('of two refreshes at once the slower one ends the session, for the faster one too', async () => {
+  test('of two concurrent refreshes the slower one ends the session for both', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     await registerOwner(scene);
@@ -108,7 +108,7 @@ describe('sessions', () => {
     expect(await scene.refresh({ refreshToken: faster })).toEqual(ENDED);
   });
 
-  test('a logout ends the session; so does one with an old cookie; one without is fine', async () => {
+  test('a logout ends the session, with an old cookie too; without one it succeeds', async () => {
     const { scene, refreshToken } = await signedIn();
     const next = valueOf(await scene.refresh({ refreshToken }));
     expect((await scene.logout({ refreshToken })).ok).toBe(true);
@@ -123,13 +123,13 @@ describe('sessions', () => {
     ]);
   });
 
-  test('what was never handed out is refused', async () => {
+  test('an unknown cookie is refused', async () => {
     const { scene } = await signedIn();
     for (const refreshToken of ['', 'x', 'A'.repeat(43), 'A'.repeat(1_000_000)])
       expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
   });
 
-  test('a refresh or a logout that cannot be answered leaves the cookie good', async () => {
+  test('a refresh or a logout that fails keeps the cookie valid', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     await registerOwner(scene);
@@ -145,7 +145,7 @@ describe('sessions', () => {
     expect(await unlogged.refresh({ refreshToken })).toEqual(fail({ kind: 'audit_unavailable' }));
   });
 
-  test('a database that takes a refresh or an invite and is cut off before it says so ends no session and loses no invite', async () => {
+  test('a commit whose answer is lost ends no session and loses no invite', async () => {
     const { url, proxy } = await throughProxy(await newDatabase());
     const scene = await openScene(url.href);
     const { inviteToken } = valueOf(
@@ -161,7 +161,7 @@ describe('sessions', () => {
     expect((await scene.refresh({ refreshToken: next.refreshToken })).ok).toBe(true);
   });
 
-  test('an account that is changed while its cookie is exchanged gets no token of what it was before, and its cookie stays good', async () => {
+  test('an account changed during a refresh gets no old token and keeps its cookie', async () => {
     const url = await newDatabase();
     const scene = await openScene(url);
     const principal = principalOf(await registerOwner(scene));
@@ -181,7 +181,7 @@ describe('sessions', () => {
     expect(await disabled.refresh({ refreshToken: next.refreshToken })).toEqual(ENDED);
   });
 
-  test('while the database is away nobody is told that the session has ended', async () => {
+  test('an outage of the database is never reported as an ended session', async () => {
     const { scene, refreshToken } = await signedIn();
     await scene.postgres.close();
     expect(await scene.refresh({ refreshToken })).toEqual(AWAY);
@@ -190,7 +190,7 @@ describe('sessions', () => {
     for (const none of [undefined, 'nonsense']) expect((await scene.logout({ refreshToken: none })).ok).toBe(true);
   });
 
-  test('the database holds no secret that would sign anybody in', async () => {
+  test('the database holds no secret that signs anybody in', async () => {
     const { scene, refreshToken } = await signedIn();
     const { rows } = valueOf(
       await scene.postgres.attempt((on) =>
@@ -204,7 +204,7 @@ describe('sessions', () => {
     expect(JSON.stringify(rows)).not.toContain(GOOD_PASSWORD);
   });
 
-  test('pruning forgets what is over and keeps what lives', async () => {
+  test('pruning removes what has ended and keeps the rest', async () => {
     const { scene, refreshToken } = await signedIn();
     await signIn(scene, 'nobody@example.com', 'wrong');
     const remembered = valueOf(await signIn(scene, 'owner@example.com', GOOD_PASSWORD, true));
@@ -219,7 +219,7 @@ describe('sessions', () => {
     expect((await scene.refresh({ refreshToken: remembered.refreshToken })).ok).toBe(true);
   });
 
-  test('a clock that is ahead for a while, and then set right, has pruned nothing that is still good', async () => {
+  test('a clock that was ahead for a while has pruned nothing that is still valid', async () => {
     const { scene, refreshToken } = await signedIn();
     const { inviteToken } = valueOf(
       await scene.invite({ principal: ADMIN_KEY, email: 'dev@example.com', role: 'viewer', orgId: undefined }),
@@ -237,7 +237,7 @@ describe('sessions', () => {
     expect((await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).ok).toBe(true);
   });
 
-  test('pruning comes to its end after a long rest too, with another gateway at it, and in pieces that hold up nobody', async () => {
+  test('pruning finishes in small steps after a long pause, beside another gateway', async () => {
     const url = await newDatabase();
     const [scene, other] = [await openScene(url), await openScene(url)];
     const owner = await registerOwner(scene);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { throttle } from '../../src/gateway/throttle.ts';
 
 describe('throttle', () => {
-  test('a line is written once a minute, and says how many it stands for; a clock that is set back holds none up', () => {
+  test('writes one line a minute with its count, also after the clock is set back', () => {
     let nowMs = 1_000_000;
     const written: object[] = [];
     const note = throttle({ nowMs: () => nowMs }, (fields) => void written.push(fields));

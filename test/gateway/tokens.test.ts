@@ -38,7 +38,7 @@ const part = (token: string, at: 0 | 1): Record<string, unknown> =>
   JSON.parse(Buffer.from(token.split('.')[at] ?? '', 'base64url').toString());
 
 describe('exchanging an API key', () => {
-  test('gives a token of 24 hours with the claims of the contract and the rights of the key', async () => {
+  test("returns a token of 24 hours with the documented claims and the key's rights", async () => {
     const { mint, issuer, authenticate, audit, signingKeys } = await start();
     const { key, record } = await mint({ scopes: ['read', 'write'], orgId: 'acme' });
     const { token, expiresAtSecs, scopes } = must(await issuer.exchange(key));
@@ -67,7 +67,7 @@ describe('exchanging an API key', () => {
     expect(JSON.stringify(audit.drafts)).not.toContain(token.split('.')[2]);
   });
 
-  test('narrows to what is asked, also to what a held scope implies', async () => {
+  test('narrows to the requested scopes, also to implied ones', async () => {
     const { mint, issuer, authenticate } = await start();
     const { key } = await mint({ scopes: ['admin'] });
     const { token, scopes } = must(await issuer.exchange(key, ['write', 'read', 'read']));
@@ -86,7 +86,7 @@ describe('exchanging an API key', () => {
     expect(faultOf(await issuer.exchange(key, []))).toMatchObject({ kind: 'invalid_argument', field: 'scopes' });
   });
 
-  test('is refused to whatever is no API key in force', async () => {
+  test('is refused for anything but an API key in force', async () => {
     const { mint, issuer, apiKeys, clock } = await start();
     const live = await mint();
     const revoked = await mint();
@@ -126,7 +126,7 @@ describe('exchanging an API key', () => {
     expect(kindOf(await authenticate(token))).toBe('unauthenticated');
   });
 
-  test('fails when the audit log cannot hold it', async () => {
+  test('fails when the audit log cannot record it', async () => {
     const { mint, issuer, audit } = await start();
     const { key } = await mint();
     audit.broken = true;
@@ -135,7 +135,7 @@ describe('exchanging an API key', () => {
 });
 
 describe('tokens', () => {
-  test('where nobody can sign, no token is given out', async () => {
+  test('no token is issued where nobody can sign', async () => {
     const { mint, apiKeys, clock, audit } = await start();
     const overloaded = fail({ kind: 'overloaded', what: 'signing', retryAfterSecs: 1 } as const);
     const issuer = createTokenIssuer({
@@ -174,7 +174,7 @@ describe('tokens', () => {
       expect(kindOf(await authenticate(token))).toBe('unauthenticated');
     });
 
-    test('dies at once with its epoch, stays dead after a restart, and one minted in the same second lives', async () => {
+    test('ends with its epoch, also after a restart; one of the same second lives', async () => {
       const { issuer, authenticate, onRevoked, restart, revocations } = await start();
       const heard: string[] = [];
       onRevoked((subject) => heard.push(subject));
@@ -196,7 +196,7 @@ describe('tokens', () => {
       ]);
     });
 
-    test('a revocation is forgotten when the last token it could touch has ended', async () => {
+    test('a revocation is dropped when the last token it could affect has ended', async () => {
       const { revocations, clock, restart } = await start();
       revocations.revoke('account:a1', 4);
       await expect.poll(async () => (await restart()).revocations.size).toBe(1);
@@ -209,7 +209,7 @@ describe('tokens', () => {
       await expect.poll(async () => (await restart()).revocations.size).toBe(0);
     });
 
-    test('a revocation that cannot be written is in force all the same, and whoever runs the gateway is told', async () => {
+    test('a revocation that cannot be stored still applies, and the operator is notified', async () => {
       const { clock } = await start();
       const told: string[] = [];
       const full = () => Promise.reject(new Error('the disk is full'));
@@ -230,7 +230,7 @@ describe('tokens', () => {
         ]);
     });
 
-    test('a revocation that is still being told of is kept, and closes nothing a second time', async () => {
+    test('a revocation being announced is kept and closes nothing twice', async () => {
       const { revocations, clock, onRevoked } = await start();
       const heard: string[] = [];
       onRevoked((subject) => heard.push(subject));
@@ -256,7 +256,7 @@ describe('tokens', () => {
       expect(must(await authenticate(expiring.key)).expiresAtMs).toBe(START_MS + 1000);
     });
 
-    test('a key that the operator chose works even when it has the shape of a token', async () => {
+    test('a key chosen by the operator works even in the shape of a token', async () => {
       const { apiKeys, authenticate } = await start();
       const shaped = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
       must(await bootstrapApiKeys(apiKeys, shaped));
@@ -278,7 +278,7 @@ describe('tokens', () => {
     });
 
     test.each(['key', 'account'] as const)(
-      'a token of an %s that is revoked while its signature is looked at is refused',
+      'a token of an %s revoked while its signature is verified is refused',
       async (kind) => {
         const { mint, issuer, apiKeys, tokens, revocations } = await start();
         const { key, record } = await mint();
@@ -297,7 +297,7 @@ describe('tokens', () => {
       },
     );
 
-    test('a token for a key that this gateway does not know is refused', async () => {
+    test('a token for a key unknown to this gateway is refused', async () => {
       const { tokens, authenticate } = await start();
       const common = { iat: START_SECS, exp: START_SECS + 60, jti: 'j', scope: 'admin' };
       const unknown = [
@@ -316,7 +316,7 @@ describe('tokens', () => {
         ).toBe('unauthenticated');
     });
 
-    test('a mistyped key is told apart from an unknown one', async () => {
+    test('a mistyped key is distinguished from an unknown one', async () => {
       const { mint, authenticate } = await start();
       const { key } = await mint();
       const { key: ofAnother } = await (await start()).mint();
@@ -340,7 +340,7 @@ describe('tokens', () => {
         });
     });
 
-    test('while the store cannot be asked, a key that another gateway may have made is not taken for a wrong one, and neither is its token', async () => {
+    test("without the store, another gateway's key or token is not refused as wrong", async () => {
       const away = { kind: 'store_unreachable', retryAfterSecs: 2 } as const;
       const { mint, issuer: elsewhere, ...parts } = await start();
       const { key } = await mint();
@@ -357,7 +357,7 @@ describe('tokens', () => {
       expect(kindOf(await authenticate('x'.repeat(40)))).toBe('unauthenticated');
     });
 
-    test('a full queue is not mistaken for a bad credential', async () => {
+    test('a full queue is not reported as a bad credential', async () => {
       const { apiKeys, revocations, clock, signingKeys: keys, issuer, mint } = await start();
       const { token } = must(await issuer.exchange((await mint()).key));
       const lane = new CryptoLane({
@@ -397,13 +397,13 @@ describe('tokens', () => {
       return { ...parts, token, record, kid, input, signed, publicKeyPem: parts.signingKeys.verifier(kid) ?? '' };
     }
 
-    test('the forger of these tests can make a good one', async () => {
+    test('the forger in these tests can make a valid one', async () => {
       const { authenticate, signed } = await forge();
       expect(kindOf(await authenticate(signed({})))).toBe('ok');
       expect(kindOf(await authenticate(signed({}, { iat: START_SECS + 5, nbf: START_SECS + 5 })))).toBe('ok'); // within the skew of clocks
     });
 
-    test('nothing but EdDSA, this type, this issuer, this audience and this time is accepted', async () => {
+    test('accepts nothing but EdDSA and its own type, issuer, audience and time', async () => {
       const { authenticate, signed } = await forge();
       const changes: [object, object?][] = [
         [{ alg: 'none' }],
@@ -473,7 +473,7 @@ describe('tokens', () => {
       }
     });
 
-    test('no signature, a foreign one, a changed one and the public key used as a secret are refused', async () => {
+    test('refuses no signature, a foreign or changed one, and the public key as secret', async () => {
       const { authenticate, token, input, publicKeyPem, kid } = await forge();
       const text = input({}, {});
       const foreign = sign(null, Buffer.from(text), generateKeyPairSync('ed25519').privateKey).toString('base64url');
@@ -504,7 +504,7 @@ describe('tokens', () => {
       expect(kindOf(await authenticate(token))).toBe('ok');
     });
 
-    test('a jwk, a jku or an x5c in the header is not looked at', async () => {
+    test('ignores a jwk, a jku or an x5c in the header', async () => {
       const { authenticate, input, kid } = await forge();
       const { privateKey, publicKey } = generateKeyPairSync('ed25519');
       for (const header of [
@@ -520,7 +520,7 @@ describe('tokens', () => {
     });
   });
 
-  test('tokens of the key before verify for a day after a rotation and no longer', async () => {
+  test('tokens of the previous key verify for a day after a rotation and no longer', async () => {
     const { mint, issuer, authenticate, signingKeys, clock } = await start();
     const { key } = await mint();
     const before = must(await issuer.exchange(key));

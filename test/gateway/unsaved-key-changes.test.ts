@@ -7,7 +7,7 @@ import type { ApiKeys } from '../../src/gateway/api-keys.ts';
 import { ADMIN, faultOf, must, START_MS, startApiKeys as start, temporaryStore } from './harness.ts';
 
 describe('unsaved key changes', () => {
-  test('a key is dead here even when the store cannot be told', async () => {
+  test('a key is revoked here even when the store is away', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     const { keys } = await start({
       ...store,
@@ -27,7 +27,7 @@ describe('unsaved key changes', () => {
     ['revoking it once more', (keys: ApiKeys, id: string) => revokeApiKey(keys, ADMIN, id)],
     ['the next look at the store', (keys: ApiKeys) => keys.refresh()],
     ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flush()],
-  ] as const)('a revocation that the store could not take is not forgotten: %s writes it', async (_, next) => {
+  ] as const)('a revocation that the store could not take is kept: %s writes it', async (_, next) => {
     const store = createLmdbApiKeyStore(temporaryStore());
     let isAway = true;
     const { keys, reopen } = await start({
@@ -49,7 +49,7 @@ describe('unsaved key changes', () => {
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();
   });
 
-  test('revocations that the store could not take are all written by the next flush, not one of them at each', async () => {
+  test('one flush writes all revocations that the store could not take', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     let isAway = true;
     const { keys, reopen } = await start({
@@ -67,7 +67,7 @@ describe('unsaved key changes', () => {
     expect(made.map(({ digest }) => again.authenticate(digest))).toEqual([undefined, undefined, undefined]);
   });
 
-  test('a revocation that the store still cannot take is told at each flush, and the uses of other keys are written all the same', async () => {
+  test('each flush reports a revocation the store still refuses, and writes the rest', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     const { keys } = await start({
       ...store,
@@ -82,7 +82,7 @@ describe('unsaved key changes', () => {
     expect(must(await store.all()).find(({ id }) => id === other.id)?.lastUsedAtMs).toBe(START_MS);
   });
 
-  test('a store that refuses to write a revocation keeps no revocation of another gateway from being felt', async () => {
+  test('a store refusing to write still delivers revocations of other gateways', async () => {
     const store = createLmdbApiKeyStore(temporaryStore());
     const { keys: other } = await start(store);
     const { keys } = await start({
@@ -98,7 +98,7 @@ describe('unsaved key changes', () => {
     expect(keys.authenticate(record.digest)).toBeUndefined();
   });
 
-  test('the last use is noted to the minute and written when it is flushed', async () => {
+  test('the last use is kept to the minute and written at the next flush', async () => {
     const { keys, clock, store, reopen } = await start();
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     const notedMs = async () => must(await listApiKeys(keys, ADMIN, { perPage: 1 })).items[0]?.lastUsedAtMs;
@@ -117,7 +117,7 @@ describe('unsaved key changes', () => {
     );
   });
 
-  test('a key that is used again while its last use is being written has the later one written by the next flush, and each is written once', async () => {
+  test('a key used again during the write gets the later use with the next flush', async () => {
     const { store } = await start();
     const written: (number | undefined)[] = [];
     let meanwhile = () => {};
@@ -140,7 +140,7 @@ describe('unsaved key changes', () => {
     expect(written).toEqual([START_MS, START_MS + 60_000]);
   });
 
-  test('last uses that the store could not take are written by a later flush', async () => {
+  test('last uses the store could not take are written by a later flush', async () => {
     const { store } = await start();
     let touch: typeof store.touch = async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
     const { keys } = await start({ ...store, touch: (uses) => touch(uses) });

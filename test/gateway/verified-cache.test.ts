@@ -11,7 +11,7 @@ const of = (subject: string, expiresAtMs = Infinity): Authenticated => ({
 });
 
 describe('verified cache', () => {
-  test('an entry lives until its age or the expiry of the credential, whichever is first', () => {
+  test("an entry lives until its age or the credential's expiry, whichever is first", () => {
     const cache = new VerifiedCache({ maxEntries: 10, maxAgeMs: 1000 });
     cache.put(digest('long'), of('key:1'), 0, cache.epoch);
     cache.put(digest('short'), of('key:2', 500), 0, cache.epoch);
@@ -27,7 +27,7 @@ describe('verified cache', () => {
     expect(cache.size).toBe(0);
   });
 
-  test('when it is full the least recently used makes room', () => {
+  test('the least recently used entry makes room when full', () => {
     const cache = new VerifiedCache({ maxEntries: 2, maxAgeMs: 1000 });
     cache.put(digest('a'), of('key:a'), 0, cache.epoch);
     cache.put(digest('b'), of('key:b'), 0, cache.epoch);
@@ -36,7 +36,7 @@ describe('verified cache', () => {
     expect(['a', 'b', 'c'].map((name) => cache.get(digest(name), 2) !== undefined)).toEqual([true, false, true]);
   });
 
-  test('a credential that is seen to be good again takes no room of another, and counts as used', () => {
+  test('a credential verified again takes no room of another and counts as used', () => {
     const cache = new VerifiedCache({ maxEntries: 2, maxAgeMs: 1000 });
     const has = (...names: string[]) => names.map((name) => cache.get(digest(name), 500) !== undefined);
     for (const name of ['a', 'b', 'b']) cache.put(digest(name), of(`key:${name}`), 0, cache.epoch);
@@ -58,7 +58,7 @@ describe('verified cache', () => {
     ]);
   });
 
-  test('a revocation drops what is left of the subject when one of its credentials has gone before', () => {
+  test("a revocation drops the subject's other credentials after one has gone", () => {
     const cache = new VerifiedCache();
     cache.put(digest('short'), of('key:1', 10), 0, cache.epoch);
     cache.put(digest('long'), of('key:1'), 0, cache.epoch);
@@ -67,7 +67,7 @@ describe('verified cache', () => {
     expect(cache.get(digest('long'), 11)).toBeUndefined();
   });
 
-  test('an answer that was asked for before a revocation is not kept', () => {
+  test('an answer requested before a revocation is not kept', () => {
     const cache = new VerifiedCache();
     const asked = cache.epoch;
     cache.drop('key:1');
@@ -75,7 +75,7 @@ describe('verified cache', () => {
     expect(cache.size).toBe(0);
   });
 
-  test('whatever happens, it keeps its bound, holds nothing past its time, and nothing of a dropped subject', () => {
+  test('keeps its bound and no expired or dropped entry after any calls', () => {
     const step = fc.oneof(
       fc.record({
         type: fc.constant('put' as const),

@@ -77,7 +77,7 @@ describe('ws tickets', () => {
     expect(tickets.size).toBe(0);
   });
 
-  test('a ticket ends with the credential it stands for', async () => {
+  test('a ticket ends with its credential', async () => {
     const { tickets, advance, revoke, issue } = scene();
     const [revoked, kept, short] = [await issue('k1'), await issue('k2'), await issue('short')];
     revoke('k1');
@@ -87,7 +87,7 @@ describe('ws tickets', () => {
     expect(tickets.redeem(short)).toEqual(USED);
   });
 
-  test('a revocation ends the tickets that are left of a credential, also when one was used before', async () => {
+  test("a revocation ends a credential's remaining tickets, also after one was used", async () => {
     const { tickets, revoke, issue } = scene();
     const [used, left] = [await issue('k1'), await issue('k1')];
     expect(tickets.redeem(used).ok).toBe(true);
@@ -95,25 +95,25 @@ describe('ws tickets', () => {
     expect(tickets.redeem(left)).toEqual(USED);
   });
 
-  test('tickets that were used take no room of those that were not', async () => {
+  test('used tickets take no room of unused ones', async () => {
     const { tickets, issue } = scene();
     const first = await issue('k1');
     for (let more = 0; more < 150; more += 1) expect(tickets.redeem(await issue('k1')).ok).toBe(true);
     expect(tickets.redeem(first).ok).toBe(true);
   });
 
-  test('no ticket is given for a credential that is revoked while it is looked at', async () => {
+  test('no ticket for a credential revoked while it is verified', async () => {
     const { tickets, revoke, whileAsking } = scene();
     whileAsking(() => revoke('k1'));
     expect(await tickets.issue('k1')).toEqual(fail({ kind: 'unauthenticated', detail: 'revoked' }));
   });
 
-  test('a credential that may read nothing gets no ticket', async () => {
+  test('a credential without read scope gets no ticket', async () => {
     const { tickets } = scene();
     expect(await tickets.issue('mute')).toEqual(fail({ kind: 'insufficient_scope', needed: 'read', held: [] }));
   });
 
-  test('of one credential the oldest tickets give way, and nobody can use up the tickets of all', async () => {
+  test("a credential's oldest tickets give way, and nobody uses up the room of all", async () => {
     const { tickets, advance, issue } = scene();
     const first = await issue('k1');
     for (let more = 0; more < 100; more += 1) await issue('k1');
@@ -128,7 +128,7 @@ describe('ws tickets', () => {
     expect(tickets.size).toBe(1);
   });
 
-  test('an org has half of the tickets at most, however many keys it makes, and has them again once they are used', async () => {
+  test('an org holds at most half of the tickets with any number of keys', async () => {
     const { tickets, issue } = scene();
     const first = await issue('k');
     for (let key = 1; key < 5_000; key += 1) await issue(`k${key}`);
@@ -141,7 +141,7 @@ describe('ws tickets', () => {
     expect((await tickets.issue('k-later')).ok).toBe(false); // one was used, one was given
   });
 
-  test('what was never a ticket is none', () => {
+  test('an unknown ticket is refused', () => {
     const { tickets } = scene();
     for (const word of ['', 'x', 'x'.repeat(43), 'x'.repeat(100_000)]) expect(tickets.redeem(word)).toEqual(USED);
   });

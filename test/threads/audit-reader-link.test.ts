@@ -19,7 +19,7 @@ function stuckLog(): { readonly directory: string; readonly segment: string } {
 
 describe('audit reader link', () => {
   test.skipIf(process.platform === 'win32')(
-    'while the disk does not answer, readers of the audit log are told to come back, and later ones at once',
+    'a stalled disk refuses readers of the audit log, later ones at once',
     async () => {
       const { directory, segment } = stuckLog();
       const link = new AuditReaderLink({ directory }, () => {}, 200);
@@ -49,7 +49,7 @@ describe('audit reader link', () => {
   );
 
   test.skipIf(process.platform === 'win32')(
-    'an org that asks for ever more of the log gets half of the readings, and others find theirs',
+    'an org that asks for ever more of the log gets half of the readings',
     async () => {
       const { directory, segment } = stuckLog();
       const link = new AuditReaderLink({ directory }, () => {}, 60_000);
@@ -76,7 +76,7 @@ describe('audit reader link', () => {
   );
 
   test.skipIf(process.platform === 'win32')(
-    'an export that has begun gets its next piece, however many others begin meanwhile',
+    'an export in progress gets its next chunk, however many others begin',
     async () => {
       const { directory, segment } = stuckLog();
       const link = new AuditReaderLink({ directory }, () => {}, 60_000);
@@ -96,7 +96,7 @@ describe('audit reader link', () => {
     },
   );
 
-  test('who asks for the audit log once waits for two readings at most of an org that asks for ever more of it', async () => {
+  test('a single query waits for at most two readings of a busy org', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'svc-reader-'));
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const link = new AuditReaderLink({ directory }, () => {});

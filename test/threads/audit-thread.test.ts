@@ -85,7 +85,7 @@ async function openAuditThread() {
 }
 
 describe('audit thread', () => {
-  test('behind a write that failed nothing is written, though it could be, until the main thread has rolled back what it must', async () => {
+  test('nothing is written after a failed write until the main thread has rolled back', async () => {
     const { append, base, counted, directory, failWrites, heard, released, tell } = await openAuditThread();
     const { aside, batch } = await failWrites();
     renameSync(aside, directory);
@@ -116,7 +116,7 @@ describe('audit thread', () => {
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: true });
   });
 
-  test('a log that somebody else writes is refused with what to do, and is left to them', async () => {
+  test('a log locked by another process is refused with advice, and left alone', async () => {
     const { append, base, directory, heard } = await openAuditThread();
     const { port1, port2 } = new MessageChannel();
     onTestFinished(() => {
@@ -138,7 +138,7 @@ describe('audit thread', () => {
     await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
   });
 
-  test('what does not fit into the write that fails fails with it, and a thread that is told to close meanwhile closes the log as it is', async () => {
+  test('a failed write fails its whole batch, and closing meanwhile closes the log', async () => {
     const { append, failWrites, heard, tell } = await openAuditThread();
     const { aside, batch } = await failWrites();
     tell({ type: 'resume' });

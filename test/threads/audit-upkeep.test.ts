@@ -31,7 +31,7 @@ function scene() {
 }
 
 describe('audit upkeep', () => {
-  test('the head of the log is signed from time to time, and once more at the end', async () => {
+  test('signs the head of the log at intervals and once more at the end', async () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory);
     append(writer, [{}, {}]);
@@ -47,7 +47,7 @@ describe('audit upkeep', () => {
     expect(notes).toEqual([]);
   });
 
-  test('a log that is older than the time between two checkpoints and has none is warned of when the gateway starts, and a younger one is not', () => {
+  test('warns at start of an old log without a checkpoint, and not of a young one', () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory);
     append(writer, [{}, { timestampMs: NOON_MS + 60_000 }]);
@@ -64,7 +64,7 @@ describe('audit upkeep', () => {
     writer.close();
   });
 
-  test('a log without checkpoints of which the oldest file cannot be read is kept up all the same, and warned of', () => {
+  test('maintains a log without checkpoints whose oldest file is unreadable, and warns', () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory);
     append(writer, [{}]);
@@ -77,7 +77,7 @@ describe('audit upkeep', () => {
     writer.close();
   });
 
-  test('segments over the limit are deleted when the gateway starts, and the log says from where on it can be verified', () => {
+  test('deletes segments over the limit at start, and logs where verification begins', () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
     for (let n = 0; n < 10; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
@@ -94,7 +94,7 @@ describe('audit upkeep', () => {
     expect(notes).toEqual([['info', expect.stringContaining('retention deleted 7 audit segments')]]);
   });
 
-  test('a log that grows over the limit is cut as soon as the next segment has begun', async () => {
+  test('cuts a log that grows over the limit once the next segment has begun', async () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
     const upkeep = new AuditUpkeep(
@@ -112,7 +112,7 @@ describe('audit upkeep', () => {
     writer.close();
   });
 
-  test('what a new limit finds far too much goes step by step, so that the start and what is recorded meanwhile do not wait for all of it', async () => {
+  test('applies a lower limit step by step, without delaying the start or writes', async () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
     for (let n = 0; n < 21; n += 1) append(writer, [{ payload: { text: 'x'.repeat(900) } }]);
@@ -130,7 +130,7 @@ describe('audit upkeep', () => {
     expect(notes.map(([, message]) => /deleted (\d+)/.exec(message)?.[1])).toEqual(['8', '8', '5']);
   });
 
-  test('a clock that leaps ahead by years deletes nothing for its age until the gateway has run with it for a day, also where it is started anew', () => {
+  test('a clock jumping years ahead deletes nothing until the gateway ran for a day', () => {
     const HOUR_MS = 3_600_000;
     const TEN_YEARS_MS = 3_650 * 24 * HOUR_MS;
     vi.useFakeTimers({
@@ -182,7 +182,7 @@ describe('audit upkeep', () => {
     writer.close();
   });
 
-  test('after the gateway was away, segments go for their age once it has run for a day, and at once where it was away for less', () => {
+  test('after downtime of over a day, deletes by age once the gateway ran for a day', () => {
     const HOUR_MS = 3_600_000;
     vi.useFakeTimers({
       toFake: ['Date', 'performance', 'setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'],
@@ -217,7 +217,7 @@ describe('audit upkeep', () => {
     expect(deletedAfter(25 * HOUR_MS)).toEqual([0, 2]);
   });
 
-  test('a head is signed once it is on the disk and not before, so that the loss of power never looks like a log that was cut', async () => {
+  test('signs a head only once it is on disk, so a power loss never looks like a cut', async () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory);
     append(writer, [{}, {}]);
@@ -252,7 +252,7 @@ describe('audit upkeep', () => {
     writer.close();
   });
 
-  test('a key of the checkpoints that is missing, as after half a restore, is made anew, and it is said what becomes of those that are there', () => {
+  test('a missing checkpoint key is created anew, and the log says what that means', () => {
     const { note, notes, ...paths } = scene();
     const options = { ...paths, checkpointEveryMs: 60_000, retention: NO_RETENTION };
     const writer = openWriter(paths.directory);
@@ -270,7 +270,7 @@ describe('audit upkeep', () => {
     ]);
   });
 
-  test('with the key of a log from which retention has deleted, it is said what becomes of its anchor, and until when', async () => {
+  test('with a log cut by retention, the log says what becomes of its anchor', async () => {
     const { note, notes, ...paths } = scene();
     const writer = openWriter(paths.directory, { segmentBytes: 1_000 });
     const grow = (): void => {
@@ -304,7 +304,7 @@ describe('audit upkeep', () => {
     writer.close();
   });
 
-  test('a key of the checkpoints that a crash or a full disk cut short is named, with what to do, and is not replaced', () => {
+  test('a truncated checkpoint key is reported with advice and not replaced', () => {
     const { note, ...paths } = scene();
     const writer = openWriter(paths.directory);
     mkdirSync(dirname(paths.checkpointKeyPath));

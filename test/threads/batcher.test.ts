@@ -16,7 +16,7 @@ function open() {
 }
 
 describe('batcher', () => {
-  test('what is said within one turn crosses as one batch, in its order, and its memory is handed over', async () => {
+  test('messages of one turn cross as one ordered batch whose memory is transferred', async () => {
     const { batcher, posted, transferred } = open();
     for (const n of [1, 2, 3]) batcher.send(n);
     expect(posted).toEqual([]);
@@ -26,7 +26,7 @@ describe('batcher', () => {
     await eventually(() => expect(posted).toEqual([[1, 2, 3], [4]]));
   });
 
-  test('what is flushed is not sent again, and an empty box sends nothing', async () => {
+  test('flushed messages are not sent again, and an empty box sends nothing', async () => {
     const { batcher, posted } = open();
     batcher.send(1);
     batcher.flush();
@@ -35,7 +35,7 @@ describe('batcher', () => {
     expect(posted).toEqual([[1]]);
   });
 
-  test('a large batch does not wait for the end of the turn, and nothing of it is lost or changes places', async () => {
+  test('a large batch is sent before the end of the turn, complete and in order', async () => {
     const { batcher, posted } = open();
     const all = Array.from({ length: 200 }, (_, n) => n);
     for (const n of all) batcher.send(n);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BusyTime } from '../../src/threads/busy-time.ts';
 
 describe('busy time', () => {
-  test('the busy time of a thread goes on where it was when another takes its place, as a counter must', () => {
+  test('the busy time of a thread continues over its replacement, as counters must', () => {
     const thread = () => {
       const state = { active: 0 };
       return {

@@ -40,7 +40,7 @@ const check = fc
   .filter(wellFormed) as fc.Arbitrary<unknown> as fc.Arbitrary<CheckCommand>;
 
 describe('codec', () => {
-  test('checks and whatever else is said cross in one batch, in their order and as they were', () => {
+  test('checks and other messages cross in one batch, in order and unchanged', () => {
     const other = fc.constantFrom<IoToMain>(
       { type: 'interest', interest: 'all' },
       {
@@ -66,7 +66,7 @@ describe('codec', () => {
     );
   });
 
-  test('answers cross as they were: the packed ones and those that are not', () => {
+  test('answers cross unchanged, packed or not', () => {
     const answer = fc
       .record({
         decision: fc.constantFrom('allow', 'deny'),
@@ -100,7 +100,7 @@ describe('codec', () => {
     );
   });
 
-  test('a key named like part of a prototype stays a key, and changes no prototype', () => {
+  test('a key named like part of a prototype stays a key and changes no prototype', () => {
     const attributes = JSON.parse(
       '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
     ) as Record<string, unknown>;
@@ -121,7 +121,7 @@ describe('codec', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  test("the bytes are their sender's own: a later message does not write over an earlier one", () => {
+  test('each batch has its own bytes: a later message does not overwrite them', () => {
     const first = encode({ a: 1 });
     const copy = Buffer.from(first);
     encode({ b: 'x'.repeat(1_000) });

@@ -3,7 +3,7 @@ import type { AgentKey } from '../../src/core/ids.ts';
 import { ControlStreams } from '../../src/threads/control-streams.ts';
 
 describe('control streams', () => {
-  test('the streams of a thread that is gone are forgotten, those of its agents in other threads are not, and neither are those of others', () => {
+  test('only the streams of a dead thread are dropped', () => {
     const streams = new ControlStreams();
     const [crawler, sibling] = ['acme/search/crawler', 'acme/search/sibling'] as AgentKey[];
     streams.open(crawler!, { io: 0, stream: 1 });

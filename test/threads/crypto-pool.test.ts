@@ -69,7 +69,7 @@ describe('crypto pool', () => {
   }
 
   describe('passwords', () => {
-    test('a hash is argon2id with the given parameters and its own salt, and only its password matches it', async () => {
+    test('a hash is argon2id with the given parameters and its own salt', async () => {
       const { passwords } = startPool();
       const [first, second] = await Promise.all([passwords.hash(PASSWORD), passwords.hash(PASSWORD)]);
       if (!first.ok || !second.ok) throw new Error('hashing failed');
@@ -85,13 +85,13 @@ describe('crypto pool', () => {
       });
     });
 
-    test('without other parameters it is 19 MiB, two passes, one lane', async () => {
+    test('the default is 19 MiB, two passes, one lane', async () => {
       const { passwords } = startPool({ cost: DEFAULT_COST });
       const hash = await passwords.hash(PASSWORD);
       expect(hash.ok && hash.value.split('$')[3]?.split(',').sort().join(',')).toBe('m=19456,p=1,t=2');
     });
 
-    test('a hash made with other parameters still verifies and asks to be made anew', async () => {
+    test('a hash with other parameters still verifies and asks for a renewal', async () => {
       const old = await startPool().passwords.hash(PASSWORD);
       const { passwords } = startPool({ cost: { ...CHEAP, iterations: 2 } });
       expect(await passwords.verify(old.ok ? old.value : '', PASSWORD)).toEqual({
@@ -100,7 +100,7 @@ describe('crypto pool', () => {
       });
     });
 
-    test('a stored hash that is none fails that one task and says so to the operator', async () => {
+    test('an invalid stored hash fails that one task and is reported to the operator', async () => {
       const { passwords } = startPool();
       expect(await passwords.verify('plainly not a hash', PASSWORD)).toEqual({
         ok: false,
@@ -111,7 +111,7 @@ describe('crypto pool', () => {
       expect((await passwords.hash(PASSWORD)).ok).toBe(true);
     });
 
-    test('two threads of the shared libuv pool are never given to argon2', () => {
+    test('argon2 never gets two threads of the shared libuv pool', () => {
       expect([1, 2, 3, 8].map((threads) => passwordThreads(threads, 4))).toEqual([1, 2, 2, 2]);
       expect(passwordThreads(8, 16)).toBe(8);
       expect(passwordThreads(4, 1)).toBe(1);
@@ -119,7 +119,7 @@ describe('crypto pool', () => {
   });
 
   describe('bounds', () => {
-    test('one task more than the queue holds is answered at once, and the others are done in their order', async () => {
+    test('one task beyond the queue is refused at once; the others finish in order', async () => {
       const { passwords } = startPool({ maxPasswordQueue: 2 });
       const order: number[] = [];
       const asked = [1, 2, 3].map((n) =>
@@ -176,7 +176,7 @@ describe('crypto pool', () => {
   });
 
   describe('failures', () => {
-    test('a thread that dies fails the task it held, and the next task finds a new thread', async () => {
+    test('a dying thread fails its task, and the next task gets a new thread', async () => {
       const filename = workerThat(`
       if (tasks[0].password === 'die') process.exit(3);
       return tasks.map(() => ({ ok: true, value: 'done' }));`);
@@ -191,7 +191,7 @@ describe('crypto pool', () => {
     });
 
     test.each(['throw new Error("cannot load")', 'process.exit(4)'])(
-      'threads that cannot load fail what is asked at once, each time with a word, and the next that can does the work: %s',
+      'threads that cannot load fail their tasks, and the next that can works: %s',
       async (failure) => {
         const filename = workerThat(
           'if (tasks[0].password === "die" || tasks[0].token === "die") process.exit(3); return tasks.map(() => ({ ok: true, value: "done" }));',
@@ -223,7 +223,7 @@ describe('crypto pool', () => {
       },
     );
 
-    test('a thread that hangs over a token is replaced when its task runs out of time', async () => {
+    test('a thread stuck on a token is replaced when its task times out', async () => {
       const filename = workerThat(`
       if (tasks[0].token === 'hang') for (;;);
       return tasks.map(() => ({ ok: true, value: { sub: 'key:1' } }));`);
@@ -236,12 +236,12 @@ describe('crypto pool', () => {
       await eventually(async () => expect(await verify('live')).toEqual({ ok: true, value: { sub: 'key:1' } }));
     });
 
-    test('a hash that takes too long is answered in time, and its thread is left to finish', async () => {
+    test('a slow hash times out, and its thread is left to finish', async () => {
       const { passwords } = startPool({ cost: { memoryKib: 65_536, iterations: 8, parallelism: 1 }, timeoutMs: 60 });
       expect(await passwords.hash(PASSWORD)).toMatchObject({ ok: false, fault: { kind: 'overloaded' } });
     });
 
-    test('an answer that comes after its time is used for nothing, and what has waited too long behind it is not begun', async () => {
+    test('an answer after its timeout is dropped, and expired tasks behind it do not start', async () => {
       const done = join(mkdtempSync(join(tmpdir(), 'svc-crypto-')), 'done');
       writeFileSync(done, '');
       cleanups.push(() => rmSync(join(done, '..'), { recursive: true, force: true }));
@@ -260,7 +260,7 @@ describe('crypto pool', () => {
       expect(readFileSync(done, 'utf8')).toBe('slow next ');
     });
 
-    test('a pool that is closed while its threads still load ends, and nothing else with it', () => {
+    test('a pool closed while its threads still load ends, and nothing else with it', () => {
       // Names that are sought through many files take long to link, which is when ending a thread is dangerous.
       const folder = mkdtempSync(join(tmpdir(), 'svc-crypto-'));
       cleanups.push(() => rmSync(folder, { recursive: true, force: true }));

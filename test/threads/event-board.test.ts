@@ -23,7 +23,7 @@ function board() {
 }
 
 describe('event board', () => {
-  test('a thread hears of the orgs it has readers for, one with a reader of all orgs hears of everything, and neither of what is no event', () => {
+  test('a thread gets the events of the orgs that it has readers for, or of all', () => {
     const { events, delivered } = board();
     events.publishEffect(changed('early'), 3);
     events.setInterest(0, ['acme']);
@@ -41,7 +41,7 @@ describe('event board', () => {
     expect(events.isWatched).toBe(false);
   });
 
-  test('events cross to another thread as they were', () => {
+  test('events cross to another thread unchanged', () => {
     const { events, delivered } = board();
     events.setInterest(0, 'all');
     events.publishEffect(changed('acme'), 3.5);
@@ -141,7 +141,7 @@ describe('event board', () => {
         payload: { change: 'deregistered', team_id: 'search', key: 'acme/search/crawler' },
       },
     ],
-  ])('%o is told in the words of the wire', (effect, expected) => {
+  ])('%o is written in the words of the wire', (effect, expected) => {
     const { events, delivered } = board();
     events.setInterest(0, 'all');
     events.publishEffect(effect, 3);

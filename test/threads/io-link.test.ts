@@ -66,7 +66,7 @@ const bound: Principal = { subject: 'key:acme', scopes: ['write'], orgId: 'acme'
 const unbound: Principal = { subject: 'key:all', scopes: ['write'], orgId: null };
 
 describe('io link', () => {
-  test('an org that asks for ever more gets half of the places, and others find theirs, until its answers have come', async () => {
+  test('an org that asks for ever more gets half of the places', async () => {
     const { link, refusedOf, answerAll } = open();
     for (const orgId of ['acme', 'globex']) {
       void link.ask(check(orgId));
@@ -84,12 +84,12 @@ describe('io link', () => {
     }
   });
 
-  test('a credential bound to no org takes the places that there are, and no more', async () => {
+  test('a credential bound to no org may take all places and no more', async () => {
     const { link, refusedOf } = open();
     expect(await refusedOf(1_000, () => link.ask({ ...check('acme'), principal: unbound }))).toBe(900);
   });
 
-  test('whoever claims an org without a credential of it takes no place of that org', async () => {
+  test('a caller claiming an org without its credential takes no place of that org', async () => {
     const { link, refusedOf, answerAll } = open();
     void link.ask(check('acme'));
     await answerAll();
@@ -100,7 +100,7 @@ describe('io link', () => {
     }
   });
 
-  test('bearers of which nobody knows yet whose they are leave places to known agents, and to agents that are not known', async () => {
+  test('unknown bearers leave places to known agents and to unknown ones', async () => {
     const { link, refusedOf, answerAll } = open();
     void link.ask(check('acme'));
     await answerAll();
@@ -111,7 +111,7 @@ describe('io link', () => {
     expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
   });
 
-  test('an agent that uses its credential for another org takes places of its own', async () => {
+  test('an agent using its credential for another org takes separate places', async () => {
     const { link, refusedOf, answerAll } = open();
     for (const orgId of ['acme', 'globex']) {
       void link.ask(check(orgId));
@@ -124,7 +124,7 @@ describe('io link', () => {
     expect(await refusedOf(25, () => link.ask(check('acme')))).toBe(0);
   });
 
-  test("once a credential is refused while places are scarce, the next checks with it are a stranger's", async () => {
+  test("a credential refused while places are scarce counts as a stranger's", async () => {
     const { link, refusedOf, answerAll } = open();
     const credential = digestOf(agentOf('acme'));
     void link.ask(check('acme'));
@@ -140,7 +140,7 @@ describe('io link', () => {
     ).toBe(0);
   });
 
-  test('when the waiting are refused at the end, so is the rest of a batch that goes on with its next checks', async () => {
+  test('when the queue is refused at the end, so is the rest of a started batch', async () => {
     const { link } = open();
     const refused = { reply: { ok: false, fault: { kind: 'shutting_down', retryAfterSecs: 1 } }, auditId: undefined };
     const batch = link.ask(check('acme')).then(async (first) => [first, await link.ask(check('acme'))]);

@@ -3,7 +3,7 @@ import { Durations, sumOfDurations } from '../../src/threads/durations.ts';
 import { leftBy, NO_STATS } from '../../src/threads/io-stats.ts';
 
 describe('io stats', () => {
-  test('what threads that are gone have counted stays counted, so that no counter goes back; what they held is gone with them', () => {
+  test('counters of dead threads stay counted; their gauges are gone', () => {
     const checks = { counts: [1, 2], sumMs: 30 };
     const first = {
       pendingRequests: 1,
@@ -32,7 +32,7 @@ describe('io stats', () => {
     });
   });
 
-  test('a duration is counted once, at the first bound that it does not exceed, and behind the last where it exceeds all', () => {
+  test('a duration counts once, in the first bucket that holds it or in the last', () => {
     const durations = new Durations();
     for (const ms of [0, 0.5, 0.6, 1, 1.1, 5_000, 10_000, 10_001, 60_000]) durations.add(ms);
     expect(durations.totals).toEqual({

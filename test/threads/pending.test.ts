@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Pending } from '../../src/threads/pending.ts';
 
 describe('pending', () => {
-  test('whatever waits is handed over by its own number, once, however long others wait beside it', () => {
+  test('each request is returned by its own number, once', () => {
     // Takes the one that has waited longest, the one that came last, or any between.
     const steps = fc.array(
       fc.oneof(
@@ -38,7 +38,7 @@ describe('pending', () => {
     );
   });
 
-  test('one that waits while a hundred thousand others come and go is still there, and none of theirs is its own', () => {
+  test('a request that waits among a hundred thousand others keeps its number', () => {
     const pending = new Pending<string>();
     const slow = pending.add('slow');
     const numbers = new Set<number>();
@@ -52,7 +52,7 @@ describe('pending', () => {
     expect(pending.take(slow)).toBe('slow');
   });
 
-  test('a number that was never given, or whose request has gone, brings nothing', () => {
+  test('an unknown or finished number returns nothing', () => {
     const pending = new Pending<string>();
     expect(pending.take(1)).toBeUndefined();
     const number = pending.add('one');
@@ -62,7 +62,7 @@ describe('pending', () => {
     expect(pending.take(number)).toBeUndefined();
   });
 
-  test('all that wait are handed over at once, and nobody hears of an answer to one of them', () => {
+  test('all pending requests are taken at once, and none is answered later', () => {
     const pending = new Pending<number>();
     const numbers = Array.from({ length: 100 }, (_, index) => pending.add(index));
     pending.take(numbers[50]!);

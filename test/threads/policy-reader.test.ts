@@ -21,7 +21,7 @@ const rules = (count: number): string =>
   ).join('');
 
 describe('policy reader', () => {
-  test('policies that are read aside decide as those that are read at once, and have the same version', async () => {
+  test('policies read in another thread decide alike and have the same version', async () => {
     const path = fileOf(
       `name: one\nscope: global\nrules:\n${rules(20)}budget: { daily_limit_usd: 5 }\n---\nname: two\nscope: org:acme\nrules:\n  - { id: no, actions: ["act.7"], effect: deny }\n`,
     );
@@ -49,7 +49,7 @@ describe('policy reader', () => {
     expect(decide('acme', 'act.7', 6)).toMatchObject({ kind: 'deny', policy: 'two' });
   });
 
-  test('a mistake is named with its file, line and column', async () => {
+  test('a mistake is reported with its file, line and column', async () => {
     const path = fileOf(
       'name: broken\nscope: global\nrules:\n  - { id: r, effect: allow, when: "agnet.org_id == \'x\'" }\n',
     );
@@ -63,7 +63,7 @@ describe('policy reader', () => {
     });
   });
 
-  test('while thousands of rules are read, everything else goes on', async () => {
+  test('reading thousands of rules does not block the thread', async () => {
     const path = fileOf(`name: large\nscope: global\nrules:\n${rules(4_000)}`);
     const longestRests: number[] = [];
     for (let round = 0; round < 3; round += 1) {
@@ -83,7 +83,7 @@ describe('policy reader', () => {
     expect(Math.min(...longestRests)).toBeLessThan(1 / 4);
   });
 
-  test('a set that is swapped while it is read is read again: never half of one and half of the other', async () => {
+  test('a set swapped during the read is read again, never half of each', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'policy-reader-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const names = Array.from({ length: 40 }, (_, index) => `p${index}.yaml`);

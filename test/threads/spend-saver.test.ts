@@ -45,7 +45,7 @@ function openSaver() {
 }
 
 describe('spend saver', () => {
-  test('usage counts once, however often it is sent, where its commit fails, the next succeeds and the gateway is killed', async () => {
+  test('usage counts once over retries, failed commits and a kill', async () => {
     const { recordAndSave, record, afterKill, commits, turn } = openSaver();
     const first = recordAndSave('u1');
     await turn();
@@ -61,7 +61,7 @@ describe('spend saver', () => {
     expect(restarted.spentUsd(CRAWLER.orgId, NOW_MS).daily).toBe(2);
   });
 
-  test('a kill at any time finds the spend of no usage without its id', async () => {
+  test('after a kill at any time no stored spend lacks its usage id', async () => {
     const { recordAndSave, record, afterKill, commits, turn } = openSaver();
     const outcomes: Promise<string>[] = [];
     for (const [at, isCommitted] of [true, false, true, false, false, true].entries()) {
@@ -89,7 +89,7 @@ describe('spend saver', () => {
     ]);
   });
 
-  test('all that comes while a write is under way waits for one more, and no longer', async () => {
+  test('requests during a write wait for one more write and no longer', async () => {
     const { recordAndSave, saver, commits, rows, turn } = openSaver();
     const first = recordAndSave('u1');
     await turn();

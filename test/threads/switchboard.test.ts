@@ -16,7 +16,7 @@ const register = {
 } as const;
 
 describe('switchboard', () => {
-  test('the answers to what must be recorded go to the audit thread, in the order of the commands and with the place of their entry', async () => {
+  test("answers to record go to the audit thread in order, with their entry's position", async () => {
     const { ask, batches, sent } = openSwitchboard();
     ask(checkOf(CRAWLER, 't:1'), checkOf(SIBLING, 't:2', { resource: 'forbidden' }), {
       type: 'get-op',
@@ -36,7 +36,7 @@ describe('switchboard', () => {
     ]);
   });
 
-  test('checks of a batch that could not be written are denied, and the operations they began are over', async () => {
+  test('checks that could not be written are denied, and their operations are over', async () => {
     const { ask, refuse, replyTo, governor, troubles } = openSwitchboard();
     const [first] = ask(checkOf(CRAWLER, 't:1'), controlOf('t:1', 'pause'));
     refuse();
@@ -57,7 +57,7 @@ describe('switchboard', () => {
     expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }]);
   });
 
-  test('a check of a running operation that cannot be recorded is denied without a word of its state, and the operation runs on', async () => {
+  test('an unrecorded check of a running operation is denied, and it stays running', async () => {
     const { ask, write, refuse, replyTo, governor } = openSwitchboard();
     ask(checkOf(CRAWLER, 't:1'));
     write(1);
@@ -73,7 +73,7 @@ describe('switchboard', () => {
     expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');
   });
 
-  test('a control that could not be recorded is answered 503, has no effect, and its signal reaches no agent', async () => {
+  test('an unrecorded control is answered 503, has no effect and sends no signal', async () => {
     const { ask, write, refuse, replyTo, governor, sent } = openSwitchboard();
     const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
     ask(checkOf(CRAWLER, 't:1'), {
@@ -91,7 +91,7 @@ describe('switchboard', () => {
     expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
   });
 
-  test('what was on its way behind a failed write fails with it, and the operations are as what is written left them', async () => {
+  test('requests queued behind a failed write fail with it and are rolled back', async () => {
     const { ask, write, refuse, replyTo, governor, sent, audit } = openSwitchboard();
     const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
     ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 1_000_000 }), {
@@ -113,7 +113,7 @@ describe('switchboard', () => {
     expect([audit.entriesLost, audit.failuresTotal, audit.entriesInFlight]).toEqual([4, 4, 0]);
   });
 
-  test('when the log is writable again, the audit thread is told so ahead of what it shall write, and not before', async () => {
+  test('the audit thread resumes before anything new is written, and not earlier', async () => {
     const { ask, write, refuse, replyTo, audit, told, troubles } = openSwitchboard();
     ask(checkOf(CRAWLER, 't:1'));
     refuse();
@@ -136,7 +136,7 @@ describe('switchboard', () => {
     expect([audit.entriesLost, audit.entriesInFlight]).toEqual([2, 0]);
   });
 
-  test('with allow the audit thread is told to go on at once, so that a failed write costs no more than what was on its way; that it fails is said once', async () => {
+  test('with allow the audit thread resumes at once, and the failure is logged once', async () => {
     const { ask, write, refuse, replyTo, audit, told, troubles } = openSwitchboard({ onAuditFailure: 'allow' });
     const [lost] = ask(checkOf(CRAWLER, 't:1'));
     refuse();
@@ -177,7 +177,7 @@ describe('switchboard', () => {
     );
   });
 
-  test('an agent that connects after the operator has an answer finds the signal, though the word of the write has not come', async () => {
+  test("an agent connecting after the operator's answer gets the signal", async () => {
     const { ask, write, replyTo } = openSwitchboard();
     ask(checkOf(CRAWLER, 't:1'));
     ask(controlOf('t:1', 'pause'));
@@ -207,7 +207,7 @@ describe('switchboard', () => {
     expect(sent.filter(({ type }) => type === 'signal')).toHaveLength(1);
   });
 
-  test('with allow the signals of controls that are not recorded leave in the order of the controls', () => {
+  test('with allow unrecorded controls send their signals in order', () => {
     const { ask, refuse, governor } = openSwitchboard({ onAuditFailure: 'allow' });
     ask(checkOf(CRAWLER, 't:1'));
     for (const trigger of ['pause', 'resume'] as const) ask(controlOf('t:1', trigger));
@@ -220,7 +220,7 @@ describe('switchboard', () => {
     ).toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'resume' }] } });
   });
 
-  test('a rotation that could not be recorded leaves the old token in force, here and in the store', async () => {
+  test('a rotation that could not be recorded keeps the old token, also in the store', async () => {
     const saved: unknown[] = [];
     const { ask, refuse, replyTo, governor, batches } = openSwitchboard({
       agents: {
@@ -238,7 +238,7 @@ describe('switchboard', () => {
     expect(governor.agents.ownerOf(digestOf(CRAWLER))?.identity).toEqual(CRAWLER);
   });
 
-  test('of two checks at once of an operation that waited, neither of which could be recorded: it waits as before, and holds no money', async () => {
+  test('of two unrecorded checks of a waiting operation: it waits and holds no money', async () => {
     const { ask, write, refuse, replyTo, governor } = openSwitchboard();
     ask({ type: 'register-op', principal: ADMIN, opId: opId('t:1'), agent: CRAWLER });
     const checks = [5_000_000, 2_000_000].map(
@@ -252,7 +252,7 @@ describe('switchboard', () => {
     expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
   });
 
-  test('of two rotations at once, neither of which could be recorded, the token of before is in force', async () => {
+  test('of two unrecorded rotations, the previous token stays in force', async () => {
     const { ask, refuse, replyTo, governor, batches } = openSwitchboard();
     const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
     const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
@@ -267,7 +267,7 @@ describe('switchboard', () => {
     ).toEqual([undefined, undefined, CRAWLER]);
   });
 
-  test('a rotation that still waits for its store when an earlier one could not be recorded fails with it', async () => {
+  test('a rotation still waiting for the store fails with an earlier unrecorded one', async () => {
     const saves: [credential: unknown, done: () => void][] = [];
     const { ask, refuse, replyTo, governor, audit, batches } = openSwitchboard({
       agents: {
@@ -296,7 +296,7 @@ describe('switchboard', () => {
   });
 
   test.each(['deny', 'allow'] as const)(
-    'of two rotations at once that the store does not take, the token of before is in force (%s)',
+    'of two rotations that the store refuses, the previous token stays (%s)',
     async (onAuditFailure) => {
       const saves: (() => void)[] = [];
       const { ask, replyTo, governor, batches } = openSwitchboard({
@@ -322,7 +322,7 @@ describe('switchboard', () => {
     },
   );
 
-  test('what an earlier batch has recorded stays, when a later one fails', async () => {
+  test('a recorded batch stays when a later one fails', async () => {
     const { ask, write, refuse, governor, audit } = openSwitchboard();
     ask(checkOf(CRAWLER, 't:1'));
     write(1);
@@ -337,7 +337,7 @@ describe('switchboard', () => {
     ['deny', { ok: false, fault: { kind: 'audit_unavailable' } }],
     ['allow', { ok: true, value: { rotated: false } }],
   ] as const)(
-    'a registration whose record is lost with the audit thread is answered all the same (%s)',
+    'a registration whose record is lost with the audit thread is answered (%s)',
     async (onAuditFailure, expected) => {
       const { ask, replyTo, audit, batches } = openSwitchboard({ onAuditFailure });
       const [id] = ask(register);
@@ -347,7 +347,7 @@ describe('switchboard', () => {
     },
   );
 
-  test('answers whose entries are written, but which are lost with the audit thread, are given all the same, once', async () => {
+  test('answers written but lost with the audit thread are still given, once', async () => {
     const { ask, replyTo, audit, auditPort, write, release, sent } = openSwitchboard();
     const [released] = ask(checkOf(CRAWLER, 't:1'));
     const [lost] = ask(checkOf(CRAWLER, 't:2'));
@@ -364,7 +364,7 @@ describe('switchboard', () => {
     expect([released, audit.entriesLost]).toEqual([lost! - 1, 0]);
   });
 
-  test('a registration that is still on its way to the store when the audit thread dies is answered too', async () => {
+  test('a registration on its way to the store is answered when the audit thread dies', async () => {
     let saved: () => void = () => {};
     const { ask, replyTo, audit } = openSwitchboard({
       agents: {
@@ -380,7 +380,7 @@ describe('switchboard', () => {
     expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
   });
 
-  test('with allow, checks are allowed while there is no audit thread, every one is counted, and the log counts as one that cannot be written', async () => {
+  test('with allow, checks pass and are counted while there is no audit thread', async () => {
     const { ask, replyTo, audit, auditPort } = openSwitchboard({ onAuditFailure: 'allow' });
     audit.disconnect();
     const [id] = ask(checkOf(CRAWLER, 't:1'));
@@ -390,7 +390,7 @@ describe('switchboard', () => {
     expect(audit.isWritable).toBe(true);
   });
 
-  test('an agent that could not be stored is answered with an error, and not recorded as registered', async () => {
+  test('an agent that could not be stored gets an error and no registration entry', async () => {
     const { ask, replyTo, batches, defects } = openSwitchboard({
       agents: { save: () => Promise.reject(new Error('the disk is gone')) },
     });
@@ -400,7 +400,7 @@ describe('switchboard', () => {
     expect(defects).toHaveLength(1);
   });
 
-  test('spend that could not be stored refuses no registration that waits for its store', async () => {
+  test('spend that could not be stored fails no registration that waits for the store', async () => {
     let saved: () => void = () => {};
     const { ask, replyTo, governor, batches } = openSwitchboard({
       agents: {
@@ -431,7 +431,7 @@ describe('switchboard', () => {
     expect(governor.agents.ownerOf(register.credential)?.identity).toEqual(register.agent);
   });
 
-  test('usage that is told again is answered only once what was told first is stored, and not if it was not', async () => {
+  test('a repeated usage is answered only once the first is stored', async () => {
     const stored: ((error?: Error) => void)[] = [];
     const { ask, replyTo, sent } = openSwitchboard({
       budgets: {
@@ -464,7 +464,7 @@ describe('switchboard', () => {
     expect(await replyTo(last!)).toEqual({ ok: true, value: { status: 'ok' } });
   });
 
-  test('more than may wait for the log is refused at once, until it has caught up', async () => {
+  test("more than the log's queue is refused at once until it has caught up", async () => {
     const { ask, replyTo, write, governor } = openSwitchboard({ maxUnrecorded: 3 });
     const ids = ask(...Array.from({ length: 5 }, (_, index) => checkOf(CRAWLER, `t:${index}`)));
     for (const id of ids.slice(3))
@@ -478,7 +478,7 @@ describe('switchboard', () => {
     expect(governor.ops.size).toBe(4);
   });
 
-  test('a use case that fails is answered `internal`, and its cause is told to the gateway alone', async () => {
+  test('a use case that throws is answered `internal`; only the gateway sees the cause', async () => {
     const { switchboard, sent, defects } = openSwitchboard();
     switchboard.receive(0, encodeToMain([{ type: 'call', id: 7, name: 'listPolicies', input: {} }]));
     await eventually(() =>
@@ -487,7 +487,7 @@ describe('switchboard', () => {
     expect(defects).toEqual([new Error('a defect')]);
   });
 
-  test('answers for a thread that is gone are dropped', async () => {
+  test('answers for a dead thread are dropped', async () => {
     const { ask, switchboard, sent, refuse } = openSwitchboard();
     ask(checkOf(CRAWLER, 't:1'));
     switchboard.disconnect(0);
@@ -496,7 +496,7 @@ describe('switchboard', () => {
     expect(sent).toEqual([]);
   });
 
-  test('an agent that is registered anew or removed loses what it has open with its credential of before; one that is new has none', async () => {
+  test('re-registering or removing an agent closes its open streams and requests', async () => {
     const { ask, sent } = openSwitchboard();
     const revoked = () => sent.flatMap((message) => (message.type === 'agent-revoked' ? [message.agent] : []));
     ask(register, { ...register, agent: CRAWLER, credential: 'another-digest' as never });
@@ -505,7 +505,7 @@ describe('switchboard', () => {
     await eventually(() => expect(revoked()).toEqual(['acme/search/crawler', `acme/search/${SIBLING.agentId}`]));
   });
 
-  test('a revocation has left for every thread before its answer, or any other, leaves for one', async () => {
+  test('a revocation reaches every thread before its answer leaves for any', async () => {
     const { ask, switchboard, sent } = openSwitchboard();
     const left: string[] = [];
     switchboard.connect(1, {
@@ -519,7 +519,7 @@ describe('switchboard', () => {
     expect(left).toEqual(['revoked']);
   });
 
-  test('where checks are limited, each credential has its own, and one too many is told when to come again and begins nothing', async () => {
+  test('a credential over its rate of checks is told when to retry, and starts nothing', async () => {
     const { ask, batches, governor, replyTo } = openSwitchboard({ checksAMinute: 2 });
     const ids = ask(checkOf(CRAWLER, 't:1'), checkOf(CRAWLER, 't:2'), checkOf(CRAWLER, 't:3'), checkOf(SIBLING, 't:4'));
     expect(await replyTo(ids[2]!)).toEqual({
@@ -535,7 +535,7 @@ describe('switchboard', () => {
     ]);
   });
 
-  test('checks are counted by the decision that was answered, also where what was decided could not be recorded', async () => {
+  test('checks are counted by the decision answered, also when unrecorded', async () => {
     const { ask, write, refuse, replyTo, audit, switchboard } = openSwitchboard();
     const forbidden = checkOf(SIBLING, 't:0', { resource: 'forbidden' });
     ask(checkOf(CRAWLER, 't:1'), forbidden, { type: 'get-op', principal: ADMIN, opId: opId('t:1') });
@@ -552,7 +552,7 @@ describe('switchboard', () => {
     expect(switchboard.tally.checks).toEqual({ allow: 2, deny: 4, error: 0 });
   });
 
-  test('with allow, checks that could not be recorded are counted as they were answered', async () => {
+  test('with allow, unrecorded checks are counted as they were answered', async () => {
     const { ask, refuse, replyTo, switchboard } = openSwitchboard({ onAuditFailure: 'allow' });
     const [unwritten] = ask(checkOf(CRAWLER, 't:1'));
     refuse();

@@ -44,7 +44,7 @@ describe('unrecorded', () => {
     ['what succeeded without a word', { ok: true, value: undefined }, FAILED],
     ['usage that was counted', { ok: true, value: { status: 'ok' } }, FAILED],
     ['a refusal', fail({ kind: 'not_found', what: 'such operation' }), FAILED],
-  ])('in place of the answer to %s stands that nothing was recorded', (_what, reply, expected) => {
+  ])('the answer to %s says that nothing was recorded', (_what, reply, expected) => {
     expect(unrecordedReply(reply)).toEqual(expected);
   });
 });

@@ -27,7 +27,7 @@ function restored(image: Image): string {
 }
 
 describe('disk', () => {
-  test('with `always`, what is appended survives a loss of power from then on, in a new segment too', async () => {
+  test('with `always`, an append survives a power loss at once, also in a new segment', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { fsync: 'always', segmentBytes: 1_000 });
     const images: Image[] = [];
@@ -43,23 +43,20 @@ describe('disk', () => {
   test.each([
     ['goes on in', 1_000_000],
     ['follows', 1_000],
-  ])(
-    'with `always`, it does so too where it %s a segment that a process wrote before, and was killed before it was flushed',
-    async (_how, segmentBytes) => {
-      const directory = freshDirectory();
-      const before = openWriter(directory, { fsync: 'never' });
-      append(before, [{ reason: 'x'.repeat(1_000) }]);
-      before.close();
-      const writer = openWriter(directory, { fsync: 'always', segmentBytes });
-      append(writer, [{}]);
-      const left = restored(fragileDisk.withoutPower(directory));
-      writer.close();
-      expect(await verifyAuditLog(left)).toMatchObject({ ok: true, entries: 2 });
-    },
-  );
+  ])("with `always`, an append survives even where it %s a dead process's segment", async (_how, segmentBytes) => {
+    const directory = freshDirectory();
+    const before = openWriter(directory, { fsync: 'never' });
+    append(before, [{ reason: 'x'.repeat(1_000) }]);
+    before.close();
+    const writer = openWriter(directory, { fsync: 'always', segmentBytes });
+    append(writer, [{}]);
+    const left = restored(fragileDisk.withoutPower(directory));
+    writer.close();
+    expect(await verifyAuditLog(left)).toMatchObject({ ok: true, entries: 2 });
+  });
 
   test.each(['flush', 'flushNow'] as const)(
-    'with `never`, the head of which %s says that it is on the disk survives a loss of power, with all before it',
+    'with `never`, a head that %s reports as on disk survives a power loss',
     async (flush) => {
       const directory = freshDirectory();
       const heads: number[] = [];
@@ -77,7 +74,7 @@ describe('disk', () => {
     },
   );
 
-  test('a flush that fails is made up for by the next, and what is appended meanwhile is left to the one after it', async () => {
+  test('a failed flush is retried by the next and leaves later appends to the one after', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 1_000 });
     for (let nth = 0; nth < 2; nth += 1) append(writer, [{ reason: 'x'.repeat(1_000) }]);
@@ -91,7 +88,7 @@ describe('disk', () => {
     expect(await verifyAuditLog(restored(fragileDisk.withoutPower(directory)))).toMatchObject({ ok: true, head });
   });
 
-  test('a signed head survives a loss of power from then on, the first of a log too', () => {
+  test('a signed head survives a power loss at once, also the first of a log', () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     const checkpointer = createCheckpointer({
@@ -109,7 +106,7 @@ describe('disk', () => {
     writer.close();
   });
 
-  test('where the power is lost while retention deletes, what is left is a whole log', async () => {
+  test('a power loss during retention leaves a whole log', async () => {
     const base = freshDirectory();
     const directory = join(base, 'audit');
     const key = loadCheckpointKey(join(base, 'key.pem'));
@@ -140,7 +137,7 @@ describe('disk', () => {
     ['create', 1000, 0, ['EIO: create', 2, 4, 6]],
     ['flush of the folder', 1000, 0, ['EIO: flush of the folder', 2, 4, 6]],
   ])(
-    'where an append fails (%s, in segments of %s bytes) and is not cut off again %s times, nothing of it is in the log, and the next goes on',
+    'a failed append (%s, segments of %s bytes, %s failed cuts) leaves nothing behind',
     async (step, segmentBytes, uncut, outcomes) => {
       const directory = freshDirectory();
       let nowMs = NOON_MS;
@@ -170,15 +167,12 @@ describe('disk', () => {
     },
   );
 
-  test.each(['ENOSPC', 'EDQUOT'])(
-    'a disk without room (%s) does not keep the log from being opened, and it is locked all the same',
-    (code) => {
-      const directory = freshDirectory();
-      fragileDisk.fail({ write: 1 }, code);
-      const writer = openWriter(directory);
-      expect(() => openWriter(directory)).toThrow('locked');
-      writer.close();
-      openWriter(directory).close();
-    },
-  );
+  test.each(['ENOSPC', 'EDQUOT'])('a full disk (%s) does not keep the log from being opened and locked', (code) => {
+    const directory = freshDirectory();
+    fragileDisk.fail({ write: 1 }, code);
+    const writer = openWriter(directory);
+    expect(() => openWriter(directory)).toThrow('locked');
+    writer.close();
+    openWriter(directory).close();
+  });
 });

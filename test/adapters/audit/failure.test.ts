@@ -19,7 +19,7 @@ if (!existsSync(BUILT)) throw new Error('these tests run the built files; run `n
 const draftOf = (characters: number) => ({ reason: 'x'.repeat(characters) });
 
 describe('failure', () => {
-  test('a batch that does not fit into the limit of the file leaves no trace, and the log goes on', async () => {
+  test('a batch over the file size limit leaves no trace, and the log continues', async () => {
     const directory = freshDirectory();
     // In blocks of 512 or 1024 bytes, as the shell counts; only the file system decides where the write stops.
     const { stdout } = spawnSync(
@@ -51,7 +51,7 @@ describe('failure', () => {
     return disk;
   }
 
-  test('a full disk: the append fails whole with ENOSPC, and succeeds with the next id when space returns', async (context) => {
+  test('on a full disk the append fails whole and succeeds later with the next id', async (context) => {
     const disk = mountSmallDisk();
     if (disk === undefined)
       return context.skip('mounting a small file system needs a privilege this machine does not give');
@@ -87,7 +87,7 @@ describe('failure', () => {
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, entries: acknowledged + 30, tornBytes: 0 });
   });
 
-  test('a writer killed at any moment loses no acknowledged entry, and its lock goes with it', async () => {
+  test('a writer killed at any moment loses no acknowledged entry and drops its lock', async () => {
     const directory = freshDirectory();
     for (let round = 0; round < 5; round += 1) {
       const child = spawn(process.execPath, [CHILD, directory, round % 2 === 0 ? 'never' : 'always', 'forever'], {
@@ -114,7 +114,7 @@ describe('failure', () => {
     }
   });
 
-  test('two processes do not write one log: the second is told who holds it', () => {
+  test('a second process is refused the log and learns who holds it', () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     const second = spawnSync(process.execPath, [CHILD, directory, 'never', 'until-full'], { encoding: 'utf8' });
@@ -123,7 +123,7 @@ describe('failure', () => {
   });
 
   test.skipIf(!existsSync('/proc/self/stat'))(
-    'where the kernel’s lock is not to be had, a file with the process in it does, and a dead process does not hold it',
+    "without the kernel's lock a file with the process id serves; a dead one frees it",
     () => {
       const directory = freshDirectory();
       const path = join(directory, 'lock.pid');
@@ -154,7 +154,7 @@ describe('failure', () => {
   test.each([
     ['there is no command that takes the kernel’s lock', undefined],
     ['the file system has no such locks', 'echo >&2 flock: 3: No locks available; exit 71'],
-  ])('where %s, the file with the process in it takes its place', (_why, flock) => {
+  ])('where %s, the file with the process id serves instead', (_why, flock) => {
     const directory = freshDirectory();
     const path = process.env.PATH;
     onTestFinished(() => {
@@ -168,7 +168,7 @@ describe('failure', () => {
     expect(existsSync(join(directory, 'lock.pid'))).toBe(false);
   });
 
-  test('the log and its folder are for their owner only', () => {
+  test('the log and its folder are readable by their owner only', () => {
     const directory = join(freshDirectory(), 'audit');
     const opened = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS });
     if (!opened.ok) throw new Error('locked');

@@ -5,7 +5,7 @@ const line = (event: string, payload: string): string =>
   `{"id":7,"event_type":"${event}","lineage":{"org_id":"acme"},"payload":${payload},"hash":"5ac3"}`;
 
 describe('org view', () => {
-  test('an org is shown everything of its entries but the amounts of the global caps', () => {
+  test('an org sees all of its entries except the amounts of the global caps', () => {
     const amounts = '"spent_usd":799,"reserved_usd":3,"limit_usd":100';
     expect(
       lineForOrg(line('BudgetLimitExceeded', `{"action":"tool.call","tier":"global","period":"daily",${amounts}}`)),
@@ -16,7 +16,7 @@ describe('org view', () => {
     }
   });
 
-  test('what an agent writes into its attributes, and what was changed in the file, is shown as it stands there', () => {
+  test("an agent's attributes, and edits of the file, are shown as they stand", () => {
     const lines = [
       line('ActionAllowed', '{"attributes":{"event_type":"BudgetLimitExceeded","payload":{"tier":"global"}}}'),
       line('ActionAllowed', '{"attributes":"\\"event_type\\":\\"BudgetLimitExceeded\\""}'),

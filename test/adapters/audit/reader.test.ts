@@ -70,7 +70,7 @@ function meets(row: Row, filter: AuditFilter): boolean {
 }
 
 describe('reader', () => {
-  test('any filter over any log finds what a look at every entry finds, newest first, with a warm index and a new one', async () => {
+  test('any filter finds what a full scan finds, newest first, with a warm or new index', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(rows, { minLength: 1, maxLength: 700, size: 'max' }),
@@ -111,7 +111,7 @@ describe('reader', () => {
     return directory;
   }
 
-  test('a page that takes too long is answered with what was found, and a cursor to go on from', async () => {
+  test('a page that takes too long returns what was found and a cursor', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     for (let batch = 0; batch < 20; batch += 1) append(writer, many(128, ofOrg('acme')));
@@ -124,7 +124,7 @@ describe('reader', () => {
     expect(await ids(reader, { orgId: 'acme' })).toHaveLength(2560);
   });
 
-  test('an entry without an org is found by no org filter, and an entry comes back as it was written', async () => {
+  test('an entry without an org matches no org filter and reads back as written', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     append(writer, [
@@ -179,7 +179,7 @@ describe('reader', () => {
     expect(seen).toEqual(Array.from({ length: 600 }, (_, index) => 600 - index));
   });
 
-  test('the last page has no cursor, and a cursor of somebody’s own making is refused', async () => {
+  test('the last page has no cursor, and an invented cursor is refused', async () => {
     const directory = logOf(10);
     const reader = new AuditReader(directory);
     expect(await queried(reader, {}, { perPage: 10 })).toMatchObject({ ok: true, value: { next: undefined } });
@@ -200,7 +200,7 @@ describe('reader', () => {
     }
   });
 
-  test('a half-written line is not shown before it is whole', async () => {
+  test('a half-written line is not shown until it is complete', async () => {
     const directory = logOf(2);
     const path = join(directory, SEGMENT_ONE);
     const [, second] = readFileSync(path, 'utf8').split('\n');
@@ -212,7 +212,7 @@ describe('reader', () => {
     expect(await ids(reader, {})).toEqual([2, 1]);
   });
 
-  test('what a failed append showed for a moment is forgotten, also by the index', async () => {
+  test('an entry of a failed append that was briefly visible is dropped everywhere', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     append(writer, many(300, ofOrg('acme')));
@@ -230,7 +230,7 @@ describe('reader', () => {
     expect(await ids(reader, { orgId: 'globex' })).toEqual([]);
   });
 
-  test('an index that is missing, cut, flipped anywhere or of another log is built again, and the answers stay right', async () => {
+  test('a missing, truncated, corrupt or foreign index is rebuilt', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 100_000 });
     for (let nth = 0; nth < 10; nth += 1) append(writer, [...many(99, ofOrg('acme')), ofOrg('rare')]);
@@ -261,7 +261,7 @@ describe('reader', () => {
     expect(readFileSync(path).equals(whole)).toBe(true);
   });
 
-  test('an index that says wrong where a value is found, or was made when the segment was shorter, is not believed', async () => {
+  test('an index with wrong values, or of a shorter segment, is not trusted', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 20_000 });
     for (let nth = 0; nth < 2; nth += 1) append(writer, [...many(99, ofOrg('acme')), ofOrg('rare')]);
@@ -287,7 +287,7 @@ describe('reader', () => {
       expect(await ids(who, { orgId: 'rare' })).toEqual([200, 100]);
   });
 
-  test('whoever keeps the indexes up to date finds one beside every sealed segment, and nothing more to do', async () => {
+  test('the indexer leaves an index beside each sealed segment and nothing to do', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 20_000 });
     for (let nth = 0; nth < 4; nth += 1) append(writer, many(100));
@@ -302,7 +302,7 @@ describe('reader', () => {
     writer.close();
   });
 
-  test('every event is found by its name, also where the index says which parts hold it', async () => {
+  test('finds every event by its name, also where the index says which parts hold it', async () => {
     expect(
       AUDIT_EVENTS.length,
       'an index has 32 bits for the kinds of entries, and the last stands for those that it does not know',
@@ -339,7 +339,7 @@ describe('reader', () => {
     ['an event', { eventType: 'PolicyReloaded' }],
     ['a decision', { decision: 'deny' }],
     ['a time', { sinceMs: NOON_MS + 1_500, untilMs: NOON_MS + 1_501 }],
-  ])('who asks for %s that is rare waits for the part of the log where it is, not for the whole', async (_, filter) => {
+  ])('a search by a rare %s reads only the part of the log that holds it', async (_, filter) => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     append(
@@ -368,7 +368,7 @@ describe('reader', () => {
     });
   });
 
-  test('an entry of an event that only a newer version knows is found by all but the filters for events', async () => {
+  test('an entry of an unknown newer event matches all but event filters', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 100_000 });
     append(writer, many(300, ofOrg('acme')));
@@ -382,7 +382,7 @@ describe('reader', () => {
     expect(await ids(new AuditReader(directory), { eventType: 'ActionAllowed' })).toEqual([302, 301]);
   });
 
-  test('a log of which retention takes the oldest part while it is read is read to its end', async () => {
+  test('a log whose oldest part is deleted during reading is read to its end', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 150_000 });
     for (let nth = 0; nth < 4; nth += 1) append(writer, many(1000));
@@ -423,7 +423,7 @@ describe('reader', () => {
     for (const who of [reader, reader, new AuditReader(directory)]) expect(await ids(who, {})).toEqual(expected);
   });
 
-  test('a log on a disk that cannot be written is read all the same', async (context) => {
+  test('a log on a read-only disk is readable', async (context) => {
     const disk = freshDirectory();
     if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk]).status !== 0)
       return context.skip('mounting needs a privilege this machine does not give');
@@ -437,7 +437,7 @@ describe('reader', () => {
     expect(await ids(new AuditReader(disk), {})).toHaveLength(300);
   });
 
-  test('a span of time holds the entry of its first millisecond and not that of its end, also where a part of the index begins or ends with it', async () => {
+  test('a time span includes its first millisecond and excludes its end', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     append(
@@ -459,7 +459,7 @@ describe('reader', () => {
     expect(await ids(reader, { untilMs: -8.64e15 })).toEqual([]);
   });
 
-  test('a line that is no JSON any more is left out of pages and stands in exports as it is', async () => {
+  test('a damaged line is left out of pages and stays unchanged in exports', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     append(writer, [{ payload: { n: 1 } }, { payload: { n: 2 } }, { payload: { n: 3 } }]);
@@ -482,7 +482,7 @@ describe('reader', () => {
     ['a field that is missing', '"decision":null,', ''],
     ['a number where text belongs', '"actor":"gateway"', '"actor":7'],
     ['a word where text belongs', '"reason":null', '"reason":true'],
-  ])('a line with %s is JSON still, but no entry: searches leave it out, by itself', async (_what, sound, changed) => {
+  ])('a line with %s is JSON but no entry: searches skip it alone', async (_what, sound, changed) => {
     const directory = logOf(3);
     const path = join(directory, SEGMENT_ONE);
     const [first = '', second = '', third = ''] = readFileSync(path, 'utf8').split('\n');
@@ -496,7 +496,7 @@ describe('reader', () => {
     ['behind it', 129, 140],
     ['at the beginning of the log', 1, 10],
   ])(
-    'a line whose id is damaged, the first of those read together %s, hides none of the others',
+    'a line with a damaged id, the first of those read together %s, hides no other',
     async (_where, damaged, count) => {
       const directory = logOf(count);
       const path = join(directory, SEGMENT_ONE);
@@ -520,7 +520,7 @@ describe('reader', () => {
   /** The same lines, the last one first. */
   const reversed = (lines: string): string => `${lines.trimEnd().split('\n').reverse().join('\n')}\n`;
 
-  test('an NDJSON export is the lines of the log byte for byte, newest first', async () => {
+  test("an NDJSON export is the log's lines byte for byte, newest first", async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 50_000 });
     for (let nth = 0; nth < 5; nth += 1) append(writer, many(150, ofOrg(nth % 2 === 0 ? 'größe' : 'b')));
@@ -544,7 +544,7 @@ describe('reader', () => {
     ]);
   });
 
-  test('a CSV export quotes what needs it and disarms what a spreadsheet would run', async () => {
+  test('a CSV export quotes what needs it and disarms spreadsheet formulas', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     append(writer, [
@@ -574,7 +574,7 @@ describe('reader', () => {
     ]);
   });
 
-  test('an export of a large log, taken slowly, holds no more memory than a few pieces, and ends although the log grows', async () => {
+  test('a slow export of a large log holds a few chunks in memory, and ends', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 8_000_000 });
     const batch = many(1000, { ...ofOrg('acme'), reason: 'x'.repeat(600) });

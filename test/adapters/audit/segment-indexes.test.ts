@@ -32,7 +32,7 @@ function logOfSegments(count: number): string {
 }
 
 describe('segment indexes', () => {
-  test('an index that could not be written for a reason nobody knows is an error, and the next query is answered once the reason is gone', async () => {
+  test('an index write that fails is an error, and the next query succeeds', async () => {
     const directory = logOfSegments(2);
     const reader = new AuditReader(directory);
     const inTheWay = join(directory, `0000000000000001.idx.${process.pid}.tmp`);
@@ -45,7 +45,7 @@ describe('segment indexes', () => {
     });
   });
 
-  test('a segment that lost its end gets no index file: it would be wrong, and written again by every query', async () => {
+  test('a segment that lost its end gets no index file, which would be wrong', async () => {
     const directory = logOfSegments(3);
     const torn = join(directory, '0000000000000002.ndjson');
     truncateSync(torn, statSync(torn).size - 20);
@@ -56,7 +56,7 @@ describe('segment indexes', () => {
     expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
   });
 
-  test('a segment of long entries is indexed to its end as any other', async () => {
+  test('a segment of long entries is indexed to its end', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 1_000_000 });
     // The first 128 entries, which one row of the index covers, are more than is read at once.
@@ -70,7 +70,7 @@ describe('segment indexes', () => {
     expect(indexesIn(directory)).toEqual(['0000000000000001.idx']);
   });
 
-  test('of a log of many segments, 512 indexes stay in memory, those used last; the others are read from their files', async () => {
+  test('keeps the 512 last used indexes in memory and reads the others from files', async () => {
     const directory = logOfSegments(515);
     const reader = new AuditReader(directory, { maxStepsPerPage: 10_000, maxMsPerPage: 60_000 });
     const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
@@ -87,7 +87,7 @@ describe('segment indexes', () => {
     expect(indexesIn(directory)).toContain('0000000000000514.idx');
   });
 
-  test('an append that is taken back while its segment is indexed leaves nothing behind in the index: what takes its place is found', async () => {
+  test('an append undone during indexing leaves nothing in the index', async () => {
     const directory = freshDirectory();
     const path = join(directory, '0000000000000001.ndjson');
     const ofOrg = (orgId: string, count: number) =>
@@ -111,7 +111,7 @@ describe('segment indexes', () => {
     expect(initech.ok && initech.value.items.length).toBe(3_000);
   });
 
-  test('an index that cannot be opened, as one that somebody else has made, is made anew', async () => {
+  test('an index that cannot be opened, as one of another user, is rebuilt', async () => {
     const directory = logOfSegments(2);
     const index = join(directory, '0000000000000001.idx');
     symlinkSync(index, index); // the system opens it for nobody, not even root
@@ -122,7 +122,7 @@ describe('segment indexes', () => {
     expect(lstatSync(index).isFile()).toBe(true);
   });
 
-  test('a segment that retention deletes while it is indexed leaves no index behind', async () => {
+  test('a segment deleted by retention while it is indexed leaves no index behind', async () => {
     const directory = logOfSegments(3);
     const [segment] = listSegments(directory);
     await withSegment(segment!, async (fd) => {

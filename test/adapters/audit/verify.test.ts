@@ -55,7 +55,7 @@ function threeSegments(): string {
 }
 
 describe('verify', () => {
-  test('an untouched log is whole, over several segments, and its head is told', async () => {
+  test('an untouched log of several segments is whole, and its head is shown', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 3000 });
     for (let nth = 0; nth < 20; nth += 1) append(writer, many(7));
@@ -76,7 +76,7 @@ describe('verify', () => {
     expect(await verifyAuditLog(join(directory, 'nowhere'))).toMatchObject({ ok: true, entries: 0, head: { id: 0 } });
   });
 
-  test('whichever byte is changed, the entry it belongs to is the first broken one', async () => {
+  test('any changed byte makes its entry the first broken one', async () => {
     const { directory, path, lines } = tenEntries();
     const whole = readFileSync(path);
     const entryAt = (at: number) =>
@@ -103,7 +103,7 @@ describe('verify', () => {
     );
   });
 
-  test('entries removed, reordered, doubled or sealed anew are named', async () => {
+  test('removed, reordered, duplicated or resealed entries are named', async () => {
     const { directory, path, lines } = tenEntries();
     const written = async (order: readonly number[]) => {
       writeFileSync(path, order.map((id) => `${lines[id - 1]}\n`).join(''));
@@ -120,7 +120,7 @@ describe('verify', () => {
     expect(await written([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])).toBe('whole');
   });
 
-  test('an entry changed together with its hash is named, because its successor recorded the old one', async () => {
+  test('an entry changed with its hash is named: its successor holds the old hash', async () => {
     const { directory, path, lines } = tenEntries();
     const sealed = (lines[4] ?? '').replace('reason 4', 'reason X').slice(0, -75);
     const resealed = `${sealed},"hash":"${hash('sha256', sealed, 'hex')}"}`;
@@ -131,7 +131,7 @@ describe('verify', () => {
     });
   });
 
-  test('a log whose first entry names a predecessor is not the log from its beginning', async () => {
+  test('a log whose first entry names a predecessor does not start at the beginning', async () => {
     const { directory, path, lines } = tenEntries();
     const sealed = (lines[0] ?? '')
       .replace(`"prev_hash":"${'0'.repeat(64)}"`, `"prev_hash":"${'1'.repeat(64)}"`)
@@ -144,7 +144,7 @@ describe('verify', () => {
     });
   });
 
-  test('a segment taken out of the middle is missed at its first entry', async () => {
+  test('a segment removed from the middle is missed at its first entry', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory, { segmentBytes: 3000 });
     for (let nth = 0; nth < 5; nth += 1) append(writer, many(10));
@@ -157,7 +157,7 @@ describe('verify', () => {
     });
   });
 
-  test('a log that is copied as OPERATIONS.md says is whole, though the gateway signs and deletes meanwhile', async () => {
+  test('a log copied as documented is whole, although it is signed and cut meanwhile', async () => {
     const base = freshDirectory();
     const directory = join(base, 'data', 'audit');
     const key = loadCheckpointKey(join(base, 'audit-checkpoint.pem'));
@@ -208,7 +208,7 @@ describe('verify', () => {
   test.each([
     ['whoever has the key', true],
     ['whoever has it not, and must take its word', false],
-  ])('a signed checkpoint shows to %s a tail that was cut, and a chain that was made anew', async (_who, hasKey) => {
+  ])('a signed checkpoint reveals to %s a cut tail and a rebuilt chain', async (_who, hasKey) => {
     const { directory, publicKey, head } = checkpointed();
     const options = { checkpointKey: hasKey ? publicKey : undefined };
     expect(await verifyAuditLog(directory, options)).toEqual({
@@ -245,7 +245,7 @@ describe('verify', () => {
     });
   });
 
-  test('a checkpoint of the first entry vouches for it, and a half-written one for nothing', async () => {
+  test('a checkpoint of the first entry vouches for it, a half-written one for nothing', async () => {
     const directory = freshDirectory();
     const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
     const writer = openWriter(directory);
@@ -262,7 +262,7 @@ describe('verify', () => {
     });
   });
 
-  test('an append that failed and is taken back while the log is verified is no break', async () => {
+  test('a failed append undone during verification is no break', async () => {
     const { directory, path } = tenEntries();
     const { size } = statSync(path);
     appendFileSync(path, 'half of an entry, and then\n');
@@ -282,7 +282,7 @@ describe('verify', () => {
     ['with a zero before it', '{"id":010,'],
     ['under another name', '{"ix":10,'],
     ['of no digits', '{"id":0xa,'],
-  ])('an entry whose id stands there %s is named, also when its hash was made to fit', async (_how, start) => {
+  ])('an entry whose id is written %s is named, even with a matching hash', async (_how, start) => {
     const { directory, path, lines } = tenEntries();
     const [sealed = ''] = (lines[9] ?? '').replace('{"id":10,', start).split(',"hash":');
     writeFileSync(path, [...lines.slice(0, 9), `${sealed},"hash":"${hash('sha256', sealed)}"}`, ''].join('\n'));
@@ -293,7 +293,7 @@ describe('verify', () => {
     });
   });
 
-  test('a checkpoint that the key did not sign is a forgery, and retention does not tidy it away', async () => {
+  test('a checkpoint not signed by the key is a forgery, and retention keeps it', async () => {
     const { directory, key, publicKey } = checkpointed();
     const path = join(directory, 'checkpoints.ndjson');
     const text = readFileSync(path, 'utf8');
@@ -311,7 +311,7 @@ describe('verify', () => {
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: false, firstBroken: { line: 1, problem: 'forged' } });
   });
 
-  test('a checkpoint half written by a crash is written over, and the key is made once, readable by its owner only', () => {
+  test('a half-written checkpoint is replaced; the key is created once, owner-only', () => {
     const { base, directory, key } = checkpointed();
     expect(statSync(join(base, 'audit-checkpoint.pem')).mode & 0o777).toBe(0o600);
     const again = loadCheckpointKey(join(base, 'audit-checkpoint.pem'));
@@ -321,7 +321,7 @@ describe('verify', () => {
     expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([10, 20, 30]);
   });
 
-  test('behind a line of checkpoints that a disk has damaged, the next one is written as any other', () => {
+  test('a damaged line of checkpoints does not affect the next one', () => {
     const { directory, key } = checkpointed();
     const path = join(directory, 'checkpoints.ndjson');
     const bytes = readFileSync(path);
@@ -331,7 +331,7 @@ describe('verify', () => {
     expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([undefined, 20, 30]);
   });
 
-  test('a gateway that starts again does not sign the head it signed last once more, nor an empty log', () => {
+  test('a restart does not sign the last signed head again, nor an empty log', () => {
     const { directory, key } = checkpointed();
     const [, last] = readCheckpoints(directory);
     const again = createCheckpointer({ directory, key, nowMs: () => NOON_MS });
@@ -340,7 +340,7 @@ describe('verify', () => {
     expect(readCheckpoints(directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([10, 20]);
   });
 
-  test('a line that is being written or was torn is no break, in the newest segment only', async () => {
+  test('a line being written or torn is no break in the newest segment only', async () => {
     const { directory, path, lines } = tenEntries();
     truncateSync(path, statSync(path).size - 30);
     expect(await verifyAuditLog(directory)).toMatchObject({
@@ -358,7 +358,7 @@ describe('verify', () => {
     });
   });
 
-  test('a file without an end of line is named, not read into memory', async () => {
+  test('a file without an end of line is named without reading it into memory', async () => {
     const { directory, path } = tenEntries();
     appendFileSync(path, Buffer.alloc(40 * 1024 * 1024, 'x'));
     expect(await verifyAuditLog(directory)).toMatchObject({
@@ -368,7 +368,7 @@ describe('verify', () => {
     });
   });
 
-  test('a checkpoint and the anchor are checked with the public key and nothing but what the handbook says', async () => {
+  test('a checkpoint and the anchor verify with the public key as documented', async () => {
     const { directory, head, lines } = tenEntries();
     const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
     createCheckpointer({ directory, key, nowMs: () => NOON_MS }).record(head);
@@ -387,7 +387,7 @@ describe('verify', () => {
     expect(isSigned(`svc-audit-anchor\n5\n${prevHash}\n2026-03-01T12:00:00.000Z`, 'anchor.json')).toBe(true);
   });
 
-  test('retention deletes the oldest segments by age and by size, and what is left verifies from the signed anchor', async () => {
+  test('retention deletes the oldest segments by age and size, and the rest verifies', async () => {
     const base = freshDirectory();
     const directory = join(base, 'audit');
     const key = loadCheckpointKey(join(base, 'key.pem'));
@@ -483,7 +483,7 @@ describe('verify', () => {
     expect(run().stderr).toContain('entry 5 was changed');
   });
 
-  test('the ten lines of Python in the README agree, also where the head was signed', async (context) => {
+  test('the ten lines of Python in the README agree, also on a signed head', async (context) => {
     const { directory, head, path } = tenEntries();
     const signed = { id: head.id, hash: head.hash, timestamp: '2026-01-31T12:00:00.000Z', signature: 'x' };
     writeFileSync(join(directory, 'checkpoints.ndjson'), `${JSON.stringify(signed)}\n`);
@@ -502,7 +502,7 @@ describe('verify', () => {
     expect(run().stderr).toContain('changed: 5');
   });
 
-  test('retention vouches for what it deletes, and where it deletes nothing, not for what somebody else deleted', async () => {
+  test('retention vouches for what it deleted, not for what somebody else deleted', async () => {
     const directory = threeSegments();
     unlinkSync(join(directory, SEGMENT_ONE));
     const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
@@ -515,7 +515,7 @@ describe('verify', () => {
     });
   });
 
-  test('the newest segment that holds an entry stays, and so does all before one that nothing can vouch for', () => {
+  test('keeps the newest segment with an entry, and all before an unproven one', () => {
     const directory = threeSegments();
     const key = loadCheckpointKey(join(freshDirectory(), 'key.pem'));
     const retain = () => applyRetention({ directory, maxBytes: 1, key, nowMs: NOON_MS });
@@ -530,7 +530,7 @@ describe('verify', () => {
     expect(segmentsOf(directory)).toEqual(['0000000000000021.ndjson']);
   });
 
-  test('retention keeps what just fits, the newest checkpoint, and a log whose entries are large', async () => {
+  test('retention keeps what just fits, the newest checkpoint, and large entries', async () => {
     const base = freshDirectory();
     const directory = join(base, 'audit');
     const key = loadCheckpointKey(join(base, 'key.pem'));
@@ -552,7 +552,7 @@ describe('verify', () => {
     writer.close();
   });
 
-  test('a segment whose entries were made by a clock far ahead goes with those around it, and holds none of them up', async () => {
+  test('a segment with a clock far ahead is deleted with its neighbours', async () => {
     const base = freshDirectory();
     const directory = join(base, 'audit');
     const key = loadCheckpointKey(join(base, 'key.pem'));
@@ -575,7 +575,7 @@ describe('verify', () => {
 
   // Looked at once the anchor has been read and before the segments are; and before the first of them is opened.
   test.each(['checkpointKey', 'onProgress'] as const)(
-    'what retention deletes while a log is being verified is not called removed (%s)',
+    'segments deleted by retention during verification are not called removed (%s)',
     async (moment) => {
       const base = freshDirectory();
       const directory = join(base, 'audit');
@@ -596,7 +596,7 @@ describe('verify', () => {
     },
   );
 
-  test('a segment that cannot be read is no break either: the file system says why', async () => {
+  test('a segment that cannot be read is no break: the file system says why', async () => {
     const { directory } = tenEntries();
     mkdirSync(join(directory, '0000000000000011.ndjson'));
     await expect(verifyAuditLog(directory)).rejects.toThrow('EISDIR');

@@ -81,7 +81,7 @@ describe('writer', () => {
 {"id":3,"timestamp":"2026-03-01T12:00:00.001Z","event_type":"ActionDenied","lineage":{"org_id":null,"team_id":"équipe","agent_id":"a\\"b"},"op_id":"t:s","decision":"deny","reason":"line\\nfeed","policy":null,"rule_id":null,"actor":"anonymous","payload":{"größe":"\\u0007","n":1.5,"lone":"\\ud800"},"prev_hash":"82a5ea409e310935a11dd965870eef87d3a61e8c15646f40c89d6eb9efe2c64f","hash":"c9089eb6bd8d8a36a678c9fac95d0464daf28a1780e9297aa351c1da8e876e2d"}
 `;
 
-  test('three entries give these very bytes, in one batch or in three', () => {
+  test('three entries give exactly these bytes, in one batch or in three', () => {
     const bodies = GOLDEN_DRAFTS.map(([draft, ms]) => encodeDraft(draft, ms));
     const { writer } = open();
     expect(writer.append(bodies.join('\n'), 3)).toEqual({ ok: true, value: { firstId: 1 } });
@@ -96,7 +96,7 @@ describe('writer', () => {
     expect(read()).toBe(GOLDEN);
   });
 
-  test('a log closed and opened again goes on with the next id and the last hash, without a notice', () => {
+  test('a reopened log continues with the next id and the last hash', () => {
     const first = open().writer;
     write(first, 1, 2);
     const head = first.head();
@@ -109,7 +109,7 @@ describe('writer', () => {
     expect(JSON.parse(read().split('\n')[2] ?? '')).toMatchObject({ id: 3, prev_hash: head.hash });
   });
 
-  test('a segment that is full or old is followed by one named after its first id, chained to the last hash', () => {
+  test('a full or old segment is followed by one named after its first id, chained', () => {
     let nowMs = NOON_MS;
     const { writer } = open({ segmentBytes: 1000, segmentAgeMs: 60_000, nowMs: () => nowMs });
     write(writer, 1, 4); // one batch is never divided
@@ -134,7 +134,7 @@ describe('writer', () => {
     reopened.close();
   });
 
-  test('wherever the last line is torn, the log opens at the last whole entry, says so once and keeps the torn bytes', () => {
+  test('a torn last line is cut off and kept aside, with one notice', () => {
     const { writer } = open();
     write(writer, 1, 2);
     const headAtTwo = writer.head();
@@ -157,26 +157,23 @@ describe('writer', () => {
     }
   });
 
-  test.skipIf(!existsSync('/dev/full'))(
-    'a torn line is cut off also where the disk has no room to keep it, and whoever starts the gateway is told',
-    () => {
-      const { writer } = open();
-      write(writer, 1, 2);
-      const head = writer.head();
-      writer.close();
-      appendFileSync(join(directory, FIRST), '{"id":3,');
-      symlinkSync('/dev/full', join(directory, `${FIRST}.torn`));
-      const opened = open();
-      expect(opened.notices.map(explainNotice)).toEqual([
-        `audit log: removed 8 bytes of an unfinished write from the end of ${FIRST}; could not keep them`,
-      ]);
-      expect(opened.writer.head()).toEqual(head);
-      opened.writer.close();
-      expect(read().endsWith('"}\n')).toBe(true);
-    },
-  );
+  test.skipIf(!existsSync('/dev/full'))('a torn line is cut off also on a full disk, and the operator is told', () => {
+    const { writer } = open();
+    write(writer, 1, 2);
+    const head = writer.head();
+    writer.close();
+    appendFileSync(join(directory, FIRST), '{"id":3,');
+    symlinkSync('/dev/full', join(directory, `${FIRST}.torn`));
+    const opened = open();
+    expect(opened.notices.map(explainNotice)).toEqual([
+      `audit log: removed 8 bytes of an unfinished write from the end of ${FIRST}; could not keep them`,
+    ]);
+    expect(opened.writer.head()).toEqual(head);
+    opened.writer.close();
+    expect(read().endsWith('"}\n')).toBe(true);
+  });
 
-  test('zeros behind the last entry, as a lost page leaves them, are cut off', () => {
+  test('zeros after the last entry, as a lost page leaves them, are cut off', () => {
     const { writer } = open();
     write(writer, 1, 1);
     writer.close();
@@ -189,7 +186,7 @@ describe('writer', () => {
     opened.writer.close();
   });
 
-  test('an empty segment is taken away, and one without a whole entry is set aside; the chain goes on from the one before', () => {
+  test('an empty segment is removed, one without a whole entry set aside', () => {
     const { writer } = open();
     write(writer, 1, 2);
     writer.close();
@@ -212,7 +209,7 @@ describe('writer', () => {
     expect(existsSync(join(directory, '0000000000000003.ndjson.torn'))).toBe(true);
   });
 
-  test('a segment that is set aside a second time, after the log went on under its name, takes nothing of what was kept the first time away', () => {
+  test('setting a segment aside twice keeps the first copy', () => {
     const { writer } = open();
     write(writer, 1, 2);
     writer.close();
@@ -228,7 +225,7 @@ describe('writer', () => {
     expect(kept).toContain('the second\n');
   });
 
-  test('a log that ends before an entry that was signed, as one of which the newest part was lost, says so when it is opened, and goes on', () => {
+  test('a log that ends before a signed entry says so when opened, and continues', () => {
     const { writer } = open();
     write(writer, 1, 5);
     const key = loadCheckpointKey(join(directory, 'key.pem'));
@@ -252,7 +249,7 @@ describe('writer', () => {
     gone.writer.close();
   });
 
-  test('a log of which a file at its begin or in its midst is gone says what is missing when it is opened, and goes on', () => {
+  test('a log with a missing first or middle file says so when opened, and continues', () => {
     const { writer } = open({ segmentBytes: 1 });
     for (const from of [1, 3, 5, 7]) write(writer, from, 2);
     writer.close();
@@ -274,7 +271,7 @@ describe('writer', () => {
     headless.writer.close();
   });
 
-  test('of what retention has deleted nothing is missing, nor of what it has left behind when it was interrupted', () => {
+  test('entries deleted by retention, even interrupted, are not reported as missing', () => {
     const { writer } = open({ segmentBytes: 1 });
     for (const from of [1, 3, 5, 7]) write(writer, from, 2);
     writer.close();
@@ -288,7 +285,7 @@ describe('writer', () => {
     opened.writer.close();
   });
 
-  test('a copy made while retention deleted, with a file before the log begins and not the one behind it, lacks nothing when it is opened', () => {
+  test('a copy made during retention lacks nothing when it is opened', () => {
     const { writer } = open({ segmentBytes: 1 });
     for (const from of [1, 3, 5, 7]) write(writer, from, 2);
     writer.close();
@@ -305,7 +302,7 @@ describe('writer', () => {
     opened.writer.close();
   });
 
-  test('a last entry that does not match its hash is reported loudly, and the gateway starts', () => {
+  test('a last entry that does not match its hash is reported, and the gateway starts', () => {
     const { writer } = open();
     write(writer, 1, 2);
     const { hash } = writer.head();
@@ -317,32 +314,29 @@ describe('writer', () => {
     opened.writer.close();
   });
 
-  test.each([9, 90, 200])(
-    'a batch of %s entries in letters of three bytes is written whole, however large it is',
-    (count) => {
-      const reason = '統'.repeat(10_000);
-      const { writer } = open();
-      write(writer, 1, 1);
-      const long = encodeDraft({ eventType: 'ActionDenied', lineage: NO_LINEAGE, actor: 'gateway', reason }, NOON_MS);
-      expect(writer.append(Array.from({ length: count }, () => long).join('\n'), count)).toEqual({
-        ok: true,
-        value: { firstId: 2 },
-      });
-      writer.close();
-      const entries = read()
-        .trimEnd()
-        .split('\n')
-        .slice(1)
-        .map((line) => JSON.parse(line) as { id: number; reason: string; hash: string });
-      expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, nth) => nth + 2));
-      expect(entries.every((entry) => entry.reason === reason)).toBe(true);
-      const { notices, writer: again } = open();
-      expect([notices, again.head()]).toEqual([[], { id: count + 1, hash: entries.at(-1)?.hash }]);
-      again.close();
-    },
-  );
+  test.each([9, 90, 200])('a batch of %s entries of three-byte letters is written whole at any size', (count) => {
+    const reason = '統'.repeat(10_000);
+    const { writer } = open();
+    write(writer, 1, 1);
+    const long = encodeDraft({ eventType: 'ActionDenied', lineage: NO_LINEAGE, actor: 'gateway', reason }, NOON_MS);
+    expect(writer.append(Array.from({ length: count }, () => long).join('\n'), count)).toEqual({
+      ok: true,
+      value: { firstId: 2 },
+    });
+    writer.close();
+    const entries = read()
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => JSON.parse(line) as { id: number; reason: string; hash: string });
+    expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, nth) => nth + 2));
+    expect(entries.every((entry) => entry.reason === reason)).toBe(true);
+    const { notices, writer: again } = open();
+    expect([notices, again.head()]).toEqual([[], { id: count + 1, hash: entries.at(-1)?.hash }]);
+    again.close();
+  });
 
-  test('where a log ends is not told by what an agent wrote into its last entry, however it is placed', () => {
+  test('text of an agent in the last entry cannot move the end of the log', () => {
     // Looks like the beginning of entry 77, every 16 bytes; one of the paddings puts one where the end of the file is
     // begun to be read.
     const list = Array.from({ length: 6_000 }, () => ({ id: 77, n: 1 }));
@@ -367,7 +361,7 @@ describe('writer', () => {
     }
   });
 
-  test('a second writer on the same directory is refused with the holder of the lock, until the first closes', () => {
+  test("a second writer in the directory is refused with the lock's holder", () => {
     const { writer } = open();
     const refused = openAuditWriter({ directory, fsync: 'never', nowMs: () => NOON_MS });
     expect(refused).toEqual({ ok: false, fault: { kind: 'locked', holder: String(process.pid) } });
@@ -377,7 +371,7 @@ describe('writer', () => {
     again.close();
   });
 
-  test('a batch that says another count than it holds is a bug and leaves the log as it was', () => {
+  test('a batch with a wrong count is a bug and leaves the log unchanged', () => {
     const { writer } = open();
     expect(() => writer.append(`${body(1)}\n${body(2)}`, 1)).toThrow('broken invariant');
     expect(() => writer.append(body(1), 2)).toThrow('broken invariant');
@@ -385,7 +379,7 @@ describe('writer', () => {
     writer.close();
   });
 
-  test('a segment that was begun by a clock far ahead is followed by a new one when the clock is put right', () => {
+  test('a segment started by a clock far ahead is followed by a new one', () => {
     let nowMs = NOON_MS + 10 * 365 * 86_400_000;
     const { writer } = open({ nowMs: () => nowMs, segmentAgeMs: 86_400_000 });
     write(writer, 1, 2);

@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.ts';
 const mailTo = (to: string) => ({ to, subject: 'Reset your password', text: 'SECRET-TOKEN' });
 
 describe('outbox', () => {
-  test('mail that there is no room for is told as not sent at once, and all other is sent in its order', async () => {
+  test('mail beyond the queue fails at once, and the rest is sent in order', async () => {
     const lines: unknown[] = [];
     const write = (message: string, fields: object = {}): void => void lines.push({ message, ...fields });
     const underWay: { readonly to: string; readonly end: (delivery: Delivery) => void }[] = [];

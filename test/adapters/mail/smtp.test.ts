@@ -95,7 +95,7 @@ describe('smtp', () => {
 
   const messages = (lines: Line[]): string[] => lines.map((line) => line.message);
 
-  test('a relay that knows the gateway gets the mail over TLS', async () => {
+  test('a relay that trusts the gateway gets the mail over TLS', async () => {
     const relay = await startRelay();
     const { mailer } = openMailer({ port: relay.port, credentials: CREDENTIALS });
     await mailer.send(MAIL);
@@ -110,7 +110,7 @@ describe('smtp', () => {
     expect(relay.received[0]!.raw).toMatch(/^From: no-reply@gateway\.test\r$/m);
   });
 
-  test('neither the check of the relay nor a mail leaves a connection behind', async () => {
+  test('neither the relay check nor a mail leaves a connection behind', async () => {
     const seen = { opened: 0, closed: 0 };
     const { port } = await startRelay({
       onConnect: (_session, callback) => {
@@ -125,7 +125,7 @@ describe('smtp', () => {
     await eventually(() => expect(seen).toEqual({ opened: 2, closed: 2 }));
   });
 
-  test('a relay without authentication gets it too, with TLS or, when it offers none, without', async () => {
+  test('a relay without authentication gets it too, over TLS where it offers that', async () => {
     const offering = await startRelay();
     const plain = await startRelay({ disabledCommands: ['STARTTLS'] });
     for (const relay of [offering, plain]) await openMailer({ port: relay.port }).mailer.send(MAIL);
@@ -141,7 +141,7 @@ describe('smtp', () => {
     expect(messages(lines)).toContain('no e-mail will be sent; fix the relay settings and restart');
   });
 
-  test('at port 465 the first byte that a relay gets is that of TLS, even if it greets without', async (context) => {
+  test('at port 465 the first byte is TLS, even if the relay greets without', async (context) => {
     const firstBytes: (number | undefined)[] = [];
     const server = createServer((socket) => {
       socket
@@ -173,7 +173,7 @@ describe('smtp', () => {
     expect(messages(lines)).toContain('e-mail not sent; giving up');
   });
 
-  test('wrong credentials make the mailer log instead, with recipient and subject only', async () => {
+  test('with wrong credentials the mailer logs recipient and subject only', async () => {
     const relay = await startRelay();
     const { mailer, lines } = openMailer({ port: relay.port, credentials: { user: 'gateway', pass: 'wrong' } });
     await mailer.send(MAIL);
@@ -184,7 +184,7 @@ describe('smtp', () => {
     expect(lines[1]!.fields).toEqual({ to: 'owner@example.com', subject: 'Reset your password' });
   });
 
-  test('without a relay, recipient and subject are logged, and that there is none', async () => {
+  test('without a relay, logs recipient and subject and the missing relay', async () => {
     const { mailer, lines } = openMailer(undefined);
     await mailer.send(MAIL);
     expect(lines).toEqual([
@@ -203,14 +203,14 @@ describe('smtp', () => {
     [{ port: 25, credentials: { user: '', pass: 'only' } }, 'SVC_SMTP_USER and SVC_SMTP_PASS must be set together'],
     [{ port: 25, from: 'a@b.c\r\nBcc: x@y.z' }, 'SVC_SMTP_FROM is not an e-mail address'],
     [{ port: 25, from: 'gateway' }, 'SVC_SMTP_FROM is not an e-mail address'],
-  ])('settings that cannot work are told at the start: %j', async (smtp, cause) => {
+  ])('impossible settings are reported at start: %j', async (smtp, cause) => {
     const { mailer, lines } = openMailer(smtp);
     await mailer.send(MAIL);
     expect(lines[0]).toEqual({ level: 'warn', message: 'no e-mail will be sent', fields: { cause } });
     expect(messages(lines)[1]).toBe('e-mail not sent: the relay settings do not work');
   });
 
-  test('a relay that asks to come again gets the mail at the next attempt', async () => {
+  test('a relay that defers a mail gets it at the next attempt', async () => {
     const relay = await startRelay({}, 2);
     const { mailer, lines } = openMailer({ port: relay.port });
     await mailer.send(MAIL);
@@ -218,7 +218,7 @@ describe('smtp', () => {
     expect(messages(lines)).toEqual(['e-mail not sent yet; retrying', 'e-mail not sent yet; retrying', 'e-mail sent']);
   });
 
-  test('a relay that hangs is given up, and holds up the shutdown no longer than its bound', async () => {
+  test('a relay that hangs times out, and delays the shutdown no longer than its limit', async () => {
     const silent: Server = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void silent.close());
@@ -238,7 +238,7 @@ describe('smtp', () => {
     ).toBe('closed');
   });
 
-  test('a shutdown cuts off the check and the mail that a silent relay holds, and leaves no connection behind', async () => {
+  test('a shutdown cuts off the check and mail of a silent relay', async () => {
     const connections = new Set<Socket>();
     let accepted = 0;
     const silent = createServer((socket) => {
@@ -277,7 +277,7 @@ describe('smtp', () => {
     return { port: (dripping.address() as AddressInfo).port };
   }
 
-  test('a relay that never comes to the end of an answer is given up as well, and the mail with it', async () => {
+  test('a relay with an endless answer times out, and the mail with it', async () => {
     const { mailer, lines } = openMailer({ ...(await startDripping()), deliveryTimeoutMs: 500 });
     await mailer.send(MAIL);
     expect(messages(lines)).toEqual([
@@ -288,7 +288,7 @@ describe('smtp', () => {
     ]);
   });
 
-  test('it is given up in time in a process that collects its garbage meanwhile, too', async () => {
+  test('it times out also in a process that collects garbage meanwhile', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const collecting = setInterval(collectGarbage, 50);
@@ -319,7 +319,7 @@ describe('smtp', () => {
     };
   }
 
-  test('a relay that serves nobody when the gateway starts is asked again for each mail, and gets it once it serves', async () => {
+  test('a relay that is down at start is asked for each mail and gets it once it is up', async () => {
     const relay = await startRelay();
     let isServing = false;
     const door = createServer((near) => {
@@ -343,7 +343,7 @@ describe('smtp', () => {
     expect(relay.received).toHaveLength(1);
   });
 
-  test('a shutdown before the relay has answered says of each mail that it was not sent, and nothing of the settings', async () => {
+  test('a shutdown before the relay answers reports each mail as not sent', async () => {
     const { port } = await startMute();
     const { mailer, lines } = openMailer({ port, timeoutMs: 30_000 });
     void mailer.send(MAIL);
@@ -376,7 +376,7 @@ describe('smtp', () => {
     });
   });
 
-  test('a shutdown waits for the mail that is on its way, and tries again at once', async () => {
+  test('a shutdown waits for the mail being sent, and retries at once', async () => {
     const relay = await startRelay({}, 1);
     const { mailer } = openMailer({ port: relay.port });
     void mailer.send(MAIL);
@@ -395,7 +395,7 @@ describe('smtp', () => {
     }
   });
 
-  test('no line of the log ever holds the token', async () => {
+  test('no log line ever holds the token', async () => {
     const relay = await startRelay({}, 1);
     const { mailer, lines } = openMailer({ port: relay.port });
     await mailer.send(MAIL);

@@ -29,7 +29,7 @@ const OTHER: ApiKey = {
 };
 
 describe.each(apiKeyStores(withTables()))('in %s', (_name, open) => {
-  test('a key comes back as it was put in, and neither its id nor its digest is taken twice', async () => {
+  test('a key reads back as stored, and its id and digest are unique', async () => {
     const store = await open();
     expect(await store.insert(KEY)).toEqual(ok('inserted'));
     expect(await store.insert({ ...OTHER, id: 'k1' })).toEqual(ok('exists'));
@@ -37,7 +37,7 @@ describe.each(apiKeyStores(withTables()))('in %s', (_name, open) => {
     expect(await store.all()).toEqual(ok([KEY]));
   });
 
-  test('of keys that are over, those before a time are left out, but for those that the gateway made, and found all the same', async () => {
+  test('ended keys before a time are not listed, except generated ones, but found', async () => {
     const store = await open();
     const keys: readonly ApiKey[] = [
       { ...KEY, id: 'expired', digest: '1' as SecretDigest, expiresAtMs: 2_999 },
@@ -62,7 +62,7 @@ describe.each(apiKeyStores(withTables()))('in %s', (_name, open) => {
     ]);
   });
 
-  test('of ten gateways that start at once one puts in the first key', async () => {
+  test('of ten gateways that start together one stores the first key', async () => {
     const store = await open();
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, i) => store.insertFirst({ ...KEY, id: `k${i}`, digest: `d${i}` as SecretDigest })),

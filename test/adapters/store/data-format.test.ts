@@ -5,7 +5,7 @@ import { unknownFormat } from '../../../src/adapters/store/data-format.ts';
 import { temporaryFolder } from '../../gateway/harness.ts';
 
 describe('data format', () => {
-  test('a data directory says its format from its first start on, and one of before this was said is taken for the first', async () => {
+  test('a data directory has its format from the first start; an older one is the first', async () => {
     const dataDir = temporaryFolder();
     expect(await unknownFormat(dataDir)).toBeUndefined();
     expect(readFileSync(join(dataDir, 'format'), 'utf8')).toBe('1\n');
@@ -17,7 +17,7 @@ describe('data format', () => {
     ['10', '10'],
     ['', ''],
     ['of another program', 'of another program'],
-  ])('a format that says %j is not known, and stays', async (text, format) => {
+  ])('the unknown format %j is refused and left alone', async (text, format) => {
     const dataDir = temporaryFolder();
     const file = join(dataDir, 'format');
     writeFileSync(file, text);

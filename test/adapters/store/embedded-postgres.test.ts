@@ -49,7 +49,7 @@ describe('embedded postgres', () => {
   const pidOf = async (dataDir: string): Promise<number> =>
     Number((await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[0]);
 
-  test('the embedded database keeps its rows from one start to the next, and is gone after stop', async () => {
+  test('keeps its rows over restarts and is gone after stop', async () => {
     const dataDir = await temporaryDir();
     const first = await start(dataDir);
     await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -59,7 +59,7 @@ describe('embedded postgres', () => {
     expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('half a password that a killed gateway has left behind is removed', async () => {
+  test('removes half a password that a killed gateway left behind', async () => {
     const dataDir = await temporaryDir();
     const remains = join(dataDir, 'postgres', 'password.0123abcd.partial');
     await mkdir(join(dataDir, 'postgres'), { recursive: true });
@@ -68,7 +68,7 @@ describe('embedded postgres', () => {
     expect(existsSync(remains)).toBe(false);
   });
 
-  test('it listens on loopback only, asks for a password that only the gateway can read, and hides its files', async () => {
+  test('listens on loopback only, with a private password and private files', async () => {
     const dataDir = await temporaryDir();
     const { url } = await start(dataDir);
     expect(await ask(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
@@ -84,14 +84,14 @@ describe('embedded postgres', () => {
     ]);
   });
 
-  test('it starts also while the wall clock is being set, as at the boot of a machine', async () => {
+  test('starts also while the wall clock is being set, as at boot', async () => {
     let nowMs = Date.now();
     const now = vi.spyOn(Date, 'now').mockImplementation(() => (nowMs += 3_600_000));
     const { url } = await start(await dirWithDatabase()).finally(() => now.mockRestore());
     expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('a database that dies is started again under the same address', async () => {
+  test('a database that dies is restarted at the same address', async () => {
     const dataDir = await dirWithDatabase();
     const { url } = await start(dataDir);
     const killed = await pidOf(dataDir);
@@ -100,13 +100,13 @@ describe('embedded postgres', () => {
     expect(await pidOf(dataDir)).not.toBe(killed);
   });
 
-  test('a start that was called off before the database was made makes none', async () => {
+  test('a start cancelled before the database was created creates none', async () => {
     const dataDir = await temporaryDir();
     await expect(start(dataDir, { signal: AbortSignal.abort(new Error('called off')) })).rejects.toThrow('called off');
     expect(existsSync(join(dataDir, 'postgres', 'cluster'))).toBe(false);
   });
 
-  test('a server that a killed gateway left running is stopped before the next one starts', async () => {
+  test('stops the server of a killed gateway before the next one starts', async () => {
     const dataDir = await dirWithDatabase();
     const orphaned = await start(dataDir); // a second gateway knows nothing of it but its files
     await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -115,7 +115,7 @@ describe('embedded postgres', () => {
     expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('one that does not stop in time is ended the hard way, loses nothing, and starts again', async () => {
+  test('a server that does not stop in time is killed, loses nothing, and starts again', async () => {
     const dataDir = await dirWithDatabase();
     const hung = await start(dataDir);
     await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -133,7 +133,7 @@ describe('embedded postgres', () => {
     expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('a database that a killed gateway was making, and that goes on being made, is in the way of no other', async () => {
+  test('a database still being created by a killed gateway blocks no other', async () => {
     const dataDir = await temporaryDir();
     const [unfinished, cluster] = ['unfinished', 'cluster'].map((name) => join(dataDir, 'postgres', name)) as [
       string,
@@ -152,7 +152,7 @@ describe('embedded postgres', () => {
     expect(existsSync(unfinished)).toBe(false);
   });
 
-  test('a server that was left running in a folder that has moved since is stopped too', async () => {
+  test('stops a leftover server in a folder that has moved since', async () => {
     const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
     const orphaned = await start(dataDir);
     await ask(orphaned.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -163,7 +163,7 @@ describe('embedded postgres', () => {
     expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('what an earlier gateway left running and does not stop is ended the hard way, and nothing is lost', async () => {
+  test('kills a leftover server that does not stop, and loses nothing', async () => {
     const dataDir = await dirWithDatabase();
     const hung = await start(dataDir);
     await ask(hung.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -176,7 +176,7 @@ describe('embedded postgres', () => {
     expect(await ask(next.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('another program that has the number of a server of before is left alone, and is not in the way', async () => {
+  test('leaves alone another program with the process id of an old server', async () => {
     const dataDir = await dirWithDatabase();
     const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { cwd: dataDir, stdio: 'ignore' });
     cleanUps.push(async () => other.kill('SIGKILL'));
@@ -190,14 +190,14 @@ describe('embedded postgres', () => {
     expect([other.exitCode, other.signalCode]).toEqual([null, null]);
   });
 
-  test('it starts after a loss of power that left the pid file of the server empty', async () => {
+  test("starts after a power loss left the server's pid file empty", async () => {
     const dataDir = await dirWithDatabase();
     await writeFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), '');
     const { url } = await start(dataDir);
     expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('a copy in another place, with modes that PostgreSQL refuses, has the rows', async () => {
+  test('a copy elsewhere, with modes that PostgreSQL refuses, has the rows', async () => {
     const [dataDir, elsewhere] = [await dirWithDatabase(), await temporaryDir()];
     const first = await start(dataDir);
     await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -208,7 +208,7 @@ describe('embedded postgres', () => {
     expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('a cluster without its password is refused at once, by the file that is missing or wrong', async () => {
+  test('a cluster without its password is refused at once, by the file at fault', async () => {
     const dataDir = await dirWithDatabase();
     const [file, cluster] = [join(dataDir, 'postgres', 'password'), join(dataDir, 'postgres', 'cluster')];
     const kept = await readFile(file, 'utf8');
@@ -224,7 +224,7 @@ describe('embedded postgres', () => {
     await start(dataDir);
   });
 
-  test('a start that fails says why in the words of PostgreSQL', async () => {
+  test("a start that fails gives PostgreSQL's own reason", async () => {
     const dataDir = await dirWithDatabase();
     await expect(start(dataDir, { settings: { shared_buffers: 'much' } })).rejects.toThrow(
       '(exit status 1: invalid value for parameter "shared_buffers": "much"); its log is ',
@@ -233,7 +233,7 @@ describe('embedded postgres', () => {
 
   const isRoot = process.getuid?.() === 0;
 
-  test.runIf(isRoot)('root runs it as another account where it must, and takes it back where it need not', async () => {
+  test.runIf(isRoot)('root runs it as another user where it must, and reverts that when not needed', async () => {
     const dataDir = await temporaryDir();
     const before = await start(dataDir, { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } });
     await ask(before.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
@@ -247,17 +247,14 @@ describe('embedded postgres', () => {
     expect(await ask(after.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test.runIf(isRoot)(
-    'a folder that the other account cannot reach is refused with the folder that is in the way',
-    async () => {
-      const closed = await temporaryDir(); // 0700
-      await expect(
-        start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } }),
-      ).rejects.toThrow(`${closed} is closed to it`);
-    },
-  );
+  test.runIf(isRoot)('a folder that the other user cannot reach is refused with the blocking folder', async () => {
+    const closed = await temporaryDir(); // 0700
+    await expect(start(join(closed, 'data'), { runAs: { kind: 'account', uid: 65_534, gid: 65_534 } })).rejects.toThrow(
+      `${closed} is closed to it`,
+    );
+  });
 
-  test.runIf(isRoot)('root changes nothing of a folder that it cannot use without its powers', async () => {
+  test.runIf(isRoot)('root changes nothing in a folder that it cannot use without privileges', async () => {
     const dataDir = await dirWithDatabase();
     const cluster = join(dataDir, 'postgres', 'cluster');
     for (const path of [dataDir, cluster]) await chown(path, 65_534, 65_534);

@@ -10,7 +10,7 @@ describe('lmdb damage', () => {
   test.each([
     ['cut short', Buffer.alloc(4096)],
     ['written over', Buffer.alloc(20_000, 'x')],
-  ])('a store file that was %s is named, not opened: that would end the process without a word', async (_, bytes) => {
+  ])('a store file that was %s is named instead of crashing the process', async (_, bytes) => {
     const dataDir = temporaryFolder();
     expect(await damagedStoreFile(dataDir)).toBeUndefined();
     const store = openEmbeddedStore(dataDir);
@@ -21,7 +21,7 @@ describe('lmdb damage', () => {
     expect(await damagedStoreFile(dataDir)).toBe(join(dataDir, 'store', 'data.mdb'));
   });
 
-  test('a store that another version of the library has laid out is told apart from a damaged one, and not opened: that would end the process without a word', async () => {
+  test('a store laid out by another library version is told from a damaged one', async () => {
     const dataDir = temporaryFolder();
     expect(strangeStoreFile(dataDir)).toBeUndefined();
     const store = openEmbeddedStore(dataDir);
@@ -39,7 +39,7 @@ describe('lmdb damage', () => {
   });
 
   test.each([0.02, 0.1, 0.5, 0.9, 0.999])(
-    'a store file of which only %d is left is named, and left as it was found',
+    'a store file of which only %d is left is named and left as found',
     async (part) => {
       const dataDir = temporaryFolder();
       const store = openEmbeddedStore(dataDir);
@@ -61,7 +61,7 @@ describe('lmdb damage', () => {
     },
   );
 
-  test('a store in which a page is something else, as after half a restore, is named wherever that is', async () => {
+  test('a store page with foreign content is found anywhere, as after half a restore', async () => {
     const dataDir = temporaryFolder();
     const store = openEmbeddedStore(dataDir);
     const [keys, agents] = [store.table<string, object>('keys'), store.table<string, object>('agents')];
@@ -130,7 +130,7 @@ describe('lmdb damage', () => {
     expect(await damagedStoreFile(dataDir)).toBeUndefined();
   });
 
-  test('a store whose last pages were never written, being free again, is sound', async () => {
+  test('a store whose last free pages were never written is sound', async () => {
     const dataDir = temporaryFolder();
     const store = openEmbeddedStore(dataDir);
     const table = store.table<string, string>('texts');

@@ -17,7 +17,7 @@ import { temporaryFolder, temporaryStore } from '../../gateway/harness.ts';
 const BUILT = new URL('../../../dist/src/adapters/store/lmdb.js', import.meta.url).href;
 
 describe('lmdb', () => {
-  test('tables are apart, their rows come in the order of the keys, and a removed row is gone', async () => {
+  test('tables are separate and ordered by key, and a removed row is gone', async () => {
     const store = temporaryStore();
     const fruits = store.table<string, { readonly sweet: boolean }>('fruits');
     const stones = store.table<number, string>('stones');
@@ -47,7 +47,7 @@ describe('lmdb', () => {
     expect(table.get('a')).toBe(1);
   });
 
-  test('a token that was replaced, or whose agent was deregistered, comes back with no restart, however many lie in between', async () => {
+  test('a replaced or deregistered token returns with no restart', async () => {
     const folder = temporaryFolder();
     const registration = (agentId: string, credential: string) => ({
       identity: { orgId: 'acme', teamId: 'search', agentId },
@@ -88,7 +88,7 @@ describe('lmdb', () => {
     expect(await run(async () => undefined)).toEqual(['writer w1']);
   });
 
-  test('a token comes back with no restart that was replaced after the store had refused a write', async () => {
+  test('a token replaced after a refused write returns with no restart', async () => {
     const folder = temporaryFolder();
     const registration = (credential: string) => ({
       identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
@@ -111,7 +111,7 @@ describe('lmdb', () => {
     ]);
   });
 
-  test('a token that an earlier release has kept is in force, and comes back with no restart once it was replaced or its agent deregistered', async () => {
+  test('a token of an earlier release is valid until it is replaced or deregistered', async () => {
     const folder = temporaryFolder();
     const registration = (agentId: string, credential: string) => ({
       identity: { orgId: 'acme', teamId: 'search', agentId },
@@ -152,7 +152,7 @@ describe('lmdb', () => {
   test.each([
     ['new', undefined],
     ['open to all', 0o777],
-  ])('the store is closed to other users of the machine, its folder being %s', (_, mode) => {
+  ])('the store is closed to other users, its folder being %s', (_, mode) => {
     const folder = temporaryFolder();
     if (mode !== undefined) mkdirSync(join(folder, 'store'));
     if (mode !== undefined) chmodSync(join(folder, 'store'), mode);
@@ -163,7 +163,7 @@ describe('lmdb', () => {
   test.each([
     ['row', 'table.put(n, n)'],
     ['transaction', 'table.transaction((inside) => inside.put(n, n))'],
-  ])('every %s that was acknowledged before kill -9 is there afterwards', async (_, write) => {
+  ])('every %s acknowledged before kill -9 is there afterwards', async (_, write) => {
     const folder = temporaryFolder();
     const child = spawn(process.execPath, [
       '--input-type=module',
@@ -206,7 +206,7 @@ describe('lmdb', () => {
     if (third.ok) await third.value.release();
   });
 
-  test('an asker that stands still does not keep the lock from being released', async () => {
+  test('a suspended requester does not keep the lock from being released', async () => {
     const folder = temporaryFolder();
     const lock = await lockDataDir(folder);
     expect(lock.ok).toBe(true);
@@ -221,7 +221,7 @@ describe('lmdb', () => {
     clearTimeout(timer);
   });
 
-  test('a gateway that stands still holds its data directory all the same', async () => {
+  test('a suspended gateway still holds its data directory', async () => {
     const folder = temporaryFolder();
     const still = createServer(() => undefined).listen(join(folder, 'lock'));
     onTestFinished(() => void still.close());
@@ -229,7 +229,7 @@ describe('lmdb', () => {
     expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: 'another process' } });
   });
 
-  test('a data directory may have a path longer than that of a socket, and a new one is closed to other users and holds nothing but the lock', async () => {
+  test('a data directory may have a long path, and a new one is private and empty', async () => {
     const folder = join(temporaryFolder(), 'x'.repeat(120), 'data');
     const first = await lockDataDir(folder);
     expect(first.ok).toBe(true);
@@ -241,7 +241,7 @@ describe('lmdb', () => {
     if (second.ok) await second.value.release();
   });
 
-  test('a lock that another has cleared away as stale, and taken, is its own: who made it before neither holds nor releases it', async () => {
+  test('a stale lock taken over belongs to the new holder alone', async () => {
     const folder = temporaryFolder();
     const [path, another] = [join(folder, 'lock'), join(folder, 'another')];
     const other = createServer((socket) => socket.end('1')).listen(another);
@@ -263,7 +263,7 @@ describe('lmdb', () => {
     expect([early.ok, await lockDataDir(folder)]).toEqual([true, held]);
   });
 
-  test('of many that start at once on a stale lock one gets it', async () => {
+  test('of many that start together on a stale lock one gets it', async () => {
     const folder = temporaryFolder();
     const child = spawn(process.execPath, [
       '-e',
@@ -277,7 +277,7 @@ describe('lmdb', () => {
     for (const lock of locks) if (lock.ok) await lock.value.release();
   });
 
-  test('a lock file that cannot be opened is named: of it the library would end the process without a word', async () => {
+  test('names a lock file that cannot be opened instead of crashing in the library', async () => {
     const dataDir = temporaryFolder();
     await openEmbeddedStore(dataDir).close();
     const lock = join(dataDir, 'store', 'lock.mdb');

@@ -45,7 +45,7 @@ async function open(url?: string): Promise<{ store: ApiKeyStore; postgres: Postg
 }
 
 describe('postgres api keys', () => {
-  test('gateways that note thousands of uses at the same time do not wait for each other for ever', async () => {
+  test('gateways recording thousands of uses at once do not deadlock', async () => {
     const url = await newDatabase();
     const [{ store, postgres }, { store: other }] = [await open(url), await open(url)];
     await store.insert(KEY);
@@ -68,7 +68,7 @@ describe('postgres api keys', () => {
     ]);
   });
 
-  test('a key that another gateway made can be revoked here at once, and its uses there are seen here', async () => {
+  test("another gateway's key is revocable here at once, and its uses are seen", async () => {
     const url = await newDatabase();
     const gateway = async () =>
       valueOf(
@@ -92,7 +92,7 @@ describe('postgres api keys', () => {
     expect(await revokeApiKey(here, ADMIN, 'unknown')).toEqual(fail({ kind: 'not_found', what: 'API key' }));
   });
 
-  test('another gateway is told what was created or revoked since it last asked, however wrong the clock of either is', async () => {
+  test('learns keys created or revoked since the last query, whatever the clocks', async () => {
     const { store, postgres } = await open();
     await store.insert(KEY); // by a clock of 1970
     await store.insert({ ...OTHER, createdAtMs: Date.UTC(2099, 0, 1) });
@@ -129,7 +129,7 @@ describe('postgres api keys', () => {
     expect(await from.insert(KEY)).toEqual(ok('inserted'));
   });
 
-  test('a key that the database has under another id, as SVC_BOOTSTRAP_API_KEY of two gateways, is not revived by the move', async () => {
+  test('the move does not revive a key that the database has under another id', async () => {
     const embedded = temporaryStore();
     const from = createLmdbApiKeyStore(embedded);
     const { store: to } = await open();
@@ -140,7 +140,7 @@ describe('postgres api keys', () => {
     expect(await from.all()).toEqual(ok([]));
   });
 
-  test('many keys move to a database that is far away without one waiting for the other', async () => {
+  test('many keys move to a distant database in parallel', async () => {
     const embedded = temporaryStore();
     const from = createLmdbApiKeyStore(embedded);
     const { url, proxy } = await throughProxy(await newDatabase());
@@ -155,7 +155,7 @@ describe('postgres api keys', () => {
     expect(valueOf(await to.all())).toHaveLength(300);
   });
 
-  test('a move that the database interrupts leaves the keys where they were', async () => {
+  test('a move that the database interrupts leaves the keys in place', async () => {
     const embedded = temporaryStore();
     const from = createLmdbApiKeyStore(embedded);
     const { store: to, postgres } = await open();

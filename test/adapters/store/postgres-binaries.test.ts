@@ -31,7 +31,7 @@ function closedPackage(symlinks: string) {
 }
 
 describe('postgres binaries', () => {
-  test('a package that PostgreSQL may not reach is copied, with its links, and can be run', async () => {
+  test('a package that PostgreSQL cannot reach is copied with its links and runs', async () => {
     const { copyTo, found } = closedPackage('[{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]');
     const { postgres, initdb, version } = await locatePostgres(copyTo, NOBODY, found);
     const native = join(copyTo, 'native-18.4.0', 'native');
@@ -45,7 +45,7 @@ describe('postgres binaries', () => {
     expect(await locatePostgres(copyTo, NOBODY, found)).toEqual({ postgres, initdb, version });
   });
 
-  test('of copies that were cut short, as by a kill, or that another release has made, nothing is left', async () => {
+  test('removes copies that were cut short or made by another release', async () => {
     const { copyTo, found } = closedPackage('[]');
     for (const left of ['native-18.4.0.4711', 'native-18.3.0', 'native-18.4.0.unfinished'])
       mkdirSync(join(copyTo, left, 'native', 'bin'), { recursive: true });
@@ -54,7 +54,7 @@ describe('postgres binaries', () => {
     expect(readdirSync(copyTo).sort()).toEqual(['cluster', 'native-18.4.0']);
   });
 
-  test('a copy that fails, as for a full disk, leaves nothing behind', async () => {
+  test('a copy that fails, as on a full disk, leaves nothing behind', async () => {
     const { copyTo, found } = closedPackage(
       '[{"source":"native/lib/libpq.so.5.18","target":"native/away/libpq.so.5"}]',
     );

@@ -22,7 +22,7 @@ describe('postgres errors', () => {
     ['a serialization failure', '40001'],
     ['a deadlock', '40P01'],
     ['a lock time-out', '55P03'],
-  ])('%s (%s) is an outage, to be tried again', (_, code) => {
+  ])('%s (%s) is an outage that is retried', (_, code) => {
     expect([meansUnreachable(errorOf(code)), isRefusal(errorOf(code))]).toEqual([true, false]);
   });
 
@@ -45,7 +45,7 @@ describe('postgres errors', () => {
     ]).toEqual([false, false, false]);
   });
 
-  test('a server that lets nobody in is told from one that is away', () => {
+  test('a server that rejects everybody is distinguished from one that is away', () => {
     expect(
       ['28P01', '28000', '3D000', '08006', '53300', 'ECONNREFUSED', undefined].filter((code) =>
         isShutOut(errorOf(code)),

@@ -8,7 +8,7 @@ const newDatabase = withPostgres();
 
 describe('postgres isolation', () => {
   test.each(['repeatable read', 'serializable'])(
-    'where the database has transactions be %s if they do not say, gateways start at once, and one that waited for another sees what that wrote',
+    "with %s as the default isolation, concurrent starts see each other's writes",
     async (isolation) => {
       const url = await newDatabase();
       await withClient(url, (client) =>

@@ -11,7 +11,7 @@ import { throughProxy } from '../../support/proxy.ts';
 const newDatabase = withPostgres();
 
 describe('postgres tls files', () => {
-  test('while a certificate that the URL names is not there, as it is being replaced, whoever waits for a connection is told that the database is away, and nothing else ends', async () => {
+  test('reports an outage while the TLS certificate file is being replaced', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-ca-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const ca = join(folder, 'ca.pem');

@@ -27,7 +27,7 @@ async function connect(url: string): Promise<pg.Client> {
 }
 
 describe('postgres', () => {
-  test('ten gateways that start at once apply each migration once', async () => {
+  test('ten gateways that start together apply each migration once', async () => {
     const url = await newDatabase();
     await Promise.all(Array.from({ length: 10 }, () => open(url).start()));
     const { rows } = await (await connect(url)).query('SELECT number, name FROM svc_migrations ORDER BY number');
@@ -35,7 +35,7 @@ describe('postgres', () => {
     expect(new Set(rows.map((row) => row.number)).size).toBe(rows.length);
   });
 
-  test('a database is missed for each table that the migrations make, and for each unique column', async () => {
+  test('a database is refused for each missing table and each missing unique column', async () => {
     const client = await connect(await newDatabase());
     await migrate(client);
     const { rows } = await client.query<{ name: string; columns: readonly string[] }>(
@@ -50,7 +50,7 @@ describe('postgres', () => {
     );
   });
 
-  test('a migration that fails leaves no trace of itself nor of those before it', async () => {
+  test('a migration that fails leaves no trace of itself or of those before', async () => {
     const client = await connect(await newDatabase());
     const steps = [
       { number: 1, name: 'good', sql: 'CREATE TABLE good (n int)' },
@@ -61,7 +61,7 @@ describe('postgres', () => {
     expect(rows).toEqual([]);
   });
 
-  test('a database that a newer gateway migrated is refused', async () => {
+  test('a database migrated by a newer gateway is refused', async () => {
     const client = await connect(await newDatabase());
     const step = { number: 1, name: 'first', sql: 'SELECT 1' };
     expect(await migrate(client, [step])).toEqual([1]);
@@ -70,7 +70,7 @@ describe('postgres', () => {
     await expect(migrate(client, [step])).rejects.toThrow(MigrationError);
   });
 
-  test('a transaction that ends in a fault or an exception is undone', async () => {
+  test('a transaction that ends in a fault or an exception is rolled back', async () => {
     const postgres = open(await newDatabase());
     await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
     const insert = 'INSERT INTO t VALUES (1)';
@@ -89,7 +89,7 @@ describe('postgres', () => {
   test.each([
     ['answered', 'the caller learns that it is done', ok('done'), 1],
     ['asked for', 'the caller learns that nothing is done', fail({ kind: 'store_unreachable', retryAfterSecs: 2 }), 0],
-  ] as const)('when the database is cut off as a commit is %s, %s', async (when, _, answer, rowsLeft) => {
+  ] as const)('when the connection is cut as a commit is %s, %s', async (when, _, answer, rowsLeft) => {
     const { url, proxy } = await throughProxy(await newDatabase());
     const postgres = open(url.href, { maxConnections: 1 });
     await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
@@ -100,7 +100,7 @@ describe('postgres', () => {
     expect(await postgres.attempt(async (on) => (await on.query('SELECT n FROM t')).rowCount)).toEqual(ok(rowsLeft));
   });
 
-  test('when a server takes over that has never heard of the transaction that was being committed, the caller learns that nothing is done', async () => {
+  test('a commit unknown to the server after a fail-over is reported as not done', async () => {
     const direct = await newDatabase();
     // An id that no transaction of this server has reached stands for one that only the server before it has given.
     await (await connect(direct)).query(`CREATE FUNCTION pg_current_xact_id() RETURNS xid8 RETURN '999999999'::xid8`);
@@ -114,7 +114,7 @@ describe('postgres', () => {
     );
   });
 
-  test('a statement that takes too long is given up, and the connection is used again', async () => {
+  test('a slow statement is cancelled, and its connection is used again', async () => {
     const postgres = open(await newDatabase(), { maxConnections: 1, statementTimeoutMs: 200 });
     expect(await postgres.attempt((on) => on.query('SELECT pg_sleep(5)'))).toEqual(
       fail({ kind: 'store_unreachable', retryAfterSecs: 2 }),
@@ -122,7 +122,7 @@ describe('postgres', () => {
     expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }]));
   });
 
-  test('fifty callers wait for each connection, and whoever comes then is told at once', async () => {
+  test('fifty callers wait for each connection, and the next is refused at once', async () => {
     const url = await newDatabase();
     const [postgres, other] = [open(url, { maxConnections: 1 }), await connect(url)];
     await postgres.start();
@@ -135,7 +135,7 @@ describe('postgres', () => {
     expect((await Promise.all(waiting)).map((result) => result.ok)).toEqual(waiting.map(() => true));
   });
 
-  test('the log tells of an outage once, however often something works in between, and of its end once nothing fails any more', async () => {
+  test('logs an outage once, and its end once nothing fails any more', async () => {
     const lines: string[] = [];
     const log = {
       info: (line: string) => void lines.push(line),
@@ -153,7 +153,7 @@ describe('postgres', () => {
     await eventually(() => expect(lines.slice(1)).toEqual(['the database responds again']));
   });
 
-  test('of an outage that lasts the log tells what keeps it going, and not only what began it', async () => {
+  test('logs what keeps an outage going as well as what began it', async () => {
     const url = await newDatabase();
     const lines: string[] = [];
     const log = {
@@ -179,7 +179,7 @@ describe('postgres', () => {
     );
   });
 
-  test('a start that the database lets nobody in for says so at once, and goes on as soon as its user and its database are made', async () => {
+  test('a start that the database rejects says so, and continues once it is accepted', async () => {
     const url = await newDatabase();
     const admin = await connect(url);
     onTestFinished(async () => {
@@ -208,7 +208,7 @@ describe('postgres', () => {
     expect((await postgres.attempt((on) => on.query('SELECT 1'))).ok).toBe(true);
   });
 
-  test('of a database whose password was changed while the gateway ran the log says that it lets nobody in, and not that it does not answer', async () => {
+  test('logs a changed database password as a rejection, not as a silent server', async () => {
     const url = await newDatabase();
     const admin = await connect(url);
     await admin.query(`CREATE ROLE changed LOGIN PASSWORD 'first'; GRANT CREATE, USAGE ON SCHEMA public TO changed`);
@@ -240,7 +240,7 @@ describe('postgres', () => {
     );
   });
 
-  test('idle connections that something in between ends, as proxies and poolers do, are not taken for an outage, also when it ends all at once', async () => {
+  test('idle connections closed by a proxy or pooler are not an outage', async () => {
     const url = await newDatabase();
     const postgres = open(url);
     await postgres.start();
@@ -258,7 +258,7 @@ describe('postgres', () => {
     expect(postgres.isAway).toBe(false);
   });
 
-  test('a database that takes no writes, as a standby, is not ready', async () => {
+  test('a read-only database, such as a standby, is not ready', async () => {
     const url = await newDatabase();
     const postgres = open(url);
     await postgres.start();
@@ -279,7 +279,7 @@ describe('postgres', () => {
     await eventually(async () => expect(await postgres.isReachable()).toBe(true));
   });
 
-  test('connections to a server that a fail-over has made read-only are given up for new ones, which lead to its successor', async () => {
+  test('leaves a server made read-only by a fail-over for its successor', async () => {
     const postgres = open(await newDatabase(), { maxConnections: 3 });
     await postgres.start();
     // These three sessions stand for the old server: new ones take writes. Each is kept until there are three.
@@ -296,7 +296,7 @@ describe('postgres', () => {
     await eventually(async () => expect(await postgres.isReachable()).toBe(true));
   });
 
-  test('a pooler that takes no time-outs from whoever connects, as PgBouncer, passes them on all the same', async () => {
+  test('a pooler that refuses time-outs from clients, as PgBouncer, still applies them', async () => {
     const { url, proxy } = await throughProxy(await newDatabase());
     proxy.refuseFrom('_timeout\0'); // what connects sends names and values so, and a statement does not
     const postgres = open(url.href);
@@ -312,7 +312,7 @@ describe('postgres', () => {
     ).toEqual(ok([{ statement: '5s', lock: '5s', idle: '10s' }]));
   });
 
-  test('whether the database answers is known within a second, also when it says nothing at all', async () => {
+  test('readiness is known within a second, also when the database is silent', async () => {
     const { url, proxy } = await throughProxy(await newDatabase());
     const postgres = open(url.href);
     await postgres.start();
@@ -330,7 +330,7 @@ describe('postgres', () => {
     expect(Math.min(...tookMs)).toBeLessThan(1_000);
   });
 
-  test('a database that is far away is ready all the same', async () => {
+  test('a distant database is ready', async () => {
     const { url, proxy } = await throughProxy(await newDatabase());
     const postgres = open(url.href);
     await postgres.start();
@@ -349,7 +349,7 @@ describe('postgres', () => {
     await expect(postgres.attempt((on) => on.query('SELEKT 1'))).rejects.toThrow('syntax error');
   });
 
-  test('a database that goes away is a fault meanwhile, and is used again when it is back', async () => {
+  test('a database that goes away is a fault meanwhile, and is used again when back', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'svc-away-'));
     const server = await startTestPostgres({ dataDir });
     const postgres = new Postgres({ url: server.url, ...POSTGRES_DEFAULTS }, SILENT);
@@ -370,7 +370,7 @@ describe('postgres', () => {
     await eventually(async () => expect(await postgres.isReachable()).toBe(true));
   });
 
-  test('tables that are away while a backup is put back are an outage, and not a bug', async () => {
+  test('tables missing during a restore are an outage and not a bug', async () => {
     const url = await newDatabase();
     const postgres = open(url);
     await postgres.start();
@@ -420,36 +420,33 @@ describe('postgres', () => {
       'permission denied for table sessions; grant SELECT, INSERT, UPDATE and DELETE on all tables to granted',
       'same',
     ],
-  ])(
-    'a database with %s is not ready, says what is to be done, and is ready when that is done',
-    async (_, damage, trouble, atStart) => {
-      const whole = await newDatabase();
-      const owner = await connect(whole);
-      await migrate(owner);
-      await owner.query(
-        `DO $$ BEGIN CREATE ROLE granted LOGIN PASSWORD 'granted'; EXCEPTION WHEN duplicate_object THEN END $$; GRANT ALL ON ALL TABLES IN SCHEMA public TO granted`,
-      );
-      const url = new URL(whole);
-      url.username = url.password = 'granted';
-      const postgres = open(url.href);
-      await postgres.start();
-      expect(await postgres.isReachable()).toBe(true);
+  ])('a database with %s is not ready until repaired, and says how', async (_, damage, trouble, atStart) => {
+    const whole = await newDatabase();
+    const owner = await connect(whole);
+    await migrate(owner);
+    await owner.query(
+      `DO $$ BEGIN CREATE ROLE granted LOGIN PASSWORD 'granted'; EXCEPTION WHEN duplicate_object THEN END $$; GRANT ALL ON ALL TABLES IN SCHEMA public TO granted`,
+    );
+    const url = new URL(whole);
+    url.username = url.password = 'granted';
+    const postgres = open(url.href);
+    await postgres.start();
+    expect(await postgres.isReachable()).toBe(true);
 
-      await owner.query('BEGIN');
-      await owner.query(damage);
-      await owner.query('COMMIT');
-      expect(await postgres.isReachable()).toBe(false);
-      expect(postgres.trouble).toBe(trouble);
-      if (atStart === 'same') await expect(open(url.href).start()).rejects.toThrow(trouble);
+    await owner.query('BEGIN');
+    await owner.query(damage);
+    await owner.query('COMMIT');
+    expect(await postgres.isReachable()).toBe(false);
+    expect(postgres.trouble).toBe(trouble);
+    if (atStart === 'same') await expect(open(url.href).start()).rejects.toThrow(trouble);
 
-      await owner.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC');
-      await migrate(owner);
-      await owner.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO granted');
-      await eventually(async () => expect(await postgres.isReachable()).toBe(true));
-    },
-  );
+    await owner.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC');
+    await migrate(owner);
+    await owner.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO granted');
+    await eventually(async () => expect(await postgres.isReachable()).toBe(true));
+  });
 
-  test('each column that the migrations have made is missed where it is not there', async () => {
+  test('each column of the migrations is missed where it is absent', async () => {
     const client = await connect(await newDatabase());
     await migrate(client);
     const { rows } = await client.query<{ table: string; column: string }>(
@@ -468,7 +465,7 @@ describe('postgres', () => {
     expect(unnoticed).toEqual([]);
   });
 
-  test('a schema that is missing, or may not be written to, keeps a gateway from starting at once and by name', async () => {
+  test('a schema that is missing or read-only stops the start at once and by name', async () => {
     const url = new URL(await newDatabase());
     url.searchParams.set('options', '-c search_path=nowhere');
     await expect(open(url.href).start()).rejects.toThrow('no schema has been selected to create in');
@@ -491,7 +488,7 @@ describe('postgres', () => {
     expect(await postgres.isReachable()).toBe(true);
   });
 
-  test('a database that stops answering in the middle of a migration does not keep the gateway from ending', async () => {
+  test('a database that stops answering during a migration does not block the shutdown', async () => {
     const direct = await newDatabase();
     const other = await connect(direct);
     await other.query('BEGIN; SELECT pg_advisory_xact_lock(7201554310)'); // another gateway migrates
@@ -508,7 +505,7 @@ describe('postgres', () => {
     expect(await postgres.isReachable()).toBe(false);
   });
 
-  test('a role that may read and write rows but create nothing is enough once the schema is there', async () => {
+  test('a role that may read and write rows but create nothing is enough', async () => {
     const url = new URL(await newDatabase());
     await open(url.href).start();
     const owner = await connect(url.href);
@@ -523,7 +520,7 @@ describe('postgres', () => {
     ).toEqual(ok([{ accounts: 0 }]));
   });
 
-  test('a database that takes no more connections is told of as such, with the setting that helps, and answers again once it does', async () => {
+  test('a database without free connections is reported with the setting that helps', async () => {
     const url = new URL(await newDatabase());
     const admin = await connect(url.href);
     await admin.query(`CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2; GRANT ALL ON SCHEMA public TO few`);
