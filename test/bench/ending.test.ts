@@ -77,7 +77,7 @@ describe('ending', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('a reader that stops early is no error', async () => {
+  test('a reader of standard output that stops early is no error', async () => {
     const { child, folder, told, status } = start('policy-decide', '--brief');
     child.stdout?.once('data', () => child.stdout?.destroy());
     expect(await status).toBe(0);

@@ -40,7 +40,7 @@ const loginTo = (gateway: TestGateway, credentials: object = OWNER) =>
   gateway.call('POST', '/api/v1/auth/login', credentials, null);
 
 describe('accounts', () => {
-  test('people have accounts on an embedded database, and keep them from one start to the next', async () => {
+  test('accounts live in an embedded database over restarts', async () => {
     const folder = reachableFolder();
     const before = await start(folder); // without a database: its key moves
     const made = await before.call('POST', '/api/v1/iam/api-keys', { name: 'ci', scopes: ['read'] });
@@ -95,7 +95,7 @@ describe('accounts', () => {
     expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
   });
 
-  test('the link of a reset mail leads to the port that the gateway listens on, where the system chose it', async () => {
+  test('a reset mail links to the port chosen by the system', async () => {
     const mails: string[] = [];
     const relay = new SMTPServer({
       authOptional: true,
@@ -118,7 +118,7 @@ describe('accounts', () => {
     await eventually(() => expect(mails.join()).toContain(`${gateway.url}/#/reset-password/`));
   });
 
-  test('SIGTERM ends with 0 within 10 seconds while a mail relay says nothing', async () => {
+  test('SIGTERM exits with 0 within 10 seconds while a mail relay is silent', async () => {
     const waiting: Socket[] = [];
     const silent = createServer((socket) => waiting.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');

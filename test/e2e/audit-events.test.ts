@@ -265,7 +265,7 @@ describe('audit events', () => {
     },
   };
 
-  test.each(AUDIT_EVENTS)('%s is on record once it has happened, and found by its name', async (event) => {
+  test.each(AUDIT_EVENTS)('%s is recorded once it has happened, and found by its name', async (event) => {
     const { provoke, entry } = ROWS[event];
     const before = new Date(Date.now() - (event === 'AccountRegistered' ? 60_000 : 5)).toISOString();
     await provoke();
@@ -294,7 +294,7 @@ describe('audit events', () => {
     ]);
   });
 
-  test('no secret that was presented or given out is in the log', async () => {
+  test('no secret, presented or issued, is in the log', async () => {
     const text = await (
       await fetch(`${gateway.url}/api/v1/logs/export`, { headers: { authorization: `Bearer ${ADMIN_KEY}` } })
     ).text();

@@ -9,7 +9,7 @@ import { startTestGateway } from '../support/gateway.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
 
 describe('audit moved', () => {
-  test('while the audit log is not where it was, nothing is allowed and the log says where it is missed; put back, it goes on unbroken', async () => {
+  test('a moved audit log denies checks and says so; put back, it continues unbroken', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const gateway = await startTestGateway({ dataDir: folder });
@@ -51,7 +51,7 @@ describe('audit moved', () => {
     expect(await gateway.stop()).toBe(0);
   });
 
-  test('a gateway that nobody asks anything says within seconds that its log is not where it was, and when it is back', async () => {
+  test('an idle gateway reports within seconds that its log has moved, and its return', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const gateway = await startTestGateway({ dataDir: folder });

@@ -67,7 +67,7 @@ describe('bad grpc', () => {
     expect((await call(body)).status).toBe(status);
   });
 
-  test('messages that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
+  test('hundreds of stalled messages stay within their memory, which is freed', async () => {
     const almost = frame(Buffer.alloc(1024 * 1024), 1024 * 1024 + 1);
     const before = residentMib(gateway.process.pid);
     const sessions = Array.from({ length: 4 }, () => connectHttp2(`http://${gateway.grpc}`));
@@ -88,7 +88,7 @@ describe('bad grpc', () => {
     expect((await call(frame(Buffer.alloc(900_000)))).status).toBe('3');
   });
 
-  test('a call of which half is sent is ended, and one that comes slowly within the time is answered', async () => {
+  test('a half-sent call is ended, and a slow one within the time is answered', async () => {
     const session = connectHttp2(`http://${gateway.grpc}`);
     const half = session.request(HEADERS);
     half.write(frame(Buffer.from('0a00', 'hex'), 500));
@@ -111,7 +111,7 @@ describe('bad grpc', () => {
     );
   });
 
-  test('bytes that are no HTTP/2 end their connection only', async () => {
+  test('bytes that are not HTTP/2 end their own connection only', async () => {
     const [host, port] = gateway.grpc.split(':');
     for (const bytes of ['GET / HTTP/1.1\r\n\r\n', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\xff'.repeat(100)}`]) {
       await new Promise<void>((resolve) => {
@@ -179,7 +179,7 @@ describe('bad grpc', () => {
           ]),
         ),
     ],
-  ])('a flood of %s costs the others nothing', async (_what, bytes) => {
+  ])('a flood of %s does not affect other clients', async (_what, bytes) => {
     const before = residentMib(gateway.process.pid);
     const sockets = await Promise.all(Array.from({ length: 5 }, dialGrpc));
     for (const socket of sockets) {
@@ -198,7 +198,7 @@ describe('bad grpc', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('after all of it nothing is in the log, and hardly a connection is left', async () => {
+  test('none of it is in the log, and hardly a connection is left', async () => {
     expect(gateway.output.stderr.split('\n').filter((line) => /"level":"?(error|fatal|50|60)/.test(line))).toEqual([]);
     const port = Number(gateway.grpc.split(':')[1]).toString(16).toUpperCase().padStart(4, '0');
     const open = (): number =>

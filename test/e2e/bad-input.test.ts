@@ -64,7 +64,7 @@ describe('bad input', () => {
 
   // The first of the file: what was set aside for bodies, the allocator keeps for the next ones, and all else is
   // measured from there.
-  test('bodies that stall by the hundreds take no more memory than there is set aside for them, and leave it to the next', async () => {
+  test('hundreds of stalled bodies stay within their memory, which is freed', async () => {
     const almost = 1024 * 1024 - 1;
     const bytes = Buffer.concat([
       Buffer.from(head('POST /api/v1/ops HTTP/1.1', { 'Content-Length': String(almost + 1) })),
@@ -176,7 +176,7 @@ describe('bad input', () => {
       ['agent_id', 'a\u0007'],
       ['org_id', 'o'.repeat(257)],
       ['org_id', '\u200b'],
-    ])('%s %j is no name', async (field, name) => {
+    ])('%s %j is not a name', async (field, name) => {
       const posted = await gateway.call('POST', '/api/v1/ops', {
         op_id: 't:s',
         agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler', [field]: name },
@@ -241,7 +241,7 @@ describe('bad input', () => {
     });
 
     const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
-    test('10,000 lists in each other are refused, as a body and in attributes', async () => {
+    test('10,000 nested lists are refused, as a body and in attributes', async () => {
       const response = await fetch(`${gateway.url}/api/v1/ops`, {
         method: 'POST',
         headers: { ...AUTH, ...JSON_TYPE },
@@ -256,13 +256,13 @@ describe('bad input', () => {
       }
     });
 
-    test('attributes of 5,000 keys are refused or taken whole, never in part', async () => {
+    test('attributes of 5,000 keys are refused or accepted whole, never in part', async () => {
       const attributes = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`key-${index}`, index]));
       const { status, body } = await check({ attributes });
       expect([status, body.code ?? body.decision]).toEqual([400, 'invalid_argument']);
     });
 
-    test('a name with half a character in it is refused, not kept as another name', async () => {
+    test('a name with a lone surrogate is refused, not stored as another name', async () => {
       const response = await fetch(`${gateway.url}/api/v1/iam/api-keys`, {
         method: 'POST',
         headers: { ...AUTH, ...JSON_TYPE },
@@ -274,7 +274,7 @@ describe('bad input', () => {
       ]);
     });
 
-    test('a body that says it is compressed is refused as that, and never read as if it were not', async () => {
+    test('a compressed body is refused as such, and never read as uncompressed', async () => {
       for (const body of [gzipSync('{"op_id":"zip:s"}'), '{"op_id":"zip:s","agent":{"team_id":"a","agent_id":"b"}}']) {
         const response = await fetch(`${gateway.url}/api/v1/ops`, {
           method: 'POST',
@@ -297,7 +297,7 @@ describe('bad input', () => {
       expect(await plain.json()).toMatchObject({ field: 'agent', detail: 'agent: is required' });
     });
 
-    test('an attribute cannot take the place of a prototype', async () => {
+    test('an attribute cannot replace a prototype', async () => {
       const body = `{"agent":${JSON.stringify(AGENT)},"credentialToken":"${TOKEN}","traceId":"proto","spanId":"s","action":"tool.call","resource":"web_search","dryRun":true,"attributes":{"__proto__":{"polluted":true}}}`;
       expect((await fetch(gateway.url + CHECK, { method: 'POST', headers: JSON_TYPE, body })).status).toBe(400);
       expect((await check({ attributes: { constructor: 1, hasOwnProperty: 2 } })).body).toMatchObject({
@@ -390,7 +390,7 @@ describe('bad input', () => {
     });
   });
 
-  test('bodies in pieces of one byte take no more memory than their bytes need', async () => {
+  test('bodies in one-byte chunks take no more memory than their bytes need', async () => {
     const before = residentMib(gateway.process.pid);
     const pieces = Buffer.from('1\r\n{\r\n'.repeat(8_000));
     const sockets = await Promise.all(
@@ -459,7 +459,7 @@ describe('bad input', () => {
       expect(text.slice(0, text.indexOf('HTTP/1.1 404'))).not.toContain('{');
     });
 
-    test('HEAD of a path that only takes POST is answered without a body too, so that the next answer is not mistaken', async () => {
+    test('HEAD of a POST-only path has no body either, so that answers stay in step', async () => {
       for (const path of [CHECK, '/svc.governance.v1.AgentService/OpControlStream', '/api/v1/usage']) {
         const { text, statuses } = await sendRaw(
           gateway,
@@ -504,7 +504,7 @@ describe('bad input', () => {
       }
     });
 
-    test('OPTIONS gets no leave for a foreign page', async () => {
+    test('OPTIONS gives a foreign page no permission', async () => {
       const response = await fetch(`${gateway.url}/api/v1/ops`, {
         method: 'OPTIONS',
         headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
@@ -546,7 +546,7 @@ describe('bad input', () => {
       ['/api/v1/ops', 'state=running&state=paused', 'state'],
       ['/api/v1/logs', 'event_type=ActionAllowed&event_type=ActionDenied', 'event_type'],
       ['/api/v1/logs', 'per_page=5&cursor=&cursor=', 'cursor'],
-    ])('%s?%s is refused: the answer would be about one of the two alone', async (path, query, field) => {
+    ])('%s?%s is refused, as an answer would ignore one of the two', async (path, query, field) => {
       expect((await gateway.call('GET', `${path}?${query}`)).body).toMatchObject({
         status: 400,
         code: 'invalid_argument',
@@ -567,14 +567,14 @@ describe('bad input', () => {
       expect(tookMs).toBeLessThan(6_000);
     });
 
-    test('a body of which nothing comes is cut off', async () => {
+    test('a body that never starts is cut off', async () => {
       const { isClosed } = await sendRaw(gateway, [
         head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': '100' }),
       ]);
       expect(isClosed).toBe(true);
     });
 
-    test('a body that drips is cut off, however regularly', async () => {
+    test('a body that drips is cut off, however steadily', async () => {
       const drops = Array.from({ length: 60 }, () => [{ waitMs: 150 }, ' ']).flat();
       const { statuses, isClosed, tookMs } = await sendRaw(gateway, [
         head(`POST ${CHECK} HTTP/1.1`, { ...JSON_TYPE, 'Content-Length': '1000' }),
@@ -589,7 +589,7 @@ describe('bad input', () => {
       expect(isClosed).toBe(true);
     });
 
-    test('a head that drips for ever is cut off', async () => {
+    test('a head that drips forever is cut off', async () => {
       const drops = Array.from({ length: 100 }, (_, index) => [{ waitMs: 200 }, `X-${index}: y\r\n`]).flat();
       const { statuses, isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\n', ...drops]);
       expect([statuses.filter((status) => status !== 408), isClosed]).toEqual([[], true]); // node:http says why
@@ -614,7 +614,7 @@ describe('bad input', () => {
       ['a space before the colon', 'Content-Length : 300\r\n\r\n'],
       ['a folded header', 'X-A: b\r\n Content-Length: 300\r\n\r\n'],
       ['a line feed alone', 'X-A: b\nContent-Length: 300\r\n\r\n'],
-    ])('no second request is smuggled in by %s', async (_what, framing) => {
+    ])('%s smuggles in no second request', async (_what, framing) => {
       const { statuses, isClosed } = await sendRaw(gateway, [`POST /nope HTTP/1.1\r\nHost: x\r\n${framing}${inner}`], {
         answers: 2,
         timeoutMs: 1_500,
@@ -627,7 +627,7 @@ describe('bad input', () => {
       expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
     });
 
-    test('no second request is smuggled in by another transfer coding of a check', async () => {
+    test('another transfer coding of a check smuggles in no second request', async () => {
       const { statuses, isClosed } = await sendRaw(
         gateway,
         [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`],
@@ -637,7 +637,7 @@ describe('bad input', () => {
       expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
     });
 
-    test('no second request is smuggled in by two lengths of a check', async () => {
+    test('two lengths of a check smuggle in no second request', async () => {
       const { statuses, isClosed } = await sendRaw(
         gateway,
         [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`],
@@ -660,7 +660,7 @@ describe('bad input', () => {
       expect(isClosed || (statuses[0] ?? 0) >= 400).toBe(true);
     });
 
-    test('requests sent ahead of their answers are answered in their order, or the connection is closed', async () => {
+    test('pipelined requests are answered in order, or the connection is closed', async () => {
       const checkOf = (index: number): string => {
         const body = JSON.stringify({
           agent: AGENT,
@@ -685,7 +685,7 @@ describe('bad input', () => {
     });
   });
 
-  test('10,000 connections opened and dropped leave the gateway as it was', async () => {
+  test('10,000 connections opened and dropped leave the gateway unchanged', async () => {
     const TOTAL = 10_000;
     const AT_ONCE = 250;
     for (let opened = 0; opened < TOTAL; opened += AT_ONCE) {
@@ -710,7 +710,7 @@ describe('bad input', () => {
   });
 
   // The last of the file: what all of the above has left behind.
-  test('after all of it the gateway answers, has recorded nothing of it, and is as large as before', async () => {
+  test('the gateway then still answers, has recorded nothing, and has not grown', async () => {
     expect((await check()).body).toMatchObject({ decision: 'DECISION_ALLOW' });
     const left = (await ops()) as { op_id: string; state: string }[];
     expect(left.map(({ state }) => state)).toEqual(left.map(() => 'completing'));

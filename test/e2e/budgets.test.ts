@@ -26,7 +26,7 @@ const rowOf = async (gateway: TestGateway, tier: string, query = '') =>
   );
 
 describe('budgets', () => {
-  test('spend is counted in every tier, and the answer names the first cap that it is over', async () => {
+  test('spend counts in every tier, and the answer names the first cap exceeded', async () => {
     const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 10, timezone: Europe/Berlin'));
     const gateway = await start({ env: { SVC_POLICY_PATH: path } });
     expect((await spend(gateway, 4.5)).body).toEqual({ status: 'ok' });
@@ -64,7 +64,7 @@ describe('budgets', () => {
     });
   });
 
-  test('a usage record that no budget can mean is refused, with the field that does not fit', async () => {
+  test('an invalid usage record is refused with the field that does not fit', async () => {
     const gateway = await start({});
     for (const cost of [-1, 1_000_001, '5', null]) {
       const { status, body } = await gateway.call('POST', '/api/v1/usage', { agent: agent(), cost_usd: cost });
@@ -74,7 +74,7 @@ describe('budgets', () => {
     expect((await gateway.call('POST', '/api/v1/usage', { cost_usd: 1 })).body.field).toBe('agent');
   });
 
-  test('the name of a usage record may be as long over HTTP as over Connect and gRPC: 256 bytes, however few characters they are', async () => {
+  test('a usage name may have 256 bytes over HTTP as over Connect and gRPC', async () => {
     const gateway = await start({});
     const record = (usageId: string) =>
       Promise.all([
@@ -90,7 +90,7 @@ describe('budgets', () => {
       expect((await record(usageId)).map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  test('what was answered is there after kill -9, and a retry of it counts once', async () => {
+  test('an answered record survives kill -9, and its retry counts once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const first = await start({ dataDir: folder });
@@ -117,7 +117,7 @@ describe('budgets', () => {
     expect((await rowOf(second, 'global')).daily.spent_usd).toBe(spent_usd);
   });
 
-  test('a cap that a reload lowers holds at once, and the spend stays', async () => {
+  test('a lowered cap applies at once after a reload, and spend stays', async () => {
     const policies = policyFile(withBudget('agent_daily_limit_usd: 50'));
     const gateway = await start({ env: { SVC_POLICY_PATH: policies.path } });
     expect((await spend(gateway, 20)).body).toEqual({ status: 'ok' });
@@ -134,7 +134,7 @@ describe('budgets', () => {
     expect(body).toMatchObject({ decision: 'DECISION_DENY', reason: 'the daily budget of the agent tier is exceeded' });
   });
 
-  test('whose credential is bound to an org is told that the global cap was exceeded, and not what all orgs together spend', async () => {
+  test('an org credential sees that the global cap is exceeded, and not its amounts', async () => {
     const { path } = policyFile(withBudget('daily_limit_usd: 100, org_daily_limit_usd: 20'));
     const gateway = await start({ env: { SVC_POLICY_PATH: path } });
     const { key } = (
@@ -167,7 +167,7 @@ describe('budgets', () => {
     }
   });
 
-  test('a thousand agents that race for the last dollars never overrun the cap together', async () => {
+  test('a thousand agents racing for the last dollars never exceed the cap', async () => {
     const { path } = policyFile(withBudget('daily_limit_usd: 100'));
     const gateway = await start({ env: { SVC_POLICY_PATH: path } });
     const decisions = await Promise.all(

@@ -110,7 +110,7 @@ describe('check rules', () => {
     const id = (traceId: string): string => `${door.name}-${traceId}:s`;
 
     describe('rule 1: identity comes before everything else', () => {
-      test('a missing and an unknown token are denied and recorded, and begin no operation', async () => {
+      test('a missing or unknown token is denied and recorded, and begins no operation', async () => {
         for (const [credentialToken, reason] of [
           ['', 'no credential token presented; register the agent and send its token'],
           [
@@ -132,7 +132,7 @@ describe('check rules', () => {
         }
       });
 
-      test('a token of one org presented for another is an impersonation: denied, told to the owner of the token, and no operation is touched', async () => {
+      test('a token presented for another org is an impersonation and changes nothing', async () => {
         expect(await check(STRANGER, 'theirs')).toMatchObject({ decision: 'allow' });
         for (const [traceId, before] of [
           ['theirs', 'running'],
@@ -166,7 +166,7 @@ describe('check rules', () => {
         ).toEqual([]);
       });
 
-      test('the attempt is found by its event type, by the org of the token and not by the claimed one', async () => {
+      test("the attempt is found by event type and by the token's org, not the claimed one", async () => {
         await check(STRANGER, 'findable', { credentialToken: TOKENS.get(CRAWLER) });
         const found = async (query: string): Promise<unknown[]> =>
           (
@@ -198,36 +198,33 @@ describe('check rules', () => {
         ['CompleteOp', {}],
         ['RecordUsage', { costUsd: 1 }],
         ['AckOpControl', { sequence: 1 }],
-      ])(
-        '%s with the token of another agent is refused and recorded as a check would be, and touches nothing',
-        async (method, fields) => {
-          const opId = id(`own-${method}`);
-          await check(STRANGER, `own-${method}`);
-          const answer = await door.call(method, {
-            agent: STRANGER,
-            credentialToken: TOKENS.get(CRAWLER),
-            opId,
-            ...fields,
-          });
-          expect(answer).toEqual({ status: 'permission_denied' });
-          const found = async (): Promise<unknown[]> =>
-            (await gateway.call('GET', `/api/v1/logs?event_type=A2AImpersonationAttempted&op_id=${opId}`)).body.entries;
-          await eventually(async () =>
-            expect(await found()).toMatchObject([
-              {
-                lineage: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' },
-                actor: 'agent:acme/search/crawler',
-                decision: 'deny',
-                reason: 'the credential token is registered to a different agent',
-                payload: { method, claimed_org_id: 'globex', claimed_team_id: 'search', claimed_agent_id: 'crawler' },
-              },
-            ]),
-          );
-          expect(await opState(opId)).toBe('running');
-        },
-      );
+      ])("%s with another agent's token is refused and recorded, and changes nothing", async (method, fields) => {
+        const opId = id(`own-${method}`);
+        await check(STRANGER, `own-${method}`);
+        const answer = await door.call(method, {
+          agent: STRANGER,
+          credentialToken: TOKENS.get(CRAWLER),
+          opId,
+          ...fields,
+        });
+        expect(answer).toEqual({ status: 'permission_denied' });
+        const found = async (): Promise<unknown[]> =>
+          (await gateway.call('GET', `/api/v1/logs?event_type=A2AImpersonationAttempted&op_id=${opId}`)).body.entries;
+        await eventually(async () =>
+          expect(await found()).toMatchObject([
+            {
+              lineage: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' },
+              actor: 'agent:acme/search/crawler',
+              decision: 'deny',
+              reason: 'the credential token is registered to a different agent',
+              payload: { method, claimed_org_id: 'globex', claimed_team_id: 'search', claimed_agent_id: 'crawler' },
+            },
+          ]),
+        );
+        expect(await opState(opId)).toBe('running');
+      });
 
-      test('an impersonator cannot complete, and a deregistered agent is nobody', async () => {
+      test('an impersonator cannot complete, and a deregistered agent is unknown', async () => {
         const credentialToken = 'passing-token-0123456789-0123456789';
         const passing = { ...CRAWLER, agentId: `passing-${door.name}` };
         await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', {
@@ -251,7 +248,7 @@ describe('check rules', () => {
       test.each([
         ['of the same org', SIBLING],
         ['of another org', STRANGER],
-      ])('an agent %s is denied, and the operation stays as it was', async (what, other) => {
+      ])('an agent %s is denied, and the operation stays unchanged', async (what, other) => {
         const trace = `owned-${what.length}`;
         await check(CRAWLER, trace);
         for (const action of [WEB, NOTHING_ALLOWS]) {
@@ -267,7 +264,7 @@ describe('check rules', () => {
       });
     });
 
-    describe('rule 3: an operation that is held or over takes no more checks', () => {
+    describe('rule 3: a paused or finished operation accepts no checks', () => {
       test.each([
         ['paused', ['pause'], 'the operation is paused; wait until an operator resumes it'],
         ['completing', ['complete'], 'the operation is completing; start a new one'],
@@ -280,7 +277,7 @@ describe('check rules', () => {
         expect(await opState(id(trace))).toBe(state);
       });
 
-      test('a resumed one does again, and a later deny does not end a running one', async () => {
+      test('a resumed one accepts checks, and a later deny does not end a running one', async () => {
         await check(CRAWLER, 'resumed');
         await control(id('resumed'), 'pause');
         await control(id('resumed'), 'resume');
@@ -290,7 +287,7 @@ describe('check rules', () => {
         expect(await check(CRAWLER, 'resumed', NOTHING_ALLOWS)).toMatchObject({ decision: 'deny', opState: 'running' });
       });
 
-      test('one that a client registered is pending until its first check decides it', async () => {
+      test('a registered operation is pending until its first check decides it', async () => {
         for (const [trace, action, state] of [
           ['registered', WEB, 'running'],
           ['registered-denied', NOTHING_ALLOWS, 'terminated'],
@@ -305,7 +302,7 @@ describe('check rules', () => {
       });
     });
 
-    test('rule 4: a check on behalf of a caller is recorded with both, and vouched for by the agent alone', async () => {
+    test("rule 4: a check for a caller records both, on the agent's credential alone", async () => {
       const caller = { orgId: 'globex', teamId: 'sales', agentId: 'closer' };
       const allowed = await check(CRAWLER, 'a2a', { caller });
       expect(allowed).toMatchObject({ decision: 'allow' });
@@ -327,7 +324,7 @@ describe('check rules', () => {
       expect(await opState(id('a2a-borrowed'))).toBe('not_found');
     });
 
-    test('rule 5: malformed ids are refused, not decided, and not recorded', async () => {
+    test('rule 5: malformed ids are refused, neither decided nor recorded', async () => {
       const before = auditEntries(gateway.dataDir).length;
       for (const fields of [
         { traceId: '' },
@@ -354,7 +351,7 @@ describe('check rules', () => {
     });
 
     describe('rule 6: only the owner completes and acknowledges', () => {
-      test('another agent of the org is refused, and to one of another org the operation does not exist', async () => {
+      test('another agent of the org is refused, and one of another org gets not found', async () => {
         await check(CRAWLER, 'mine');
         await control(id('mine'), 'pause');
         for (const [agent, status] of [
@@ -376,7 +373,7 @@ describe('check rules', () => {
       });
     });
 
-    test('a dry run is decided and recorded like any check, and begins and changes no operation', async () => {
+    test('a dry run is decided and recorded like a check, and changes no operation', async () => {
       const rehearsed = await check(CRAWLER, 'dry', { dryRun: true });
       expect(rehearsed).toMatchObject({ decision: 'allow', opState: 'unspecified' });
       expect(entry(rehearsed.auditId)).toMatchObject({ event_type: 'ActionAllowed', payload: { dry_run: true } });
@@ -389,7 +386,7 @@ describe('check rules', () => {
       expect(await opState(id('dry'))).toBe('running');
     });
 
-    test('a bearer with write scope may act for any agent, and one without may not', async () => {
+    test('a bearer with write scope acts for any agent; one without does not', async () => {
       const reader = (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] })).body
         .key as string;
       const bound = (
@@ -430,7 +427,7 @@ describe('check rules', () => {
     });
   });
 
-  test('by the time an answer arrives the registry holds the operation in the state it names', async () => {
+  test('when an answer arrives the registry holds the operation in its state', async () => {
     await Promise.all(
       Array.from({ length: 50 }, async (_, index) => {
         const action = index % 2 === 0 ? WEB : NOTHING_ALLOWS;
@@ -447,7 +444,7 @@ describe('check rules', () => {
     );
   });
 
-  test('terminate is idempotent, over HTTP as in the table, and every move that is no row is 409', async () => {
+  test('terminate is idempotent, and every move outside the table is 409', async () => {
     await CONNECT.call('CheckAction', {
       agent: CRAWLER,
       credentialToken: TOKENS.get(CRAWLER),
@@ -471,7 +468,7 @@ describe('check rules', () => {
     expect((await control('nobody:s', 'terminate')).body).toMatchObject({ status: 404, code: 'not_found' });
   });
 
-  test('a finished operation stops being readable after its time, and its id may be used again', async () => {
+  test('a finished operation expires, and its id may be used again', async () => {
     const quick = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '1', SVC_OPS_SWEEP_SECS: '1' } });
     try {
       await quick.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', {

@@ -7,7 +7,7 @@ import { startTestGateway } from '../support/gateway.ts';
 import { openStream } from '../support/stream.ts';
 
 describe('clock set back', () => {
-  test('an API key ends in time although the clock is set back by an hour, for calls and for a stream that is open', async () => {
+  test('an API key expires in time although the clock is set back by an hour', async () => {
     const mark = join(temporaryFolder(), 'set-back');
     const gateway = await startTestGateway({
       env: {

@@ -58,7 +58,7 @@ describe('control', () => {
   const acknowledgedAt = async (opId: string) =>
     (await gateway.call('GET', `/api/v1/ops/${encodeURIComponent(opId)}`)).body.acknowledged_at;
 
-  test('pause, resume and terminate over HTTP reach the owning agent, numbered in their order, and nobody else', async () => {
+  test('controls over HTTP reach the owning agent alone, in numbered order', async () => {
     const other = await registered(`${name}-other`);
     const [mine, theirs] = [await agent.control(), await other.control()];
     const opId = await running('a');
@@ -77,14 +77,14 @@ describe('control', () => {
     expect(mine.signals).toHaveLength(3);
   });
 
-  test('every stream of the agent hears a signal', async () => {
+  test('every stream of the agent gets a signal', async () => {
     const [one, two] = [await agent.control(), await connect(name).control()];
     const opId = await running('a');
     await control(opId, 'pause');
     expect([(await one.received(1))[0]!.opId, (await two.received(1))[0]!.opId]).toEqual([opId, opId]);
   });
 
-  test('what the agent acknowledges is seen on the operation, until the next signal', async () => {
+  test('an acknowledged signal is shown on the operation until the next', async () => {
     const feed = await agent.control();
     const opId = await running('a');
     expect(await control(opId, 'pause')).toMatchObject({ state: 'paused', acknowledged_at: null });
@@ -111,7 +111,7 @@ describe('control', () => {
     expect(await acknowledgedAt(opId)).toBe(null);
   });
 
-  test('an agent that connects late, or again, gets what it has not acknowledged, and of each operation the latest', async () => {
+  test("an agent that connects late or again gets each operation's latest open signal", async () => {
     const [done, changed, open] = [await running('done'), await running('changed'), await running('open')];
     const first = await agent.control();
     for (const opId of [done, changed, open]) await control(opId, 'pause');
@@ -129,7 +129,7 @@ describe('control', () => {
     expect((await rest.received(1)).map((message) => [message.opId, message.signal])).toEqual([[changed, 'resume']]);
   });
 
-  test('an operation that is complete signals nothing any more', async () => {
+  test('a complete operation sends no more signals', async () => {
     const opId = await running('a');
     await control(opId, 'pause');
     await control(opId, 'resume');
@@ -140,7 +140,7 @@ describe('control', () => {
     expect((await feed.received(1)).map((message) => message.opId)).toEqual([other]);
   });
 
-  test('signal numbers go on growing after a restart, so that an agent which resumes misses nothing', async () => {
+  test('signal numbers keep growing over restarts, so a resuming agent misses nothing', async () => {
     const before = await agent.control();
     const opId = await running('a');
     await control(opId, 'pause');
@@ -159,7 +159,7 @@ describe('control', () => {
     await next.stop();
   });
 
-  test('a token that is replaced or removed closes the streams it has opened', async () => {
+  test('replacing or removing a token closes its streams', async () => {
     const feed = await agent.control();
     expect((await register(name, 2)).status).toBe(200);
     expect(await feed.ended).toBe('UNAUTHENTICATED');
@@ -171,7 +171,7 @@ describe('control', () => {
     expect(await (await renewed.control()).ended).toBe('UNAUTHENTICATED');
   });
 
-  test('revoking a key closes within 100 ms the control streams it vouched for, and no others', async () => {
+  test('revoking a key closes its control streams within 100 ms, and no others', async () => {
     const own = await agent.control();
     const tookMs: number[] = [];
     for (let round = 0; round < 5; round += 1) {
@@ -197,7 +197,7 @@ describe('control', () => {
     await own.received(1);
   });
 
-  test('a key that expires ends the control streams it vouched for', async () => {
+  test('an expiring key ends its control streams', async () => {
     const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', {
       name: 'for a moment',
       scopes: ['write'],
@@ -211,7 +211,7 @@ describe('control', () => {
     expect(await feed.ended).toBe('UNAUTHENTICATED');
   });
 
-  test('an agent hears the operators of its own org only', async () => {
+  test('an agent gets the signals of operators of its own org only', async () => {
     const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', {
       name: 'stranger',
       scopes: ['write'],
@@ -222,7 +222,7 @@ describe('control', () => {
     expect((await gateway.call('POST', `/api/v1/ops/${opId}/pause`, undefined, body.key)).status).toBe(404);
   });
 
-  test('an agent that connects late gets thousands of signals on one stream, acknowledged or not, and those that come after', async () => {
+  test('a late agent gets thousands of signals on one stream, and those after them', async () => {
     const many = Array.from({ length: 3_000 }, (_, at) => `${name}-op-${at}`);
     for (let at = 0; at < many.length; at += 1_000) {
       const requests = many.slice(at, at + 1_000).map((traceId) => ({

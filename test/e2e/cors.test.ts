@@ -35,7 +35,7 @@ describe('cors', () => {
   });
   const json = { 'content-type': 'application/json' };
 
-  test('a page of an origin that is named may read answers and refusals, of the HTTP API and of Connect', async () => {
+  test('a page of an allowed origin may read answers and refusals of HTTP and Connect', async () => {
     expect(await ask('GET', '/api/v1/ops', { ...bearer, origin: BOARD })).toEqual({ status: 200, cors: READABLE });
     expect(await ask('GET', '/api/v1/ops', { origin: BOARD })).toEqual({ status: 401, cors: READABLE });
     expect(await ask('POST', CHECK, { ...bearer, ...json, origin: BOARD }, check)).toEqual({
@@ -48,7 +48,7 @@ describe('cors', () => {
     });
   });
 
-  test('a preflight tells the page what it may send, and to which methods', async () => {
+  test('a preflight says what the page may send, and by which methods', async () => {
     const preflight = (path: string, origin: string) =>
       ask('OPTIONS', path, {
         origin,
@@ -70,7 +70,7 @@ describe('cors', () => {
     );
   });
 
-  test('a page of any other origin may read nothing, however much its name resembles the one that is named', async () => {
+  test('a page of any other origin may read nothing, however similar its name', async () => {
     for (const origin of [
       'https://evil.example.com',
       `${BOARD}.evil.com`,

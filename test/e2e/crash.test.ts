@@ -53,7 +53,7 @@ const check = async (gateway: TestGateway, traceId: string, resource = 'web_sear
   ).body;
 
 describe('the whole process', () => {
-  test('after kill -9 under load every answered decision is in the log, what must survive has survived, and it starts again at once', async () => {
+  test('after kill -9 under load every answered decision is logged and state survives', async () => {
     const dataDir = dataFolder();
     const env = { SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path };
     const first = await start({ dataDir, env });
@@ -85,7 +85,7 @@ describe('the whole process', () => {
     await expectAllRecorded(second, load.answered);
   });
 
-  test('a copy of the data directory that was made at one moment, while checks go on, starts in another place with all that was answered', async () => {
+  test('a snapshot of the data directory under load starts elsewhere, complete', async () => {
     const dataDir = dataFolder();
     const env = {
       SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path,
@@ -135,7 +135,7 @@ describe('the whole process', () => {
     await expectAllRecorded(last!, answered);
   });
 
-  test('SIGTERM under load answers what is in flight, loses nothing and ends with 0 within 10 seconds', async () => {
+  test('SIGTERM under load answers what is in flight and exits with 0 within 10 s', async () => {
     const dataDir = dataFolder();
     const gateway = await start({ dataDir });
     await registerLoadAgent(gateway);
@@ -154,7 +154,7 @@ describe('the whole process', () => {
     expect(gateway.output.stderr).not.toMatch(/"level":"?(error|fatal)/);
   });
 
-  test('SIGTERM does not wait for clients that never finish what they began to say', async () => {
+  test('SIGTERM does not wait for clients that never finish their requests', async () => {
     const gateway = await start();
     const body = dial(gateway);
     body.write(`${head('POST /api/v1/ops HTTP/1.1', { 'Content-Length': '100' })}half`);
@@ -173,7 +173,7 @@ describe('the whole process', () => {
     for (const socket of [body, idle, session]) socket.destroy();
   });
 
-  test('a second gateway on the same data directory is refused, and names the directory', async () => {
+  test('a second gateway on the data directory is refused with its name', async () => {
     const dataDir = dataFolder();
     const first = await start({ dataDir });
     await expect(startTestGateway({ dataDir })).rejects.toThrow(
@@ -182,7 +182,7 @@ describe('the whole process', () => {
     expect((await first.call('GET', '/api/v1/ops')).status).toBe(200);
   });
 
-  test('what a killed gateway has half written beside a file is gone after the next start, and a gateway that is refused touches nothing of it', async () => {
+  test('temporary files of a killed gateway are removed by the next that starts', async () => {
     const dataDir = dataFolder();
     const first = await start({ dataDir });
     const [remains, others] = [
@@ -198,7 +198,7 @@ describe('the whole process', () => {
     expect(others!.filter((path) => existsSync(path))).toEqual(others);
   });
 
-  test('a second gateway on the same port is refused, and names the port and its setting', async () => {
+  test('a second gateway on the port is refused with the port and its setting', async () => {
     const first = await start();
     await expect(startTestGateway({ env: { SVC_HTTP_ADDR: new URL(first.url).host } })).rejects.toThrow(
       /ended with 1:[^]*cannot listen on 127\.0\.0\.1:\d+ \(EADDRINUSE\)[^]*SVC_HTTP_ADDR/,
@@ -217,7 +217,7 @@ describe('the whole process', () => {
       { SVC_DATABASE_URL: 'postgres://127.0.0.1:1/svc?sslrootcert=/nowhere/ca.pem' },
       /cannot use the database in SVC_DATABASE_URL: ENOENT.*\/nowhere\/ca\.pem/,
     ],
-  ])('one that does not start names the setting and what is wrong with it: %j', async (env, words) => {
+  ])('a failed start names the setting and what is wrong with it: %j', async (env, words) => {
     await expect(startTestGateway({ env })).rejects.toThrow(words);
   });
 });
@@ -256,7 +256,7 @@ describe('a thread', () => {
   test.each([
     ['audit', 'the audit thread'],
     ['io', 'I/O thread \\d'],
-  ])('%s: it is started again, its callers get an error, and nobody hangs', async (kind, words) => {
+  ])('%s: it restarts, its callers get an error, and no call hangs', async (kind, words) => {
     const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: '1' });
     const load = startLoad(gateway, `broken-${kind}`);
     for (let round = 0; round < 2; round += 1) {
@@ -291,7 +291,7 @@ describe('a thread', () => {
     expect(gateway.process.exitCode).toBeNull();
   });
 
-  test('its death and its return are said once each, and no counter of the metrics falls', async () => {
+  test('its death and return are logged once each, and no metric counter falls', async () => {
     const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: '1' });
     const counted = async (name: string): Promise<number> =>
       Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await gateway.call('GET', '/metrics')).body)?.[1]);
@@ -319,7 +319,7 @@ describe('a thread', () => {
     });
   });
 
-  test('the audit thread, between what it wrote and its answers: they arrive all the same, and are true', async () => {
+  test('the audit thread between write and answer: the answers still arrive', async () => {
     const { gateway, breakThread } = await breakable();
     const load = startLoad(gateway, 'unreleased');
     await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
@@ -343,7 +343,7 @@ describe('a thread', () => {
     );
   });
 
-  test('an answer that was for a thread which has died reaches no request of the one in its place', async () => {
+  test('an answer for a dead thread reaches no request of its replacement', async () => {
     const { gateway, breakThread, pause, mend } = await breakable({ SVC_IO_THREADS: '1' });
     const decided = (count: number): Promise<void> =>
       eventually(async () => expect(await entriesInFlight(gateway)).toBe(count));
@@ -359,7 +359,7 @@ describe('a thread', () => {
     expect((await Promise.all(denied)).filter(({ decision }) => decision !== 'DECISION_DENY')).toEqual([]);
   });
 
-  test('operations whose check could not be recorded while the audit thread was gone are over', async () => {
+  test("operations with an unrecorded check are over after the audit thread's death", async () => {
     const { gateway, breakThread, pause, mend } = await breakable();
     const load = startLoad(gateway, 'revoked');
     await eventually(() => expect(load.answered.length).toBeGreaterThan(200));
@@ -404,7 +404,7 @@ describe('a thread', () => {
     }
   });
 
-  test('SIGTERM while the audit thread is started again ends with 0 too', async () => {
+  test('SIGTERM while the audit thread restarts still ends with 0', async () => {
     const { gateway, breakThread, isLeft } = await breakable();
     breakThread('audit.hold');
     breakThread('audit');
@@ -414,7 +414,7 @@ describe('a thread', () => {
     expect(gateway.output.stderr.match(/died; restarting it/g)).toHaveLength(1); // the one that was ended did not die
   });
 
-  test('SIGTERM does not wait until threads that keep dying would be started again', async () => {
+  test('SIGTERM does not wait for threads that keep dying', async () => {
     const { gateway, breakThread, isLeft } = await breakable({ SVC_IO_THREADS: '8', SVC_SHUTDOWN_SECS: '1' });
     for (let deaths = 1; deaths <= 7; deaths += 1) {
       breakThread('io');
@@ -425,7 +425,7 @@ describe('a thread', () => {
     expect(await gateway.stop('SIGTERM')).toBe(0); // 'SIGTERM' if it had to be killed because it took too long
   });
 
-  test('an I/O thread that stands still keeps nothing else from being closed in order', async () => {
+  test('a stuck I/O thread keeps nothing else from being closed in order', async () => {
     const locksLeft: boolean[] = [];
     while (locksLeft.length < 3 && !locksLeft.includes(false)) {
       const { gateway, pause } = await breakable({ SVC_SHUTDOWN_SECS: '1', SVC_IO_THREADS: '1' });

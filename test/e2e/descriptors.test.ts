@@ -6,7 +6,7 @@ import { startTestGateway } from '../support/gateway.ts';
 
 describe('descriptors', () => {
   test.skipIf(process.platform !== 'linux')(
-    'the log says when no file descriptor is left, once and with what to do, and when there are some again',
+    'logs once that no file descriptor is left, with advice, and the recovery',
     async () => {
       const gateway = await startTestGateway();
       onTestFinished(async () => {

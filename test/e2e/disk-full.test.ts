@@ -80,7 +80,7 @@ const check = async (gateway: TestGateway, traceId: string) =>
   ).body;
 
 describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? '' : ` (skipped: ${refused})`}`, () => {
-  test('checks are denied, nothing is allowed that is not recorded, and all goes on by itself when there is room again', async () => {
+  test('checks are denied until there is room again, and then resume', async () => {
     const gateway = await startOnSmallDisk();
     const makeRoom = fillDisk(gateway, 200_000);
     const load = startLoad(gateway, 'full', 8);
@@ -152,7 +152,7 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(await verifyAuditLog(join(next.dataDir, 'audit'))).toMatchObject({ ok: true });
   });
 
-  test('with SVC_AUDIT_ON_FAILURE=allow checks are allowed without a place in the log, and it is said', async () => {
+  test('with SVC_AUDIT_ON_FAILURE=allow checks are allowed unrecorded, with a notice', async () => {
     const gateway = await startOnSmallDisk({ SVC_AUDIT_ON_FAILURE: 'allow' });
     const makeRoom = fillDisk(gateway, 100_000);
     const load = startLoad(gateway, 'allowed', 8);
@@ -193,7 +193,7 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(await verifyAuditLog(join(gateway.dataDir, 'audit'))).toMatchObject({ ok: true });
   });
 
-  test('the store takes nothing: what it should keep is answered 503 at every door, the log says what to do, checks go on, and nothing is lost or counted twice', async () => {
+  test('a full store answers 503 and loses nothing, while checks continue', async () => {
     const gateway = await startOnSmallDisk({}, 'store');
     const use = async (usageId: string) => {
       const { status, body } = await gateway.call('POST', '/api/v1/usage', {
@@ -263,7 +263,7 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(await gateway.stop()).toBe(0);
   });
 
-  test('whoever writes to the store is told that the write failed, also where the next one succeeds', () => {
+  test('a failed store write is reported to its own caller, also when the next succeeds', () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-full-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     mountSmall(folder, '1m', 'store');

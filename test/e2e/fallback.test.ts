@@ -30,12 +30,12 @@ describe('fallback', () => {
       null,
     );
 
-  test('the start says which implementation runs, and nothing of the library itself', () => {
+  test("the start says which implementation runs, without the library's own output", () => {
     expect(gateway.output.stdout).toContain('HTTP core  node:http');
     expect(gateway.output.stdout + gateway.output.stderr).not.toContain('µWS');
   });
 
-  test('checks are allowed and denied, and problems are told as ever', async () => {
+  test('checks are allowed and denied, and problems are reported as usual', async () => {
     expect((await check('f1', 'web_search')).body).toMatchObject({
       decision: 'DECISION_ALLOW',
       opState: 'OP_STATE_RUNNING',
@@ -87,7 +87,7 @@ describe('fallback', () => {
     socket.close();
   });
 
-  test('a client that offers another protocol with its request is answered in this one, its body read', async () => {
+  test('a client offering another protocol is answered in this one, its body read', async () => {
     const offer = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQAAP__' };
     const health = await sendRaw(gateway, [head('GET /healthz HTTP/1.1', offer), head('GET /nowhere HTTP/1.1')], {
       answers: 2,
@@ -114,7 +114,7 @@ describe('fallback', () => {
     expect([checked.statuses, checked.text]).toEqual([[200], expect.stringContaining('DECISION_ALLOW')]);
   });
 
-  test('a stream is opened also for a client that names the length of no body', async () => {
+  test('a stream opens also for a client that sends a content length', async () => {
     const offer = {
       Authorization: `Bearer ${ADMIN_KEY}`,
       Connection: 'Upgrade',
@@ -126,7 +126,7 @@ describe('fallback', () => {
     expect((await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', offer)])).statuses).toEqual([101]);
   });
 
-  test('no protocol that a stream offers is chosen, so that a credential among them is not said back', async () => {
+  test('no offered subprotocol is chosen, so that no credential is echoed', async () => {
     const offer = {
       Authorization: `Bearer ${ADMIN_KEY}`,
       Connection: 'Upgrade',
@@ -140,7 +140,7 @@ describe('fallback', () => {
     expect(text).not.toMatch(/sec-websocket-protocol|bearer-secret/i);
   });
 
-  test('a handshake that is none is told what this path speaks', async () => {
+  test('an incomplete handshake gets an answer that names the protocol', async () => {
     const auth = {
       Authorization: `Bearer ${ADMIN_KEY}`,
       Connection: 'Upgrade',
@@ -155,7 +155,7 @@ describe('fallback', () => {
     }
   });
 
-  test('the connection of a refused handshake is gone also where its client never closes it', async () => {
+  test("a refused handshake's connection closes also if its client never closes it", async () => {
     const socket = connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port), allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
     let text = '';
@@ -182,7 +182,7 @@ describe('fallback', () => {
       .toBe(true);
   });
 
-  test('nothing is done that comes in one piece with a request that ends the connection', async () => {
+  test('nothing is done that arrives behind a request that ends the connection', async () => {
     const body = '{"op_id":"smuggled:op","agent":{"team_id":"search","agent_id":"crawler"}}';
     const inner =
       head('POST /api/v1/ops HTTP/1.1', {
@@ -197,7 +197,7 @@ describe('fallback', () => {
     expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
   });
 
-  test('SIGTERM ends the gateway with status 0 over node:http, too', async () => {
+  test('SIGTERM exits with 0 over node:http, too', async () => {
     const other = await startTestGateway({ env: { UWS_USE_FALLBACK: '1' } });
     expect(await other.stop('SIGTERM')).toBe(0);
   });

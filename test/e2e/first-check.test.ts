@@ -26,7 +26,7 @@ describe('first check', () => {
     await gateway.stop();
   });
 
-  test('a registered agent is allowed what the starter policy allows, and its operation runs', async () => {
+  test('a registered agent is allowed by the starter policy, and its operation runs', async () => {
     const { status, body } = await gateway.call(
       'POST',
       CHECK,
@@ -49,7 +49,7 @@ describe('first check', () => {
     });
   });
 
-  test('what no rule allows is denied with a reason, and its operation is over', async () => {
+  test('an action without a rule is denied with a reason, and its operation is over', async () => {
     const { status, body } = await gateway.call(
       'POST',
       CHECK,
@@ -71,7 +71,7 @@ describe('first check', () => {
     });
   });
 
-  test('the first check of the README goes as it is printed, over HTTP and gRPC', (context) => {
+  test('the first check of the README works as printed, over HTTP and gRPC', (context) => {
     const printed =
       /^## The first check[^]*?```sh\n([^]*?)```/m.exec(readFileSync(join(PACKAGE_ROOT, 'README.md'), 'utf8'))?.[1] ??
       '';
@@ -99,12 +99,12 @@ describe('first check', () => {
     for (const beginning of promised) expect(stdout).toContain(beginning);
   });
 
-  test('SIGTERM ends the gateway with status 0', async () => {
+  test('SIGTERM exits with 0', async () => {
     const other = await startTestGateway();
     expect(await other.stop('SIGTERM')).toBe(0);
   });
 
-  test('a gateway that nobody reads along with starts, answers, and stops in order', async () => {
+  test('a gateway without a reader of its output starts, answers and stops in order', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const port = await freePort();

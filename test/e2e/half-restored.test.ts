@@ -32,7 +32,7 @@ async function warnedOf(folder: string): Promise<readonly string[]> {
 const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
 
 describe('half restored', () => {
-  test('what is missing of a data directory that was in use is told at the start, and of a whole or a new one nothing', async () => {
+  test('a start reports what is missing of a used data directory, and nothing of others', async () => {
     const whole = scratch();
     const gateway = await startTestGateway({ dataDir: whole });
     expect(

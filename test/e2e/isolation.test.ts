@@ -174,7 +174,7 @@ describe('isolation', () => {
     expect([...Object.keys(FILTERS), ...UNFILTERED].sort()).toEqual(Object.keys(QUERY).sort());
   });
 
-  test('what a credential of acme is shown does not change with anything that goes on in globex, by a single byte', async () => {
+  test('nothing that happens in globex changes a byte of what acme sees', async () => {
     const before = await askAll();
     expect(JSON.stringify(before)).toContain(opOf('acme'));
     expect(JSON.stringify(before)).not.toContain('globex');
@@ -275,12 +275,12 @@ describe('isolation', () => {
     ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
   ];
 
-  test("every row of the API is probed, or takes nothing that could be another org's", () => {
+  test('every row of the API is probed, or accepts nothing of another org', () => {
     expect([...Object.keys(PROBES), ...WITHOUT_IDS].sort()).toEqual(ROWS.map(nameOf).sort());
   });
 
   test.each(Object.entries(PROBES))(
-    '%s tells nothing of whether a thing of another org exists',
+    '%s does not reveal whether something of another org exists',
     async (name, probes) => {
       const [method] = name.split(' ') as [string];
       for (const probe of probes) {
@@ -343,7 +343,7 @@ describe('isolation', () => {
     expect([...new Set([...RPC_PROBES.map(([method]) => method), ...STREAMS])].sort()).toEqual(methods.sort());
   });
 
-  test.each(RPC_PROBES)('%s tells nothing of another org', async (method, body) => {
+  test.each(RPC_PROBES)('%s reveals nothing of another org', async (method, body) => {
     const path = `/svc.governance.v1.${method}`;
     const there = await shown('post', path, body('globex'), admins.acme!, 'globex');
     expect(DECIDED).toContain(there.status);
@@ -351,7 +351,7 @@ describe('isolation', () => {
     expect(JSON.stringify(there)).not.toContain('globex');
   });
 
-  test('a control stream of an agent of another org is refused as one of an org that does not exist', async () => {
+  test("a control stream for another org's agent is refused as for an unknown org", async () => {
     const client = new Client(gateway.grpc, credentials.createInsecure());
     const metadata = new Metadata();
     metadata.set('authorization', `Bearer ${admins.acme}`);
@@ -372,7 +372,7 @@ describe('isolation', () => {
     client.close();
   });
 
-  test('a dashboard of acme sees no event of globex, and cannot ask for any', async () => {
+  test('a dashboard of acme sees no event of globex and cannot request any', async () => {
     const dashboard = await openStream(gateway, '?snapshot=true', { bearer: admins.acme! });
     await live('globex');
     await live('acme');
@@ -393,7 +393,7 @@ describe('isolation', () => {
     expect(await refused('globex')).toBe(await refused(NOWHERE));
   });
 
-  test('an agent of another org is answered Deny on an operation that is not its own, and the operation stays as it was', async () => {
+  test("another org's agent is denied an operation, which stays unchanged", async () => {
     const before = (await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body;
     const { body } = await call(
       'PolicyService',
@@ -415,7 +415,7 @@ describe('isolation', () => {
     expect((await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body).toEqual(before);
   });
 
-  test('globex never hears of what acme has tried', async () => {
+  test('globex receives nothing of what acme has tried', async () => {
     const { body } = await gateway.call('GET', '/api/v1/logs/export', undefined, admins.globex);
     expect(body).not.toContain('acme');
     expect(body).not.toContain(keyIds.acme);
@@ -427,7 +427,7 @@ describe('isolation', () => {
     });
   });
 
-  test('a token that is presented for an agent of another org is denied, told to its own org and to nobody else, and touches nothing', async () => {
+  test("a token presented for another org's agent is denied and reported to its own org", async () => {
     const mine = await openStream(gateway, '?types=violation', { bearer: admins.acme! });
     const theirs = await openStream(gateway, '', { bearer: admins.globex! });
     const countOf = async () => (await gateway.call('GET', '/api/v1/topology/stats')).body.ops;

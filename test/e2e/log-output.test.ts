@@ -29,7 +29,7 @@ describe('log output', () => {
   const warnings = ({ output }: TestGateway): string[] =>
     [...output.stderr.matchAll(/"name":"SVC_NOT_A_SETTING_(\d+)"/g)].map(([, at = '']) => at);
 
-  test('a log that nobody reads holds up nothing, is whole once it is read, and does not keep the gateway from ending', async () => {
+  test('an unread log blocks nothing, is complete once read, and allows the shutdown', async () => {
     const gateway = await start({ env: LOUD, meanwhile: (child) => child.stderr?.pause() });
     expect((await reload(gateway)).status).toBe(200);
     gateway.process.stderr?.resume();
@@ -39,7 +39,7 @@ describe('log output', () => {
     expect(await gateway.stop()).toBe(0);
   });
 
-  test('of a log that nobody reads for long, it is said how many lines were lost', async () => {
+  test('a log unread for long says how many lines were lost', async () => {
     const name = (at: number): string => `SVC_NOT_A_SETTING_${at}_${'X'.repeat(1_000)}`;
     const env = Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [name(at), '1']));
     const gateway = await start({ env, meanwhile: (child) => child.stderr?.pause() });
@@ -51,7 +51,7 @@ describe('log output', () => {
     expect(written + lost).toBe(1_500);
   });
 
-  test('the log says who had another key sign tokens, and at its end that it has stopped', async () => {
+  test('the log names who rotated the signing key, and its end says that it stopped', async () => {
     const gateway = await start({});
     const {
       body: {

@@ -41,7 +41,7 @@ describe('logs', () => {
   const key = async (org_id: string): Promise<string> =>
     (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes: ['read'], org_id })).body.key;
 
-  test('a check is in the log as soon as it is answered, as the newest entry', async () => {
+  test('a check is in the log once it is answered, as the newest entry', async () => {
     const { body } = await check('acme');
     const page = await logs('per_page=1');
     expect(logPage.safeParse(page).error).toBeUndefined();
@@ -53,7 +53,7 @@ describe('logs', () => {
     });
   });
 
-  test('pages stay in step while entries are written: nothing twice, nothing missed', async () => {
+  test('pages stay consistent while entries are written: nothing twice, nothing missed', async () => {
     for (let n = 0; n < 30; n += 1) await check('paging');
     const seen: number[] = [];
     let cursor: string | null = '';
@@ -102,21 +102,18 @@ describe('logs', () => {
     ['logs/export', ['team_id', 'agent_id', 'op_id', 'actor']],
     ['ops', ['team_id', 'agent_id']],
     ['agents', ['team_id', 'agent_id']],
-  ])(
-    'of /%s an empty name is refused, as of a script whose variable is not set: nothing has it, and there would seem to be nothing',
-    async (path, fields) => {
-      for (const field of fields) {
-        const { status, body } = await gateway.call('GET', `/api/v1/${path}?${field}=`);
-        expect([status, body.field, body.detail]).toEqual([
-          400,
-          field,
-          `${field}: must not be empty; omit it to see all`,
-        ]);
-      }
-    },
-  );
+  ])('an empty value in /%s is refused, as from a script with an unset variable', async (path, fields) => {
+    for (const field of fields) {
+      const { status, body } = await gateway.call('GET', `/api/v1/${path}?${field}=`);
+      expect([status, body.field, body.detail]).toEqual([
+        400,
+        field,
+        `${field}: must not be empty; omit it to see all`,
+      ]);
+    }
+  });
 
-  test('an entry without an org matches no org filter, and a credential of an org sees that org only', async () => {
+  test('an entry without an org matches no org filter, and an org sees its own only', async () => {
     await check('');
     await check('theirs');
     expect((await logs('org_id=')).entries).toEqual([]);
@@ -157,7 +154,7 @@ describe('logs', () => {
     );
   });
 
-  test('a reader that stops reading a long export costs no memory, and gets all of it in the end', async () => {
+  test('a reader that stalls in a long export costs no memory and gets all of it', async () => {
     const ENTRIES = 200_000;
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-export-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
@@ -209,7 +206,7 @@ describe('logs', () => {
     expect(feeds).toBeGreaterThan(ENTRIES); // and some more of the frame around them
   });
 
-  test('an export ends where its credential does: the connection is cut, so that nobody takes a part for the whole', async () => {
+  test('an export is cut off when its credential ends, so that no part seems whole', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-export-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     writeLog(join(dataDir, 'data', 'audit'), 60_000);

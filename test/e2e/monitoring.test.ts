@@ -32,14 +32,14 @@ describe('monitoring', () => {
         .map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
     );
 
-  test('a probe learns without a credential that the gateway lives and is ready', async () => {
+  test('a probe needs no credential for liveness and readiness', async () => {
     expect(await get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
     const { status, body } = await get('/readyz');
     expect(status).toBe(200);
     expect(readiness.parse(body)).toEqual({ status: 'ready', audit: 'writable', database: 'not_configured' });
   });
 
-  test('metrics count checks by their decision, operations by their state, agents, and spend against its caps', async () => {
+  test('metrics count checks, operations, agents, and spend against its caps', async () => {
     const check = (n: number, estimatedCostUsd: number) =>
       gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
         agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
@@ -94,7 +94,7 @@ describe('monitoring', () => {
     });
   });
 
-  test('what is refused because too many wait is counted, so that somebody can be woken for it', async () => {
+  test('refusals for full queues are counted, so that an alert can be set', async () => {
     const small = await startTestGateway({ env: { SVC_MAX_PENDING: '4', SVC_IO_THREADS: '1' } });
     onTestFinished(() => void small.stop());
     const call = () =>
@@ -122,7 +122,7 @@ describe('monitoring', () => {
     }
   });
 
-  test('beyond this machine metrics need a credential that sees every org', async () => {
+  test('metrics beyond this machine need a credential that sees every org', async () => {
     const open = await startTestGateway({ env: { SVC_HTTP_ADDR: '0.0.0.0:0' } });
     onTestFinished(async () => {
       await open.stop();
@@ -136,7 +136,7 @@ describe('monitoring', () => {
     expect((await call(key)).status).toBe(403);
   });
 
-  test('a gateway that shuts down says on open connections that it is not ready, while it answers what is in flight', async () => {
+  test('a gateway shutting down reports not ready while it answers what is in flight', async () => {
     const leaving = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_ITERATIONS: '40' } });
     onTestFinished(async () => {
       await leaving.stop('SIGKILL');
@@ -173,13 +173,13 @@ describe('monitoring', () => {
     agent.destroy();
   });
 
-  test('the description of the API is served', async () => {
+  test('the API description is served', async () => {
     const { status, body } = await get('/openapi.json');
     expect([status, body.openapi]).toEqual([200, '3.1.0']);
     expect(body.paths).toHaveProperty('/api/v1/ops/{id}/pause');
   });
 
-  test('while the audit log cannot be written nothing is allowed and the gateway is not ready, and both end by themselves', async () => {
+  test('a failing audit log denies checks and readiness, and recovery is automatic', async () => {
     const crowded = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } });
     onTestFinished(async () => {
       await crowded.stop('SIGKILL');

@@ -66,7 +66,7 @@ rules: []
   const key = async (gateway: TestGateway, scopes: readonly string[], org_id: string | null = null): Promise<string> =>
     (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'test', scopes, org_id })).body.key;
 
-  test('the documents in force are shown, and to a credential of an org only the global ones and its own', async () => {
+  test('shows the documents in force, and to an org only the global ones and its own', async () => {
     await inForce(ALLOW_ALL + DENY_ACME + OTHERS);
     const { body } = await gateway.call('GET', '/api/v1/policies');
     expect(policyPage.safeParse(body).error).toBeUndefined();
@@ -87,7 +87,7 @@ rules: []
     ).toEqual(['globex-team']);
   });
 
-  test("the rules in force are shown as they were written and in the order in which a check goes through them, and to a credential of an org no other org's", async () => {
+  test("shows the rules as written, in order, and to an org none of another's", async () => {
     const acme =
       '---\nname: acme-team\nscope: team:acme/search\nrules:\n  - { id: first, effect: deny, actions: ["tool.*"], resources: [a, "b*"], when: attributes.size > 3, reason: too large }\n  - { id: second, effect: allow }\n';
     const globex = '---\nname: globex-only\nscope: org:globex\nrules:\n  - { id: hidden, effect: deny }\n';
@@ -126,7 +126,7 @@ rules: []
     expect(idsOf(await of('?policy=globex-only', acmes))).toEqual([]);
   });
 
-  test('an explanation leaves out no attribute: what a check is refused for, it is refused for too', async () => {
+  test('explain accepts the same attributes as a check, and refuses the same', async () => {
     const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
     const answered = async (attributes: string) => {
       const response = await fetch(`${gateway.url}/api/v1/policies/explain`, {
@@ -143,7 +143,7 @@ rules: []
       expect(await answered(attributes)).toEqual([400, 'attributes: must be an object']);
   });
 
-  test('what another org writes does not change the version that an org sees', async () => {
+  test("another org's documents do not change the version that an org sees", async () => {
     const policies = policyFile(ALLOW_ALL + DENY_ACME);
     const gateway = await start(policies.path);
     const acme = await key(gateway, ['read'], 'acme');
@@ -153,7 +153,7 @@ rules: []
     expect((await gateway.call('GET', '/api/v1/policies', undefined, acme)).body.version).toBe(before);
   });
 
-  test('a reload decides from the next check on and is in the audit log; only an admin of every org may ask for it', async () => {
+  test('a reload applies from the next check, is recorded, and needs an admin of all', async () => {
     const policies = policyFile(ALLOW_ALL);
     const gateway = await start(policies.path);
     expect(await check(gateway)).toBe('DECISION_ALLOW');
@@ -176,7 +176,7 @@ rules: []
     });
   });
 
-  test('a set with a mistake leaves the old one in force and says where the mistake is', async () => {
+  test('a set with a mistake keeps the old one and names the place', async () => {
     await inForce(ALLOW_ALL);
     policies.write(BROKEN);
     const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
@@ -186,7 +186,7 @@ rules: []
     expect(gateway.output.stderr).toContain('policies were not reloaded');
   });
 
-  test('a folder without policies is named at the start, with what follows from it', async () => {
+  test('a folder without policies is named at start, with what follows from it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const gateway = await start(folder);
@@ -196,7 +196,7 @@ rules: []
     expect(gateway.output.stdout).toContain(`  policies   0 from ${folder}\n`);
   });
 
-  test('a changed file is loaded without being asked, and SIGHUP loads it and the signing keys', async () => {
+  test('a changed file is loaded automatically; SIGHUP also loads the signing keys', async () => {
     const policies = policyFile(ALLOW_ALL);
     const gateway = await start(policies.path);
     policies.write(ALLOW_ALL + DENY_ACME);
@@ -206,7 +206,7 @@ rules: []
     expect(gateway.process.exitCode).toBeNull();
   });
 
-  test('SIGHUP loads the signing keys although the thread that reads the policies dies', async () => {
+  test('SIGHUP loads the signing keys even if the thread reading policies dies', async () => {
     const folder = temporaryFolder();
     const gateway = await startTestGateway({
       env: {
@@ -223,7 +223,7 @@ rules: []
     expect(gateway.output.stderr).toMatch(/"error":"Error: broken by a test[^"]*","msg":"reloading policies failed"/);
   });
 
-  test('a file that changes while the gateway still waits for its database is in force once it is ready', async () => {
+  test('a file changed while the gateway waits for its database applies once ready', async () => {
     const policies = policyFile(ALLOW_ALL);
     const database = new URL(await newDatabase());
     const proxy = await startProxy(database.host);
@@ -243,7 +243,7 @@ rules: []
     await eventually(async () => expect(await check(gateway)).toBe('DECISION_DENY'));
   });
 
-  test('of reloads that come together the last one read is in force', async () => {
+  test('of concurrent reloads the last one read is in force', async () => {
     await inForce(ALLOW_ALL);
     const reloads = Array.from({ length: 20 }, (_, n) => {
       policies.write(n % 2 === 0 ? ALLOW_ALL + DENY_ACME : ALLOW_ALL);

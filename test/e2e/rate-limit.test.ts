@@ -15,7 +15,7 @@ describe('rate limit', () => {
       headers: bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
     });
 
-  test('who goes on with a credential that is not in force is told so, then slowed down, and keeps nobody at its address from signing in', async () => {
+  test('an invalid credential is refused, then slowed down, without blocking sign-ins', async () => {
     const statuses: number[] = [];
     for (let count = 0; count < 7; count += 1) statuses.push((await ask('GET', '/api/v1/ops', 'ended')).status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 401, 429]);
@@ -23,7 +23,7 @@ describe('rate limit', () => {
     expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
   });
 
-  test('the public auth routes count by address, and say when to come again', async () => {
+  test('the public auth routes count by address, and say when to retry', async () => {
     let last = await ask('POST', '/api/v1/auth/token', 'no-key');
     for (let count = 0; count < 3; count += 1) last = await ask('POST', '/api/v1/auth/token', 'no-key');
     expect([last.status, last.headers.get('content-type'), last.headers.get('ratelimit-policy')]).toEqual([
@@ -39,7 +39,7 @@ describe('rate limit', () => {
     expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
   });
 
-  test('behind a proxy that is trusted each client has a limit of its own, whatever it claims itself; behind any other, one is as good as another', async () => {
+  test('behind a trusted proxy each client has its own limit, and not otherwise', async () => {
     const behind = await startTestGateway({
       env: { SVC_RATE_LIMIT_API: '6', SVC_RATE_LIMIT_AUTH: '3', SVC_TRUSTED_PROXIES: '127.0.0.0/8, ::1' },
     });

@@ -19,7 +19,7 @@ describe('refusals', () => {
   ];
 
   test.each(BAD_BODIES)(
-    'who may not ask is told so, and not what is wrong with a body: %s',
+    'a caller without the right is refused before the body is read: %s',
     async (_what, type, body, status) => {
       const statusFor = async (path: string, bearer?: string): Promise<number> =>
         (
@@ -70,7 +70,7 @@ describe('refusals', () => {
     expect([status, problem.code, problem.field, problem.detail]).toEqual([400, 'invalid_argument', field, detail]);
   });
 
-  test('an agent without an org is removed by a path that names none, or - in its place', async () => {
+  test('an agent without an org is removed by a path without one, or with -', async () => {
     const agent = { org_id: '', team_id: 'search', agent_id: 'crawler' };
     for (const path of ['/api/v1/agents/-/search/crawler', '/api/v1/agents//search/crawler']) {
       expect((await gateway.call('POST', '/api/v1/agents', { agent })).status).toBe(201);

@@ -255,12 +255,12 @@ describe('routes', () => {
           .split('/')
           .reduce((at: any, step: string) => at[step], api);
 
-  test('the table says of every row of the API what it answers to whom, and of no other', () => {
+  test('the table covers every row of the API and each caller, and no others', () => {
     expect(Object.keys(STATUS).sort()).toEqual(ROWS.map(nameOf).sort());
   });
 
   test.each(ROWS.map((row) => ({ name: nameOf(row), row })))(
-    '$name answers each caller as the table says, and as its description does',
+    '$name answers each caller as the table and its description say',
     async ({ name, row }) => {
       const { responses } = api.paths[templateOf(row.path)][row.method];
       const statuses: number[] = [];

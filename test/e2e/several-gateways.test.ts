@@ -24,7 +24,7 @@ async function start(url: string): Promise<TestGateway> {
 }
 
 describe('several gateways', () => {
-  test('an account that is disabled, and an API key that is revoked, at one gateway are out at the other, with their tokens and streams', async () => {
+  test('accounts and keys disabled at one gateway lose tokens and streams at another', async () => {
     const url = await newDatabase();
     const [here, there] = await Promise.all([start(url), start(url)]);
     const invited = await here.call('POST', '/api/v1/auth/invite', { email: 'dev@example.com', role: 'developer' });
@@ -60,7 +60,7 @@ describe('several gateways', () => {
     expect(await statuses(there)).toEqual([401, 401, 401]);
   });
 
-  test('an API key made at one gateway works at the other at once, with its tokens and invites, and stands in its list', async () => {
+  test('an API key created at one gateway works and is listed at another at once', async () => {
     const url = await newDatabase();
     const [here, there] = await Promise.all([start(url), start(url)]);
     const make = async () => (await here.call('POST', '/api/v1/iam/api-keys', { name: 'new', scopes: ['admin'] })).body;
@@ -101,7 +101,7 @@ describe('several gateways', () => {
     expect((await there.call('GET', '/api/v1/ops', undefined, key)).status).toBe(401);
   });
 
-  test('a gateway that cannot find out whose tokens others ended does not start', async () => {
+  test('a gateway that cannot learn of revoked tokens does not start', async () => {
     const { url, proxy } = await throughProxy(await newDatabase());
     proxy.refuseFrom('FROM accounts WHERE tokens_revoked_at');
     await expect(start(url.href)).rejects.toThrow(
@@ -109,7 +109,7 @@ describe('several gateways', () => {
     );
   });
 
-  test('a gateway whose role was not given a table that another has made does not start, and says which', async () => {
+  test("a gateway without rights to another's table does not start, and names it", async () => {
     const url = new URL(await newDatabase());
     const owner = new pg.Client({ connectionString: url.href });
     await owner.connect();

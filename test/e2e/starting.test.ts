@@ -60,7 +60,7 @@ describe('starting', () => {
     },
   );
 
-  test('SIGHUP leaves a gateway that waits for its database to its start, and SIGINT ends it at once and in order', async () => {
+  test('a gateway waiting for its database ignores SIGHUP and ends on SIGINT in order', async () => {
     const database = createServer(); // takes connections and says nothing
     await new Promise<void>((resolve) => database.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void database.close());
@@ -110,7 +110,7 @@ describe('starting', () => {
   test.each([
     ['127.0.0.1', 'localhost', 'cannot listen on localhost'],
     ...(hasIpv6 ? [['[::0]', '127.0.0.1', 'cannot listen on 127.0.0.1']] : []),
-  ])('HTTP on %s and gRPC on %s are found to be one address', async (http, grpc, problem) => {
+  ])('HTTP on %s and gRPC on %s are recognised as one address', async (http, grpc, problem) => {
     const port = await freePort();
     await expect(
       startTestGateway({ env: { SVC_HTTP_ADDR: `${http}:${port}`, SVC_GRPC_ADDR: `${grpc}:${port}` } }),
@@ -159,7 +159,7 @@ describe('starting', () => {
     );
   });
 
-  test('a data directory of a newer release is refused, says what to do, and is left as it is', async () => {
+  test('a data directory of a newer release is refused with advice and left alone', async () => {
     const folder = dataFolder();
     const dataDir = join(folder, 'data');
     mkdirSync(join(dataDir, 'audit'), { recursive: true });
@@ -202,7 +202,7 @@ describe('starting', () => {
     );
   });
 
-  test.runIf(process.getuid?.() === 0)('what belongs to another account is named', async () => {
+  test.runIf(process.getuid?.() === 0)('what belongs to another user is named', async () => {
     const folder = dataFolder();
     const gateway = await startTestGateway({ dataDir: folder });
     await gateway.stop();
@@ -227,7 +227,7 @@ describe('starting', () => {
   });
 
   test.runIf(process.getuid?.() === 0)(
-    'a user without a name, as containers have them, is told why there is no embedded database',
+    'a user without a name, as in containers, is told why no database is embedded',
     () => {
       const folder = dataFolder();
       execFileSync('chown', ['54321:0', folder]);
@@ -246,7 +246,7 @@ describe('starting', () => {
     },
   );
 
-  test('where the system allows no more threads, it is named with what to do', async () => {
+  test('a limit of threads is named with what to do', async () => {
     // As Node.js throws it.
     const error = Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
     const thrown = await orStartError(Promise.reject(error)).catch((reason: unknown) => startErrorOf(reason, './data'));
@@ -255,7 +255,7 @@ describe('starting', () => {
     );
   });
 
-  test('where the system allows no more open files, it is named with what to do', () => {
+  test('a limit of open files is named with what to do', () => {
     const limit = process.version.startsWith('v20.') ? 100 : 48; // later versions of Node.js open fewer by themselves
     const start = spawnSync('sh', ['-c', `ulimit -n ${limit}; exec "$@"`, 'sh', process.execPath, SVC, 'serve'], {
       env: { ...ON_FREE_PORTS, SVC_DATA_DIR: dataFolder() },
@@ -271,7 +271,7 @@ describe('starting', () => {
   test.each([
     ['absolute', (folder: string) => join(folder, 'data')],
     ['relative', () => 'data'],
-  ])('a current folder that has been deleted is told, the data directory being %s', (_, dataDirIn) => {
+  ])('a deleted current folder is reported, the data directory being %s', (_, dataDirIn) => {
     const folder = dataFolder();
     const start = spawnSync(
       'sh',
@@ -307,7 +307,7 @@ describe('starting', () => {
     `data:text/javascript,${encodeURIComponent(`Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`)}`;
 
   test.each(['18.20.8', '20.0.0', '20.18.3'])(
-    'Node.js %s, which is too old, is refused with what is needed',
+    'Node.js %s, which is too old, is refused with the required version',
     (version) => {
       const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', underNode(version), SVC, 'serve'], {
         env: { SVC_DATA_DIR: dataFolder() },
@@ -328,7 +328,7 @@ describe('starting', () => {
       'for the native core, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
     ],
     ['26.10.0', 'the native core supports Node.js 20, 22 and 24'],
-  ])('on Node.js %s, without the native HTTP library, the start says how to have it', async (version, how) => {
+  ])('on Node.js %s, without the native HTTP library, the start says how to get it', async (version, how) => {
     const gateway = await startTestGateway({
       env: { UWS_USE_FALLBACK: '1', SVC_IO_THREADS: '1', NODE_OPTIONS: `--import=${underNode(version)}` },
     });

@@ -20,7 +20,7 @@ const CRAWLER = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 const TOKEN = 'the-token-of-crawler-0123456789-0123456789';
 
 describe('stopping an agent', () => {
-  test('an agent is stopped for good in the order of the handbook: nothing new begins, what runs hears its end, and its key brings it back no more', async () => {
+  test('stopping an agent as documented blocks new work, ends running work and its key', async () => {
     const policies = mkdtempSync(join(tmpdir(), 'svc-policies-'));
     onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
     writeFileSync(join(policies, 'work.yaml'), WORK);

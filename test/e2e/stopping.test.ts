@@ -51,7 +51,7 @@ describe('stopping', () => {
         ['/api/v1/iam/api-keys', { name: 'late', scopes: ['read'] }],
       ],
     ],
-  ] as const)('a database that has stopped answering does not keep a gateway from ending: %s', async (_, requests) => {
+  ] as const)('a database that stopped answering does not block the shutdown: %s', async (_, requests) => {
     const { url, proxy } = await throughProxy(await newDatabase());
     const gateway = await start({ SVC_DATABASE_URL: url.href });
     expect((await gateway.call('POST', '/api/v1/auth/register', OWNER, null)).status).toBe(201);
@@ -65,7 +65,7 @@ describe('stopping', () => {
     for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
   });
 
-  test('a file that does not answer keeps no gateway from ending, and the log says what was waited for', async () => {
+  test('a file that does not answer blocks no shutdown, and the log names it', async () => {
     const gateway = await start({ SVC_SHUTDOWN_SECS: '1' });
     const keys = join(gateway.dataDir, 'keys', 'signing.json');
     rmSync(keys);
@@ -88,7 +88,7 @@ describe('stopping', () => {
     });
   });
 
-  test('a policy file that does not answer keeps no gateway from ending either', async (context) => {
+  test('a policy file that does not answer blocks no shutdown either', async (context) => {
     const policies = mkdtempSync(join(tmpdir(), 'svc-hung-'));
     onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
     writeFileSync(join(policies, 'p.yaml'), POLICY);
@@ -100,7 +100,7 @@ describe('stopping', () => {
     expect(gateway.output.stderr).toContain('shutdown after SIGTERM timed out');
   });
 
-  test('SIGTERM to npm start reaches the gateway, which ends in order, and is npm’s own status', async () => {
+  test('SIGTERM to npm start stops the gateway in order with its exit status', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
     const npm = spawn('npm', ['start'], {
       cwd: PACKAGE_ROOT,
@@ -137,7 +137,7 @@ describe('stopping', () => {
     expect(output).toContain('SIGTERM received; finishing requests in flight');
   });
 
-  test('signals in quick succession, as from a terminal and from npm, leave no embedded database behind', async () => {
+  test('repeated signals, as from a terminal and npm, leave no embedded database', async () => {
     for (let round = 0; round < 3; round += 1) {
       const gateway = await start({ SVC_DATABASE_URL: 'embedded' });
       const pid = Number(
@@ -153,7 +153,7 @@ describe('stopping', () => {
     }
   });
 
-  test('a second signal ends the gateway at once, and its embedded database with it', async () => {
+  test('a second signal ends the gateway at once, with its embedded database', async () => {
     const gateway = await start({ SVC_DATABASE_URL: 'embedded', SVC_SHUTDOWN_SECS: '60' });
     const pidFile = join(gateway.dataDir, 'postgres', 'cluster', 'postmaster.pid');
     const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
@@ -176,7 +176,7 @@ describe('stopping', () => {
     await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
   });
 
-  test('sign-ins whose turn does not come before the end are told so, and when to try again', async () => {
+  test('sign-ins still queued at the end are refused with a retry time', async () => {
     // A hash takes long enough for many to wait in the last second, and on a busy machine not the ten seconds after
     // which it is given up.
     const gateway = await start({
@@ -199,7 +199,7 @@ describe('stopping', () => {
       expect(answer).toMatchObject({ status: 503, body: { code: 'shutting_down', retry_after_secs: 1 } });
   });
 
-  test('large batches that are being read, or wait for their turn, are answered before the end', async () => {
+  test('large batches in progress or queued are answered before the end', async () => {
     const gateway = await start({ SVC_IO_THREADS: '1', SVC_SHUTDOWN_SECS: '20' });
     const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
     // Ever new names: much to read in few bytes.
@@ -221,7 +221,7 @@ describe('stopping', () => {
     );
   });
 
-  test('a large answer over gRPC is read to its end, although the gateway is told to stop midway', async () => {
+  test('a large gRPC answer is delivered to its end after a stop midway', async () => {
     const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
     const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
     const requests = Array.from({ length: 1000 }, (_, nth) => ({
@@ -257,7 +257,7 @@ describe('stopping', () => {
     expect([trailers, await stopping]).toEqual(['0', 0]);
   });
 
-  test('no check is decided whose answer is cut off, although the gateway is told to stop while clients ask on', async () => {
+  test('no check is decided whose answer is cut off, even under load at the stop', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const gateway = await startTestGateway({ dataDir: folder, env: { SVC_SHUTDOWN_SECS: '20' } });
@@ -277,7 +277,7 @@ describe('stopping', () => {
     expect(decided.filter((opId) => !answered.has(opId))).toEqual([]);
   });
 
-  test('a request of which a part has come by the time of SIGTERM is answered, and one that nothing more comes of holds nothing up', async () => {
+  test('at SIGTERM a partial request is answered if it proceeds, and else blocks nothing', async () => {
     const gateway = await start({ SVC_SHUTDOWN_SECS: '20' });
     const body = JSON.stringify({ requests: [], padding: 'x'.repeat(2_000) });
     const http = connect(Number(new URL(gateway.url).port), '127.0.0.1');

@@ -72,7 +72,7 @@ describe('stream', () => {
   const statesOf = (frames: readonly Frame[], opId: string) =>
     frames.filter(({ payload }) => payload.op_id === opId).map(({ payload }) => payload.state);
 
-  test('every transition of an operation is told, in order and in the shape of the specification', async () => {
+  test('every transition is sent, in order and in the specified shape', async () => {
     const board = await dashboard();
     await check('acme', 'told');
     await control('told:s', 'pause');
@@ -92,7 +92,7 @@ describe('stream', () => {
     expect(new Set(board.frames.map(({ id }) => id)).size).toBe(board.frames.length);
   });
 
-  test('the team and the time of registration are told to the reader that asks for them, in the snapshot and after it, and not to the other', async () => {
+  test('team and registration time are sent only to the reader that requests them', async () => {
     await register('team:s', 'team');
     const [strict, full] = await Promise.all([
       dashboard('?org_id=team&snapshot=true'),
@@ -113,7 +113,7 @@ describe('stream', () => {
     expect(new Set(full.frames.map(({ payload }) => payload.registered_at)).size).toBe(1);
   });
 
-  test('two dashboards of one org see the same frames, and one of another org sees none of them', async () => {
+  test('two dashboards of one org get the same frames, one of another org none', async () => {
     const acme = await apiKey(['read'], 'acme');
     const globex = await apiKey(['read'], 'globex');
     const [one, two, other, all] = await Promise.all([
@@ -136,7 +136,7 @@ describe('stream', () => {
     expect(one.frames).toEqual(two.frames);
   });
 
-  test('only the kinds that were asked for are sent', async () => {
+  test('only the requested kinds are sent', async () => {
     const board = await dashboard('?types=agent,violation');
     const everything = await dashboard();
     await register('kinds:1');
@@ -176,7 +176,7 @@ describe('stream', () => {
     expect(everything.frames.map(({ event_type }) => event_type)).toEqual(['ops_change', 'agent', 'violation']);
   });
 
-  test('a snapshot tells the current operations first, each once, and the changes after them', async () => {
+  test('a snapshot sends current operations first, each once, then the changes', async () => {
     const ids = Array.from({ length: 1_200 }, (_, at) => `snap-${at}:s`);
     for (let at = 0; at < ids.length; at += 100)
       await Promise.all(ids.slice(at, at + 100).map((id) => register(id, 'snap')));
@@ -200,7 +200,7 @@ describe('stream', () => {
     expect(board.frames.every(({ event_type }) => event_type === 'ops_change')).toBe(true);
   });
 
-  test('a snapshot of nothing is nothing, and what happens then is told', async () => {
+  test('an empty snapshot sends nothing, and later events follow', async () => {
     const board = await dashboard('?org_id=empty&snapshot=true');
     await register('empty:1', 'empty');
     await board.next(({ payload }) => payload.op_id === 'empty:1');
@@ -311,7 +311,7 @@ describe('stream', () => {
     },
   );
 
-  test('a handshake of another version of the protocol is refused, and told which one is spoken', async () => {
+  test('another WebSocket version is refused with the supported one', async () => {
     const handshake = {
       Authorization: `Bearer ${ADMIN_KEY}`,
       Connection: 'Upgrade',
@@ -336,13 +336,10 @@ describe('stream', () => {
     ['whose upgrade a proxy has taken out', { Connection: 'keep-alive' }],
     ['whose upgrade is not meant for this connection', { Connection: 'keep-alive', Upgrade: 'websocket' }],
     ['to another protocol', { Connection: 'Upgrade', Upgrade: 'h2c' }],
-  ])(
-    'a handshake %s opens nothing: who asks next on that connection would be talking to a stream',
-    async (_what, headers) => {
-      const { statuses } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', { ...HANDSHAKE, ...headers })]);
-      expect(statuses).toEqual([426]);
-    },
-  );
+  ])('a handshake %s opens nothing: a later request would be mixed with a stream', async (_what, headers) => {
+    const { statuses } = await sendRaw(gateway, [head('GET /api/v1/stream HTTP/1.1', { ...HANDSHAKE, ...headers })]);
+    expect(statuses).toEqual([426]);
+  });
 
   test.each<[what: string, headers: Readonly<Record<string, string>>]>([
     ['beside another word, in any case', { Connection: 'keep-alive, uPgrade', Upgrade: 'WebSocket' }],
@@ -352,7 +349,7 @@ describe('stream', () => {
     expect(statuses).toEqual([101]);
   });
 
-  test('a request that is no handshake is told what this path speaks', async () => {
+  test('a request without a handshake gets an answer that names the protocol', async () => {
     const { status, headers, body } = await gateway.call('GET', '/api/v1/stream');
     expect([status, headers.get('upgrade'), headers.get('sec-websocket-version'), body.code]).toEqual([
       426,
@@ -369,7 +366,7 @@ describe('stream', () => {
     return body.ticket as string;
   };
 
-  test('a ticket opens one stream, in whichever thread it is presented, and sees what its owner sees', async () => {
+  test("a ticket opens one stream, in any thread, with its owner's view", async () => {
     const { key } = await apiKey(['read'], 'acme');
     const ticket = await ticketOf(key);
     const attempts = await Promise.allSettled(
@@ -385,7 +382,7 @@ describe('stream', () => {
     expect(opened[0]!.frames).toHaveLength(1);
   });
 
-  test('a ticket of a key that was revoked meanwhile opens nothing', async () => {
+  test('a ticket of a revoked key opens nothing', async () => {
     const { id, key } = await apiKey(['read']);
     const ticket = await ticketOf(key);
     await gateway.call('POST', `/api/v1/iam/api-keys/${id}/revoke`);
@@ -445,14 +442,14 @@ describe('stream', () => {
     return Math.max(refusedAtMs, ...closings.map(({ atMs }) => atMs)) - revokedAtMs - askingMs;
   }
 
-  test('revoking a key is felt within 100 ms by every thread, on HTTP and on the streams of the key and of its tokens', async () => {
+  test('revoking a key applies within 100 ms in every thread, on HTTP and streams', async () => {
     const tookMs: number[] = [];
     for (let round = 0; round < 5; round += 1) tookMs.push(await feltAfterMs());
     // The fastest: the machine that runs the test may be busy with other things.
     expect(Math.min(...tookMs)).toBeLessThan(100);
   });
 
-  test('a stream ends with its credential: that of a key, of its token, and of the ticket that was given for the token', async () => {
+  test('a stream ends with its key, its token or the token of its ticket', async () => {
     const { status, body } = await gateway.call('POST', '/api/v1/iam/api-keys', {
       name: 'short',
       scopes: ['read'],
@@ -472,7 +469,7 @@ describe('stream', () => {
       expect(await board.closed).toEqual({ code: 4401, reason: 'the credential has expired or was revoked' });
   });
 
-  test('a client has nothing to say: a little is ignored, much is refused', async () => {
+  test('messages of a client are ignored if few and refused if many', async () => {
     const [quiet, long, busy] = await Promise.all([dashboard('?org_id=talk'), dashboard(), dashboard()]);
     quiet.socket.send('ping');
     long.socket.send('x'.repeat(2_000));
@@ -483,7 +480,7 @@ describe('stream', () => {
     await quiet.next(({ payload }) => payload.op_id === 'talk:1');
   });
 
-  test('one stream too many is refused, and its place is free again when one ends', async () => {
+  test('one stream too many is refused, and a closed one frees its place', async () => {
     const small = await startTestGateway({ env: { SVC_MAX_STREAMS: '2', SVC_IO_THREADS: '1' } });
     const one = await openStream(small);
     await openStream(small);
@@ -493,7 +490,7 @@ describe('stream', () => {
     await small.stop();
   });
 
-  test('a gateway that shuts down says good-bye', async () => {
+  test('a gateway shutting down sends a close frame', async () => {
     const other = await startTestGateway({ env: { SVC_IO_THREADS: '2' } });
     const boards = await Promise.all(Array.from({ length: 6 }, () => openStream(other)));
     const ended = other.stop('SIGTERM');
@@ -502,7 +499,7 @@ describe('stream', () => {
     expect(await ended).toBe(0);
   });
 
-  test('spend that nears a cap is told to dashboards', async () => {
+  test('spend near a cap is sent to dashboards', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-policy-'));
     writeFileSync(
       join(folder, 'p.yaml'),
@@ -524,7 +521,7 @@ describe('stream', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('a reader that stops reading costs no other reader anything, and knows or is told what it has missed', async () => {
+  test('a reader that stalls costs no other anything, and learns what it missed', async () => {
     const [slow, fast] = [await dashboard('?org_id=flood'), await dashboard('?org_id=flood')];
     slow.socket.pause();
     const batches = 80;

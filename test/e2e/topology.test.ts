@@ -75,14 +75,14 @@ describe('topology', () => {
     expect(await get('lineage/nobody')).toMatchObject({ status: 404 });
   });
 
-  test('a team answers with its agents, and one that nobody is in with 404', async () => {
+  test('a team returns its agents, and 404 when it has none', async () => {
     const body = await get('team/search?org_id=globex');
     expect(topologyTeam.safeParse(body).error).toBeUndefined();
     expect(names(body.agents)).toEqual(['globex/lead', 'globex/worker']);
     expect(await get('team/nobody')).toMatchObject({ status: 404 });
   });
 
-  test('the statistics count operations by their state, of each org, or of each team of one', async () => {
+  test('the statistics count operations by state, per org or per team of one', async () => {
     const stats = await get('stats');
     expect(topologyStats.safeParse(stats).error).toBeUndefined();
     expect(stats).toMatchObject({
@@ -110,7 +110,7 @@ describe('topology', () => {
     }
   });
 
-  test('a cursor goes on with the listing that gave it out, and is refused by any other', async () => {
+  test('a cursor continues the listing that issued it and is refused by others', async () => {
     const { body } = await gateway.call('GET', '/api/v1/agents?per_page=1');
     expect((await gateway.call('GET', `/api/v1/agents?per_page=1&cursor=${body.next_cursor}`)).status).toBe(200);
     for (const listing of [
@@ -127,7 +127,7 @@ describe('topology', () => {
     }
   });
 
-  test('agents are found by their id in every org and team, and by a bound key in its own only', async () => {
+  test('agents are found by id in every org and team, and by an org key in its own', async () => {
     const found = async (query: string, bearer?: string) =>
       names((await gateway.call('GET', `/api/v1/agents?${query}`, undefined, bearer)).body.agents);
     expect(await found('agent_id=worker')).toEqual(['acme/worker', 'globex/worker']);

@@ -43,7 +43,7 @@ async function abort(controller: AbortController, ...calls: Promise<unknown>[]):
 }
 
 describe('abort', () => {
-  test('a signal that is aborted already lets nothing begin', async () => {
+  test('an already aborted signal lets nothing begin', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     await agent.ready();
@@ -55,7 +55,7 @@ describe('abort', () => {
     expect(asked(gateway, 'CheckAction')).toHaveLength(1);
   });
 
-  test('whoever waits for a gateway that is not there can give up', async () => {
+  test('waiting for an absent gateway can be aborted', async () => {
     const controller = new AbortController();
     const { signal } = controller;
     const agent = scriptedAgent(
@@ -78,7 +78,7 @@ describe('abort', () => {
     await abort(controller, ...calls);
   });
 
-  test('a check that is given up gives its turn to the next, whether it had one or waited for it', async () => {
+  test('an aborted check passes its slot on, whether it had one or waited', async () => {
     const { gateway, waiting, answerAll } = await hesitant('CheckAction');
     const agent = scriptedAgent(gateway, { maxInFlight: 1, deadlines: { checkMs: 600_000 } });
     await agent.ready();
@@ -94,7 +94,7 @@ describe('abort', () => {
     expect(await last).toMatchObject({ decision: 'allow', opId: 'the:last' });
   });
 
-  test('an action that is allowed after its caller has gone is completed; one that is denied, or that its caller has named, is not', async () => {
+  test('an action allowed after its caller left is completed, unless denied or named', async () => {
     for (const onUnreachable of ['deny', 'allow'] as const) {
       const { gateway, waiting, answerAll } = await hesitant('CheckAction');
       const agent = scriptedAgent(gateway, { onUnreachable, deadlines: { closeMs: 60_000 } });
@@ -129,7 +129,7 @@ describe('abort', () => {
     expect(asked(gateway, 'CompleteOp')).toEqual([]);
   });
 
-  test('a check that is given up before its first answer may have been allowed all the same: what became of it is not known, so it is completed', async () => {
+  test('a check aborted before its first answer is completed: it may be allowed', async () => {
     const gateway = await scriptedGateway(({ method }) =>
       method === 'CheckAction' ? { fails: 'UNKNOWN' } : undefined,
     );
@@ -141,7 +141,7 @@ describe('abort', () => {
     await eventually(() => expect(asked(gateway, 'CompleteOp')).toEqual([asked(gateway, 'CheckAction')[0]]));
   });
 
-  test('an action that is allowed after its caller has gone is completed also when signals cannot arrive yet', async () => {
+  test('an action allowed after its caller left completes also before signals arrive', async () => {
     let [open, allow] = [() => {}, () => {}];
     const isOpen = new Promise<undefined>((resolve) => {
       open = () => resolve(undefined);
@@ -164,7 +164,7 @@ describe('abort', () => {
     await eventually(() => expect(asked(gateway, 'CompleteOp')).toEqual([expect.stringContaining('given-up:')]));
   });
 
-  test('a check that an overloaded gateway turns away is not tried again for a caller who has gone', async () => {
+  test('a check refused by an overloaded gateway is not retried for an absent caller', async () => {
     const gateway = await scriptedGateway(({ method }) =>
       method === 'CheckAction' ? { fails: 'RESOURCE_EXHAUSTED', fault: 'overloaded' } : undefined,
     );
@@ -180,7 +180,7 @@ describe('abort', () => {
     expect(asked(gateway, 'CheckAction')).toHaveLength(times);
   });
 
-  test('a body is told by its signal that the caller has gone; the run ends with it, and the operation is completed', async () => {
+  test('an abort reaches the body through its signal and completes the operation', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     const bodies: ((op: Op) => Promise<unknown>)[] = [
@@ -209,7 +209,7 @@ describe('abort', () => {
     );
   });
 
-  test('a caller who has gone does not wait at a pause, before the end of the body or after it', async () => {
+  test('an aborted caller waits at no pause, before or after the end of the body', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     await agent.ready();
@@ -233,7 +233,7 @@ describe('abort', () => {
     }
   });
 
-  test('an error of the body is thrown as it is, however long its end takes to be reported and whoever has gone by then', async () => {
+  test('an error of the body is thrown unchanged, whatever happens while it is reported', async () => {
     const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
     const agent = scriptedAgent(gateway);
     const controller = new AbortController();
@@ -251,7 +251,7 @@ describe('abort', () => {
     answerAll();
   });
 
-  test('what is over and what was spent is told to the gateway, also when nobody waits for that any more; close waits for it', async () => {
+  test('completions and usage are reported although nobody waits; close waits for them', async () => {
     const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
     const agent = scriptedAgent(gateway, { deadlines: { closeMs: 60_000 } });
     const controller = new AbortController();
@@ -277,7 +277,7 @@ describe('abort', () => {
     expect(asked(gateway, 'RecordUsage')).toEqual(['the:spent']);
   });
 
-  test('a report that fails after its caller has gone is told to onWarning, and one that fails before is not', async () => {
+  test('a report that fails after its caller left goes to onWarning, others do not', async () => {
     const { gateway, waiting, answerAll } = await hesitant('CompleteOp');
     const warnings: string[] = [];
     const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
@@ -294,7 +294,7 @@ describe('abort', () => {
     await eventually(() => expect(warnings).toEqual(['could not report operation the:unheard as complete']));
   });
 
-  test('many may wait with one signal, which Node.js takes for no leak, and an operation of each is over at the gateway when it is aborted', {
+  test('many operations share one signal without a leak warning, and all end on abort', {
     timeout: 120_000,
   }, async () => {
     const gateway = await startTestGateway();

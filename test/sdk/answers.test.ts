@@ -17,7 +17,7 @@ const agentWith = async (answer: Answer, method: string, checkMs = 5_000) =>
   });
 
 describe('answers', () => {
-  test('a check that is refused for good rejects with the code and the word of who refused it, also where that is a proxy', async () => {
+  test('a final refusal rejects with the code and text of gateway or proxy', async () => {
     const refusals: readonly Answer[] = [
       { fails: 'PERMISSION_DENIED', fault: 'insufficient_scope' },
       { fails: 'INTERNAL', fault: 'internal' },
@@ -46,7 +46,7 @@ describe('answers', () => {
     ]);
   });
 
-  test('a proxy that has no room is obeyed as a busy gateway is: it says when to come again, and until then the answer is no', async () => {
+  test('a proxy without capacity is treated as a busy gateway, with its retry time', async () => {
     const agent = await agentWith({ fails: 'RESOURCE_EXHAUSTED', retryAfterSecs: 60 }, 'CheckAction');
     expect(await agent.check(SEARCH)).toMatchObject({
       decision: 'deny',
@@ -55,7 +55,7 @@ describe('answers', () => {
     });
   });
 
-  test('a limit of which this client does not know the tier or the period is no spending within the budget', async () => {
+  test('a limit of an unknown tier or period does not count as within the budget', async () => {
     for (const unknown of [{ tier: 'org' }, { period: 'daily' }]) {
       const agent = await agentWith({ status: 'limit_exceeded', ...unknown }, 'RecordUsage');
       await expect(agent.recordUsage({ costUsd: 1 })).rejects.toMatchObject({
@@ -72,7 +72,7 @@ describe('answers', () => {
     });
   });
 
-  test('a completion of which it cannot be asked whether an attempt before has made it rejects with what the gateway said', async () => {
+  test("a completion that may have happened before rejects with the gateway's answer", async () => {
     let asked = 0;
     const gateway = await scriptedGateway(({ method }) => {
       if (method === 'CheckAction') return { fails: 'PERMISSION_DENIED' };
@@ -87,7 +87,7 @@ describe('answers', () => {
     expect(asked).toBe(2);
   });
 
-  test('a gateway that shuts down is none that has refused the check: it is asked again, and counts as one that cannot be reached when it stays away', async () => {
+  test('a gateway shutting down is retried, and then counts as unreachable', async () => {
     const leaving = { fails: 'UNAVAILABLE', fault: 'shutting_down', retryAfterSecs: 1 } as const;
     let asked = 0;
     const gateway = await scriptedGateway(({ method }) => {

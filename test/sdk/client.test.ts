@@ -110,7 +110,7 @@ describe('client', () => {
     expect(await opOf(opId)).toMatchObject({ state: 'completing' });
   });
 
-  test('a denied action does not run and says why', async () => {
+  test('a denied action does not run, and the reason is given', async () => {
     let hasRun = false;
     const error = await failureOf(
       connect().run({ action: 'process.exec', resource: 'rm -rf /' }, () => {
@@ -131,7 +131,7 @@ describe('client', () => {
     );
   });
 
-  test('a client keeps nothing of an operation that was denied or is over: run again under its name, it is the gateway that answers', async () => {
+  test('keeps nothing of an ended operation: the same name is checked again', async () => {
     const agent = connect();
     const name = { traceId: 'a1'.repeat(16), spanId: 'b2'.repeat(8) };
     for (let time = 0; time < 2; time += 1) {
@@ -144,7 +144,7 @@ describe('client', () => {
     expect(await failureOf(agent.run(other, () => 'again'))).toMatchObject({ name: 'ActionDeniedError' });
   });
 
-  test('what the body throws is thrown, and the operation is complete all the same', async () => {
+  test('an error of the body is thrown, and the operation completes all the same', async () => {
     let opId = '';
     const error = await failureOf(
       connect().run(SEARCH, (op) => {
@@ -156,7 +156,7 @@ describe('client', () => {
     expect(await opOf(opId)).toMatchObject({ state: 'completing' });
   });
 
-  test('an operator pauses a running body within a second, sees that it stands still, and resumes it', async () => {
+  test('an operator pauses a running body within a second and resumes it', async () => {
     const { seen, result, started } = longRun(connect());
     const op = await started();
     const tookMs: number[] = [];
@@ -180,7 +180,7 @@ describe('client', () => {
     expect(await result).toBe('finished');
   });
 
-  test('an operator terminates a running body within a second: checkpoint throws, the signal aborts', async () => {
+  test('an operator terminates a body within a second: checkpoint throws, signal aborts', async () => {
     const agent = connect();
     const tookMs: number[] = [];
     for (let round = 0; round < 3; round += 1) {
@@ -208,7 +208,7 @@ describe('client', () => {
     expect(await failureOf(result)).toBeInstanceOf(OpTerminatedError);
   });
 
-  test('a body that does not look is told at its end that it was terminated', async () => {
+  test('a body without checkpoints learns at its end that it was terminated', async () => {
     let opId = '';
     const result = connect().run(SEARCH, async (op) => {
       opId = op.opId;
@@ -218,7 +218,7 @@ describe('client', () => {
     expect(await failureOf(result)).toMatchObject({ name: 'OpTerminatedError', opId });
   });
 
-  test('an operation that is paused when its body returns is complete when it is resumed', async () => {
+  test('an operation paused as its body returns completes once it is resumed', async () => {
     let opId = '';
     const result = connect().run(SEARCH, async (op) => {
       opId = op.opId;
@@ -231,7 +231,7 @@ describe('client', () => {
     expect(await opOf(opId)).toMatchObject({ state: 'completing' });
   });
 
-  test('an operation within an operation has its trace id, a span id of its own, and is stopped with it', async () => {
+  test('a nested operation shares the trace id and is stopped with its parent', async () => {
     const agent = connect();
     const result = agent.run(SEARCH, async (outer) =>
       agent.run(SEARCH, async (inner) => {
@@ -244,7 +244,7 @@ describe('client', () => {
     expect(await failureOf(result)).toBeInstanceOf(OpTerminatedError);
   });
 
-  test('operations of two clients within one another keep to their own: each client finds its own around it, and no other', async () => {
+  test('nested operations of two clients are separate: each client sees its own', async () => {
     const [first, second] = [connect(), connect()];
     await first.run(SEARCH, async (outer) => {
       await second.run(SEARCH, async (theirs) => {
@@ -255,7 +255,7 @@ describe('client', () => {
     });
   });
 
-  test('a process that has had many clients is no slower for it: what follows a promise carries one storage, not one of each', async () => {
+  test('many clients do not slow a process down: they share one async storage', async () => {
     for (let count = 0; count < 20; count += 1) {
       const agent = connect();
       await agent.run(SEARCH, () => {});
@@ -273,7 +273,7 @@ describe('client', () => {
     expect(storages).toBeLessThan(5);
   });
 
-  test('checks by the thousand are answered, each with its own answer', async () => {
+  test('thousands of checks each get their own answer', async () => {
     const agent = connect();
     await agent.ready();
     const answers = await Promise.all(
@@ -295,7 +295,7 @@ describe('client', () => {
     }
   });
 
-  test('spending is recorded, once under one name', async () => {
+  test('usage is recorded once under one name', async () => {
     const agent = connect();
     const agentId = `crawler-${lastAgent}`;
     expect(await agent.recordUsage({ costUsd: 0.25, usageId: 'invoice-1' })).toEqual({ status: 'ok' });
@@ -328,7 +328,7 @@ describe('client', () => {
     );
   });
 
-  test('a wrong API key is refused once and for all, with the reason', async () => {
+  test('a wrong API key is refused for good, with the reason', async () => {
     const agent = connect({ apiKey: 'no-such-key' });
     const error = await failureOf(agent.ready());
     expect(error).toMatchObject({
@@ -350,7 +350,7 @@ describe('client', () => {
     });
   });
 
-  test("a token of one's own is used as it is", async () => {
+  test('a given token is used as it is', async () => {
     const agent = { orgId: 'acme', teamId: 'search', agentId: 'own-token' };
     await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken: TOKEN });
     const client = connect({ agent, credentialToken: TOKEN });
@@ -358,7 +358,7 @@ describe('client', () => {
     expect(await client.check(SEARCH)).toMatchObject({ decision: 'allow', opState: 'running' });
   });
 
-  test('the agent that started this one is recorded with it', async () => {
+  test('the parent agent is recorded', async () => {
     const starter = connect();
     await starter.ready();
     const starterId = `crawler-${lastAgent}`;

@@ -65,7 +65,7 @@ describe('close', () => {
     expect(agent.state).toBe('closed');
   });
 
-  test('after close nothing is taken any more, and closing again is no mistake', async () => {
+  test('after close nothing is accepted, and closing again is no error', async () => {
     const agent = connect('closed');
     await agent.close();
     await agent.close();
@@ -80,7 +80,7 @@ describe('close', () => {
     }
   });
 
-  test('while the client closes, a body that still runs can go on to its end, and nobody else begins anything', async () => {
+  test('while the client closes, running bodies finish and nothing else begins', async () => {
     const agent = connect('finishing');
     let begun = (): void => {};
     const hasBegun = new Promise<void>((resolve) => {
@@ -112,7 +112,7 @@ describe('close', () => {
     await closed;
   });
 
-  test('checks that cannot be answered in time are given up at close, not left hanging', async () => {
+  test('checks that cannot be answered in time are rejected at close', async () => {
     const agent = createAgentClient({
       address: '127.0.0.1:1',
       agent: { orgId: 'acme', teamId: 'search', agentId: 'alone' },
@@ -125,7 +125,7 @@ describe('close', () => {
     await expect(check).rejects.toMatchObject({ name: 'ClientClosedError' });
   });
 
-  test('a check that waits for its answer at close rejects with a ClientClosedError, and one whose caller has left rejects nowhere else', async () => {
+  test('a waiting check rejects with ClientClosedError at close, and is never unhandled', async () => {
     const silent = createServer(); // takes every call and answers none
     const asked = new Promise((resolve) =>
       silent.on('stream', (stream, { ':path': path }) => {
@@ -153,7 +153,7 @@ describe('close', () => {
     await new Promise((resolve) => setTimeout(resolve, 50)); // a promise that rejects for nobody fails the run
   });
 
-  test('a body that waits at a checkpoint when the client is closed is let go', async () => {
+  test('a body waiting at a checkpoint is released at close', async () => {
     const agent = connect('let-go', { deadlines: { closeMs: 50 } });
     let opId = '';
     const result = agent.run(SEARCH, async (op) => {
@@ -168,7 +168,7 @@ describe('close', () => {
     expect((await gateway.call('GET', `/api/v1/ops/${opId}`)).body).toMatchObject({ state: 'completing' });
   });
 
-  test('what was obeyed right before close is acknowledged', async () => {
+  test('a signal obeyed right before close is acknowledged', async () => {
     const agent = connect('last-word');
     let opId = '';
     const result = agent.run(SEARCH, async (op) => {
@@ -184,7 +184,7 @@ describe('close', () => {
     });
   });
 
-  test('a process ends by itself once its client is closed', async () => {
+  test('a process exits by itself once its client is closed', async () => {
     expect(
       await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
@@ -196,7 +196,7 @@ describe('close', () => {
     ).toEqual({ end: 0, output: 'running\n' });
   });
 
-  test('a process ends by itself once its client is closed, also when there never was a gateway', async () => {
+  test('a process exits by itself after close, also without a gateway', async () => {
     expect(
       await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';
@@ -207,7 +207,7 @@ describe('close', () => {
     ).toEqual({ end: 0, output: 'true\n' });
   });
 
-  test('a report that fails, and whose caller has forgotten to listen, is not passed over in silence', async () => {
+  test('a failed report that no caller handles is not swallowed', async () => {
     expect(
       await runProgram(`
     import { createAgentClient } from 'svc-gateway/sdk';

@@ -33,7 +33,7 @@ async function running(agent: AgentClient) {
 }
 
 describe('control', () => {
-  test('a signal whose acknowledgement was lost is obeyed and acknowledged when it comes again on the next stream', async () => {
+  test('a signal whose acknowledgement was lost is acknowledged on the next stream', async () => {
     let isLost = true;
     const warnings: string[] = [];
     const gateway = await scriptedGateway((call) => (isAck(call) && isLost ? { fails: 'UNAUTHENTICATED' } : undefined));
@@ -51,7 +51,7 @@ describe('control', () => {
     finish();
   });
 
-  test('an acknowledgement that the gateway cannot take for the moment is tried again; one that it refuses is told of, once, but not when the operation is gone', async () => {
+  test('a failed acknowledgement is retried, and a refusal reported once unless gone', async () => {
     const answers = ['UNAVAILABLE', 'RESOURCE_EXHAUSTED', undefined, 'NOT_FOUND', 'PERMISSION_DENIED'] as const;
     let asked = 0;
     const warnings: string[] = [];
@@ -72,7 +72,7 @@ describe('control', () => {
     finish();
   });
 
-  test('a pause is acknowledged when the body stands still, not when it arrives; a signal that this client does not know, never', async () => {
+  test('a pause is acknowledged once the body stands still; an unknown signal never', async () => {
     const gateway = await scriptedGateway();
     const told: string[] = [];
     const agent = scriptedAgent(gateway, {
@@ -100,7 +100,7 @@ describe('control', () => {
     await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'CompleteOp')).toHaveLength(2));
   });
 
-  test('onSignal is told of every signal, and acknowledges those of operations that were begun with `check` by answering true', async () => {
+  test('onSignal gets every signal, and true acknowledges one of a `check`', async () => {
     const gateway = await scriptedGateway();
     const told: OpSignal[] = [];
     const warnings: string[] = [];
@@ -129,7 +129,7 @@ describe('control', () => {
     finish();
   });
 
-  test('a client that lives for long keeps nothing of the signals that it has acknowledged', async () => {
+  test('a long-lived client keeps nothing of acknowledged signals', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway, { onSignal: () => true });
     await agent.ready();

@@ -16,7 +16,7 @@ describe('credential', () => {
     expect(registrationsAt(gateway)).toBe(1);
   });
 
-  test('a token that is void is replaced once, however many calls find it so, and each of them succeeds', async () => {
+  test('an invalid token is replaced once for all calls, and each succeeds', async () => {
     let valid = 1;
     const gateway = await scriptedGateway(({ method, token }) => {
       if (method === 'RegisterAgent') return { credentialToken: `token-${valid}` };
@@ -29,7 +29,7 @@ describe('credential', () => {
     expect(registrationsAt(gateway)).toBe(2);
   });
 
-  test('completing an operation again is an error, also when the first try was refused for its token or by a gateway that was too busy', async () => {
+  test('completing twice is an error, also after a first try that was refused', async () => {
     const refusals = [
       'UNAUTHENTICATED',
       'FAILED_PRECONDITION',
@@ -66,7 +66,7 @@ describe('credential', () => {
     expect(asked).toBe(6);
   });
 
-  test('a gateway that is too busy to register an agent counts as there: the check waits for it', async () => {
+  test('a gateway too busy to register an agent counts as reachable: checks wait', async () => {
     let refusals = 2;
     const gateway = await scriptedGateway(({ method }) =>
       method === 'RegisterAgent' && refusals-- > 0 ? { fails: 'RESOURCE_EXHAUSTED' } : undefined,
@@ -79,19 +79,16 @@ describe('credential', () => {
   test.each([
     ['RegisterAgent', 10_000_000],
     ['CheckAction', -1],
-  ] as const)(
-    'a time to come again that is none is not one to come at once: %s, %d s',
-    async (busy, retryAfterSecs) => {
-      const gateway = await scriptedGateway(({ method }) =>
-        method === busy ? { fails: 'RESOURCE_EXHAUSTED', retryAfterSecs } : undefined,
-      );
-      const agent = scriptedAgent(gateway, { apiKey: 'any-key', deadlines: { checkMs: 500 } });
-      expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny' });
-      expect(gateway.calls.filter(({ method }) => method === busy).length).toBeLessThan(50);
-    },
-  );
+  ] as const)('an invalid retry time does not mean at once: %s, %d s', async (busy, retryAfterSecs) => {
+    const gateway = await scriptedGateway(({ method }) =>
+      method === busy ? { fails: 'RESOURCE_EXHAUSTED', retryAfterSecs } : undefined,
+    );
+    const agent = scriptedAgent(gateway, { apiKey: 'any-key', deadlines: { checkMs: 500 } });
+    expect(await agent.check(SEARCH)).toMatchObject({ decision: 'deny' });
+    expect(gateway.calls.filter(({ method }) => method === busy).length).toBeLessThan(50);
+  });
 
-  test('a registration that the gateway refuses is not tried again, and every call says why', async () => {
+  test('a refused registration is not retried, and every call gives the reason', async () => {
     const gateway = await scriptedGateway(({ method }) =>
       method === 'RegisterAgent' ? { fails: 'PERMISSION_DENIED' } : undefined,
     );
@@ -108,7 +105,7 @@ describe('credential', () => {
     expect(registrationsAt(gateway)).toBe(1);
   });
 
-  test('a void token that cannot be replaced keeps no call beyond its deadline', async () => {
+  test('an invalid token that cannot be replaced holds no call beyond its deadline', async () => {
     const agentWithVoidToken = async () => {
       let isVoid = false;
       const agent = scriptedAgent(
@@ -149,7 +146,7 @@ describe('credential', () => {
     ]);
   });
 
-  test('an agent that waits for hours for its first gateway keeps nothing of the checks that were answered without it', async () => {
+  test('hours without a first gateway keep nothing of the checks answered without it', async () => {
     const agent = scriptedAgent({ address: '127.0.0.1:1' }, { apiKey: 'any-key', deadlines: { outageMs: 0 } });
     await agent.check(SEARCH);
     const promises = (): number => queryObjects(Promise, { format: 'count' });

@@ -53,7 +53,7 @@ async function control(
 }
 
 describe('example', () => {
-  test('the example agent can be paused, watched, resumed and terminated, as its walk-through says', async () => {
+  test('the example agent is paused, watched, resumed and terminated as documented', async () => {
     const gateway = await startTestGateway();
     const example = startExample(process.execPath, 'agent.mjs', { AGENT_GATEWAY: gateway.grpc });
     try {

@@ -38,7 +38,7 @@ const FAILING: readonly (readonly [string, string, NonNullable<AgentClientOption
 
 describe('hooks', () => {
   test.each(FAILING)(
-    'a hook that %s is a warning of the process, and the client goes on',
+    'a hook that %s becomes a process warning, and the client continues',
     async (_how, word, onStateChange) => {
       const warnings = warned();
       const gateway = await scriptedGateway();
@@ -49,7 +49,7 @@ describe('hooks', () => {
     },
   );
 
-  test('an error of onSignal is told to onWarning, and the signal is not acknowledged', async () => {
+  test('an error of onSignal goes to onWarning, and the signal is not acknowledged', async () => {
     const warnings: string[] = [];
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway, {

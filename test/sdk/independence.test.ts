@@ -6,7 +6,7 @@ import { PACKAGE_ROOT } from '../../src/package-files.ts';
 const FOLDER = join(PACKAGE_ROOT, 'src', 'sdk');
 
 describe('independence', () => {
-  test('the SDK stands alone: it imports its own files, Node.js and two libraries, each in one file', () => {
+  test('the SDK imports its own files, Node.js and two libraries, each in one file', () => {
     const imported = readdirSync(FOLDER).flatMap((file) =>
       [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^(?:import|export)\s[^;]*?\sfrom '([^']+)'/gm)].map(
         ([, target = '']) => ({ file, target }),
@@ -20,7 +20,7 @@ describe('independence', () => {
     ]);
   });
 
-  test('the entry exports names only, and no more than what is documented', async () => {
+  test('the entry exports the documented names and no more', async () => {
     expect(Object.keys(await import('../../src/sdk/index.ts')).sort()).toEqual([
       'ActionDeniedError',
       'ClientClosedError',

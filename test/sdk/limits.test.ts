@@ -45,7 +45,7 @@ describe('limits', () => {
     return client;
   }
 
-  test('checks that an overloaded gateway turns away are tried again until it takes them', async () => {
+  test('checks refused by an overloaded gateway are retried until accepted', async () => {
     const gateway = await start({ SVC_MAX_PENDING: '20', SVC_IO_THREADS: '1' });
     const agent = connect(gateway.grpc);
     await agent.ready();
@@ -53,7 +53,7 @@ describe('limits', () => {
     expect(answers.filter(({ decision }) => decision === 'allow')).toHaveLength(100);
   });
 
-  test('an overloaded gateway is obeyed: its no is a no, whatever is to happen when it cannot be reached', async () => {
+  test("an overloaded gateway's refusal stands, whatever the setting for outages", async () => {
     const gateway = await start({ SVC_MAX_OPS: '1' });
     const agent = connect(gateway.grpc, { onUnreachable: 'allow', deadlines: { checkMs: 4_000 } });
     await agent.run(SEARCH, async () => {
@@ -65,7 +65,7 @@ describe('limits', () => {
     });
   });
 
-  test('more checks than may be on their way at once wait their turn', async () => {
+  test('checks beyond the concurrency limit wait their turn', async () => {
     const agent = connect(gateway.grpc, { maxInFlight: 2 });
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, index) => agent.check({ ...SEARCH, traceId: 'turn', spanId: String(index) })),
@@ -75,7 +75,7 @@ describe('limits', () => {
     );
   });
 
-  test('a credential that is not there is named as such', () => {
+  test('a missing credential is named', () => {
     expect(() => connect('127.0.0.1:1', { apiKey: '' })).toThrow(
       'apiKey is empty; check that the variable it comes from is set',
     );
@@ -84,7 +84,7 @@ describe('limits', () => {
     );
   });
 
-  test('an address that is a URL, or has no port, is refused with how one looks: nothing would ever be reached there', () => {
+  test('an address that is a URL, or has no port, is refused with an example', () => {
     for (const address of [
       'http://127.0.0.1:50051',
       'https://gateway.example.com:443',
@@ -97,7 +97,7 @@ describe('limits', () => {
       connect(address, { deadlines: { closeMs: 0 } });
   });
 
-  test('an option that makes no sense is named, before anything is sent', () => {
+  test('an invalid option is named before anything is sent', () => {
     const wrong: readonly (readonly [object, string])[] = [
       [{ credentialToken: 'token' }, 'set exactly one of credentialToken and apiKey'],
       [{ apiKey: undefined }, 'set exactly one of credentialToken and apiKey'],
@@ -121,7 +121,7 @@ describe('limits', () => {
       connect('127.0.0.1:1', { maxInFlight, deadlines: { checkMs: 86_400_000, callMs: 1, outageMs: 0, closeMs: 0 } });
   });
 
-  test('a value of the wrong type is named, in the options and in a request', async () => {
+  test('a value of the wrong type is named, in options and requests', async () => {
     const whole = { orgId: 'acme', teamId: 'search', agentId: 'a' };
     const wrong: readonly (readonly [object, string])[] = [
       [{ parent: { ...whole, orgId: undefined } }, 'parent.orgId must be a string'],
@@ -139,7 +139,7 @@ describe('limits', () => {
     );
   });
 
-  test('what cannot be read at all is a rejection, as any other mistake of a call, and is thrown at nobody', async () => {
+  test('an unreadable argument rejects the call and throws nowhere else', async () => {
     const agent = connect('127.0.0.1:1', { onUnreachable: 'deny' });
     const nothing = null as never;
     const calls = [
@@ -157,7 +157,7 @@ describe('limits', () => {
     ).toEqual(calls.map(() => true));
   });
 
-  test('attributes that JSON would empty are refused with their place, before anybody decides about them', async () => {
+  test('attributes that JSON would drop are refused with their place', async () => {
     const agent = connect('127.0.0.1:1');
     const refused = (attributes: unknown) =>
       agent
@@ -189,7 +189,7 @@ describe('limits', () => {
     ).toBe('fine so far');
   });
 
-  test('half a character is refused with its place: sent, it would be another character', async () => {
+  test('a lone surrogate is refused with its place: JSON would change it', async () => {
     const agent = connect('127.0.0.1:1');
     const long = `${'x'.repeat(100)}\ud83d`;
     const refused = (call: Promise<unknown>) => call.catch((error: Error) => `${error.name}: ${error.message}`);
@@ -213,7 +213,7 @@ describe('limits', () => {
     );
   });
 
-  test('a check that is larger than the gateway takes fails alone', async () => {
+  test('a check larger than the gateway accepts fails alone', async () => {
     const agent = connect(gateway.grpc);
     const [large, small] = await Promise.allSettled([
       agent.check({ ...SEARCH, attributes: { text: 'x'.repeat(2 * 1024 * 1024) } }),
@@ -226,7 +226,7 @@ describe('limits', () => {
     expect(small).toMatchObject({ status: 'fulfilled', value: { decision: 'allow' } });
   });
 
-  test('where streams do not get through, checks are asked one by one', async () => {
+  test('where streams are blocked, checks are sent as unary calls', async () => {
     const server = new Server();
     const { path } = METHODS.CheckAction;
     const asked: string[] = [];
@@ -268,7 +268,7 @@ describe('limits', () => {
     expect(asked.sort()).toEqual(['a', 'b', 'c']);
   });
 
-  test('with TLS the gateway is reached through a proxy that has its certificate, and through no other', async () => {
+  test('with TLS the gateway is reached through a proxy with its certificate only', async () => {
     const { key, cert, remove } = selfSigned('gateway.test');
     cleanUp.push(remove);
     const proxy = createTlsServer({ key, cert, ALPNProtocols: ['h2'] }, (near) => {

@@ -27,8 +27,8 @@ const steps = fc.array(fc.constantFrom<Step>('pause', 'resume', 'terminate', 'ch
   size: 'max',
 });
 
-describe('op: properties', () => {
-  test('whatever the order of signals, no checkpoint is passed while paused or after termination, and every wait ends with the pause', async () => {
+describe('op properties', () => {
+  test('any order of signals passes no checkpoint while paused or after termination', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (order) => {
         const op = begin();
@@ -62,7 +62,7 @@ describe('op: properties', () => {
     );
   });
 
-  test('a pause counts as obeyed when the body stands at a checkpoint, and only the latest signal matters', async () => {
+  test('a pause is obeyed once the body is at a checkpoint; the latest signal counts', async () => {
     const obeyed: string[] = [];
     const op = begin();
     op.obey('pause', () => obeyed.push('pause 1'));
@@ -79,7 +79,7 @@ describe('op: properties', () => {
     expect(obeyed).toEqual(['resume 2', 'pause 3', 'pause 3 again', 'resume 4']);
   });
 
-  test('what is within a paused operation waits with it, and makes its pause obeyed', async () => {
+  test('operations within a paused one wait too, so that its pause is obeyed', async () => {
     const outer = begin();
     const inner = begin(outer);
     let isObeyed = false;
@@ -96,7 +96,7 @@ describe('op: properties', () => {
     await checkpoint;
   });
 
-  test('what is within a terminated operation is aborted with its error, although it is not terminated itself', async () => {
+  test('an operation within a terminated one aborts with its error', async () => {
     const outer = begin();
     const inner = begin(outer);
     inner.obey('pause', () => {});

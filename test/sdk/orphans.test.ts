@@ -37,7 +37,7 @@ function orphansOf(
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('orphans', () => {
-  test('an abandoned operation that is paused is asked about once, and completed at the signal that resumes it', async () => {
+  test('a paused abandoned operation is queried once and completed when resumed', async () => {
     const states = new Map<string, OpState>([
       ['a', 'paused'],
       ['b', 'running'],
@@ -57,7 +57,7 @@ describe('orphans', () => {
     expect(orphans.signalled('b')).toBe(false);
   });
 
-  test('an operator who resumes an abandoned operation while its state is asked for is not missed', async () => {
+  test('a resume during the query of an abandoned operation is not missed', async () => {
     const states = new Map<string, OpState>([['a', 'paused']]);
     const { orphans } = orphansOf(states, {
       onAsked: (what) => {
@@ -71,7 +71,7 @@ describe('orphans', () => {
     await eventually(() => expect(states.get('a')).toBe('completing'));
   });
 
-  test('an abandoned operation that was resumed before its state was asked for is completed', async () => {
+  test('an abandoned operation resumed before its query is completed', async () => {
     const states = new Map<string, OpState>([['a', 'paused']]);
     const { orphans } = orphansOf(states, {
       onAsked: (what) => {
@@ -82,7 +82,7 @@ describe('orphans', () => {
     await eventually(() => expect(states.get('a')).toBe('completing'));
   });
 
-  test('an abandoned operation about which the gateway cannot answer for the moment is asked about again', async () => {
+  test('an abandoned operation is queried again after a failed query', async () => {
     const states: (OpState | undefined)[] = [undefined, 'completing'];
     const errors = ['unavailable', 'failed_precondition', 'failed_precondition'] as const;
     const asked: string[] = [];
@@ -105,7 +105,7 @@ describe('orphans', () => {
     expect(orphans.signalled('a')).toBe(false);
   });
 
-  test('abandoned operations that are terminated, over or forgotten at the gateway are given up', async () => {
+  test('abandoned operations terminated, finished or unknown at the gateway are dropped', async () => {
     const states = new Map<string, OpState>([
       ['a', 'terminated'],
       ['b', 'completing'],
@@ -118,7 +118,7 @@ describe('orphans', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('abandoned operations are reported at once, then ever more rarely, and soon again when there is hope; closed, they keep no process alive', async () => {
+  test('abandoned operations are reported at once, then with backoff, reset on contact', async () => {
     vi.useFakeTimers();
     onTestFinished(() => {
       vi.useRealTimers();
@@ -154,7 +154,7 @@ describe('orphans', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('many abandoned operations are completed in one go, whatever became of those between them', async () => {
+  test('many abandoned operations are completed in one pass', async () => {
     vi.useFakeTimers();
     onTestFinished(() => {
       vi.useRealTimers();
@@ -174,7 +174,7 @@ describe('orphans', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('without a connection nothing is asked; when it is back, also about what was paused: the gateway may have forgotten it', async () => {
+  test('nothing is queried offline; once back, paused operations are queried again', async () => {
     const states = new Map<string, OpState>([['a', 'paused']]);
     let isReachable = false;
     const { orphans, asked } = orphansOf(states, { isReachable: () => isReachable });
@@ -192,7 +192,7 @@ describe('orphans', () => {
     expect(orphans.signalled('a')).toBe(false);
   });
 
-  test('an outage does not fill the memory of an agent: beyond ten thousand the oldest is given up, and named', () => {
+  test('beyond ten thousand abandoned operations the oldest is dropped and named', () => {
     const { orphans, warnings } = orphansOf(new Map(), { isReachable: () => false });
     for (let nth = 1; nth <= 10_001; nth += 1) orphans.add(`op-${nth}`);
     expect(warnings).toEqual([
@@ -202,7 +202,7 @@ describe('orphans', () => {
     expect(orphans.signalled('op-2')).toBe(true);
   });
 
-  test('checks that never left the agent, as there was no connection, are not reported when there is one again', async () => {
+  test('checks that were never sent are not reported after reconnecting', async () => {
     const gateway = await scriptedGateway();
     const proxy = await startProxy(gateway.address);
     onTestFinished(() => proxy.close());
@@ -222,7 +222,7 @@ describe('orphans', () => {
   const completedAt = ({ calls }: ScriptedGateway): readonly string[] =>
     calls.filter(({ method }) => method === 'CompleteOp').map(({ opId }) => opId);
 
-  test('close waits until an abandoned operation is complete that the gateway could not take before, and no longer than it may', async () => {
+  test('close waits for a delayed completion, within its time limit', async () => {
     const NAMED = { action: 'tool.call', traceId: 'trace', spanId: 'span' };
     const gateway = await scriptedGateway(({ method }) =>
       method === 'CompleteOp' && completedAt(gateway).length <= 2 ? { fails: 'UNAVAILABLE' } : undefined,
@@ -244,7 +244,7 @@ describe('orphans', () => {
     await hasty.close();
   });
 
-  test('close does not wait for a gateway that is lost', async () => {
+  test('close does not wait for a lost gateway', async () => {
     const agent = scriptedAgent(
       { address: '127.0.0.1:1' },
       { onUnreachable: 'allow', deadlines: { outageMs: 0, closeMs: 600_000 } },
@@ -253,7 +253,7 @@ describe('orphans', () => {
     await agent.close();
   });
 
-  test('an abandoned operation about which the gateway does not take a report is named, and does not stand in the way of the next', async () => {
+  test('a refused abandoned operation is named and does not block the next', async () => {
     let isBroken = true;
     const warnings: string[] = [];
     const gateway = await scriptedGateway(({ method, opId }) => {
@@ -276,7 +276,7 @@ describe('orphans', () => {
     expect(warnings).toEqual(['could not report operation of:another as complete']);
   });
 
-  test('a check whose first answer was lost, and for which the gateway is too busy then, is completed: it may have been allowed', async () => {
+  test('a check whose answer was lost, with a busy gateway after it, is completed', async () => {
     for (const onUnreachable of ['deny', 'allow'] as const) {
       const gateway = await scriptedGateway(({ method }) => {
         if (method !== 'CheckAction') return undefined;
@@ -295,7 +295,7 @@ describe('orphans', () => {
     }
   });
 
-  test('a signal to an abandoned operation is acknowledged: nothing is left that would have to obey', async () => {
+  test('a signal to an abandoned operation is acknowledged', async () => {
     let decide = (): void => {};
     const decided = new Promise<void>((resolve) => {
       decide = resolve;

@@ -76,7 +76,7 @@ describe('outage', () => {
     );
   const isConnected = (agent: AgentClient) => eventually(() => expect(agent.state).toBe('connected'));
 
-  test('a gateway that is killed and comes back finds its agent again: token, checks and signals', async () => {
+  test('a killed gateway finds its agent again: token, checks and signals', async () => {
     const { gateway, restart } = await startRestartable();
     const states: ClientState[] = [];
     const agent = connect(gateway.grpc, {
@@ -118,7 +118,7 @@ describe('outage', () => {
     expect(await failureOf(result)).toMatchObject({ name: 'OpTerminatedError', opId });
   });
 
-  test('checks ride out a restart that is shorter than the outage allowed', async () => {
+  test('checks survive a restart shorter than the allowed outage', async () => {
     const { gateway, restart } = await startRestartable();
     const agent = connect(gateway.grpc, { deadlines: { outageMs: 100_000, checkMs: 100_000 } });
     await agent.ready();
@@ -129,7 +129,7 @@ describe('outage', () => {
       expect(answer).toMatchObject({ decision: 'allow', unreachable: false });
   });
 
-  test('what was spent and what is done rides out a restart for as long as calls may take, however soon checks give up', async () => {
+  test('usage and completions survive a restart for the call time-out', async () => {
     const { gateway, restart } = await startRestartable();
     const agent = connect(gateway.grpc, { deadlines: { outageMs: 0, callMs: 30_000 } });
     await agent.ready();
@@ -147,7 +147,7 @@ describe('outage', () => {
     ).toContain('agent 0.25');
   });
 
-  test('a completion whose answer is lost is a success, its cost counted once; of an operation that was terminated it is none', async () => {
+  test('a completion whose answer is lost succeeds once, unless it was terminated', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address);
@@ -177,7 +177,7 @@ describe('outage', () => {
     });
   });
 
-  test('checks in flight when the connection is cut are all answered, each with its own answer', async () => {
+  test('checks in flight when the connection is cut all get their own answer', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address, { deadlines: { checkMs: 100_000, outageMs: 100_000 } });
@@ -204,7 +204,7 @@ describe('outage', () => {
     expect(proxy.accepted()).toBeGreaterThan(1);
   });
 
-  test('a signal given while the agent was away reaches it when it is back', async () => {
+  test('a signal sent while the agent was away reaches it on return', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address);
@@ -224,7 +224,7 @@ describe('outage', () => {
     expect(await result).toBe('resumed');
   });
 
-  test('a gateway that accepts and says nothing is answered for at the deadline', async () => {
+  test('a silent gateway is answered for at the deadline', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address, { deadlines: { checkMs: 300, closeMs: 100 } });
@@ -248,7 +248,7 @@ describe('outage', () => {
     );
   });
 
-  test('an operator who resumes just as the agent comes back lets it go on, and no restart is told of that was none', async () => {
+  test('a resume during reconnection continues the agent without a false restart notice', async () => {
     // A gateway whose answer to the check overtakes the signal.
     const { address, opened } = await scriptedGateway();
     const warnings: string[] = [];
@@ -269,7 +269,7 @@ describe('outage', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('an operation that was allowed without the gateway is under its control as soon as it answers', async () => {
+  test('an operation allowed without the gateway is under its control once it answers', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address, { onUnreachable: 'allow', deadlines: { checkMs: 300, closeMs: 100 } });
@@ -292,7 +292,7 @@ describe('outage', () => {
     await eventually(async () => expect(await stateOf()).toBe('completing'));
   });
 
-  test('an agent whose token was replaced registers again, once, and says so when that is of no use', async () => {
+  test('an agent whose token was replaced registers again once, or says it is no use', async () => {
     const agent = connect(gateway.grpc);
     await agent.ready();
     const rotate = () => gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent: AGENT });
@@ -309,7 +309,7 @@ describe('outage', () => {
     });
   });
 
-  test('a client can be made before its gateway is there', async () => {
+  test('a client can be created before its gateway is up', async () => {
     const { gateway, restart } = await startRestartable();
     await gateway.stop('SIGKILL');
     const agent = connect(gateway.grpc, { deadlines: { outageMs: 100 } });
@@ -319,7 +319,7 @@ describe('outage', () => {
     expect(await agent.check(SEARCH)).toMatchObject({ decision: 'allow' });
   });
 
-  test('operations that outlive a restart are known to the new gateway, and operators can stop them; those that were over stay so', async () => {
+  test('operations that outlive a restart are announced and can be stopped', async () => {
     const { gateway, restart } = await startRestartable();
     const warnings: string[] = [];
     const agent = connect(gateway.grpc, { onWarning: ({ message }) => warnings.push(message) });
@@ -368,7 +368,7 @@ describe('outage', () => {
     expect(await failureOf(paused.result)).toMatchObject({ name: 'OpTerminatedError' });
   });
 
-  test('a body that is over before the gateway is back is told to it then', async () => {
+  test('a body that ends before the gateway is back is reported then', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address, { deadlines: { outageMs: 100, callMs: 500 } });
@@ -387,7 +387,7 @@ describe('outage', () => {
     );
   });
 
-  test('a body that is over before the gateway is back, and that an operator pauses meanwhile, is complete when it is resumed', async () => {
+  test('a body that ends in an outage and is paused meanwhile completes on resume', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address, { deadlines: { outageMs: 100, callMs: 500 } });
@@ -432,7 +432,7 @@ describe('outage', () => {
     return { op, result };
   }
 
-  test('a run that is over but for a pause ends when the gateway that knew of the pause is gone', async () => {
+  test('a run held by a pause ends when the gateway that knew of the pause is gone', async () => {
     const { gateway, restart } = await startRestartable();
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
@@ -443,7 +443,7 @@ describe('outage', () => {
     expect((await back.call('GET', `/api/v1/ops/${op.opId}`)).status).toBe(404);
   });
 
-  test('a run that is over but for a pause ends at close', async () => {
+  test('a run held by a pause ends at close', async () => {
     const proxy = await startProxy(gateway.grpc);
     cleanUp.push(() => proxy.close());
     const agent = connect(proxy.address, { deadlines: { closeMs: 50 } });
@@ -452,7 +452,7 @@ describe('outage', () => {
     expect(await result).toBe('the work is done');
   });
 
-  test('an operation that was paused before a restart does not stay open at the gateway when its client is closed', async () => {
+  test('an operation paused before a restart is closed at the gateway by close', async () => {
     const { gateway, restart } = await startRestartable();
     const warnings: string[] = [];
     const agent = connect(gateway.grpc, {

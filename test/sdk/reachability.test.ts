@@ -9,7 +9,7 @@ describe('reachability', () => {
     vi.useRealTimers();
   });
 
-  test('a gateway counts as lost when it could not be reached for the whole time, counted from the first failure', () => {
+  test('a gateway is lost after the whole allowed time, from the first failure', () => {
     const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
     reach.failed();
     vi.advanceTimersByTime(900);
@@ -22,7 +22,7 @@ describe('reachability', () => {
     expect(reach.isLost).toBe(false);
   });
 
-  test('a gateway that was reached again in between is not lost, and may be away for the whole time anew', () => {
+  test('a gateway reached in between gets the whole allowed time anew', () => {
     const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
     reach.failed();
     reach.failed();
@@ -35,7 +35,7 @@ describe('reachability', () => {
     expect(reach.isLost).toBe(true);
   });
 
-  test('that the gateway is back is told once for each time that it was away', () => {
+  test('each return of the gateway is reported once', () => {
     let returns = 0;
     const reach = new Reachability(0, {
       onLost: () => {},
@@ -53,7 +53,7 @@ describe('reachability', () => {
     expect(reach.isLost).toBe(false);
   });
 
-  test('that the gateway is lost is told once for each time that it is', () => {
+  test('each loss of the gateway is reported once', () => {
     let losses = 0;
     const reach = new Reachability(1_000, {
       onLost: () => {

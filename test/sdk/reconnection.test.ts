@@ -55,7 +55,7 @@ describe('reconnection', () => {
     };
   }
 
-  test('a fleet that has lost its gateway comes back spread over two seconds, not as one wave, and nobody later', async () => {
+  test('a fleet reconnects spread over two seconds, and nobody later', async () => {
     const fleet = Array.from({ length: 1_000 }, () => channelOf());
     await vi.advanceTimersByTimeAsync(10_000);
     for (let time = 1; time <= 3; time += 1) {
@@ -73,7 +73,7 @@ describe('reconnection', () => {
     }
   });
 
-  test('an agent that has reached the gateway otherwise hears its operators again at once', async () => {
+  test('an agent that reaches the gateway otherwise reopens its control stream at once', async () => {
     const { channel, tried, lose } = channelOf();
     await vi.advanceTimersByTimeAsync(10_000);
     for (let times = 2; times <= 5; times += 1) {
@@ -87,7 +87,7 @@ describe('reconnection', () => {
     }
   });
 
-  test('a stream that the gateway, or a proxy, ends at once is not tried again with each check that is answered', async () => {
+  test('a control stream ended at once is not retried with each answered check', async () => {
     let refusal: Error | undefined;
     const { channel, tried, lose } = channelOf({ refusal: () => refusal });
     await vi.advanceTimersByTimeAsync(10_000);
@@ -102,7 +102,7 @@ describe('reconnection', () => {
     expect(tried.length).toBeLessThan(40);
   });
 
-  test('an agent whose token was replaced hears its operators again as soon as it has another', async () => {
+  test('an agent with a new token reopens its control stream at once', async () => {
     const { channel, tried, lose } = channelOf();
     await vi.advanceTimersByTimeAsync(10_000);
     lose(Object.assign(new Error('void'), { code: status.UNAUTHENTICATED }));
@@ -111,7 +111,7 @@ describe('reconnection', () => {
   });
 
   test.each(['UNIMPLEMENTED', 'PERMISSION_DENIED'] as const)(
-    'an agent hears its operators again after a proxy has answered %s for the gateway, as while that is replaced',
+    'an agent reconnects after a proxy answered %s for the gateway',
     async (code) => {
       const answer = Object.assign(new Error('Received HTTP status code'), {
         code: status[code],
@@ -130,7 +130,7 @@ describe('reconnection', () => {
     },
   );
 
-  test('an agent that the gateway itself refuses, or that never reached one, does not try again', async () => {
+  test('an agent refused by the gateway, or that never reached one, does not retry', async () => {
     const metadata = new Metadata();
     metadata.set('svc-code', 'org_forbidden');
     const gatewaySays = Object.assign(new Error('no'), { code: status.PERMISSION_DENIED, details: 'no', metadata });
@@ -145,7 +145,7 @@ describe('reconnection', () => {
     expect([stranger.states, stranger.tried.length]).toEqual([['refused'], 1]);
   });
 
-  test('an agent whose gateway was away for long hears its operators again as soon as there is a connection', async () => {
+  test('after a long outage the control stream reopens with the first connection', async () => {
     let connected = (): void => {};
     const isConnected = new Promise<void>((resolve) => {
       connected = resolve;
@@ -165,7 +165,7 @@ describe('reconnection', () => {
     });
   });
 
-  test('an agent that was not connected yet is connecting, however often it fails, and reconnecting only later', async () => {
+  test('an agent is connecting until its first success, and reconnecting only later', async () => {
     const refusals = [1, 2, 3].map((nth) => new Error(`refused ${nth} times`));
     const { channel, tried, states } = channelOf({ refusal: () => refusals.shift() });
     await vi.advanceTimersByTimeAsync(0);
@@ -174,7 +174,7 @@ describe('reconnection', () => {
     expect({ times: tried.length, states }).toEqual({ times: 4, states: ['connected'] });
   });
 
-  test('a channel that is closed between two attempts leaves nothing that keeps a process alive, and tries no more', async () => {
+  test('a channel closed between attempts keeps no process alive and stops retrying', async () => {
     const { channel, tried, states, lose, reach } = channelOf();
     await vi.advanceTimersByTimeAsync(10_000);
     lose();

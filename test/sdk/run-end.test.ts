@@ -35,7 +35,7 @@ async function gatewayWith(...states: readonly ('running' | 'paused' | 'completi
 }
 
 describe('run end', () => {
-  test('a run whose operation was paused unseen while its body returned lasts until that is resumed, and asks no more often than needed', async () => {
+  test('a run paused unseen at its end lasts until resumed, with few queries', async () => {
     const gateway = await gatewayWith('paused');
     const agent = scriptedAgent(gateway);
     await agent.ready();
@@ -59,7 +59,7 @@ describe('run end', () => {
     expect(timesOf(gateway, 'CompleteOp')).toBe(2);
   });
 
-  test('a pause of which the signal is late is asked about a few times a second, not without a break', async () => {
+  test('a pause with a late signal is queried a few times a second', async () => {
     const gateway = await gatewayWith('paused', 'paused', 'paused');
     const startMs = performance.now();
     await scriptedAgent(gateway).run(NAMED, () => {});
@@ -67,20 +67,20 @@ describe('run end', () => {
     expect(performance.now() - startMs).toBeGreaterThan(700);
   });
 
-  test('an operation that was paused and resumed unseen while its body returned is complete', async () => {
+  test('an operation paused and resumed unseen at its end is complete', async () => {
     const gateway = await gatewayWith('running');
     await scriptedAgent(gateway).run(NAMED, () => {});
     expect(timesOf(gateway, 'CompleteOp')).toBe(2);
   });
 
-  test('an operation that its body has completed itself is over: its end is reported once, and nobody is warned', async () => {
+  test('an operation completed by its body is reported once, without a warning', async () => {
     const warnings: string[] = [];
     const gateway = await gatewayWith('completing');
     await scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) }).run(NAMED, () => {});
     expect({ reports: timesOf(gateway, 'CompleteOp'), warnings }).toEqual({ reports: 1, warnings: [] });
   });
 
-  test('the end of an operation that a gateway has forgotten is nothing to warn of; one that it refuses is', async () => {
+  test('completing a forgotten operation is no warning; a refusal is', async () => {
     const warnings: string[] = [];
     const answers: Answer[] = [
       { fails: 'NOT_FOUND', fault: 'not_found' },
@@ -94,7 +94,7 @@ describe('run end', () => {
     expect(warnings).toEqual(['could not report operation trace:refused as complete']);
   });
 
-  test('an operation that ends while a proxy finds no route to the gateway is complete once it does, and nobody is warned', async () => {
+  test('an operation that ends while a proxy has no route completes later, no warning', async () => {
     const warnings: string[] = [];
     const answers: Answer[] = [{ fails: 'UNIMPLEMENTED' }, { fails: 'PERMISSION_DENIED' }];
     const gateway = await scriptedGateway(({ method }) => (method === 'CompleteOp' ? answers.shift() : undefined));
@@ -104,7 +104,7 @@ describe('run end', () => {
     );
   });
 
-  test('an operation whose end a busy gateway does not take for as long as a call may last is complete once it takes it', async () => {
+  test('an operation that ends at a busy gateway completes once it is accepted', async () => {
     const warnings: string[] = [];
     let isBusy = true;
     const gateway = await scriptedGateway(({ method }) =>
@@ -121,7 +121,7 @@ describe('run end', () => {
     expect({ times: timesOf(gateway, 'CompleteOp') - times, warnings }).toEqual({ times: 1, warnings: [] });
   });
 
-  test('a run that was allowed because no answer came in time ends with its body, however long the gateway says nothing', async () => {
+  test('a run allowed for lack of an answer ends with its body, without waiting', async () => {
     const never = new Promise<undefined>(() => {});
     const gateway = await scriptedGateway(({ method }) =>
       method === 'CheckAction' || method === 'CompleteOp' ? never : undefined,
@@ -133,7 +133,7 @@ describe('run end', () => {
     expect(await agent.run(NAMED, () => 'the work is done')).toBe('the work is done');
   });
 
-  test('what comes after an inner operation does not go on where the one around it was terminated, and waits while that is paused', async () => {
+  test('code after an inner operation stops or waits with the outer one', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     await agent.ready();
@@ -177,7 +177,7 @@ describe('run end', () => {
     expect(timesOf(gateway, 'CompleteOp')).toBe(0);
   });
 
-  test('whoever catches the end of a stopped body finds what the body threw for it as the cause', async () => {
+  test("catching the end of a stopped body shows the body's own error as the cause", async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     await agent.ready();
@@ -203,7 +203,7 @@ describe('run end', () => {
     await expect(closed).rejects.toMatchObject({ name: 'ClientClosedError', cause: aborted });
   });
 
-  test('an operation of many steps keeps nothing of those that are over', async () => {
+  test('an operation of many steps keeps nothing of finished ones', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     await agent.run(NAMED, async () => {
@@ -212,7 +212,7 @@ describe('run end', () => {
     });
   });
 
-  test('close waits for the end of an operation that is still to be reported, also when the caller of its run has gone', async () => {
+  test('close waits for an unreported completion, also when its caller left', async () => {
     let answer = (): void => {};
     const isAnswered = new Promise<undefined>((resolve) => {
       answer = () => resolve(undefined);
@@ -238,7 +238,7 @@ describe('run end', () => {
     expect(begun?.state).toBe('completing');
   });
 
-  test('what an operation has spent is recorded before its client is closed, also when its body did not wait for that', async () => {
+  test('usage is recorded before close, also when its body did not wait', async () => {
     let answer = (): void => {};
     const isAnswered = new Promise<undefined>((resolve) => {
       answer = () => resolve(undefined);
@@ -255,7 +255,7 @@ describe('run end', () => {
     expect(await recorded).toEqual({ status: 'ok' });
   });
 
-  test('a gateway that takes no end of a paused operation at close is asked for it once', async () => {
+  test('a paused operation refused at close is asked for once', async () => {
     const gateway = await gatewayWith('paused', ...Array.from({ length: 1_000 }, () => 'paused' as const));
     const agent = scriptedAgent(gateway, { deadlines: { closeMs: 50 } });
     await agent.ready();

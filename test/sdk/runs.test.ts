@@ -10,7 +10,7 @@ const completionsAt = ({ calls }: ScriptedGateway): number =>
   calls.filter(({ method }) => method === 'CompleteOp').length;
 
 describe('runs', () => {
-  test('an operation that runs is not begun a second time under its name, and operators keep their hold on the first', async () => {
+  test('a running operation is not started twice under its name', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     await agent.ready();
@@ -29,7 +29,7 @@ describe('runs', () => {
     expect(hasRun).toBe(false);
   });
 
-  test('what a body throws during a pause is thrown at once; the operation is complete when it is resumed', async () => {
+  test('an error during a pause is thrown at once; the operation completes on resume', async () => {
     const gateway = await scriptedGateway();
     const agent = scriptedAgent(gateway);
     await agent.ready();
@@ -44,7 +44,7 @@ describe('runs', () => {
     await eventually(() => expect(completionsAt(gateway)).toBe(1));
   });
 
-  test('an operation that was terminated while its body returned, unseen, rejects its run', async () => {
+  test('an operation terminated unseen as its body returned rejects its run', async () => {
     const gateway = await scriptedGateway(({ method }) => {
       if (method === 'CompleteOp') return { fails: 'FAILED_PRECONDITION' };
       return completionsAt(gateway) === 0 ? undefined : { decision: 'deny', opState: 'terminated' };
@@ -55,7 +55,7 @@ describe('runs', () => {
     });
   });
 
-  test('an operation that is terminated before the answer to its check arrives does not begin', async () => {
+  test('an operation terminated before its check is answered does not begin', async () => {
     const gateway = await scriptedGateway(async ({ method }) => {
       if (method !== 'CheckAction') return undefined;
       gateway.opened[0]?.write({ opId: 'trace:span', signal: 'terminate', sequence: 1 });
@@ -111,7 +111,7 @@ describe('runs', () => {
     return { gateway, agent, run, finish, answerAll, isStopped: () => signal.aborted };
   }
 
-  test('an operation that is announced to a gateway that has forgotten it, while its body ends, is completed before close resolves, also when the answer is lost', async () => {
+  test('an operation announced as its body ends is completed before close resolves', async () => {
     const answers: readonly (Answer | undefined)[] = [
       undefined,
       { fails: 'UNAVAILABLE' },
@@ -135,7 +135,7 @@ describe('runs', () => {
     }
   });
 
-  test('an operation is announced until a gateway that has restarted takes it, however busy that is: operators see it then, and can stop it', async () => {
+  test('an operation is announced until a restarted, busy gateway accepts it', async () => {
     let isBusy = true;
     const { gateway, agent, run, finish, answerAll } = await forgetful(() => (isBusy ? TOO_BUSY : undefined), {
       deadlines: { checkMs: 60_000, closeMs: 60_000 },
@@ -157,7 +157,7 @@ describe('runs', () => {
     expect(completionsAt(gateway)).toBeGreaterThan(0);
   });
 
-  test('a body that ends before a busy gateway has taken its announcement is not waited for at close', async () => {
+  test('close does not wait for the announcement of an ended body', async () => {
     const { agent, run, finish, answerAll } = await forgetful(() => TOO_BUSY, {
       deadlines: { checkMs: 60_000, closeMs: 600_000 },
     });
@@ -167,7 +167,7 @@ describe('runs', () => {
     await agent.close();
   });
 
-  test('an operation that may not go on when the gateway is back is stopped, and its run says why', async () => {
+  test('an operation that may not continue after an outage is stopped with the reason', async () => {
     const { run, finish, answerAll, isStopped } = await forgetful(() => ({
       decision: 'deny',
       opState: 'terminated',
@@ -183,7 +183,7 @@ describe('runs', () => {
     });
   });
 
-  test('an announcement that the gateway refuses is told to onWarning with the reason, and the body goes on', async () => {
+  test('a refused announcement goes to onWarning, and the body continues', async () => {
     const warnings: Error[] = [];
     const { run, finish, answerAll } = await forgetful(() => ({ fails: 'PERMISSION_DENIED' }), {
       onWarning: (error) => warnings.push(error),
@@ -202,7 +202,7 @@ describe('runs', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  test('an action that was denied can be asked for again under its name', async () => {
+  test('a denied action can be requested again under its name', async () => {
     const decisions = ['deny', 'allow'];
     const gateway = await scriptedGateway(({ method }) =>
       method === 'CheckAction' ? { decision: decisions.shift() } : undefined,
@@ -212,7 +212,7 @@ describe('runs', () => {
     expect(await agent.run(NAMED, () => 'the work is done')).toBe('the work is done');
   });
 
-  test('an operation that an operator pauses again right after an outage is not said to be paused by the gateway of before', async () => {
+  test('a pause right after an outage is not attributed to the previous gateway', async () => {
     const warnings: string[] = [];
     const checksAt = (): number => gateway.calls.filter(({ method }) => method === 'CheckAction').length;
     const gateway = await scriptedGateway(({ method }) =>

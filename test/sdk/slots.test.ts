@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Slots } from '../../src/sdk/slots.ts';
 
 describe('slots', () => {
-  test('a slot that is given back goes to the one that has waited longest, and is free only when nobody waits', async () => {
+  test('a released slot goes to the longest waiter', async () => {
     const slots = new Slots(1);
     expect(slots.tryTake()).toBe(true);
     const order: string[] = [];
@@ -19,7 +19,7 @@ describe('slots', () => {
     expect(slots.tryTake()).toBe(true);
   });
 
-  test('a slot that nobody waits for any more is not given to them', async () => {
+  test('a cancelled waiter gets no slot', async () => {
     const slots = new Slots(1);
     slots.tryTake();
     expect(await slots.take(1)).toBe(false);

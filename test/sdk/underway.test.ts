@@ -9,7 +9,7 @@ describe('underway', () => {
     vi.useRealTimers();
   });
 
-  test('close does not wait where nothing is under way, waits for the last of what is, but no longer than it may, and keeps no process alive after that', async () => {
+  test('close waits for what is in flight, within its limit, and keeps no process alive', async () => {
     const underway = new Underway();
     await underway.idleWithin(600_000);
     const ends: (() => void)[] = [];
@@ -36,7 +36,7 @@ describe('underway', () => {
     await underway.idleWithin(600_000);
   });
 
-  test('what fails is no longer under way, and its error is that of the caller', async () => {
+  test("a failure ends the wait, and its error is the caller's", async () => {
     const underway = new Underway();
     await expect(
       underway.during(async () => {

@@ -39,7 +39,7 @@ async function saidOf(onceOver: OnceOver, address: string, options: Partial<Agen
 
 describe('unreachable', () => {
   // At once: each call is tried again for as long as it may take.
-  test.concurrent('a gateway that is away is named by its address, and why it was not reached', async ({
+  test.concurrent('an unreachable gateway is named with its address and the reason', async ({
     onTestFinished: onceOver,
   }) => {
     const address = `127.0.0.1:${await freePort()}`;
@@ -56,7 +56,7 @@ describe('unreachable', () => {
     );
   });
 
-  test.concurrent('a host that there is not, what speaks no gRPC, and what cuts connections are told apart', async ({
+  test.concurrent('an unknown host, a server without gRPC and a cut connection are distinguished', async ({
     onTestFinished: onceOver,
   }) => {
     const http = await listen(
@@ -81,9 +81,7 @@ describe('unreachable', () => {
     ]);
   });
 
-  test.concurrent('a gateway that says nothing is named too, and for how long it was waited for', async ({
-    onTestFinished: onceOver,
-  }) => {
+  test.concurrent('a silent gateway is named with the time it was waited for', async ({ onTestFinished: onceOver }) => {
     const silent = await listen(
       createServer((socket) => {
         socket.on('error', () => {});
@@ -96,7 +94,7 @@ describe('unreachable', () => {
     ).toMatch(new RegExp(`^no answer from ${silent} within (0\\.9\\d\\d|[1-9]\\d*\\.\\d+) s$`));
   });
 
-  test('a proxy that the environment names stands between an agent and another machine, not between it and its own', async () => {
+  test('a proxy from the environment applies to other machines, not to the local one', async () => {
     const gateway = await scriptedGateway();
     const [, port = ''] = gateway.address.split(':');
     const asked: (string | undefined)[] = [];

@@ -9,7 +9,7 @@ if (BROWSER_PATH === undefined)
 
 const PASSWORD = 'a horse that nobody corrects';
 
-describe.skipIf(BROWSER_PATH === undefined)('accounts and invites in the hands of an admin', () => {
+describe.skipIf(BROWSER_PATH === undefined)('accounts and invites as seen by an admin', () => {
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites in the hands o
     await gateway?.stop();
   });
 
-  test('an account that is locked after failed sign-ins is shown as such, and an admin lifts the lock', async () => {
+  test('a locked account is marked, and an admin unlocks it', async () => {
     const { invite_token } = (
       await gateway.call('POST', '/api/v1/auth/invite', { email: 'locked-out@example.com', role: 'viewer' })
     ).body;
@@ -48,7 +48,7 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites in the hands o
     ).toBe(200);
   });
 
-  test('an invite is shown until it is taken back, and its link is good for nothing then', async () => {
+  test('an invite is shown until it is revoked, and then its link is useless', async () => {
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', {
       email: 'mistaken@example.com',
       role: 'admin',
@@ -73,7 +73,7 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites in the hands o
     ).toBe(422);
   });
 
-  test('on a screen of 1024 pixels an open invite is read in lines that are not broken, and can be revoked', async () => {
+  test('at 1024 pixels an open invite is on unbroken lines and can be revoked', async () => {
     await gateway.call('POST', '/api/v1/auth/invite', {
       email: 'narrow@northwind.example',
       role: 'developer',

@@ -11,7 +11,7 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of signing in at the das
 const OWNER = 'the-owner-with-a-long-name@subsidiary.of.the.example.com';
 const PASSWORD = 'a horse that nobody corrects';
 
-describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
+describe.skipIf(BROWSER_PATH === undefined)('accounts at the dashboard', () => {
   const mails: string[] = [];
   const relay = new SMTPServer({
     authOptional: true,
@@ -51,7 +51,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await new Promise<void>((resolve) => relay.close(resolve));
   });
 
-  test('the first who comes makes the owner’s account, stays signed in over a reload, invites a colleague and shuts him out again', async () => {
+  test('the first visitor becomes owner, stays signed in, invites and disables another', async () => {
     const owner = await open();
     await owner.getByRole('heading', { name: 'Create the owner account' }).waitFor();
     const other = await owner.context().newPage();
@@ -129,7 +129,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await colleague.getByText('Your session has ended').waitFor();
   });
 
-  test('a forgotten password is reset by the link of the mail, which ends the session elsewhere', async () => {
+  test('a forgotten password is reset by the mailed link, ending other sessions', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const elsewhere = await open();
     await signIn(elsewhere, OWNER, PASSWORD);
@@ -163,7 +163,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('Password').waitFor();
   });
 
-  test('whoever has chosen a new password where he was signed in has left: another can come in there, and the next link is taken', async () => {
+  test('a new password signs the old session out, and others can sign in there', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     await viewer('forgetful@example.com');
     const page = await open();
@@ -186,7 +186,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByRole('banner').getByText(OWNER, { exact: true }).waitFor();
   });
 
-  test('two tabs of one person renew their tokens side by side, and neither is signed out', async () => {
+  test('two tabs of one account renew their tokens without signing each other out', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     await viewer('tabs@example.com');
     const first = await open();
@@ -209,7 +209,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     }
   });
 
-  test('a tab follows the others of its browser: signed out with them, and never somebody else under the name of who was here', async () => {
+  test('tabs of one browser sign out together and never mix accounts', async () => {
     for (const email of ['first@example.com', 'other@example.com']) await viewer(email);
     const first = await open();
     await signIn(first, 'first@example.com', PASSWORD);
@@ -222,7 +222,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await first.getByText('Someone else signed in').waitFor();
   });
 
-  test('a cookie that was changed without a word is found out when it is used, not used under the old name', async () => {
+  test('a cookie changed elsewhere is noticed on use', async () => {
     for (const email of ['here@example.com', 'there@example.com']) await viewer(email);
     const page = await open();
     await signInUnderClock(page, 'here@example.com');
@@ -236,7 +236,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByText('Someone else signed in').first().waitFor();
   });
 
-  test('whoever signs out while a token is being renewed is out, and the next who comes is let in', async () => {
+  test('signing out during a token renewal works, and the next user signs in', async () => {
     for (const email of ['leaves@example.com', 'comes@example.com']) await viewer(email);
     const page = await open();
     await signInUnderClock(page, 'leaves@example.com');
@@ -265,7 +265,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     expect(await page.getByText('Someone else signed in').count()).toBe(0);
   });
 
-  test('a session that could not be ended is said to go on, and how to end it', async () => {
+  test('a session that could not be ended is reported, with how to end it', async () => {
     await viewer('stuck@example.com');
     const page = await open();
     await signIn(page, 'stuck@example.com', PASSWORD);
@@ -285,7 +285,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('Password').waitFor();
   });
 
-  test('whoever comes and goes with a key leaves people of the same browser where they are', async () => {
+  test('signing in and out with a key leaves account sessions alone', async () => {
     await viewer('stays@example.com');
     const page = await open();
     await signIn(page, 'stays@example.com', PASSWORD);
@@ -300,7 +300,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await live(page);
   });
 
-  test('whoever has come with a key is asked for a key again when it is revoked', async () => {
+  test('whoever signed in with a key is asked for a key after it is revoked', async () => {
     const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'visitor', scopes: ['read'] });
     const page = await open();
     await signInByKey(page, body.key);
@@ -309,7 +309,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByLabel('API key').waitFor();
   });
 
-  test('whoever takes up an invite where somebody is signed in hears that the account is ready', async () => {
+  test('accepting an invite while signed in says that the account is ready', async () => {
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'beside@example.com', role: 'viewer' });
     const page = await open();
     await signInByKey(page, ADMIN_KEY);
@@ -323,7 +323,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
       .waitFor();
   });
 
-  test('a role is changed only when it is meant', async () => {
+  test('a role changes only on confirmation', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     const { body } = await gateway.call('POST', '/api/v1/auth/invite', { email: 'risen@example.com', role: 'viewer' });
     await gateway.call(
@@ -352,7 +352,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await eventually(async () => expect(await role.inputValue()).toBe('developer'));
   });
 
-  test('whoever is about to shut himself out is told that it is his own account', async () => {
+  test("disabling one's own account asks with a warning", async () => {
     const id = await viewer('himself@example.com');
     await gateway.call('POST', `/api/v1/accounts/${id}/role`, { role: 'admin' });
     const page = await open();
@@ -365,7 +365,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     await page.getByText('Your session has ended').waitFor();
   });
 
-  test('whoever is given another role in the middle of his work can do what it allows, and is offered no more', async () => {
+  test('a new role applies during work, in rights and in what is offered', async () => {
     const id = await viewer('promoted@example.com');
     const page = await open();
     await signIn(page, 'promoted@example.com', PASSWORD);
@@ -380,7 +380,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     expect(await page.getByRole('columnheader', { name: 'Actions' }).count()).toBe(0);
   });
 
-  test('what the gateway would refuse is not offered, and why not is said: a key is nobody’s owner, and an owner is bound to no org', async () => {
+  test('what the gateway would refuse is not offered, with the reason', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     for (const [email, org] of [
       ['free@example.com', {}],
@@ -432,7 +432,7 @@ describe.skipIf(BROWSER_PATH === undefined)('people at the dashboard', () => {
     );
   });
 
-  test('a lock-out says in minutes how long it lasts, and the dialog of an invite holds a long address on a phone', async () => {
+  test('a lockout is shown in minutes, and a long address fits the dialog on a phone', async () => {
     await gateway.call('POST', '/api/v1/auth/register', { email: OWNER, password: PASSWORD }, null);
     await viewer('locked@example.com');
     for (let failed = 0; failed < 5; failed += 1)

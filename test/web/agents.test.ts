@@ -7,7 +7,7 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of agents at the dashboa
 describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
   const { agent, gateway, signedIn } = useDashboard();
 
-  test('the number of operations that an agent has in flight leads to exactly those', async () => {
+  test("an agent's count of operations in flight links to exactly those", async () => {
     const ask = await agent('acme', 'counted', 'worker');
     for (const trace of ['counted-1', 'counted-2', 'counted-3']) await ask(trace);
     await ask('counted-4', 'launch_rocket'); // denied, and so at an end
@@ -29,7 +29,7 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await page.getByText(/^4 operations/).waitFor();
   });
 
-  test('an agent is found by its id, in whichever org and team it is', async () => {
+  test('an agent is found by its id in any org and team', async () => {
     for (const [org, team, name] of [
       ['acme', 'one', 'wanted'],
       ['globex', 'two', 'wanted'],
@@ -49,7 +49,7 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     expect(new URL(page.url()).hash).toBe('#/agents?agent_id=wanted');
   });
 
-  test('who removes an agent that runs is told what stays open, and led there to end it', async () => {
+  test('removing a running agent says what stays open and links to it', async () => {
     const check = await agent('acme', 'leaving', 'runner');
     const page = await signedIn();
     await page.getByRole('link', { name: 'Agents' }).click();
@@ -73,7 +73,7 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     expect((await gateway().call('GET', '/api/v1/ops/left-2:s')).body.state).toBe('terminated');
   });
 
-  test('who registers an agent that is registered already is told so, and its token goes on working', async () => {
+  test('registering a registered agent says so, and its token stays valid', async () => {
     const check = await agent('acme', 'known', 'worker');
     const page = await signedIn();
     await page.getByRole('link', { name: 'Agents' }).click();

@@ -10,7 +10,7 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of the audit log at the 
 describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', () => {
   const { openPage } = useDashboard();
 
-  test('a page that has followed for days leaves out no entry between those that it shows and those that are loaded then', async () => {
+  test('a page that followed for days joins loaded entries without a gap', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -38,7 +38,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     expect(await shownIds(page)).toEqual(Array.from({ length: before.length + 100 }, (_, index) => newest - index));
   });
 
-  test('who follows the log is told while new entries cannot be read, and no longer', async () => {
+  test('following the log shows when new entries cannot be read, while that lasts', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -55,7 +55,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     await told.waitFor({ state: 'detached' });
   });
 
-  test('what is still being typed into a filter changes nothing that is shown', async () => {
+  test('typing in a filter changes nothing until it is applied', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -82,7 +82,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
     await eventually(() => expect(asked.at(-1)).toBe('ac'));
   });
 
-  test('an answer of the audit log that comes after a newer one was asked for makes no entry appear twice', async () => {
+  test('a late answer of the audit log makes no entry appear twice', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);

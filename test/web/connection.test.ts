@@ -11,7 +11,7 @@ import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';
 if (BROWSER_PATH === undefined)
   console.warn(`the tests of notices and the line of the dashboard are skipped: ${NO_BROWSER}`);
 
-describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboard', () => {
+describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of the dashboard', () => {
   const { agent, openPage, signedIn } = useDashboard();
 
   test('a notice moves nothing, and covers nothing that can be clicked', async () => {
@@ -44,7 +44,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(seen.inView).toBeGreaterThan(10);
   });
 
-  test('what could not be read while the network was away is read by itself when it is back', async () => {
+  test('what could not be read during an outage of the network is read afterwards', async () => {
     await agent('acme', 'search', 'waited-for');
     const page = await signedIn();
     await page.context().setOffline(true);
@@ -64,7 +64,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     }
   });
 
-  test('a view that could not be read while the line is up is read again by itself, and one that was refused is not', async () => {
+  test('a failed view is read again by itself, a refused one is not', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -94,7 +94,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(asked).toBe(1);
   });
 
-  test('a notice stays for as long as somebody points at it, and until the page is seen', async () => {
+  test('a notice stays while it is pointed at, and until the page is visible', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -121,7 +121,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await notice.waitFor({ state: 'detached' });
   });
 
-  test('a budget that nears its end is told of by whose it is, its period, and how much of it is used', async () => {
+  test('a budget notice names its owner, its period and its percentage', async () => {
     const page = await openPage();
     let send = (_frame: object): void => {};
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
@@ -149,7 +149,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     );
   });
 
-  test('what happens again and again is told once and counted: it pushes out no other notice, and is not read out anew', async () => {
+  test('a repeated notice is counted, displaces no other and is not announced again', async () => {
     const page = await openPage();
     await page.clock.install();
     let send = (_frame: object): void => {};
@@ -190,7 +190,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(await notices.getByText('times').count()).toBe(0);
   });
 
-  test('a network that is gone is told at once, and a line that was cut far away as soon as it is missed', async () => {
+  test('a lost network is reported at once, a cut connection once it is missed', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -212,7 +212,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
-  test('what is never answered is asked again: a list goes on being kept up to date, and the line comes back', async () => {
+  test('an unanswered request is sent again: lists stay current and the line recovers', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -238,7 +238,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByRole('cell', { name: 'All orgs' }).waitFor();
   });
 
-  test('a stream that does not open is given up and opened again', async () => {
+  test('a stream that does not open is dropped and opened again', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -258,7 +258,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
-  test('whose change is cut off midway is told that it may still have been made', async () => {
+  test('a change cut off midway is reported as possibly made', async () => {
     const page = await signedIn();
     await page.evaluate(`{
       const { text } = Response.prototype;
@@ -271,7 +271,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
       .waitFor();
   });
 
-  test('an answer that is cut off midway is asked for again, and is no answer', async () => {
+  test('an answer cut off midway is requested again', async () => {
     const page = await signedIn();
     await page.evaluate(`{
       const { text } = Response.prototype;
@@ -287,7 +287,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     await page.getByRole('cell', { name: 'starter', exact: true }).waitFor();
   });
 
-  test('a laptop that has slept shows what is there now, although its old line looks open and the gateway can be reached', async () => {
+  test('a laptop that slept shows the current state, although its old line looks open', async () => {
     const page = await openPage();
     await page.clock.install();
     let opened = 0;
@@ -304,7 +304,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(opened).toBe(2);
   });
 
-  test('after a restart of the gateway the stream comes back, and shows what is there now', async () => {
+  test('after a restart of the gateway the stream returns with the current state', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
@@ -326,7 +326,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(await rowOf(page, 'before:s').count()).toBe(0);
   });
 
-  test('what was in flight already is shown as soon as it is there, not its first one alone for a second', async () => {
+  test('existing operations all appear at once, not one first', async () => {
     const page = await openPage();
     let release = (): void => {};
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
@@ -361,7 +361,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(Number(await page.evaluate('performance.now()')) - before).toBeLessThan(900);
   });
 
-  test('an operation that somebody looks at is not struck out while a new snapshot is read', async () => {
+  test('an operation in view is not struck out while a new snapshot is read', async () => {
     const page = await openPage();
     let [isHeld, release] = [false, (): void => {}];
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
@@ -398,7 +398,7 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the line of the dashboa
     expect(await page.locator('tr.gone').count()).toBe(0);
   });
 
-  test('a list goes on after a restart of the gateway, which knows no place in it any more', async () => {
+  test('a list continues after a restart of the gateway that lost its cursor', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };

@@ -11,7 +11,7 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of the dashboard are ski
 describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
   const { agent, gateway, openPage, signedIn } = useDashboard();
 
-  test('an operator signs in with a key, of which the browser keeps nothing', async () => {
+  test('an operator signs in with a key, which the browser does not store', async () => {
     const page = await signedIn();
     expect(await page.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
       'Operations',
@@ -39,7 +39,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByRole('alert').getByText('This is not an API key').waitFor();
   });
 
-  test('an operation appears when its agent asks, and is paused, resumed and terminated from its row', async () => {
+  test('an operation appears with its check and is controlled from its row', async () => {
     const page = await signedIn();
     const check = await agent('acme', 'search', 'crawler');
     await check('live-1');
@@ -63,7 +63,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect((await gateway().call('GET', '/api/v1/ops/live-1:s')).body.state).toBe('terminated');
   });
 
-  test('what the gateway refuses is taken back, and the operator is told why', async () => {
+  test('a refused control is reverted, with the reason', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'late'))('late-1');
     const row = rowOf(page, 'late-1:s');
@@ -80,7 +80,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await stateOf(row, 'running');
   });
 
-  test('names are shown as they are, whatever markup they hold', async () => {
+  test('names are shown as text, whatever markup they hold', async () => {
     const page = await signedIn();
     const image = '<img/src=x/onerror=alert(1)>';
     await (await agent('acme', '<b>team', '<script>alert(1)<'))(image, '<img src=x onerror=alert(1)>');
@@ -97,7 +97,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     }
   });
 
-  test('a key of one org sees its own operations and agents only, and one that may only read has no buttons', async () => {
+  test('a key of one org sees its own data only, and a read-only one has no buttons', async () => {
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', {
       name: 'watcher',
       scopes: ['read'],
@@ -122,7 +122,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(await page.getByRole('button', { name: 'Register agent' }).count()).toBe(0);
   });
 
-  test('on the narrowest screen the head says of which org and read only whoever is signed in is', async () => {
+  test('on the narrowest screen the header shows org and read-only', async () => {
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', {
       name: 'watcher',
       scopes: ['read'],
@@ -168,7 +168,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await eventually(async () => expect(await shown()).toEqual(['find-b:s']));
   });
 
-  test('the orgs that have operations are offered to choose from, as they come', async () => {
+  test('the org filter offers the orgs with operations as they appear', async () => {
     const fresh = await startTestGateway();
     onTestFinished(async () => {
       await fresh.stop();
@@ -185,7 +185,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await eventually(async () => expect(await offered()).toEqual(['alpha', 'zeta']));
   });
 
-  test('of thousands of operations only those in view are drawn, and the last can be reached', async () => {
+  test('of thousands of operations only those in view are drawn, and all are reachable', async () => {
     const crowd = await startTestGateway();
     onTestFinished(async () => {
       await crowd.stop();
@@ -211,7 +211,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     }
   });
 
-  test('a stream that has lost events is opened again for a new snapshot', async () => {
+  test('a stream that lost events is reopened for a new snapshot', async () => {
     const page = await openPage();
     let opened = 0;
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
@@ -253,7 +253,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await rowOf(page, 'brief-1:s').waitFor({ state: 'detached' });
   });
 
-  test('an operation that the gateway has forgotten while another view was open is not shown again', async () => {
+  test('an operation that ended while another view was open is not shown again', async () => {
     const page = await openPage();
     await ownTime(page);
     await signIn(page, ADMIN_KEY);
@@ -274,7 +274,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(await rowOf(page, 'forgotten-1:s').count()).toBe(0);
   });
 
-  test('until the snapshot has come, nobody is told that nothing is in flight', async () => {
+  test('before the snapshot nothing claims that no operations are in flight', async () => {
     const page = await openPage();
     let release = (): void => {};
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
@@ -298,7 +298,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByText('Loading').waitFor({ state: 'detached' });
   });
 
-  test('a pointer that was left where the first row comes does not keep out the others', async () => {
+  test('a pointer resting on the first row does not block new rows', async () => {
     const page = await openPage();
     const held: (string | Buffer)[] = [];
     let deliver = (message: string | Buffer): void => {
@@ -330,7 +330,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(await page.getByRole('button', { name: 'new operation' }).count()).toBe(0);
   });
 
-  test('a browser in which tabs cannot talk to each other shows the dashboard too', async () => {
+  test('works in a browser whose tabs cannot talk to each other', async () => {
     const page = await openPage();
     await page.addInitScript('delete window.BroadcastChannel');
     await page.reload();
@@ -339,7 +339,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByLabel('API key').waitFor();
   });
 
-  test('a list that is long in coming says that it is being read', async () => {
+  test('a slow list says that it is loading', async () => {
     const page = await signedIn();
     let answer = (): void => {};
     const asked = new Promise<void>((resolve) => {
@@ -359,7 +359,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(await page.getByText('Loading…').count()).toBe(0);
   });
 
-  test('a name that is written from right to left does not change places with the names beside it', async () => {
+  test('a right-to-left name does not swap places with its neighbours', async () => {
     const page = await signedIn();
     await (await agent('مؤسسة', 'فريق', 'وكيل'))('rtl-1');
     const names = rowOf(page, 'rtl-1:s').getByRole('cell').nth(1).locator('bdi');
@@ -393,7 +393,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(loggedTrace).toBeLessThan(loggedSpan!);
   });
 
-  test('a text that hides something, or turns what is beside it around, is shown with what it is made of', async () => {
+  test('invisible and direction characters are shown as their codes', async () => {
     const page = await signedIn();
     await (await agent('acme', 'hidden', 'a1'))('hidden-1', 'web_\u202efdp\u2066.\u200bexe\u0007');
     const shown = 'tool.call web_\\u202efdp\\u2066.\\u200bexe\\u0007 hidden-1:s';
@@ -405,7 +405,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     );
   });
 
-  test('names keep their places in budgets too, and a long one is broken only where it must be on a narrow screen', async () => {
+  test('names keep their places in budgets, and break only on a narrow screen', async () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 400, height: 800 });
     const long = 'a-name-that-does-not-fit-on-one-line-of-a-narrow-screen';
@@ -423,7 +423,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect((await name.boundingBox())?.height).toBeLessThan(30); // one line of it
   });
 
-  test('an operation leads to what the audit log says of it, and who paused it', async () => {
+  test('an operation links to its audit entries, and to who paused it', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'traced'))('traced-1');
     await gateway().call('POST', '/api/v1/ops/traced-1:s/pause');
@@ -434,7 +434,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(entry).toContain('"actor": "key:');
   });
 
-  test('a key that is made is shown once, and one that is revoked signs its user out', async () => {
+  test('a new key is shown once, and a revoked one signs its user out', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Keys' }).click();
     await page.getByRole('button', { name: 'Create key' }).click();
@@ -452,7 +452,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await other.getByLabel('API key').waitFor();
   });
 
-  test('the audit log follows what happens', async () => {
+  test('the audit log follows new entries', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByLabel('Event').selectOption('ActionDenied');
@@ -460,7 +460,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByText('no policy allows tool.call on launch_rocket for acme/search/denied').waitFor();
   });
 
-  test('the entries of the audit log that fit the filters are saved as a file, and it is said when they could not be read', async () => {
+  test('filtered audit entries are saved as a file, and failures are reported', async () => {
     const ask = await agent('acme', 'search', 'exported');
     await ask('exported-1');
     await ask('exported-2', 'launch_rocket');

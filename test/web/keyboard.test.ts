@@ -8,7 +8,7 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of the keyboard at the d
 describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () => {
   const { agent, openPage, signedIn } = useDashboard();
 
-  test('the controls have names, and the keyboard alone is enough to pause, resume and terminate an operation', async () => {
+  test('controls have names, and the keyboard alone controls an operation', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'typed'))('typed-1');
     await stateOf(rowOf(page, 'typed-1:s'), 'running');
@@ -41,7 +41,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await focusOn(page.getByRole('link', { name: 'typed-1:s' }));
   });
 
-  test('the keyboard goes on from where it was: behind a dialog, in a list that was read anew, and where a link has led', async () => {
+  test('the focus stays behind a dialog, in a reloaded list and after a link', async () => {
     const page = await signedIn();
     for (const name of ['stays', 'goes']) await agent('acme', 'focus', name);
     await page.getByRole('link', { name: 'Agents' }).click();
@@ -67,7 +67,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the keyboard at the dashboard', () 
     await focusOn(page.getByRole('main'));
   });
 
-  test('a form that was refused keeps the keyboard where it was', async () => {
+  test('a refused form keeps the focus', async () => {
     const page = await openPage();
     await page.getByLabel('API key').fill('svc_wrong_key');
     await page.getByLabel('API key').press('Enter');

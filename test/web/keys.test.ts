@@ -7,7 +7,7 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of API keys at the dashb
 describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
   const { gateway, signedIn } = useDashboard();
 
-  test('until when a key works is there to read, not only for a pointer that rests on its state', async () => {
+  test('the expiry of a key is readable without a pointer', async () => {
     const page = await signedIn();
     const endsAt = new Date(Date.now() + 3_600_000).toISOString();
     for (const [name, expiry] of [
@@ -25,7 +25,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     expect(await page.getByRole('row', { name: 'key-stays' }).getByRole('cell').nth(6).innerText()).toBe('active');
   });
 
-  test('whoever has come with a key is shown by its name, and as the audit log names it', async () => {
+  test('a key sign-in is shown by its name, as the audit log has it', async () => {
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'night watch', scopes: ['read'] });
     const page = await signedIn(body.key);
     const who = page.getByRole('banner').getByText('night watch');
@@ -34,7 +34,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await who.waitFor();
   });
 
-  test('a key that works until next year is not said to end in this one', async () => {
+  test('a key that expires next year is not shown as expiring this year', async () => {
     const page = await signedIn();
     const nextYear = new Date().getFullYear() + 1;
     await gateway().call('POST', '/api/v1/iam/api-keys', {
@@ -49,7 +49,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
       .waitFor();
   });
 
-  test('a time is typed from the day to the hour without a stop: the year takes no more than four digits', async () => {
+  test('a time is typed without a stop: the year takes at most four digits', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Keys' }).click();
     await page.getByRole('button', { name: 'Create key' }).click();
@@ -67,7 +67,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     }
   });
 
-  test('the actor of an audit entry is found among the keys, also when it is the one in SVC_BOOTSTRAP_API_KEY', async () => {
+  test('the actor of an audit entry is found among the keys, also SVC_BOOTSTRAP_API_KEY', async () => {
     const page = await signedIn();
     const { body: created } = await gateway().call('POST', '/api/v1/iam/api-keys', {
       name: 'key-actor',
@@ -81,7 +81,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     await page.getByRole('row', { name: 'SVC_BOOTSTRAP_API_KEY' }).getByText(bootstrap!).waitFor();
   });
 
-  test('what cannot be undone keeps its colour under the pointer that is about to do it', async () => {
+  test('destructive buttons keep their colour under the pointer', async () => {
     await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'red', scopes: ['read'] });
     const page = await signedIn();
     await page.getByRole('link', { name: 'Keys' }).click();
@@ -94,7 +94,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     expect(await colour()).toBe(atRest);
   });
 
-  test('a question goes with the view it was asked in, and a secret that is shown once stays', async () => {
+  test('a question closes with its view, and a one-time secret stays', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('link', { name: 'Keys' }).click();

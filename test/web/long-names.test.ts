@@ -8,7 +8,7 @@ if (BROWSER_PATH === undefined) console.warn(`the tests of long names at the das
 describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () => {
   const { gateway, signedIn } = useDashboard();
 
-  test('of the agents with the most operations a long name does not crowd out the others', async () => {
+  test('a long name does not displace others among the busiest agents', async () => {
     const page = await signedIn();
     const long = `escalation-${'x'.repeat(100)}`;
     for (const [index, names] of [
@@ -39,7 +39,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
-  test('a long name hides neither the org that one is bound to nor that one may only read, also at 200 %', async () => {
+  test('a long name hides neither the org nor read-only, also at 200 %', async () => {
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', {
       name: 'a key whose name says in detail what it is for and who has asked for it, in June',
       scopes: ['read'],
@@ -60,7 +60,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
-  test('agents with the most operations in one team can be told apart', async () => {
+  test('the busiest agents of one team can be distinguished', async () => {
     const page = await signedIn();
     const names = ['crawler-101', 'crawler-102', 'crawler-103'];
     for (const [nth, name] of names.entries()) {
@@ -114,7 +114,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
-  test('of a long name of an agent in the list of operations its team gives way, and neither the org nor the agent', async () => {
+  test('a long agent name shortens its team, and neither the org nor the agent', async () => {
     await gateway().call('POST', '/api/v1/ops', {
       op_id: 'gives-way:s',
       agent: { org_id: 'globex', team_id: `customer-success-${'automation-'.repeat(9)}`, agent_id: 'renewals' },
@@ -139,7 +139,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
-  test('on a tablet that is held upright, whose a row is can be read in one line, and every button of it be pressed', async () => {
+  test("on a portrait tablet a row's owner fits one line, and buttons are usable", async () => {
     const name = 'quarterly-report';
     await gateway().call('POST', '/api/v1/iam/api-keys', {
       name,
@@ -176,7 +176,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     ).toBe(1);
   });
 
-  test('on the narrowest screen all that a key may do can be read', async () => {
+  test('on the narrowest screen all rights of a key are readable', async () => {
     await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'may-do-all', scopes: ['read', 'write', 'admin'] });
     const page = await signedIn();
     await page.setViewportSize({ width: 320, height: 640 });

@@ -11,7 +11,7 @@ if (BROWSER_PATH === undefined)
 describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
   const { agent, gateway, signedIn } = useDashboard();
 
-  test('all operations of a runaway agent are paused, then terminated, after a question, and those of no other', async () => {
+  test('all operations of one agent are paused, then terminated, on confirmation', async () => {
     const page = await signedIn();
     const wild = await agent('acme', 'search', 'wild');
     for (const trace of ['wild-1', 'wild-2', 'wild-3']) await wild(trace);
@@ -51,7 +51,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await all.waitFor({ state: 'hidden' });
   });
 
-  test('the agent that has the most operations is named, and one press shows those of it and of no other', async () => {
+  test('the busiest agent is named, and one press shows its operations alone', async () => {
     const page = await signedIn();
     await page.getByLabel('Search').fill('runs-');
     for (const [name, operations] of [
@@ -76,7 +76,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await shownAgents(page)).toEqual(['acme / search / runs-away']);
   });
 
-  test('before all are stopped, those whom it hits the most are named, with how many; only what cannot be undone is red', async () => {
+  test('stopping all names the most affected agents; only destructive parts are red', async () => {
     const page = await signedIn();
     for (const [name, opCount] of [
       ['few', 1],
@@ -107,7 +107,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(colours[0]).not.toBe(colours[1]);
   });
 
-  test('from an operation, a budget and what is told of an agent, one press leads to all operations of it', async () => {
+  test('operations, budgets and notices lead to all operations of an agent', async () => {
     const page = await signedIn();
     for (const name of ['led', 'led-2']) {
       const ask = await agent('leads', 'on', name);
@@ -155,7 +155,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await eventually(async () => expect(await search.inputValue()).toBe('leads / on / thief'));
   });
 
-  test('of the agents with the most operations those are meant that are in flight; what has finished is counted where nothing else is left', async () => {
+  test('the busiest agents are ranked by operations in flight, then finished ones', async () => {
     const page = await signedIn();
     await page.getByLabel('Search').fill('busy-');
     const refused = await agent('acme', 'search', 'refused');
@@ -168,7 +168,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await eventually(async () => expect(await names.allTextContents()).toEqual(['acme / search / refused5']));
   });
 
-  test('agents are found by their name as it is shown, and as the command line takes it; a name with slashes is meant whole', async () => {
+  test('agents are found by the name shown, also with slashes', async () => {
     const page = await signedIn();
     for (const [org, team, name] of [
       ['named', 'seek', 'a1'],
@@ -197,7 +197,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByText('With a slash, enter full names from the left').waitFor();
   });
 
-  test('what was asked for counts as done when the gateway has confirmed it; then it is said, with what came meanwhile, and nobody leaves before unasked', async () => {
+  test('a bulk control is done once confirmed, says what came since, and guards leaving', async () => {
     const page = await signedIn();
     const start = (opId: string) =>
       gateway().call('POST', '/api/v1/ops', {
@@ -242,7 +242,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await page.getByText('not yet confirmed').count()).toBe(0);
   });
 
-  test('what another has paused meanwhile is not said to have ended', async () => {
+  test('an operation paused by another is not reported as ended', async () => {
     const page = await signedIn();
     const ask = await agent('acme', 'search', 'shared');
     for (const nth of [1, 2]) await ask(`shared-${nth}`);
@@ -257,7 +257,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByText('1 operation was paused. 1 was no longer running.').waitFor();
   });
 
-  test('what was paused together is resumed together', async () => {
+  test('operations paused together are resumed together', async () => {
     const page = await signedIn();
     const held = await agent('acme', 'search', 'held');
     for (const trace of ['held-1', 'held-2']) {
@@ -278,7 +278,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByText('None of these operations can be resumed.').waitFor();
   });
 
-  test('the keyboard stays where it was when nothing is left that matches the filter', async () => {
+  test('the focus stays when nothing matches the filter any more', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'last'))('last-1');
     await page.getByLabel('Search').fill('last-1');
@@ -291,7 +291,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await focusOn(button);
   });
 
-  test('of a long id both ends are seen, so that the operations of one trace are told apart', async () => {
+  test('a long id shows both ends, so that operations of one trace differ', async () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 1024, height: 768 });
     const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -316,7 +316,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(await cell.textContent()).toBe(`${trace}:00f067aa0ba902b7`);
   });
 
-  test('the states are counted of what matches the filter, as the buttons beside them mean it', async () => {
+  test('state counts and bulk buttons both follow the filter', async () => {
     const page = await signedIn();
     for (const name of ['meant', 'others']) {
       const ask = await agent('acme', `counted-${name}`, 'a');
@@ -332,7 +332,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     await page.getByText(/^0 of [\d,]+ operations$/).waitFor();
   });
 
-  test('an operation that ends while it is asked about is not told to end, and that it was at an end is said', async () => {
+  test('an operation that ended during the question is reported, not terminated', async () => {
     const page = await signedIn();
     await (await agent('acme', 'search', 'quicker'))('quicker-1');
     const row = rowOf(page, 'quicker-1:s');
@@ -351,7 +351,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     expect(asked).toBe(0);
   });
 
-  test('the newest operations stand first also where the gateway has run for long, and over a reload', async () => {
+  test('the newest operations come first, also after long uptime and a reload', async () => {
     const forgetful = await startTestGateway({ env: { SVC_OPS_TTL_SECS: '1', SVC_OPS_SWEEP_SECS: '1' } });
     onTestFinished(async () => {
       await forgetful.stop();

@@ -10,7 +10,7 @@ if (BROWSER_PATH === undefined)
 describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens need of the dashboard', () => {
   const { gateway, openPage, signedIn } = useDashboard();
 
-  test('a secret that is shown once stays until it is dismissed, however often Escape is pressed', async () => {
+  test('a one-time secret stays until it is dismissed, whatever Escape does', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Keys' }).click();
     await page.getByRole('button', { name: 'Create key' }).click();
@@ -24,7 +24,7 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     await secret.waitFor({ state: 'detached' });
   });
 
-  test('the filters of the audit log are within reach on a screen that was turned to be wide', async () => {
+  test('the audit filters are reachable on a landscape phone', async () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 600, height: 900 });
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
@@ -36,7 +36,7 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     expect(await page.getByRole('main').getByText('Filters').isVisible()).toBe(false);
   });
 
-  test('times are in the language of the browser, but where that is written from right to left: there their parts would change places', async () => {
+  test("times use the browser's language, except right-to-left ones", async () => {
     const browser = (await openPage()).context().browser()!;
     const timesIn = async (locale: string): Promise<unknown> => {
       const context = await browser.newContext({ locale, timezoneId: 'Asia/Jerusalem' });
@@ -61,7 +61,7 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     ).toEqual(['just now', '1 s ago', '1 min ago']);
   });
 
-  test('a phone does not zoom in on a field and stay there, as it does where the text is smaller than 16 pixels', async () => {
+  test('a phone does not zoom in on a field: its text is at least 16 pixels', async () => {
     const page = await openPage();
     await page.setViewportSize({ width: 390, height: 844 });
     const sizes = () =>
@@ -79,7 +79,7 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
     expect((await page.getByLabel(/^From/).boundingBox())!.width).toBeGreaterThan(300);
   });
 
-  test('the address says in the end what was looked for, where the browser lets it change only so often, and says nothing of a view that was left', async () => {
+  test('the address ends at the last search, and ignores a view that was left', async () => {
     const page = await openPage();
     await page.clock.install();
     // As Safari has it, but for how long: a hundred times in ten seconds, of which a key that is held makes thirty a

@@ -5,10 +5,10 @@ import { rowOf, useDashboard } from '../support/dashboard.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of places on the dashboard are skipped: ${NO_BROWSER}`);
 
-describe.skipIf(BROWSER_PATH === undefined)('the places of things on the dashboard', () => {
+describe.skipIf(BROWSER_PATH === undefined)('positions on the dashboard', () => {
   const { agent, gateway, signedIn } = useDashboard();
 
-  test('the button that terminates does not touch the one beside it, on any screen', async () => {
+  test('the terminate button touches no other, on any screen', async () => {
     const page = await signedIn();
     await (await agent('acme', 'places', 'apart'))('apart-1');
     const row = rowOf(page, 'apart-1:s');
@@ -21,7 +21,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the places of things on the dashboa
     }
   });
 
-  test('what is counted above the operations grows longer without moving a row under the hand that has just pressed there', async () => {
+  test('growing counts above the operations move no row under a pressing hand', async () => {
     const page = await signedIn();
     const check = await agent('acme', 'places', 'counted');
     for (const name of ['d', 'c', 'b', 'a']) await check(`counted-above-${name}`);

@@ -8,10 +8,10 @@ import { ADMIN_KEY } from '../support/gateway.ts';
 if (BROWSER_PATH === undefined)
   console.warn(`the tests of who is signed in at the dashboard are skipped: ${NO_BROWSER}`);
 
-describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard', () => {
+describe.skipIf(BROWSER_PATH === undefined)('sign-in state at the dashboard', () => {
   const { agent, gateway, openPage, signedIn } = useDashboard();
 
-  test('what was asked with a key that was revoked does not sign out who has come with another since, and is not told of', async () => {
+  test('an answer for a revoked key does not sign out the next user', async () => {
     const { body: revoked } = await gateway().call('POST', '/api/v1/iam/api-keys', {
       name: 'revoked',
       scopes: ['read'],
@@ -34,7 +34,7 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     expect(await page.locator('.notice').allTextContents()).toEqual([]);
   });
 
-  test('what somebody has asked for all operations is not carried on in the name of who signs in next', async () => {
+  test('a bulk control does not continue in the name of the next user', async () => {
     const { body: next } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'next', scopes: ['write'] });
     const ask = await agent('acme', 'fleet', 'left-behind');
     for (const trace of ['left-1', 'left-2']) await ask(trace);
@@ -58,7 +58,7 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     expect(new Set(bearers).size).toBe(1);
   });
 
-  test('whoever signs out leaves nothing on the screen, however long the gateway takes to answer', async () => {
+  test('signing out clears the screen, however slow the gateway is', async () => {
     await (await agent('acme', 'search', 'unseen'))('unseen-1');
     const page = await signedIn();
     await rowOf(page, 'unseen-1:s').waitFor();
@@ -70,7 +70,7 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await page.getByLabel('API key').waitFor();
   });
 
-  test('who was signed in with a password comes in with a key while the accounts cannot be reached', async () => {
+  test('a key signs in while the accounts are unavailable', async () => {
     const page = await openPage();
     await page.evaluate(`localStorage.setItem('svc.account', '1')`);
     await page.route('**/api/v1/auth/methods', (route) =>
@@ -89,7 +89,7 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await signIn(page, ADMIN_KEY);
   });
 
-  test('a browser that keeps nothing for the page is told so, instead of an empty page', async () => {
+  test('a browser without storage gets a message, not an empty page', async () => {
     const page = await openPage();
     await page.addInitScript(
       `Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); } })`,
@@ -98,7 +98,7 @@ describe.skipIf(BROWSER_PATH === undefined)('who is signed in at the dashboard',
     await page.getByText('Allow cookies and site data for this address.').waitFor();
   });
 
-  test('a view that was left says nothing of what it could not read', async () => {
+  test('a view that was left reports no failures', async () => {
     const page = await signedIn();
     const answer = await holdBack(page, '**/api/v1/policies?*', (route) =>
       route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail":"out of order"}' }),

@@ -36,7 +36,7 @@ describe('static', () => {
     });
   }
 
-  test('the dashboard is at /, under a policy that lets it load and talk to nothing but its gateway', async () => {
+  test('the dashboard is at /, with a policy that allows its own gateway only', async () => {
     const { status, headers } = await ask('/');
     expect(status).toBe(200);
     expect(headers).toMatchObject({
@@ -49,7 +49,7 @@ describe('static', () => {
     });
   });
 
-  test('a browser that has a file is told so and sent nothing', async () => {
+  test('a browser with a cached file gets an empty 304', async () => {
     const { headers } = await ask('/app.js', { 'accept-encoding': 'gzip' });
     const again = await ask('/app.js', { 'accept-encoding': 'gzip', 'if-none-match': String(headers.etag) });
     expect(again).toMatchObject({ status: 304, bytes: 0 });
@@ -66,7 +66,7 @@ describe('static', () => {
     }
   });
 
-  test('files are sent packed to whoever takes that, and plain to everybody else', async () => {
+  test('files are compressed for clients that accept it', async () => {
     const plain = await ask('/style.css');
     const gzip = await ask('/style.css', { 'accept-encoding': 'gzip, deflate' });
     const brotli = await ask('/style.css', { 'accept-encoding': 'gzip, br' });
@@ -82,7 +82,7 @@ describe('static', () => {
     );
   });
 
-  test('HEAD tells the length, sends nothing, and leaves the connection to the next request', async () => {
+  test('HEAD gives the length without a body and keeps the connection usable', async () => {
     const whole = await ask('/app.js');
     const head = await ask('/app.js', {}, 'HEAD');
     expect(head).toMatchObject({ status: 200, bytes: 0 });
@@ -104,14 +104,14 @@ describe('static', () => {
     expect((await ask('/', {}, 'POST')).status).toBe(405);
   });
 
-  test('what is selected as a whole is so in Safari, too, which knows that with its prefix only', async () => {
+  test('select-all also works in Safari, with its prefix', async () => {
     const style = readFileSync('web/style.css', 'utf8');
     const wholesOf = (property: RegExp) => [...style.matchAll(property)].map(([, value]) => value);
     expect(wholesOf(/-webkit-user-select: (\w+)/g)).toEqual(['all']);
     expect(wholesOf(/(?<!-)user-select: (\w+)/g)).toEqual(['all']);
   });
 
-  test('the audit view offers every kind of entry to choose from', () => {
+  test('the audit view offers every kind of entry', () => {
     const [, listed = ''] = /EVENTS = \[([^\]]*)\]/.exec(readFileSync('web/views/audit.js', 'utf8')) ?? [];
     expect([...listed.matchAll(/'(\w+)'/g)].map(([, event]) => event)).toEqual([...AUDIT_EVENTS]);
   });

@@ -12,7 +12,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
   const owner = { org_id: 'acme', team_id: 't', agent_id: 'a' };
   const start = (opId: string, by = owner) => gateway().call('POST', '/api/v1/ops', { op_id: opId, agent: by });
 
-  test('the names of the views stand above a long view, and never on it', async () => {
+  test('the view names stand above a long view, never on it', async () => {
     for (let index = 0; index < 40; index += 1) await agent('acme', 'long', `n${index}`);
     const page = await signedIn();
     await page.getByRole('link', { name: 'Agents' }).click();
@@ -28,7 +28,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     }
   });
 
-  test('whose operation it is can be read on a screen of 1024 pixels, and on a tablet that is held upright', async () => {
+  test('the owner of an operation is readable at 1024 pixels and on a portrait tablet', async () => {
     const page = await signedIn();
     await start('4bf92f3577b34da6a3ce929d0e0e4736:00f067aa0ba902b7', {
       org_id: 'initech',
@@ -49,7 +49,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     }
   });
 
-  test('what a view looks for stands in its address: it is kept over a reload and by a link, also through the door', async () => {
+  test("a view's filters are in its address, over reloads, links and sign-in", async () => {
     const page = await signedIn();
     await page.getByLabel('Search').fill('crawler 1');
     await page.getByLabel('Org').fill('acme & co');
@@ -75,7 +75,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await eventually(async () => expect(await valuesOf(other, ['State'])).toEqual(['']));
   });
 
-  test('rows keep their places under a pointer that rests on a button, and under a finger', async () => {
+  test('rows stay in place under a pointer on a button and under a finger', async () => {
     const page = await openPage();
     const heard: string[] = [];
     page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => heard.push(String(payload))));
@@ -129,7 +129,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(Math.max(...rights)).toBeLessThanOrEqual(320);
   });
 
-  test('a double click does not answer the question that its first half has asked', async () => {
+  test('a double click does not answer the question it opened', async () => {
     const page = await signedIn();
     await page.setViewportSize({ width: 390, height: 844 });
     for (let index = 0; index < 20; index += 1) await start(`twice-${index}:s`);
@@ -157,7 +157,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByText(/· 1 terminated/).waitFor();
   });
 
-  test('however many operations come, the rows take new places no oftener than once a second', async () => {
+  test('rows move at most once a second, however many operations come', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -173,7 +173,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(Number(await page.evaluate('performance.now()')) - before).toBeGreaterThanOrEqual(1_000);
   });
 
-  test('an entry of the audit log that somebody reads or is about to open is not moved by what follows', async () => {
+  test('an audit entry being read or opened does not move', async () => {
     const busy = await startTestGateway();
     onTestFinished(async () => {
       await busy.stop();
@@ -212,7 +212,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await eventually(async () => expect(await first.getAttribute('aria-label')).not.toBe(name));
   });
 
-  test('budgets are kept up to date when there are more than one page holds', async () => {
+  test('budgets stay current when there are more than a page', async () => {
     const many = await startTestGateway();
     onTestFinished(async () => {
       await many.stop();
@@ -255,7 +255,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(await page.evaluate('document.getElementById("app").scrollTop')).toBeGreaterThan(1_000);
   });
 
-  test('of more budgets than one page holds, those that are about to end are found, the nearest first', async () => {
+  test('budgets near their end are found beyond the first page, nearest first', async () => {
     const page = await signedIn();
     const period = (spent: number, limit: number | null) => ({
       spent_usd: spent,
@@ -303,7 +303,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('cell', { name: 'acme / t / fine' }).waitFor();
   });
 
-  test('who leaves the budgets, or asks for others, leaves off looking through them', async () => {
+  test('leaving the budgets, or changing the search, stops it', async () => {
     const page = await signedIn();
     const asked: (string | null)[] = [];
     const answers: (() => Promise<void>)[] = [];
@@ -325,7 +325,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(asked).toEqual([null, 'other']);
   });
 
-  test('what was read before is not taken for what was asked for since: it fades, and it is said when nothing newer could be read', async () => {
+  test('old results fade while new ones load, and failures are reported', async () => {
     for (const team of ['early', 'later']) await agent('faded', team, `of-${team}`);
     const page = await openPage(`${gateway().url}/#/agents?org_id=faded`);
     await signIn(page, ADMIN_KEY);
@@ -369,7 +369,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await eventually(async () => expect(await opacity()).toBe('1'));
   });
 
-  test('budgets that cannot be kept up to date are not passed off as those of now', async () => {
+  test('stale budgets are not shown as current', async () => {
     const page = await openPage();
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
@@ -386,7 +386,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     });
   });
 
-  test('rows that were asked for are not mixed with more of those from before: neither while they are read, nor when they could not be', async () => {
+  test('loaded rows never mix with older ones, during a load or after a failure', async () => {
     const page = await signedIn();
     const agents = (team: string, count: number, from = 0) =>
       Array.from({ length: count }, (_, index) => ({
@@ -429,7 +429,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(await page.locator('tbody tr').count()).toBe(1);
   });
 
-  test('where the system chooses the colours, the view that is open and what is spent can still be seen', async () => {
+  test('in forced colours the open view and the spent share stay visible', async () => {
     const page = await signedIn();
     await page.emulateMedia({ forcedColors: 'active' });
     await page.route('**/api/v1/budgets?*', (route) => {
@@ -469,7 +469,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(spent).not.toBe(track);
   });
 
-  test('whoever looks for a part of a name is told that it must be whole, where nothing is found by it', async () => {
+  test('a search for part of a name says that the whole is needed', async () => {
     const page = await signedIn();
     for (const [view, field, text] of [
       ['Agents', 'Team', 'No agents match. Enter full names.'],
@@ -499,7 +499,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('cell', { name: 'found / one / of-one', exact: true }).waitFor();
   });
 
-  test('on paper there are the operations that are drawn, and not a hundred empty pages for those that are not', async () => {
+  test('on paper there are the drawn operations and no empty pages', async () => {
     for (let index = 0; index < 200; index += 1) await start(`paper-${index}:s`);
     const page = await signedIn();
     await page.getByLabel('Search').fill('paper-');
@@ -512,7 +512,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(height).toBeLessThan((rows + 2) * 44);
   });
 
-  test('who may only read is told so, and sees no column for what he may not do', async () => {
+  test('a read-only user is told so and sees no column of controls', async () => {
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] });
     const page = await signedIn(body.key);
     await page.getByText('read-only', { exact: true }).waitFor();
@@ -524,7 +524,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     ]);
   });
 
-  test('a browser whose clock is an hour ahead shows how long things have lasted by the clock of the gateway', async () => {
+  test("durations follow the gateway's clock in a browser an hour ahead", async () => {
     await start('hour-1:s');
     await start('hour-2:s');
     await gateway().call('POST', '/api/v1/ops/hour-2:s/terminate');
@@ -543,7 +543,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
       .waitFor();
   });
 
-  test('a time says its zone, and numbers stand under each other', async () => {
+  test('a time shows its zone, and numbers align', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     const zone = (await page.evaluate(

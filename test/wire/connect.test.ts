@@ -83,7 +83,7 @@ describe('connect', () => {
     });
   });
 
-  test('what is wrong is told in the words of Connect', async () => {
+  test("errors use Connect's own codes", async () => {
     expect(await call(CHECK, '{}')).toEqual({
       status: 400,
       contentType: 'application/json',
@@ -102,7 +102,7 @@ describe('connect', () => {
     });
   });
 
-  test('the status of HTTP follows the code of Connect, with what a client needs to try again', async () => {
+  test('the HTTP status follows the Connect code, with the retry time', async () => {
     const answers = async (fault: Parameters<typeof explain>[0]) => {
       gateway.answer = () => ({ reply: fail(fault), auditId: undefined });
       const { status, content, headers } = await call(CHECK, JSON.stringify(request));
@@ -156,7 +156,7 @@ describe('connect', () => {
   const orgsAsked = (): readonly string[] =>
     gateway.asked.flatMap((command) => (command.type === 'check' ? [command.agent.orgId] : []));
 
-  test('of a large batch, one slice is asked at a time, so that the checks of others come in between', async () => {
+  test('a large batch sends one slice at a time, so that other checks come between', async () => {
     let answer: (() => void)[] = [];
     gateway.answer = () =>
       new Promise((resolve) => {
@@ -175,7 +175,7 @@ describe('connect', () => {
     expect(await reply).toMatchObject({ status: 200 });
   });
 
-  test('a large batch of protobuf is read as it was sent, although the memory of its body is used anew meanwhile', async () => {
+  test("a large protobuf batch reads as sent, although its body's memory is reused", async () => {
     const item = {
       ...request,
       resource: 'x'.repeat(1000),
@@ -208,7 +208,7 @@ describe('connect', () => {
     );
   });
 
-  test('a check that comes after a large batch is asked before it, and a small batch too', async () => {
+  test('a check or a small batch after a large batch goes before it', async () => {
     const large = call(BATCH, largeBatch('noisy'));
     const small = call(
       BATCH,
@@ -228,7 +228,7 @@ describe('connect', () => {
     expect(orgsAsked().indexOf('calm')).toBeLessThanOrEqual(300);
   });
 
-  test('a large batch is looked at as a whole before the first check of it is asked', async () => {
+  test('a large batch is validated whole before its first check', async () => {
     expect(told(await call(BATCH, largeBatch('acme', { traceId: '' })))).toMatchObject({
       status: 400,
       message: expect.stringContaining('requests[99].trace_id: ') as string,
@@ -244,7 +244,7 @@ describe('connect', () => {
     expect(gateway.asked).toEqual([]);
   });
 
-  test('a large batch is left where it is when its client has gone: what was asked stands, and nothing more is asked', async () => {
+  test('a large batch stops when its client has gone, and finished checks stand', async () => {
     const send = (client: { readonly cancelled: boolean }) =>
       new Promise<ConnectReply>((resolve) => {
         methods.get(BATCH)!.answer(
@@ -272,7 +272,7 @@ describe('connect', () => {
     expect(gateway.largeBatches.taken).toBe(0);
   });
 
-  test('more large batches than there is room for are refused at once, of one org before those of others', async () => {
+  test('large batches beyond the limit are refused at once, first those of one org', async () => {
     gateway.answer = () => new Promise(() => undefined);
     for (let nth = 0; nth < 16; nth += 1) void call(BATCH, largeBatch('noisy'));
     expect(told(await call(BATCH, largeBatch('noisy')))).toMatchObject({
@@ -288,7 +288,7 @@ describe('connect', () => {
     ).toBe('waits');
   });
 
-  test('large batches without a credential that holds take few places, and none of the org that they name', async () => {
+  test("large batches without a valid credential take few places, none of an org's", async () => {
     gateway.answer = () => new Promise(() => undefined);
     const now = (batch: string, headers?: Record<string, string>) =>
       Promise.race([call(BATCH, batch, headers), new Promise((resolve) => setImmediate(() => resolve('waits')))]);
@@ -305,7 +305,7 @@ describe('connect', () => {
     expect(told(await call(BATCH, largeBatch('acme')))).toMatchObject({ status: 429 });
   });
 
-  test('a large batch that is refused for its bearer, or for its first check, waits for no place', async () => {
+  test('a large batch refused for its bearer or first check waits for no place', async () => {
     gateway.answer = () => new Promise(() => undefined);
     for (let nth = 0; nth < 4; nth += 1) void call(BATCH, largeBatch('acme', {}, ''));
     expect(told(await call(BATCH, largeBatch('acme', {}, '')))).toMatchObject({ status: 429 });
@@ -318,7 +318,7 @@ describe('connect', () => {
     expect(gateway.largeBatches.taken).toBe(4);
   });
 
-  test('of a batch of many checks, few are asked at a time while the gateway is busy, and all at once else', async () => {
+  test('a batch of many checks sends few at a time while the gateway is busy', async () => {
     const batch = (spans: string): string =>
       JSON.stringify({
         requests: Array.from({ length: 300 }, (_, index) => ({ ...request, spanId: `${spans}${index}` })),
@@ -350,7 +350,7 @@ describe('connect', () => {
     ).toEqual(Array.from({ length: 300 }, (_, index) => `trace:busy${index}`));
   });
 
-  test('a batch that meets a limit midway tells it of the items it holds for, and has the answers of the others', async () => {
+  test('a batch meeting a limit midway reports it per item and keeps other answers', async () => {
     const batch = async (...spans: string[]) => {
       const requests = spans.map((spanId) => ({ ...request, spanId, correlationId: `of ${spanId}` }));
       const { content, ...reply } = await call(
@@ -393,7 +393,7 @@ describe('connect', () => {
     });
   });
 
-  test('a bearer is told apart from a wrong one and from one without the scope', async () => {
+  test('a missing bearer, a wrong one and one without the scope are distinguished', async () => {
     const body = JSON.stringify({ agent: request.agent });
     const path = '/svc.governance.v1.AgentService/RegisterAgent';
     expect(told(await call(path, body, { authorization: `Bearer ${WRITE_KEY}` }))).toMatchObject({
@@ -425,7 +425,7 @@ describe('connect', () => {
     AckOpControl: { agent: request.agent, opId: 'trace:span', sequence: 1 },
   };
 
-  test('each method answers no bearer, a wrong one, one that may only read and one that may write as it is written here', async () => {
+  test('each method answers no, wrong, read-only and read-write bearers as listed', async () => {
     const answers: [string, readonly number[]][] = [];
     for (const { name, path } of unaryShapes) {
       const ask = async (bearer?: string) =>
@@ -465,7 +465,7 @@ describe('connect', () => {
     ]);
   });
 
-  test('where an agent presents a token of its own, the bearer beside it is not looked at, and vouches for nothing', async () => {
+  test("an agent's own token makes the bearer beside it irrelevant", async () => {
     // RegisterAgent takes the token that the agent is to have.
     const own = unaryShapes
       .filter((shape) => shape.request.byName.has('credential_token') && shape.name !== 'RegisterAgent')
@@ -481,7 +481,7 @@ describe('connect', () => {
     expect(gateway.asked.filter((command) => !('principal' in command) || command.principal !== undefined)).toEqual([]);
   });
 
-  test('what an operator does here counts as on the HTTP API, and what agents do themselves does not', async () => {
+  test('operator calls count as on the HTTP API, and agent calls do not', async () => {
     const bearer = { authorization: `Bearer ${WRITE_KEY}` };
     const agentService = (method: string, body: object) =>
       call(`/svc.governance.v1.AgentService/${method}`, JSON.stringify({ agent: request.agent, ...body }), bearer);
@@ -507,7 +507,7 @@ describe('connect', () => {
     expect(gateway.asked).toEqual([]);
   });
 
-  test.each(['json', 'proto'])('a client of streams in %s learns that it has to call over gRPC', async (format) => {
+  test.each(['json', 'proto'])('a client of streams in %s is referred to gRPC', async (format) => {
     for (const method of ['PolicyService/StreamCheckActions', 'AgentService/OpControlStream']) {
       const reply = await call(`/svc.governance.v1.${method}`, '\0\0\0\0\x02{}', {
         'content-type': `application/connect+${format}`,
@@ -572,7 +572,7 @@ describe('connect', () => {
     expect(gateway.asked).toEqual([]);
   });
 
-  test('of the deadline and the answer one is sent, whichever comes first', async () => {
+  test('either the deadline or the answer is sent, whichever comes first', async () => {
     let release = (): void => undefined;
     gateway.answer = () =>
       new Promise((resolve) => {
@@ -598,7 +598,7 @@ describe('connect', () => {
     expect([late, early].map((replies) => replies.map(({ status }) => status))).toEqual([[504], [500]]);
   });
 
-  test('a deadline is kept, and a late answer harms nobody', async () => {
+  test('a deadline is kept, and a late answer is dropped', async () => {
     let release = (): void => undefined;
     gateway.answer = () =>
       new Promise((resolve) => {
@@ -612,7 +612,7 @@ describe('connect', () => {
     release();
   });
 
-  test('a deadline may be as far away as ten digits can say, and has not passed before the answer is there', async () => {
+  test('a deadline may have ten digits, and is not passed before the answer', async () => {
     gateway.answer = () => sleep(50).then(() => undefined as never);
     for (const timeout of ['2147483648', '9999999999']) {
       expect(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': timeout })).toMatchObject({
@@ -626,7 +626,7 @@ describe('connect', () => {
     });
   });
 
-  test('a defect is told as internal, without its message, and reported', async () => {
+  test('a defect is reported as internal to the caller, with its message logged only', async () => {
     gateway.answer = () => {
       throw new Error('secret detail');
     };
@@ -664,7 +664,7 @@ describe('connect', () => {
     http.close();
   });
 
-  test('a generic Connect client gets on with it', async () => {
+  test('a generic Connect client works', async () => {
     const root = join(import.meta.dirname, '../..');
     const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}${CHECK}`;
     const curl = (data: string) =>

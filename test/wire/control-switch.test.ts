@@ -31,7 +31,7 @@ function threeStreams() {
 }
 
 describe('control switch', () => {
-  test('a signal reaches the stream that it is for and no other, and none that is closed', () => {
+  test('a signal reaches its own stream only, and no closed one', () => {
     const { control, told, streams } = threeStreams();
     for (const [nth, stream] of streams.entries())
       control.deliver(stream, { opId: 't:s' as never, signal: 'pause', sequence: nth });
@@ -46,7 +46,7 @@ describe('control switch', () => {
     ]);
   });
 
-  test('an agent whose credential is replaced loses the streams that it opened with it, and those that a bearer opened for it go on', () => {
+  test("replacing an agent's credential closes its own streams, not those of a bearer", () => {
     const { control, told, streams } = threeStreams();
     control.revokeAgent('acme/search/crawler' as AgentKey);
     expect(told).toEqual([
@@ -56,7 +56,7 @@ describe('control switch', () => {
     expect(control.size).toBe(2);
   });
 
-  test('a bearer that is revoked loses the streams that it opened, and no agent its own', () => {
+  test("revoking a bearer closes the streams it opened, and no agent's own", () => {
     const { control, told, streams } = threeStreams();
     control.revokeSubject('key:w');
     expect(told).toEqual(['vouched: the credential was revoked', `acme/search/crawler has closed ${streams[1]}`]);

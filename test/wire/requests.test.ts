@@ -55,7 +55,7 @@ const outcome = (result: Result<unknown, Fault>): string =>
   result.ok ? 'taken' : `${result.fault.kind} ${explain(result.fault)}`;
 
 describe.each(EVERY)('%s', (call) => {
-  test('takes an agent of an org and one of none', () => {
+  test('accepts an agent of an org and one of none', () => {
     expect([AGENT, { ...AGENT, orgId: '' }].map((agent) => outcome(CALLS[call]({ agent })))).toEqual([
       'taken',
       'taken',
@@ -135,7 +135,7 @@ describe('requests', () => {
     ['complete', { credentialToken: 'x'.repeat(1024), costUsd: 1_000_000 }],
     ['complete', { costUsd: 0 }],
     ['usage', { costUsd: 1_000_000, opId: 't:s', usageId: 'ü'.repeat(128) }],
-  ])('%s is taken up to its limits', (call, over) => {
+  ])('%s is accepted up to its limits', (call, over) => {
     expect(outcome(CALLS[call](over))).toBe('taken');
   });
 });

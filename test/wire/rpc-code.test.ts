@@ -33,7 +33,7 @@ describe('rpc code', () => {
     ]);
   });
 
-  test('a fault that quotes half a surrogate pair can still be told', () => {
+  test('a fault that quotes half a surrogate pair can still be sent', () => {
     expect(grpcError({ kind: 'invalid_argument', field: 'a\ud800', problem: 'is wrong' }).details).toBe(
       'a\ufffd: is wrong',
     );

@@ -120,24 +120,21 @@ describe('arrivals', () => {
     ['half its message', CHECK, framed(request()).subarray(0, 30)],
     ['its message, and not that this is all', CHECK, framed(request())],
     ['half the request for a stream of signals', CONTROL, Buffer.from([0, 0, 0, 0, 9, 10])],
-  ])(
-    'a call of which the client has sent %s is ended in time, and its connection goes on',
-    async (_what, path, bytes) => {
-      const startMs = performance.now();
-      const call = begin(path);
-      if (bytes !== undefined) call.stream.write(bytes);
-      await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
-      expect(performance.now() - startMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
-      expect(decodeURIComponent(String(call.told['grpc-message']))).toBe(
-        'the rest of the message did not arrive in time',
-      );
-      // It never ends its own side, and still does not keep the stream, not even until the next sweep.
-      await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
-      await checkIsAnswered();
-    },
-  );
+  ])('a call whose client sent %s is ended in time, and its connection continues', async (_what, path, bytes) => {
+    const startMs = performance.now();
+    const call = begin(path);
+    if (bytes !== undefined) call.stream.write(bytes);
+    await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
+    expect(performance.now() - startMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
+    expect(decodeURIComponent(String(call.told['grpc-message']))).toBe(
+      'the rest of the message did not arrive in time',
+    );
+    // It never ends its own side, and still does not keep the stream, not even until the next sweep.
+    await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
+    await checkIsAnswered();
+  });
 
-  test('a call that is answered before its message has come whole is closed with its answer: a client that sends no more of it counts it as over', async () => {
+  test('a call answered before its whole message arrived is closed with its answer', async () => {
     const call = begin(CHECK);
     call.stream.write(framed(request(), { length: 5 * 1024 * 1024 }));
     await toldIs(call, RESOURCE_EXHAUSTED);
@@ -145,7 +142,7 @@ describe('arrivals', () => {
     await checkIsAnswered();
   });
 
-  test('a message that drips is not waited for any longer, however regularly it does', async () => {
+  test('a message that drips times out, however steadily', async () => {
     const call = begin(CHECK);
     const bytes = framed(request());
     const drops = 40;
@@ -158,7 +155,7 @@ describe('arrivals', () => {
     await toldIs(call, DEADLINE_EXCEEDED);
   });
 
-  test('a stream of checks may rest between its messages for as long as it likes, and not within one', async () => {
+  test('a stream of checks may rest between messages, and not within one', async () => {
     const call = begin(STREAM);
     const control = begin(CONTROL);
     control.stream.end(
@@ -190,7 +187,7 @@ describe('arrivals', () => {
     expect(control.isClosed).toBe(false);
   });
 
-  test('a stream that is answered slowly is not blamed for what the gateway has not read yet', async () => {
+  test('a stream answered slowly is not blamed for what the gateway has not read', async () => {
     const patient = createGrpcServer({
       ports: gateway,
       control: gateway.control,
@@ -229,7 +226,7 @@ describe('arrivals', () => {
     await other.close();
   });
 
-  test('half-sent messages have a bound together, over all connections, and their room is free again when they are gone', async () => {
+  test('half-sent messages share a limit over all connections, freed when they go', async () => {
     const patient = createGrpcServer({
       ports: gateway,
       control: gateway.control,
@@ -271,7 +268,7 @@ describe('arrivals', () => {
     await other.close();
   });
 
-  test('a message in pieces of one byte takes the room that the pieces need', async () => {
+  test('a message in one-byte chunks takes the room that the chunks need', async () => {
     const patient = createGrpcServer({
       ports: gateway,
       control: gateway.control,
@@ -322,22 +319,19 @@ describe('arrivals', () => {
     ['a stream of checks', STREAM, framed(request()), false],
     ['a stream of checks that is half closed', STREAM, framed(request()), true],
     ['reflection', REFLECTION, DESCRIBE, false],
-  ])(
-    'the answer to %s that nobody takes is kept for no longer than a request is waited for, and its connection goes on',
-    async (_what, path, bytes, isAll) => {
-      const deaf = dial(listener.port, READS_NOTHING);
-      const call = begin(path, deaf);
-      call.stream.write(bytes);
-      if (isAll) call.stream.end();
-      await inTime(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]));
-      expect(call.answers).toBe(0);
-      deaf.settings({ initialWindowSize: 65_535 });
-      await checkIsAnswered(deaf);
-      deaf.destroy();
-    },
-  );
+  ])('an untaken answer to %s is dropped in time, and its connection continues', async (_what, path, bytes, isAll) => {
+    const deaf = dial(listener.port, READS_NOTHING);
+    const call = begin(path, deaf);
+    call.stream.write(bytes);
+    if (isAll) call.stream.end();
+    await inTime(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]));
+    expect(call.answers).toBe(0);
+    deaf.settings({ initialWindowSize: 65_535 });
+    await checkIsAnswered(deaf);
+    deaf.destroy();
+  });
 
-  test('a client on a slow link that goes on reading gets every answer, however long it takes', async () => {
+  test('a slow client that keeps reading gets every answer, however long it takes', async () => {
     const patient = createGrpcServer({
       ports: gateway,
       control: gateway.control,
@@ -404,7 +398,7 @@ describe('arrivals', () => {
   /** Longer than `inTime` lets pass: what is cut then is not cut for its age. */
   const A_DAY_MS = 24 * 3_600_000;
 
-  test('answers that nobody takes have a bound together, and those that have waited longest go first', async () => {
+  test('untaken answers share a limit, and the oldest are dropped first', async () => {
     const patient = createGrpcServer({
       ports: gateway,
       control: gateway.control,
@@ -460,7 +454,7 @@ describe('arrivals', () => {
     await other.close();
   });
 
-  test('a client that asks reflection on and takes no answer is not listened to any further', async () => {
+  test('a client that floods reflection without reading is no longer read', async () => {
     const patient = createGrpcServer({
       ports: gateway,
       control: gateway.control,

@@ -6,7 +6,7 @@ import { until, WRITE_KEY } from '../fake-ports.ts';
 import { bearer, check, checkAction, openChecks, openControl, scene } from './harness.ts';
 
 describe('check stream', () => {
-  test('checks are pipelined on a stream: answers carry the correlation id, and half-close drains them', async () => {
+  test('checks are pipelined with correlation ids, and half-close drains them', async () => {
     const { call, answers, ended } = openChecks();
     for (let index = 0; index < 5000; index++) call.write(check({ spanId: `s${index}`, correlationId: `c${index}` }));
     call.end();
@@ -25,7 +25,7 @@ describe('check stream', () => {
     });
   });
 
-  test('what is wrong with one check of a stream is told in its answer, and the others go on', async () => {
+  test('an invalid check of a stream is reported in its answer, and others go on', async () => {
     const { call, answers, ended } = openChecks();
     call.write(check({ correlationId: 'bad', traceId: '' }));
     call.write(
@@ -55,7 +55,7 @@ describe('check stream', () => {
     ]);
   });
 
-  test('a frame that is no message at all ends the stream, after the answers that are due', async () => {
+  test('an undecodable frame ends the stream after the pending answers', async () => {
     const { call, answers, ended } = openChecks();
     call.write(check({ correlationId: 'good' }));
     call.write(Buffer.from([0x0a, 0x7f]));
@@ -96,7 +96,7 @@ describe('check stream', () => {
     call.cancel();
   }
 
-  test('a bearer that cannot be verified for the moment closes no stream', async () => {
+  test('a bearer that cannot be verified at the moment closes no stream', async () => {
     const { call, answers, ended } = openChecks(bearer(WRITE_KEY));
     const control = openControl({ credentialToken: '' }, bearer(WRITE_KEY));
     call.write(check({ credentialToken: '', correlationId: 'before' }));
@@ -123,7 +123,7 @@ describe('check stream', () => {
     ]);
   });
 
-  test('a bearer that is not in force closes no stream whose agents present credentials of their own', async () => {
+  test('an invalid bearer closes no stream whose agents present own credentials', async () => {
     const { call, answers, ended } = openChecks(bearer('of a proxy'));
     const control = openControl({}, bearer('of a proxy'));
     call.write(check({ correlationId: 'before' }));
@@ -152,7 +152,7 @@ describe('check stream', () => {
     return { waiting, answers, ended };
   }
 
-  test('a stream is read no further while too many of its checks wait, and goes on when they are answered', async () => {
+  test('a stream is not read while too many checks wait, and then continues', async () => {
     const { waiting, answers, ended } = openUnanswered(3000);
     await until(() => waiting.length >= 1024);
     await sleep(100);
@@ -163,7 +163,7 @@ describe('check stream', () => {
     expect(answers.length).toBe(3000);
   });
 
-  test('a stream that stands still goes on when half of its checks are answered, also when the answers come few at a time', async () => {
+  test('a stalled stream continues once half of its checks are answered', async () => {
     const { waiting, answers, ended } = openUnanswered(1100);
     await until(() => waiting.length >= 1024);
     // So few that no write has to wait for another.
@@ -178,7 +178,7 @@ describe('check stream', () => {
     expect(answers.length).toBe(1100);
   });
 
-  test('for a client that takes no answers no more checks are decided, until it takes them', async () => {
+  test('a client that takes no answers gets no further checks decided until it does', async () => {
     scene.gateway.answer = () => ({
       reply: ok({
         decision: 'deny',
@@ -205,7 +205,7 @@ describe('check stream', () => {
     expect(answers.length).toBe(5_000);
   });
 
-  test('a client that breaks off leaves nothing behind, and late answers go nowhere', async () => {
+  test('a client that breaks off leaves nothing behind, and late answers are dropped', async () => {
     let release = (): void => undefined;
     scene.gateway.answer = () =>
       new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { TOKEN, until, WRITE_KEY } from '../fake-ports.ts';
 import { AGENT, bearer, check, checkAction, crawler, openControl, refusal, scene, unary } from './harness.ts';
 
 describe('control stream', () => {
-  test('a control stream sends what is pending, then every signal once, until it is closed', async () => {
+  test('a control stream sends pending signals, then each one once, until it closes', async () => {
     scene.gateway.answer = (command) => {
       // Given while the stream is being opened: part of the pending ones already.
       if (command.type === 'open-control')
@@ -37,7 +37,7 @@ describe('control stream', () => {
     expect(scene.closedStreams).toEqual([(scene.gateway.asked[0] as { stream: number }).stream]);
   });
 
-  test('a control stream goes on after the last signal that was delivered, and a cancelled one is forgotten', async () => {
+  test('a control stream resumes after the last delivered signal; cancelled ones go', async () => {
     const { call, signals } = openControl({ resumeAfter: 1 });
     await until(() => signals.length === 1);
     expect(signals).toEqual([{ opId: 't:2', signal: 'terminate', sequence: 3 }]);
@@ -45,14 +45,14 @@ describe('control stream', () => {
     await until(() => scene.control.size === 0);
   });
 
-  test('an agent knows that its control stream is open before there is any signal', async () => {
+  test('an agent learns that its control stream is open before any signal', async () => {
     scene.gateway.answer = () => ({ reply: ok({ pending: [] }), auditId: undefined });
     const { call } = openControl();
     await new Promise((resolve) => call.once('metadata', resolve));
     call.cancel();
   });
 
-  test('a control stream that is cancelled while its bearer is verified is not opened any more', async () => {
+  test('a control stream cancelled during verification is not opened', async () => {
     let verify: (() => void) | undefined;
     const { authenticate } = scene.gateway;
     Object.assign(scene.gateway, {
@@ -70,7 +70,7 @@ describe('control stream', () => {
     expect([scene.control.size, scene.gateway.asked.map(({ type }) => type)]).toEqual([0, ['check', 'check']]);
   });
 
-  test('a control stream that is refused says so, and listens to nothing', async () => {
+  test('a refused control stream says so and subscribes to nothing', async () => {
     scene.gateway.answer = () => ({
       reply: fail({ kind: 'unauthenticated', detail: 'the credential token is not registered' }),
       auditId: undefined,
@@ -100,7 +100,7 @@ describe('control stream', () => {
     expect(scene.control.size).toBe(0);
   });
 
-  test('an agent that takes no signals is sent away when more than a thousand wait for it, also while its stream is being opened', async () => {
+  test('an agent with over a thousand unread signals is disconnected, also on opening', async () => {
     const opened = (): number => (scene.gateway.asked[0] as { stream: number }).stream;
     const signal = (sequence: number): void =>
       scene.control.deliver(opened(), { opId: 't:1' as never, signal: 'pause', sequence });

@@ -82,7 +82,7 @@ describe('express checks', () => {
     ['past the library', {}],
     ['through the library', { 'grpc-encoding': 'gzip' }],
   ])('%s', (way, head) => {
-    test('checks are answered one by one, wherever the pieces begin and end in which they come', async () => {
+    test('checks are answered one by one, wherever the chunks are cut', async () => {
       const bytes = Buffer.concat([request('a'), request('b'), request('c')]);
       for (const size of [1, 7, 64, bytes.length]) {
         const call = open(head);
@@ -93,7 +93,7 @@ describe('express checks', () => {
       }
     });
 
-    test('a check that is longer than a piece is answered', async () => {
+    test('a check longer than a chunk is answered', async () => {
       const call = open(head);
       call.stream.end(
         Buffer.concat([request('long', { attributes: { text: 'x'.repeat(200_000) } }), request('short')]),
@@ -105,7 +105,7 @@ describe('express checks', () => {
       ]);
     });
 
-    test('answers come while the stream is open, and after the client has sent its last check', async () => {
+    test('answers come while the stream is open and after the last check', async () => {
       const call = open(head);
       call.stream.write(request('first'));
       await eventually(() => expect(idsOf(call)).toEqual(['first']));
@@ -121,21 +121,21 @@ describe('express checks', () => {
       expect(idsOf(call)).toEqual(['first', 'last']);
     });
 
-    test('a stream without a check ends well', async () => {
+    test('a stream without a check ends with OK', async () => {
       const call = open(head);
       call.stream.end();
       await statusIs(call, '0');
       expect(call.answers).toEqual([]);
     });
 
-    test("half a check at the end is nobody's, and those before it are answered", async () => {
+    test('an incomplete check at the end is dropped, and those before it are answered', async () => {
       const call = open(head);
       call.stream.end(Buffer.concat([request('whole'), request('half').subarray(0, 30)]));
       await statusIs(call, '0');
       expect(idsOf(call)).toEqual(['whole']);
     });
 
-    test('a message that is announced as larger than any may be ends the stream before it has come', async () => {
+    test('a message announced as too large ends the stream before it arrives', async () => {
       const call = open(head);
       call.stream.write(framed(Buffer.alloc(100), { length: 5 * 1024 * 1024 }));
       await eventually(() => expect(call.told['grpc-status']).toBe('8'));
@@ -143,7 +143,7 @@ describe('express checks', () => {
       call.stream.close(constants.NGHTTP2_CANCEL);
     });
 
-    test('a deadline ends the stream, and a late answer harms nobody', async () => {
+    test('a deadline ends the stream, and a late answer is dropped', async () => {
       const late: (() => void)[] = [];
       scene.gateway.answer = () =>
         new Promise((resolve) => {
@@ -159,7 +159,7 @@ describe('express checks', () => {
       expect(scene.defects).toEqual([]);
     });
 
-    test('clients that break off while their answers are on the way harm nobody', async () => {
+    test('clients that break off while answers are on the way affect nobody', async () => {
       const release: (() => void)[] = [];
       scene.gateway.answer = () =>
         new Promise((resolve) => {
@@ -184,7 +184,7 @@ describe('express checks', () => {
       expect(scene.defects).toEqual([]);
     });
 
-    test('a message that cannot be read ends the stream, behind the answers that are due', async () => {
+    test('an undecodable message ends the stream after the pending answers', async () => {
       const release: (() => void)[] = [];
       scene.gateway.answer = () =>
         new Promise((resolve) => {
@@ -217,7 +217,7 @@ describe('express checks', () => {
           ]
         : []),
     ] as const)(
-      'a message that is %s ends the stream behind the answers that are due, also where it is the last',
+      'a message that is %s ends the stream after the pending answers, also as last',
       async (_what, prefix, status, message) => {
         const release: (() => void)[] = [];
         scene.gateway.answer = () =>
@@ -240,7 +240,7 @@ describe('express checks', () => {
       },
     );
 
-    test('a client that does not read is told by the time it does that its deadline has passed, whatever answers have come since', async () => {
+    test('a client that does not read gets the passed deadline, whatever came since', async () => {
       const late: (() => void)[] = [];
       scene.gateway.answer = (command) => {
         const reply = {

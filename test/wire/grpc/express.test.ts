@@ -102,12 +102,12 @@ describe('express', () => {
     ],
     ['with bytes that are no message', [framed(Buffer.from([0x0a, 0x7f, 0x01]))], {}, '3', /message: is truncated/],
     ['with a deadline that is none', [MESSAGE], { 'grpc-timeout': 'soon' }, '13', /Invalid grpc-timeout value "soon"/],
-  ] as const)('a call %s is told what is wrong with it', async (_how, pieces, fields, status, message) => {
+  ] as const)('a call %s gets the reason', async (_how, pieces, fields, status, message) => {
     const told = await call(pieces, fields);
     expect([told.status, told.message]).toEqual([status, expect.stringMatching(message)]);
   });
 
-  test('a call whose head ends it has no message either', async () => {
+  test('a call ended by its head has no message either', async () => {
     const stream = session.request(
       { ':method': 'POST', ':path': `${POLICY}/CheckAction`, 'content-type': 'application/grpc', te: 'trailers' },
       { endStream: true },
@@ -117,7 +117,7 @@ describe('express', () => {
     stream.destroy();
   });
 
-  test('clients are told that messages are taken uncompressed', async () => {
+  test('clients are told that messages are accepted uncompressed', async () => {
     expect((await call([MESSAGE])).head).toMatchObject({
       ':status': 200,
       'content-type': 'application/grpc+proto',
@@ -125,7 +125,7 @@ describe('express', () => {
     });
   });
 
-  test('a refusal carries its stable word, and when to come back', async () => {
+  test('a refusal carries its stable code and its retry time', async () => {
     scene.gateway.answer = () => ({
       reply: fail({ kind: 'overloaded', retryAfterSecs: 3, what: 'the gateway' }),
       auditId: undefined,
@@ -138,7 +138,7 @@ describe('express', () => {
     });
   });
 
-  test('a bearer vouches for an agent however its call comes', async () => {
+  test('a bearer vouches for an agent on either path', async () => {
     const vouched = framed(binaryCodec('CheckActionRequest').encode(check({ credentialToken: '' })) as Buffer);
     for (const pieces of [[vouched], [vouched.subarray(0, 9), vouched.subarray(9)]]) {
       expect(await call(pieces, { authorization: `Bearer ${WRITE_KEY}` })).toMatchObject({ status: '0' });
@@ -162,7 +162,7 @@ describe('express', () => {
     expect([told.status, told.message]).toEqual(['0', 'OK']);
   });
 
-  test('a client that cancels its check while it waits harms nobody, nor does one that goes with its connection', async () => {
+  test('a client that cancels a check, or drops its connection, affects nobody', async () => {
     const release: (() => void)[] = [];
     scene.gateway.answer = () =>
       new Promise((resolve) => {
@@ -197,7 +197,7 @@ describe('express', () => {
     expect(scene.defects).toEqual([]);
   });
 
-  test('for a client that does not take its answers, what it has asked is not kept', async () => {
+  test('the requests of a client that does not take its answers are not kept', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const deaf = connect(`http://${scene.address}`, { settings: { initialWindowSize: 0 } });

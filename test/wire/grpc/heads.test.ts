@@ -59,7 +59,7 @@ describe('heads', () => {
     ['twice the same', [`Bearer ${WRITE_KEY}`, `Bearer ${WRITE_KEY}`], []],
     ['a good and an empty', [`Bearer ${WRITE_KEY}`, ''], []],
   ] as const)(
-    'of %s authorization field on the wire none is picked where there are two',
+    'of %s authorization field on the wire none is chosen where there are two',
     async (_what, bearers, asked) => {
       await callRaw([...Object.entries(USUAL), ...bearers.map((value) => ['authorization', value] as const)]);
       expect(scene.gateway.asked).toMatchObject(asked);
@@ -87,7 +87,7 @@ describe('heads', () => {
   }
 
   test.each(['600H', '720H', '43200M', '2592000S', '99999999S', '99999999H', '596H', '99999999m', '1H'])(
-    'a deadline of %s has not passed before the answer is there',
+    'a deadline of %s is not passed before the answer',
     async (timeout) => {
       scene.gateway.answer = () => sleep(50, undefined as never);
       expect(await call({ 'grpc-timeout': timeout })).toMatchObject({ 'grpc-status': '0' });
@@ -105,30 +105,27 @@ describe('heads', () => {
     ['gzip', PATH, gzipSync(Buffer.alloc(3_900_000))],
     ['deflate', PATH, deflateSync(Buffer.alloc(3_900_000))],
     ['gzip', `${POLICY}/StreamCheckActions`, gzipSync(Buffer.alloc(3_900_000))],
-  ])(
-    'a message that was compressed by %s, sent to %s, is refused and not unpacked: few bytes would become very many',
-    async (encoding, path, message) => {
-      const before = process.memoryUsage().arrayBuffers;
-      let most = before;
-      const looking = setInterval(() => {
-        most = Math.max(most, process.memoryUsage().arrayBuffers);
-      }, 1);
-      const told = await Promise.all(
-        Array.from({ length: 20 }, () => call({ ':path': path, 'grpc-encoding': encoding }, compressed(message))),
-      );
-      clearInterval(looking);
-      for (const answer of told) {
-        expect([answer['grpc-status'], decodeURIComponent(String(answer['grpc-message']))]).toEqual([
-          '12',
-          'Received message compressed with unsupported encoding "any; send messages uncompressed"',
-        ]);
-      }
-      expect((most - before) / 1_000_000).toBeLessThan(20);
-    },
-  );
+  ])('a message compressed by %s, sent to %s, is refused without unpacking', async (encoding, path, message) => {
+    const before = process.memoryUsage().arrayBuffers;
+    let most = before;
+    const looking = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().arrayBuffers);
+    }, 1);
+    const told = await Promise.all(
+      Array.from({ length: 20 }, () => call({ ':path': path, 'grpc-encoding': encoding }, compressed(message))),
+    );
+    clearInterval(looking);
+    for (const answer of told) {
+      expect([answer['grpc-status'], decodeURIComponent(String(answer['grpc-message']))]).toEqual([
+        '12',
+        'Received message compressed with unsupported encoding "any; send messages uncompressed"',
+      ]);
+    }
+    expect((most - before) / 1_000_000).toBeLessThan(20);
+  });
 
   test.each(['identity', 'gzip'])(
-    'a call that names the encoding %s is answered where its message is not compressed',
+    'a call naming the encoding %s is answered if its message is not compressed',
     async (encoding) => {
       expect(await call({ 'grpc-encoding': encoding })).toMatchObject({ 'grpc-status': '0' });
     },
@@ -147,7 +144,7 @@ describe('heads', () => {
     expect([told['grpc-status'], told['grpc-accept-encoding']]).toEqual([status, 'identity']);
   });
 
-  test('metadata that is no text is left out, and not written to the output of the gateway: it may be a credential', async () => {
+  test('metadata that is not text is dropped and not printed: it may be a credential', async () => {
     const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     expect(await call({ 'x-user': 'Müller' })).toMatchObject({ 'grpc-status': '0' });
     scene.gateway.asked.length = 0;
@@ -157,14 +154,14 @@ describe('heads', () => {
     written.mockRestore();
   });
 
-  test('a connection has 256 calls at a time, and its client is told so', async () => {
+  test('a connection allows 256 calls at a time and announces it', async () => {
     const session = connectHttp2(`http://${scene.address}`);
     await once(session, 'remoteSettings');
     expect(session.remoteSettings.maxConcurrentStreams).toBe(256);
     session.destroy();
   });
 
-  test('metadata of more than 16 KiB ends its own call, whose client was told of the limit beforehand, and no other on the connection', async () => {
+  test('metadata over the announced 16 KiB ends its own call and no other', async () => {
     const session = connectHttp2(`http://${scene.address}`, { maxSendHeaderBlockLength: 1024 * 1024 });
     await once(session, 'remoteSettings');
     expect(session.remoteSettings.maxHeaderListSize).toBe(16_384);
@@ -193,7 +190,7 @@ describe('heads', () => {
     session.destroy();
   });
 
-  test('a client that does not confirm the limit cannot send more either, by naming one field again and again', async () => {
+  test('a client ignoring the limit cannot send more by repeating a field', async () => {
     const indexed = Buffer.concat([Buffer.from([0x40]), literal('x-baggage', 'a'.repeat(100)).subarray(1)]); // from here on 0xbe says it again (RFC 7541, 6.2.1)
     const block = Buffer.concat([
       ...Object.entries(USUAL).map(([name, value]) => literal(name, value)),

@@ -24,13 +24,13 @@ describe('listener', () => {
     onError: () => undefined,
   };
 
-  test('an address that is taken is an error with the name of the reason', async () => {
+  test('a port in use is an error with the name of the reason', async () => {
     const first = await listenForGrpc({ ...options, port: 0 });
     await expect(listenForGrpc({ ...options, port: first.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await first.close();
   });
 
-  test('a connection over the limit is closed and told once, and there is room again when another one ends', async () => {
+  test('a connection over the limit is closed, logged once, and room returns', async () => {
     const told: string[] = [];
     const listener = await listenForGrpc({
       ...options,

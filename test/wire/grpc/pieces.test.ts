@@ -48,7 +48,7 @@ async function open(windowBytes: number) {
 }
 
 describe('pieces', () => {
-  test('each part of what a client is slow to take counts as it leaves, and all of it arrives in its order', async () => {
+  test('each chunk for a slow client counts as it leaves, in order', async () => {
     const { stream, left, ping, readAll } = await open(20_000);
     const messages = Array.from({ length: 10 }, (_, index) => Buffer.alloc(10_000, index));
     for (const message of messages) stream.write(message);
@@ -60,7 +60,7 @@ describe('pieces', () => {
     expect(left()).toBe(10);
   });
 
-  test('one large message leaves in parts too', async () => {
+  test('one large message leaves in chunks too', async () => {
     const { stream, left, readAll } = await open(20_000);
     const message = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
     stream.end(message);
@@ -69,7 +69,7 @@ describe('pieces', () => {
     expect(left()).toBe(7);
   });
 
-  test('many small messages that wait together still leave as one', async () => {
+  test('many small messages waiting together still leave as one', async () => {
     const { stream, left, readAll } = await open(65_535);
     for (let index = 0; index < 100; index += 1) stream.write(Buffer.alloc(150, index));
     stream.end();

@@ -27,7 +27,7 @@ import {
 } from './harness.ts';
 
 describe('server', () => {
-  test('a check is answered with the decision, its reason and its place in the audit log', async () => {
+  test('a check is answered with decision, reason and audit log position', async () => {
     expect(
       await checkAction(check({ correlationId: 'c-1', estimatedCostUsd: 0.25, attributes: { size: 12, tags: ['a'] } })),
     ).toEqual({
@@ -57,7 +57,7 @@ describe('server', () => {
     ]);
   });
 
-  test('an agent without a token is vouched for by a bearer with write scope, and by no other', async () => {
+  test('an agent without a token is vouched for by a bearer with write scope only', async () => {
     await checkAction(check({ credentialToken: '' }), bearer(WRITE_KEY));
     expect(scene.gateway.asked[0]).toMatchObject({ credential: undefined, principal: { subject: 'key:w' } });
     expect(await refusal(checkAction(check({ credentialToken: '' }), bearer(READ_KEY)))).toEqual({
@@ -78,7 +78,7 @@ describe('server', () => {
     ]);
   });
 
-  test('of two credentials none is picked', async () => {
+  test('of two credentials none is chosen', async () => {
     for (const pair of [
       [WRITE_KEY, 'wrong'],
       ['wrong', WRITE_KEY],
@@ -148,7 +148,7 @@ describe('server', () => {
     expect(scene.gateway.asked).toEqual([]);
   });
 
-  test('a defect met by a check is told to the gateway alone: its caller gets `internal`, and all others their answers', async () => {
+  test('a defect in a check is logged, its caller gets `internal`, others their answers', async () => {
     const defect = new Error('a defect');
     const { link } = scene.gateway;
     Object.assign(scene.gateway, {
@@ -175,7 +175,7 @@ describe('server', () => {
     expect(await ended).toMatchObject({ code: 'OK' });
   });
 
-  test("bytes that are no message, or too large a one, are refused as the caller's fault", async () => {
+  test("undecodable or oversized messages are refused as the caller's fault", async () => {
     expect(await refusal(checkAction(Buffer.from([0x0a, 0x7f, 0x01])))).toMatchObject({
       code: 'INVALID_ARGUMENT',
       details: 'message: is truncated or has a wrong length',
@@ -190,7 +190,7 @@ describe('server', () => {
     await checkAction(check());
   });
 
-  test('an overloaded gateway says when to come back, and a lost audit log that nothing is allowed', async () => {
+  test('an overloaded gateway gives a retry time, and a lost audit log a denial', async () => {
     scene.gateway.answer = () => ({
       reply: fail({ kind: 'overloaded', retryAfterSecs: 3, what: 'the gateway' }),
       auditId: undefined,
@@ -205,7 +205,7 @@ describe('server', () => {
     expect(await refusal(checkAction(check()))).toMatchObject({ code: 'UNAVAILABLE', word: 'audit_unavailable' });
   });
 
-  test('a defect behind the door is told as internal, without its message, and reported', async () => {
+  test('a defect behind the door is reported as internal, its message logged only', async () => {
     scene.gateway.answer = () => {
       throw new Error('secret detail');
     };
@@ -222,7 +222,7 @@ describe('server', () => {
     expect(scene.defects).toEqual(Array.from({ length: 3 }, () => new Error('secret detail')));
   });
 
-  test('a deadline ends the call although the gateway has not answered, and its late answer harms nobody', async () => {
+  test('a deadline ends an unanswered call, and its late answer is dropped', async () => {
     let release = (): void => undefined;
     scene.gateway.answer = () =>
       new Promise((resolve) => {
@@ -237,7 +237,7 @@ describe('server', () => {
     expect(scene.defects).toEqual([]);
   });
 
-  test('a batch is answered in order, and a malformed item fails it as a whole with nothing asked', async () => {
+  test('a batch is answered in order, and a malformed item fails it untouched', async () => {
     const batch = (requests: CheckActionRequest[]) =>
       unary(`${POLICY}/BatchCheckActions`, 'BatchCheckActionsRequest', 'BatchCheckActionsResponse', { requests });
     const requests = Array.from({ length: 1000 }, (_, index) =>
@@ -262,7 +262,7 @@ describe('server', () => {
     expect(scene.gateway.asked).toEqual([]);
   });
 
-  test('a batch may have four times as many bytes as any other message, and each check of it as many as one that comes alone', async () => {
+  test('a batch may have four times the bytes of a message, and a check those of one', async () => {
     const batch = (sizes: number[]) =>
       unary(`${POLICY}/BatchCheckActions`, 'BatchCheckActionsRequest', 'BatchCheckActionsResponse', {
         requests: sizes.map((size, index) => check({ spanId: `s${index}`, attributes: { text: 'x'.repeat(size) } })),
@@ -279,7 +279,7 @@ describe('server', () => {
     expect(scene.gateway.asked).toEqual([]);
   });
 
-  test('registering needs the write scope; a token is minted once, or brought along', async () => {
+  test('registering needs the write scope; a token is generated or supplied', async () => {
     const register = (request: Partial<Messages['RegisterAgentRequest']>, metadata?: Metadata) =>
       unary(
         `${AGENT}/RegisterAgent`,
@@ -324,7 +324,7 @@ describe('server', () => {
     });
   });
 
-  test('completing an operation records what it did cost under a name of its own', async () => {
+  test('completing an operation records its cost under its own name', async () => {
     expect(
       await unary(`${AGENT}/CompleteOp`, 'CompleteOpRequest', 'CompleteOpResponse', {
         agent: crawler,
@@ -352,7 +352,7 @@ describe('server', () => {
     });
   });
 
-  test('an operation whose cost could not be recorded is not completed, so that its agent says both again', async () => {
+  test('an operation whose cost could not be recorded is not completed, for a retry', async () => {
     scene.gateway.answer = ({ type }) =>
       type === 'record-usage'
         ? { reply: fail({ kind: 'store_unreachable', retryAfterSecs: 1 }), auditId: undefined }
@@ -367,7 +367,7 @@ describe('server', () => {
     expect(scene.gateway.asked.map(({ type }) => type)).toEqual(['record-usage']);
   });
 
-  test('a completion that is refused has recorded its cost: nobody needs to say it again', async () => {
+  test('a refused completion has recorded its cost: no retry is needed', async () => {
     const refusals = [
       { kind: 'invalid_transition', opId: 't:s' as OpId, from: 'paused', trigger: 'complete' },
       { kind: 'not_found', what: 'operation t:s' },
@@ -425,7 +425,7 @@ describe('server', () => {
     });
   }
 
-  test('a generic client finds its way by reflection alone', async () => {
+  test('a generic client works by reflection alone', async () => {
     const request = JSON.stringify({
       agent: crawler,
       credential_token: TOKEN,
@@ -451,7 +451,7 @@ describe('server', () => {
   });
 
   test.each(['', 'svc.governance.v1.PolicyService', 'svc.governance.v1.AgentService'])(
-    'the health service says that all is well with "%s", and is found by reflection too',
+    'the health service reports "%s" as serving, and is found by reflection too',
     async (service) => {
       const { out, error } = await bufCurl('/grpc.health.v1.Health/Check', JSON.stringify({ service }));
       expect(error).toBe('');
@@ -495,7 +495,7 @@ describe('server', () => {
       );
     });
 
-  test('of a long name that a refusal quotes only the beginning is said back: more than 64 KiB would hold up every call of the connection', async () => {
+  test('a refusal quotes only the beginning of a long name', async () => {
     expect(await health('')).toEqual(Buffer.from([0x08, 0x01]));
     expect(await health(POLICY.slice(1))).toEqual(Buffer.from([0x08, 0x01]));
     expect(await refusal(health('nope'))).toMatchObject({
@@ -518,12 +518,12 @@ describe('server', () => {
     expect((await checkAction(check())).decision).toBe('allow');
   });
 
-  test('no refusal of gRPC is longer than a thousand characters, whatever it quotes', () => {
+  test('no gRPC refusal is longer than a thousand characters', () => {
     const { details } = grpcError({ kind: 'not_found', what: 'x'.repeat(100_000) });
     expect(details).toHaveLength(1000);
   });
 
-  test('a service that there is none of is watched in vain, and its name is not kept for ever', async () => {
+  test('an unknown health service never serves, and its name is not kept', async () => {
     const kept = vi.spyOn(HealthImplementation.prototype as unknown as { addWatcher: () => void }, 'addWatcher');
     onTestFinished(() => kept.mockRestore());
     const watch = (service: string) =>
@@ -546,7 +546,7 @@ describe('server', () => {
     expect(kept).toHaveBeenCalledOnce();
   });
 
-  test('draining answers what is in flight, sends streams elsewhere and lets the connections go', async () => {
+  test('draining answers what is in flight, closes streams and then connections', async () => {
     const draining = createGrpcServer({
       ports: scene.gateway,
       control: scene.control,
@@ -596,7 +596,7 @@ describe('server', () => {
     }
   });
 
-  test('connections that speak no HTTP/2, or break off at once, do no harm', async () => {
+  test('connections without HTTP/2, or broken off at once, are harmless', async () => {
     const sockets: Socket[] = [];
     for (let index = 0; index < 200; index++) {
       const socket = connect(Number(scene.address.split(':')[1]), '127.0.0.1');
@@ -610,7 +610,7 @@ describe('server', () => {
     expect(scene.defects).toEqual([]);
   });
 
-  test('a large batch is left where it is when its call is cancelled', async () => {
+  test('a large batch stops when its call is cancelled', async () => {
     const call = scene.client.makeUnaryRequest(
       `${POLICY}/BatchCheckActions`,
       (bytes: Buffer) => bytes,

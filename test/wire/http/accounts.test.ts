@@ -111,7 +111,7 @@ async function signIn(call: Call, credentials = OWNER): Promise<{ token: string;
 }
 
 describe('accounts', () => {
-  test('a person registers, signs in, refreshes, looks and signs out', async () => {
+  test('an account registers, signs in, refreshes, is shown and signs out', async () => {
     const { call } = await serve();
     expect((await call('GET', '/api/v1/auth/methods')).body).toEqual({
       methods: ['api_key', 'password'],
@@ -201,7 +201,7 @@ describe('accounts', () => {
     expect((await call('POST', '/api/v1/auth/refresh', { headers: { cookie: next } })).status).toBe(401);
   });
 
-  test('refresh and logout refuse pages of other sites, and take those of this one', async () => {
+  test('refresh and logout refuse pages of other sites and accept those of this one', async () => {
     const { call } = await serve();
     await call('POST', '/api/v1/auth/register', { body: OWNER });
     const { cookie } = await signIn(call);
@@ -292,7 +292,7 @@ describe('accounts', () => {
     ]);
   });
 
-  test('an invited person accepts, forgets the password and sets a new one', async () => {
+  test('an invited person accepts, requests a reset and sets a new password', async () => {
     const { call, scene } = await serve();
     const invited = await call('POST', '/api/v1/auth/invite', {
       bearer: 'admin-key',
@@ -333,7 +333,7 @@ describe('accounts', () => {
     await signIn(call, { email: 'dev@example.com', password: 'a wholly different phrase' });
   });
 
-  test('an admin lists accounts, changes a role, shuts out, lets in and signs out', async () => {
+  test('an admin lists, changes, disables, enables and signs out accounts', async () => {
     const { call } = await serve({ openRegistration: true });
     await call('POST', '/api/v1/auth/register', { body: OWNER });
     expect((await call('GET', '/api/v1/auth/methods')).body.registration).toBe('open');
@@ -383,7 +383,7 @@ describe('accounts', () => {
     'POST /api/v1/accounts/x/disable',
   ];
 
-  test('without an account store everything but methods is 503, whoever asks', async () => {
+  test('without an account store everything but methods is 503 for everybody', async () => {
     const call = await listen(withoutAccountStore(), false);
     expect((await call('GET', '/api/v1/auth/methods')).body).toEqual({ methods: ['api_key'] });
     for (const row of NATIVE) {
@@ -417,7 +417,7 @@ describe('accounts', () => {
     );
   });
 
-  test('while as many sign in as the gateway works on, one more is sent away at once, and nothing else is', async () => {
+  test('one sign-in over the limit is refused at once, and nothing else is', async () => {
     const scene = await openScene(await newDatabase());
     const waiting: (() => void)[] = [];
     const login = (): Promise<never> =>

@@ -11,7 +11,7 @@ describe('body', () => {
     ['per_page=1', { perPage: 1, cursor: undefined }],
     ['per_page=1000&cursor=abc', { perPage: 1000, cursor: 'abc' }],
     ['cursor=', { perPage: 50, cursor: undefined }],
-  ])('a listing asked with ?%s gives a page of its own size, from the first or from its cursor', (query, page) => {
+  ])('a listing with ?%s returns a page of its own size, first or from a cursor', (query, page) => {
     expect(readPage(new URLSearchParams(query))).toEqual({ ok: true, value: page });
   });
 
@@ -27,7 +27,7 @@ describe('body', () => {
     ['2024-02-29T12:00:00+02:00', 1709200800000],
     ['2026-01-31t12:00:00.5z', 1769860800500],
     ['9999-12-31T23:59:59.999Z', 253402300799999],
-  ])('a time of %s is understood, in a query and in a body', (text, ms) => {
+  ])('a time of %s is accepted, in a query and in a body', (text, ms) => {
     expect(readTime(new URLSearchParams({ since: text }), 'since')).toEqual({ ok: true, value: ms });
     expect(readBody(z.strictObject({ expires_at: time }), { expires_at: text })).toEqual({
       ok: true,
@@ -47,22 +47,19 @@ describe('body', () => {
     '2026-01-31T12:00:00+24:00',
     '9999-12-31T23:59:59-01:00',
     '0000-01-01T00:00:00+01:00',
-  ])(
-    'a time of %s, which is on no calendar, not whole or in no year that can be answered, is refused by name, in a query and in a body',
-    (text) => {
-      const problem = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
-      expect(readTime(new URLSearchParams({ since: text }), 'since')).toEqual({
-        ok: false,
-        fault: { kind: 'invalid_argument', field: 'since', problem },
-      });
-      expect(readBody(z.strictObject({ expires_at: time }), { expires_at: text })).toEqual({
-        ok: false,
-        fault: { kind: 'invalid_argument', field: 'expires_at', problem },
-      });
-    },
-  );
+  ])('an impossible time of %s is refused by name, in a query and in a body', (text) => {
+    const problem = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
+    expect(readTime(new URLSearchParams({ since: text }), 'since')).toEqual({
+      ok: false,
+      fault: { kind: 'invalid_argument', field: 'since', problem },
+    });
+    expect(readBody(z.strictObject({ expires_at: time }), { expires_at: text })).toEqual({
+      ok: false,
+      fault: { kind: 'invalid_argument', field: 'expires_at', problem },
+    });
+  });
 
-  test('of a time whose + came unescaped, which a URL reads as a space, it is said how it is written there', () => {
+  test('a time whose + was not escaped is refused with how to write it', () => {
     expect(readTime(new URLSearchParams('since=2026-01-31T12:00:00+02:00'), 'since')).toEqual({
       ok: false,
       fault: {
@@ -116,14 +113,14 @@ describe('body', () => {
       { agent: AGENT, action: 'a' },
       { agent: NULL_AGENT, caller: null, action: 'a', resource: null, attributes: null, estimated_cost_usd: null },
     ],
-  ])('%s takes null for what may be left out, as if it were', (row, left, nulls) => {
+  ])('%s accepts null for an optional field as if it were absent', (row, left, nulls) => {
     const body = bodyOf(row);
     const read = readBody(body, left);
     expect(read.ok).toBe(true);
     expect(readBody(body, nulls)).toEqual(read);
   });
 
-  test('every field of the API that may be left out may be null, and no other', () => {
+  test('every optional field of the API may be null, and no other', () => {
     const properties = (schema: any, path: string): string[] =>
       Object.entries<any>(schema.properties ?? {}).flatMap(([field, inner]) => {
         const takesNull =
@@ -140,7 +137,7 @@ describe('body', () => {
     ).toEqual([]);
   });
 
-  test('null for what must be there is refused by name', () => {
+  test('null for a required field is refused by name', () => {
     const body = bodyOf('post /api/v1/usage');
     expect(readBody(body, { agent: AGENT, cost_usd: null })).toMatchObject({ ok: false, fault: { field: 'cost_usd' } });
     expect(readBody(body, { agent: { ...AGENT, team_id: null }, cost_usd: 1 })).toMatchObject({
@@ -153,7 +150,7 @@ describe('body', () => {
     });
   });
 
-  test('a time of another type is refused with what a time looks like: that of a token is a number', () => {
+  test('a time of another type is refused with an example', () => {
     const body = bodyOf('post /api/v1/iam/api-keys');
     expect(readBody(body, { name: 'ci', scopes: ['read'], expires_at: 1_795_517_557 })).toEqual({
       ok: false,
@@ -186,7 +183,7 @@ describe('body', () => {
   }
 
   test.each(ROWS.filter(({ body }) => body !== undefined).map((row) => [nameOf(row), row] as const))(
-    '%s refuses a body that does not fit, and asks nobody',
+    '%s refuses a body that does not fit without running anything',
     async (_name, row) => {
       expect(await answerOf(row, { body: 'text' })).toEqual({
         ok: false,
@@ -213,7 +210,7 @@ describe('body', () => {
     ROWS.flatMap((row) =>
       (row.query ?? []).filter((name) => name in UNFIT).map((name) => [nameOf(row), name, row] as const),
     ),
-  )('%s refuses a %s that does not fit by its name, and asks nobody', async (_name, name, row) => {
+  )('%s refuses a %s that does not fit by its name, without running anything', async (_name, name, row) => {
     expect(await answerOf(row, { query: `${name}=${UNFIT[name]}` })).toMatchObject({
       ok: false,
       fault: { kind: 'invalid_argument', field: name },
@@ -221,7 +218,7 @@ describe('body', () => {
   });
 
   test.each(['post /api/v1/auth/token', 'post /api/v1/iam/api-keys'])(
-    '%s refuses a list of more scopes than there are, without a look at them',
+    '%s refuses a list of more scopes than exist without reading them',
     (row) => {
       const scopes: unknown[] = [];
       let looks = 0;
@@ -246,7 +243,7 @@ describe('body', () => {
     },
   );
 
-  test('of a field that there is none of only the beginning of its name is said back', () => {
+  test("quotes only the beginning of an unknown field's name", () => {
     const read = readBody(z.strictObject({}), { ['k'.repeat(1_000_000)]: 1 });
     expect(read).toEqual({
       ok: false,

@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.ts';
 import { nameOf, ROWS } from '../../support/routes.ts';
 
 describe('concurrency limit', () => {
-  test('of the places of a row one address has half, and a /64 of IPv6 is one address; they come back when the answers are sent', async () => {
+  test("one address, or IPv6 /64, gets half of a row's places until its answers leave", async () => {
     const http = createHttpApp((error) => {
       throw error;
     });
@@ -68,7 +68,7 @@ describe('concurrency limit', () => {
     expect(await held.at(-1)).toBe(200);
   });
 
-  test('so are those that have a password hashed for whoever asks', () => {
+  test('so do calls that hash a password for anybody', () => {
     expect(ROWS.filter(({ atOnce }) => atOnce !== undefined).map(nameOf)).toEqual([
       'post /api/v1/auth/register',
       'post /api/v1/auth/login',

@@ -36,72 +36,63 @@ describe('connect door', () => {
   test.each([
     ['the native library or its stand-in', createHttpApp],
     ['node:http', createNodeApp],
-  ] as const)(
-    'over %s a client that asks on and does not read is cut off before its answers pile up',
-    async (_, create) => {
-      let answered = 0;
-      const gateway = await serve(create(unexpected), (_request, reply) => {
-        setImmediate(() => {
-          // as from another thread
-          answered += 1;
-          reply({ status: 200, contentType: 'application/json', content: 'x'.repeat(ANSWER_BYTES), headers: [] });
-        });
+  ] as const)('over %s a client that sends and does not read is cut off', async (_, create) => {
+    let answered = 0;
+    const gateway = await serve(create(unexpected), (_request, reply) => {
+      setImmediate(() => {
+        // as from another thread
+        answered += 1;
+        reply({ status: 200, contentType: 'application/json', content: 'x'.repeat(ANSWER_BYTES), headers: [] });
       });
-      const request = `${head(`POST ${PATH} HTTP/1.1`, { 'Content-Type': 'application/json', 'Content-Length': '2' })}{}`;
-      await askWithoutReading(gateway, request, () => answered, 10_000);
-      // The system keeps some 6 MB for a connection, and of the answers beyond that one in sixteen is looked at.
-      expect(answered).toBeLessThan(2_000);
-    },
-  );
+    });
+    const request = `${head(`POST ${PATH} HTTP/1.1`, { 'Content-Type': 'application/json', 'Content-Length': '2' })}{}`;
+    await askWithoutReading(gateway, request, () => answered, 10_000);
+    // The system keeps some 6 MB for a connection, and of the answers beyond that one in sixteen is looked at.
+    expect(answered).toBeLessThan(2_000);
+  });
 
   test.each([
     ['the native library or its stand-in', createHttpApp],
     ['node:http', createNodeApp],
-  ] as const)(
-    'over %s, from the shutdown on, each answer to a call asks its client to close the connection',
-    async (_, create) => {
-      const door = new DoorState(Infinity);
-      const gateway = await serve(
-        create(unexpected),
-        (_request, reply) =>
-          void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })),
-        door,
-      );
-      door.isDraining = true;
-      const answer = await fetch(gateway.url + PATH, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{}',
-      });
-      expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([200, 'close', '{}']);
-    },
-  );
+  ] as const)('over %s, each answer during shutdown asks the client to close the connection', async (_, create) => {
+    const door = new DoorState(Infinity);
+    const gateway = await serve(
+      create(unexpected),
+      (_request, reply) =>
+        void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })),
+      door,
+    );
+    door.isDraining = true;
+    const answer = await fetch(gateway.url + PATH, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([200, 'close', '{}']);
+  });
 
   test.each([
     ['the native library or its stand-in', createHttpApp],
     ['node:http', createNodeApp],
-  ] as const)(
-    'over %s a defect while a call is begun is told as internal, without its message, and reported',
-    async (_, create) => {
-      const defects: unknown[] = [];
-      const gateway = await serve(
-        create(unexpected),
-        () => {
-          throw new Error('secret detail');
-        },
-        undefined,
-        (error) => defects.push(error),
-      );
-      const answer = await fetch(gateway.url + PATH, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{}',
-      });
-      expect([answer.status, await answer.json()]).toMatchObject([
-        500,
-        { code: 'internal', detail: 'internal error; see the log of the gateway' },
-      ]);
-      expect(defects).toEqual([new Error('secret detail')]);
-    },
-  );
+  ] as const)('over %s a defect at the start of a call is internal, its message logged only', async (_, create) => {
+    const defects: unknown[] = [];
+    const gateway = await serve(
+      create(unexpected),
+      () => {
+        throw new Error('secret detail');
+      },
+      undefined,
+      (error) => defects.push(error),
+    );
+    const answer = await fetch(gateway.url + PATH, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      500,
+      { code: 'internal', detail: 'internal error; see the log of the gateway' },
+    ]);
+    expect(defects).toEqual([new Error('secret detail')]);
+  });
 });

@@ -87,7 +87,7 @@ async function serve() {
 }
 
 describe('credentials', () => {
-  test('every row answers every kind of credential with the status that is written down for it', async () => {
+  test('every row answers every kind of credential with its listed status', async () => {
     const { call, mint, apiKeys, clock } = await serve();
     const make = async (input: object) => (await mint(input)).key;
     const expired = await make({ expiresAtMs: clock.nowMs() + 1 });
@@ -130,7 +130,7 @@ describe('credentials', () => {
     expect((await call('POST', '/api/v1/iam/api-keys')).headers.get('www-authenticate')).toMatch(/^Bearer/);
   });
 
-  test('a key is made, exchanged, used, listed without its secret and revoked', async () => {
+  test('a key is created, exchanged, used, listed without its secret, and revoked', async () => {
     const { call, mint, clock } = await serve();
     const { key: admin } = await mint({});
     const expiresAt = new Date(clock.nowMs() + DAY_MS * 30).toISOString();
@@ -205,7 +205,7 @@ describe('credentials', () => {
     }
   });
 
-  test('a scope that does not exist is told the scopes that do, and what is no list that it must be one', async () => {
+  test('an unknown scope is refused with the known ones, and a non-list as such', async () => {
     const { call, mint } = await serve();
     const { key } = await mint({});
     const told = async (scopes: unknown) => (await call('POST', '/api/v1/auth/token', key, { scopes })).body.detail;

@@ -68,14 +68,14 @@ const apps = [
 ] as const;
 
 describe('exchange', () => {
-  test.each(apps)('over %s a body comes to its end, and nothing is said of it', async (_, create) => {
+  test.each(apps)('over %s a body ends without a report', async (_, create) => {
     async function* pieces(): Pieces {
       yield first;
     }
     expect(await answerOf(create(unexpected), pieces)).toEqual({ isWhole: true, isClosed: false, said: [] });
   });
 
-  test.each(apps)('over %s a body that may not go on is cut, and it is said why', async (_, create) => {
+  test.each(apps)('over %s a body that may not continue is cut, with the reason', async (_, create) => {
     async function* pieces(): Pieces {
       yield first;
       yield fail({ kind: 'unauthenticated', detail: 'the key was revoked' });
@@ -87,7 +87,7 @@ describe('exchange', () => {
     });
   });
 
-  test.each(apps)('over %s a body that meets a defect is cut, and the defect is told as one', async (_, create) => {
+  test.each(apps)('over %s a body that meets a defect is cut, with the defect reported', async (_, create) => {
     async function* pieces(): Pieces {
       yield first;
       throw new Error('a defect');
@@ -101,46 +101,43 @@ describe('exchange', () => {
 
   const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-  test.each(apps)(
-    'over %s a body that comes in pieces is read as it was sent, wherever it is cut',
-    async (_, create) => {
-      const gateway = await serveRow(create(unexpected), {
-        method: 'post',
-        path: '/read',
-        access: 'public',
-        limit: 'none',
-        summary: '',
-        body: z.object({ text: z.string() }),
-        handle: async ({ body }) => ok({ status: 200, body: digestOf(JSON.stringify(body)) }),
-      });
-      const sent = JSON.stringify({ text: Array.from({ length: 20_000 }, (_number, at) => at).join('é') });
-      const bytes = Buffer.from(sent);
-      for (const cuts of [[1], [16_384], [10, 16_384, 16_385, 40_000], [50_000, 50_001, 120_000]]) {
-        const pieces = [0, ...cuts].map((from, nth) => bytes.subarray(from, cuts[nth]));
-        for (const isChunked of [false, true]) {
-          const framed = pieces.map((piece) =>
-            isChunked
-              ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
-              : piece,
-          );
-          if (isChunked) framed.push(Buffer.from('0\r\n\r\n'));
-          const framing: Record<string, string> = isChunked
-            ? { 'Transfer-Encoding': 'chunked' }
-            : { 'Content-Length': String(bytes.length) };
-          const { text } = await sendRaw(gateway, [
-            head('POST /read HTTP/1.1', { 'Content-Type': 'application/json', ...framing }),
-            ...framed.flatMap((piece) => [piece, { waitMs: 20 }]),
-          ]);
-          expect([cuts, isChunked, text.slice(0, 15), text.slice(text.indexOf('\r\n\r\n') + 4)]).toEqual([
-            cuts,
-            isChunked,
-            'HTTP/1.1 200 OK',
-            `"${digestOf(sent)}"`,
-          ]);
-        }
+  test.each(apps)('over %s a chunked body is read as sent, wherever it is cut', async (_, create) => {
+    const gateway = await serveRow(create(unexpected), {
+      method: 'post',
+      path: '/read',
+      access: 'public',
+      limit: 'none',
+      summary: '',
+      body: z.object({ text: z.string() }),
+      handle: async ({ body }) => ok({ status: 200, body: digestOf(JSON.stringify(body)) }),
+    });
+    const sent = JSON.stringify({ text: Array.from({ length: 20_000 }, (_number, at) => at).join('é') });
+    const bytes = Buffer.from(sent);
+    for (const cuts of [[1], [16_384], [10, 16_384, 16_385, 40_000], [50_000, 50_001, 120_000]]) {
+      const pieces = [0, ...cuts].map((from, nth) => bytes.subarray(from, cuts[nth]));
+      for (const isChunked of [false, true]) {
+        const framed = pieces.map((piece) =>
+          isChunked
+            ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
+            : piece,
+        );
+        if (isChunked) framed.push(Buffer.from('0\r\n\r\n'));
+        const framing: Record<string, string> = isChunked
+          ? { 'Transfer-Encoding': 'chunked' }
+          : { 'Content-Length': String(bytes.length) };
+        const { text } = await sendRaw(gateway, [
+          head('POST /read HTTP/1.1', { 'Content-Type': 'application/json', ...framing }),
+          ...framed.flatMap((piece) => [piece, { waitMs: 20 }]),
+        ]);
+        expect([cuts, isChunked, text.slice(0, 15), text.slice(text.indexOf('\r\n\r\n') + 4)]).toEqual([
+          cuts,
+          isChunked,
+          'HTTP/1.1 200 OK',
+          `"${digestOf(sent)}"`,
+        ]);
       }
-    },
-  );
+    }
+  });
 
   /** The answers to two requests on one connection. */
   async function answersTo(http: HttpApp, response: HttpResponse, method: 'GET' | 'HEAD'): Promise<readonly string[]> {
@@ -153,47 +150,41 @@ describe('exchange', () => {
     return text.split(/(?=HTTP\/1\.1 )/);
   }
 
-  test.each(apps)('over %s a 204 says no length, as HTTP wants it, and the connection lives on', async (_, create) => {
+  test.each(apps)('over %s a 204 has no length, as HTTP wants it, and the connection continues', async (_, create) => {
     const [empty, next] = await answersTo(create(unexpected), { status: 204 }, 'GET');
     expect(empty).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
     expect(empty).not.toMatch(/content-length|transfer-encoding/i);
     expect(next).toMatch(/^HTTP\/1\.1 404 /);
   });
 
-  test.each(apps)(
-    'over %s HEAD of a body in pieces says its type, claims no length, and the connection lives on',
-    async (_, create) => {
-      async function* pieces(): Pieces {
-        yield first;
-      }
-      const [headOnly, next] = await answersTo(
-        create(unexpected),
-        { status: 200, stream: { type: 'text/csv', chunks: pieces() } },
-        'HEAD',
-      );
-      expect(headOnly).toMatch(/\r\nContent-Type: text\/csv\r\n/);
-      expect(headOnly).not.toMatch(/content-length|first/i);
-      expect(next).toMatch(/^HTTP\/1\.1 404 /);
-    },
-  );
+  test.each(apps)('over %s HEAD of a chunked body gives its type without a length', async (_, create) => {
+    async function* pieces(): Pieces {
+      yield first;
+    }
+    const [headOnly, next] = await answersTo(
+      create(unexpected),
+      { status: 200, stream: { type: 'text/csv', chunks: pieces() } },
+      'HEAD',
+    );
+    expect(headOnly).toMatch(/\r\nContent-Type: text\/csv\r\n/);
+    expect(headOnly).not.toMatch(/content-length|first/i);
+    expect(next).toMatch(/^HTTP\/1\.1 404 /);
+  });
 
-  test.each(apps)(
-    'over %s an answer larger than the system takes at once comes whole to who does not read at once',
-    async (_, create) => {
-      const content = 'é'.repeat(4_000_000);
-      const gateway = await serve(create(unexpected), async () =>
-        ok({ status: 200, text: { type: 'text/plain; charset=utf-8', content } }),
-      );
-      const socket = dial(gateway);
-      onTestFinished(() => void socket.destroy());
-      socket.write(head('GET /export HTTP/1.1', { Connection: 'close' }));
-      await sleep(300);
-      const pieces: Buffer[] = [];
-      for await (const piece of socket as AsyncIterable<Buffer>) pieces.push(piece);
-      const [top, body] = Buffer.concat(pieces).toString().split('\r\n\r\n');
-      expect([/content-length: (\d+)/i.exec(top!)?.[1], body === content]).toEqual(['8000000', true]);
-    },
-  );
+  test.each(apps)('over %s a large answer arrives whole at a slow reader', async (_, create) => {
+    const content = 'é'.repeat(4_000_000);
+    const gateway = await serve(create(unexpected), async () =>
+      ok({ status: 200, text: { type: 'text/plain; charset=utf-8', content } }),
+    );
+    const socket = dial(gateway);
+    onTestFinished(() => void socket.destroy());
+    socket.write(head('GET /export HTTP/1.1', { Connection: 'close' }));
+    await sleep(300);
+    const pieces: Buffer[] = [];
+    for await (const piece of socket as AsyncIterable<Buffer>) pieces.push(piece);
+    const [top, body] = Buffer.concat(pieces).toString().split('\r\n\r\n');
+    expect([/content-length: (\d+)/i.exec(top!)?.[1], body === content]).toEqual(['8000000', true]);
+  });
 
   const LONG = 'x'.repeat(16_000_000);
   async function* longPieces(): Pieces {
@@ -228,7 +219,7 @@ describe('exchange', () => {
     },
   );
 
-  test.each(apps)('over %s little is worked out for a client that asks on and does not read', async (_, create) => {
+  test.each(apps)('over %s little is computed for a client that sends and does not read', async (_, create) => {
     let answered = 0;
     const gateway = await serve(create(unexpected), async () => {
       answered += 1;
@@ -247,23 +238,20 @@ describe('exchange', () => {
       head('HEAD /export HTTP/1.1'),
       { status: 200, text: { type: 'text/plain', content: 'a file' } },
     ],
-  ] as const)(
-    'a client that asks on for %s and does not read is cut off before its answers pile up',
-    async (_, request, response) => {
-      let answered = 0;
-      const http = createHttpApp(unexpected);
-      const gateway = await serve(http, async () => {
-        answered += 1;
-        return ok(response);
-      });
-      await askWithoutReading(gateway, request, () => answered, 5_000);
-      // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for
-      // here.
-      expect(answered).toBeLessThanOrEqual(http.implementation === 'native' ? 1_024 : 5_000);
-    },
-  );
+  ] as const)('a client that floods %s and does not read is cut off', async (_, request, response) => {
+    let answered = 0;
+    const http = createHttpApp(unexpected);
+    const gateway = await serve(http, async () => {
+      answered += 1;
+      return ok(response);
+    });
+    await askWithoutReading(gateway, request, () => answered, 5_000);
+    // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for
+    // here.
+    expect(answered).toBeLessThanOrEqual(http.implementation === 'native' ? 1_024 : 5_000);
+  });
 
-  test('who reads is told that the connection ends with an answer, and has all of those before', async () => {
+  test('a reader learns which answer ends the connection and has all before it', async () => {
     const http = createHttpApp(unexpected);
     const gateway = await serve(http, async () => ok({ status: 204 }));
     const statuses: number[] = [];
@@ -284,7 +272,7 @@ describe('exchange', () => {
     expect(closed > 0).toBe(http.implementation === 'native');
   });
 
-  test('of requests that come in one piece, ahead of their answers, only the first is taken up', async () => {
+  test('of pipelined requests in one packet, only the first is started', async () => {
     let answered = 0;
     const http = createHttpApp(unexpected);
     const gateway = await serve(http, async () => {
@@ -296,7 +284,7 @@ describe('exchange', () => {
     expect([isClosed, answered]).toEqual(http.implementation === 'native' ? [true, 1] : [false, 1_000]);
   });
 
-  test('over node:http a request learns that its client has gone also while one before it is unanswered', async () => {
+  test("over node:http a request notices its client's end behind an unanswered one", async () => {
     const http = createNodeApp(unexpected);
     const gone: string[] = [];
     const arrived: string[] = [];
@@ -318,7 +306,7 @@ describe('exchange', () => {
     await expect.poll(() => gone).toEqual(['/first', '/second', '/third']);
   });
 
-  test.each(apps)('over %s the words beside the status are those of its problem', async (_, create) => {
+  test.each(apps)('over %s the reason phrase is that of the problem', async (_, create) => {
     const [refused] = await answersTo(create(unexpected), { status: 413 }, 'GET');
     expect(refused).toMatch(/^HTTP\/1\.1 413 Content Too Large\r\n/);
   });

@@ -18,7 +18,7 @@ describe('gathered body', () => {
     vi.useRealTimers();
   });
 
-  test('incomplete bodies have a bound together, and all that one has taken as it grew is there for others when it is over', () => {
+  test('incomplete bodies share a limit, and a finished one returns all its room', () => {
     const door = new DoorState(64 * KIB);
     const one = new GatheredBody(door, LIMITS, unexpected);
     const other = new GatheredBody(door, LIMITS, unexpected);
@@ -31,7 +31,7 @@ describe('gathered body', () => {
     expect([door.takeBodyBytes(64 * KIB + 1), door.takeBodyBytes(64 * KIB)]).toEqual([false, true]);
   });
 
-  test('a body takes no more memory than the largest that is allowed, and can be as large', () => {
+  test('a body takes at most the memory of the largest allowed, and may be as large', () => {
     const door = new DoorState(40 * KIB);
     const body = new GatheredBody(door, { ...LIMITS, maxBytes: 40 * KIB }, unexpected);
     expect([body.add(piece(30 * KIB)), body.add(piece(10 * KIB)), body.size, body.bytes.length]).toEqual([
@@ -43,7 +43,7 @@ describe('gathered body', () => {
     body.letGo();
   });
 
-  test('a body that is not over in time is late, however many pieces of it come, and one that is over is not', () => {
+  test('a body not finished in time is late, however many chunks come', () => {
     const door = new DoorState(64 * KIB);
     const late: string[] = [];
     const dripping = new GatheredBody(door, LIMITS, () => late.push('dripping'));
@@ -60,7 +60,7 @@ describe('gathered body', () => {
     dripping.letGo();
   });
 
-  test('a shutdown waits for a body of which more comes, and for none that stands still for two seconds', () => {
+  test('a shutdown waits for a body in progress, and not for one stalled for two seconds', () => {
     const door = new DoorState(64 * KIB);
     const body = new GatheredBody(door, LIMITS, unexpected);
     expect(door.isBusy).toBe(false);

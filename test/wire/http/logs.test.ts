@@ -38,21 +38,21 @@ async function exported(answers: readonly Result<LogText, Fault>[]): Promise<str
 }
 
 describe('logs', () => {
-  test('an export waits for a reader of the log that has no time for its next piece', async () => {
+  test('an export waits for a busy log reader', async () => {
     expect(await exported([textOf('first', 'c'), OVERLOADED, OVERLOADED, textOf('second', undefined)])).toEqual([
       'first',
       'second',
     ]);
   });
 
-  test('an export does not wait for ever', async () => {
+  test('an export does not wait forever', async () => {
     expect(await exported([textOf('first', 'c'), OVERLOADED])).toEqual([
       'first',
       'the audit log reader is at its limit; try again in 0.01 seconds',
     ]);
   });
 
-  test('an export that finds no reader to begin with is refused, because nothing of it is sent yet', async () => {
+  test('an export without a free reader at first is refused before anything is sent', async () => {
     expect(await exported([OVERLOADED, textOf('first', undefined)])).toEqual([
       'the audit log reader is at its limit; try again in 0.01 seconds',
     ]);

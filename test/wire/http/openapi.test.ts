@@ -14,7 +14,7 @@ describe('openapi', () => {
     expect(described.sort()).toEqual(rows.map(({ method, path }) => `${method} ${templateOf(path)}`).sort());
   });
 
-  test('it is OpenAPI 3.1 in every part that a generator of clients relies on', () => {
+  test('it is OpenAPI 3.1 in every part that client generators rely on', () => {
     expect(api.openapi).toBe('3.1.0');
     expect(Object.keys(api.info)).toEqual(expect.arrayContaining(['title', 'version']));
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
@@ -40,7 +40,7 @@ describe('openapi', () => {
     }
   });
 
-  test('every reference leads somewhere', () => {
+  test('every reference resolves', () => {
     const references = [...JSON.stringify(api).matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference!);
     expect(references.length).toBeGreaterThan(100);
     for (const reference of new Set(references)) {
@@ -52,7 +52,7 @@ describe('openapi', () => {
     }
   });
 
-  test('a row that takes a body says which, and one that answers JSON says what', () => {
+  test('a row that accepts a body describes it, and one that answers JSON does too', () => {
     expect(api.paths['/api/v1/usage'].post.requestBody.content['application/json'].schema).toMatchObject({
       type: 'object',
       required: ['agent', 'cost_usd'],
@@ -86,23 +86,23 @@ describe('openapi', () => {
     ['get', '/api/v1/stream', ['101', '400', '401', '403', '426', '429', '503']],
     ['get', '/healthz', ['200']],
     ['get', '/readyz', ['200', '503']],
-  ])('%s %s says every status it answers with', (method, path, statuses) => {
+  ])('%s %s lists every status it answers with', (method, path, statuses) => {
     expect(Object.keys(api.paths[path][method].responses).sort()).toEqual([...statuses, 'default']);
   });
 
-  test('a field that a later release adds to an answer breaks no generated client, and a field that no body has is refused', () => {
+  test('a later added answer field breaks no generated client; unknown input is refused', () => {
     const closed = (part: unknown): boolean => /"additionalProperties":false/.test(JSON.stringify(part));
     expect(operations.filter(({ responses }) => closed(responses)).map(({ operationId }) => operationId)).toEqual([]);
     expect(closed(api.components)).toBe(false);
     expect(operations.filter(({ requestBody }) => requestBody !== undefined && !closed(requestBody))).toEqual([]);
   });
 
-  test('a body that may be left out is not required', () => {
+  test('an optional body is not required', () => {
     expect(api.paths['/api/v1/auth/token'].post.requestBody.required).toBe(false);
     expect(api.paths['/api/v1/usage'].post.requestBody.required).toBe(true);
   });
 
-  test('a generated client knows which credential to send also where the route reads it by itself', () => {
+  test("a generated client knows each route's credential", () => {
     const securityOf = (path: string) => api.paths[path].post.security;
     expect(securityOf('/api/v1/auth/token')).toEqual([{ bearer: [] }]);
     expect(securityOf('/api/v1/auth/refresh')).toEqual([{ refresh_cookie: [] }]);
@@ -116,7 +116,7 @@ describe('openapi', () => {
     });
   });
 
-  test('a rule that a field must keep to is described with it', () => {
+  test('a rule of a field is described with it', () => {
     const { properties } = api.paths['/api/v1/usage'].post.requestBody.content['application/json'].schema;
     expect(properties.agent.properties.team_id).toEqual({
       type: 'string',
@@ -131,7 +131,7 @@ describe('openapi', () => {
     expect(api.components.securitySchemes.ticket).toMatchObject({ type: 'apiKey', in: 'query', name: 'ticket' });
   });
 
-  test('the API is described alike where there is no account store, the account routes and who may ask them too: generated clients work with either', async () => {
+  test('the API is described alike without an account store', async () => {
     const options = { maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 };
     const described = async (hasAccountStore: boolean): Promise<any> => {
       const reply = await routesOf({ hasAccountStore, ...options })

@@ -12,7 +12,7 @@ describe('origin', () => {
     ['a page at the default port, which a proxy names', 'https://gateway.internal', 'gateway.internal:443'],
     ['a page at that of http, likewise', 'http://gateway.internal', 'gateway.internal:80'],
     ['a page of that host, however its name is written', 'http://gateway.internal:8080', 'Gateway.Internal:8080'],
-  ])('a request from %s is taken', (_what, origin, askedHost) => {
+  ])('a request from %s is accepted', (_what, origin, askedHost) => {
     expect(refuseForeignOrigin(origin, askedHost, OWN)).toBeUndefined();
   });
 
@@ -32,7 +32,7 @@ describe('origin', () => {
     });
   });
 
-  test('an origin that goes on and on is told in 256 characters', () => {
+  test('a long origin is quoted in 256 characters', () => {
     const origin = `https://${'x'.repeat(10_000)}.test`;
     expect(refuseForeignOrigin(origin, 'localhost', OWN)).toEqual({
       ok: false,

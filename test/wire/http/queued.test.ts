@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts';
 import { ROWS } from '../../support/routes.ts';
 
 describe('queued', () => {
-  test('what an org asks for in turn is asked for one at a time, and what another asks for comes next', async () => {
+  test('queued work of one org runs one at a time, with others in between', async () => {
     const http = createHttpApp((error) => {
       throw error;
     });
@@ -70,7 +70,7 @@ describe('queued', () => {
     expect(begun).toEqual(['acme', 'globex', 'acme', 'acme', 'acme']);
   });
 
-  test('so are all that may be long work for the thread that decides', () => {
+  test('so does all that may be long work for the main thread', () => {
     expect(
       ROWS.filter(({ isQueued }) => isQueued === true)
         .map(({ path }) => path)

@@ -11,7 +11,7 @@ describe('reply', () => {
     [{ kind: 'rate_limited', limit: 60, retryAfterSecs: 7 }, 429, 7],
     [{ kind: 'account_locked', retryAfterSecs: 900 }, 423, 900],
   ] as const satisfies readonly (readonly [Fault, number, number])[])(
-    '%j says when to try again in its header and, for a page that cannot read headers, in its body',
+    '%j gives the retry time in its header and in its body',
     (fault, status, seconds) => {
       const { text, headers = [], ...problem } = problemOf(fault);
       expect(problem.status).toBe(status);
@@ -20,7 +20,7 @@ describe('reply', () => {
     },
   );
 
-  test('a problem that trying again does not solve names no time for it', () => {
+  test('a problem that a retry does not solve gives no retry time', () => {
     const { text, headers } = problemOf({ kind: 'not_found', what: 'operation t:1' });
     expect(headers).toEqual([]);
     expect(JSON.parse(String(text?.content))).toEqual({

@@ -32,14 +32,14 @@ describe('router', () => {
     ['delete', '/agents//search/crawler', ['/agents/:org/:team/:agent', { org: '', team: 'search', agent: 'crawler' }]],
   ] as const)('%s %s', (method, path, expected) => expect(found(method, path)).toEqual(expected));
 
-  test('a literal path wins over a name, in whatever order the rows stand', () =>
+  test('a literal path wins over a name, in any order of the rows', () =>
     expect(found('get', '/ops/summary')).toEqual(['/ops/summary', {}]));
 
   test.each([
     ['delete', '/ops', ['get', 'head', 'post']],
     ['get', '/ops/t:s/pause', ['post']],
     ['post', '/ops/t:s', ['get', 'head']],
-  ] as const)('%s %s is known by other methods', (method, path, allowed) =>
+  ] as const)('%s %s exists with other methods', (method, path, allowed) =>
     expect(found(method, path)).toEqual(allowed),
   );
 
@@ -56,7 +56,7 @@ describe('router', () => {
     '/%6Fps/a/b',
     '*',
     'http://host/ops',
-  ])('%j is no path', (path) => expect(found('get', path)).toBe('no-path'));
+  ])('%j is not a path', (path) => expect(found('get', path)).toBe('no-path'));
 
   test.each([
     ['get', '/ops/'],
@@ -65,12 +65,11 @@ describe('router', () => {
     ['post', '/ops/t:s/pause/'],
     ['delete', '/agents/acme/search/'],
     ['get', '/ops/summary/'],
-  ] as const)(
-    '%s %s is no path: a client that ends its paths with a slash is told so, and not that its method or its id is wrong',
-    (method, path) => expect(found(method, path)).toBe('no-path'),
+  ] as const)('%s %s is no path: the trailing slash is named as the mistake', (method, path) =>
+    expect(found(method, path)).toBe('no-path'),
   );
 
-  test('two rows for one method and path are a defect, found when the table is read', () => {
+  test('two rows for one method and path are a defect, found at load', () => {
     expect(
       () =>
         new Router([

@@ -81,7 +81,7 @@ describe('unread bodies', () => {
   test.each([
     ['/scoped', 'writer'],
     ['/public', undefined],
-  ])('a body for %s of whom may send it is read, though its bytes are gone by then', async (path, bearer) => {
+  ])('a body for %s of a permitted caller is read, though its bytes are gone by then', async (path, bearer) => {
     const response = await fetch(url + path, {
       method: 'POST',
       body: BODY,

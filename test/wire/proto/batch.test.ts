@@ -47,7 +47,7 @@ const request: fc.Arbitrary<CheckActionRequest> = fc.record({
 const requests = fc.array(request, { maxLength: 12 });
 
 describe('batch', () => {
-  test('a batch that is read in slices holds the same checks as one that is read at once, in either format', () => {
+  test('a batch read in slices holds the checks of one read at once, in either format', () => {
     const json = jsonCodec('BatchCheckActionsRequest');
     const binary = binaryCodec('BatchCheckActionsRequest');
     fc.assert(
@@ -70,7 +70,7 @@ describe('batch', () => {
     );
   });
 
-  test('no slice holds more than one check beyond its size, and a batch of usual size is one slice', () => {
+  test('a slice exceeds its size by at most a check, and a usual batch is one slice', () => {
     const item = { traceId: 't', spanId: 's', action: 'tool.call', resource: 'x'.repeat(60) };
     const body = Buffer.from(
       JSON.stringify({ requests: [item, item, item, { ...item, resource: 'x'.repeat(500) }, item] }),
@@ -88,7 +88,7 @@ describe('batch', () => {
     expect(sizes(jsonBatch())).toEqual([5]);
   });
 
-  test('a check of a large batch has no more values than one that comes by itself', () => {
+  test('a check of a large batch has no more values than a single one', () => {
     const many = `{"attributes":{"a":[${'0,'.repeat(30_000)}0]}}`;
     expect(readJson(`{"requests":[{},${many}]}`)).toEqual({
       kind: 'invalid_argument',
@@ -97,7 +97,7 @@ describe('batch', () => {
     });
   });
 
-  test('a batch of usual size that is nothing but brackets is refused before it is parsed, and one of many short lists is read', () => {
+  test('a batch of nothing but brackets is refused unparsed; many short lists are read', () => {
     for (const [open, close, times] of [
       ['[', ']', 130_000],
       ['{"":', '}', 52_000],
@@ -119,7 +119,7 @@ describe('batch', () => {
     ).toMatchObject({ count: 10 });
   });
 
-  test('what is wrong in a large batch is named as in a small one', () => {
+  test('a mistake in a large batch is named as in a small one', () => {
     const filler = `{"resource":"${'x'.repeat(SLICE_BYTES)}"}`;
     const invalid = (field: string, problem: string) => ({ kind: 'invalid_argument', field, problem });
     expect(readJson(`{"requests":[${filler},{"agent":{"orgId":1}}]}`)).toEqual(
@@ -167,7 +167,7 @@ describe('batch', () => {
     ).toMatchObject({ field: 'message', problem: 'is truncated or has a wrong length' });
   });
 
-  test('a large batch of as many checks as there may be is taken, one more is refused, in either format', () => {
+  test('accepts the maximum of checks in a large batch and refuses one more', () => {
     const json = (items: number) => readJson(JSON.stringify({ requests: Array.from({ length: items }, () => ({})) }));
     const binary = (items: number) =>
       readAll(binaryBatch(SLICE_BYTES, SLICE_BYTES), Buffer.alloc(2 * items, Buffer.from([0x0a, 0])));
@@ -177,7 +177,7 @@ describe('batch', () => {
     }
   });
 
-  test('a check in a batch may be as large as one that comes by itself, wherever it lies; a larger one is named, as is any that is wrong', () => {
+  test('a check in a batch may be as large as a single one, and a larger one is named', () => {
     const MIB = 1_048_576;
     const item = (bytes: number) => `{"resource":"${'x'.repeat(bytes - 15)}"}`;
     const read = (...items: string[]) => readAll(jsonBatch(), Buffer.from(`{"requests":[${items.join()}]}`));

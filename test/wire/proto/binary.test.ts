@@ -44,28 +44,25 @@ function valueForReference(value: unknown): object {
 }
 
 describe('binary', () => {
-  test.each(NAMES)(
-    '%s written by the gateway reads the same in another implementation, and the other way round',
-    (name) => {
-      const shape = messageShape(name);
-      const codec = binaryCodec(name);
-      fc.assert(
-        fc.property(messageOf(shape), (message) => {
-          const bytes = codec.encode(message as Messages[typeof name] as never);
-          expect(codec.decode(bytes)).toEqual({ ok: true, value: message });
-          const reference = type(name);
-          const foreign = reference.fromObject(forReference(shape, message));
-          expect(reference.toObject(reference.decode(bytes))).toEqual(
-            reference.toObject(reference.decode(reference.encode(foreign).finish())),
-          );
-          expect(codec.decode(reference.encode(foreign).finish())).toEqual({ ok: true, value: message });
-        }),
-        { numRuns: 60 },
-      );
-    },
-  );
+  test.each(NAMES)('%s written by the gateway reads the same in another implementation and back', (name) => {
+    const shape = messageShape(name);
+    const codec = binaryCodec(name);
+    fc.assert(
+      fc.property(messageOf(shape), (message) => {
+        const bytes = codec.encode(message as Messages[typeof name] as never);
+        expect(codec.decode(bytes)).toEqual({ ok: true, value: message });
+        const reference = type(name);
+        const foreign = reference.fromObject(forReference(shape, message));
+        expect(reference.toObject(reference.decode(bytes))).toEqual(
+          reference.toObject(reference.decode(reference.encode(foreign).finish())),
+        );
+        expect(codec.decode(reference.encode(foreign).finish())).toEqual({ ok: true, value: message });
+      }),
+      { numRuns: 60 },
+    );
+  });
 
-  test('a stream of checks has the fields of the unary check, so that one codec serves both', () => {
+  test('a stream of checks has the fields of the unary check, for one codec', () => {
     const fields = (name: string) =>
       messageShape(name).fields.map(({ name, number, kind }) => `${number} ${name} ${kind}`);
     expect(fields('StreamCheckActionsRequest')).toEqual(fields('CheckActionRequest'));
@@ -75,7 +72,7 @@ describe('binary', () => {
   const { decode, encode } = binaryCodec('CheckActionRequest');
   const empty = emptyMessage(messageShape('CheckActionRequest')) as Messages['CheckActionRequest'];
 
-  test('bytes cut short or changed anywhere are an answer, never a crash', () => {
+  test('truncated or changed bytes are an answer, never a crash', () => {
     const bytes = encode({
       ...empty,
       agent: { orgId: 'acme', teamId: 'search', agentId: 'a' },
@@ -150,7 +147,7 @@ describe('binary', () => {
     expect(decode(Buffer.from(bytes))).toEqual({ ok: false, fault: { kind: 'invalid_argument', field, problem } });
   });
 
-  test('a number that is too large is refused in the words of JSON', () => {
+  test('a number that is too large is refused in the same words as in JSON', () => {
     expect(
       binaryCodec('AckOpControlRequest').decode(Buffer.from([0x20, ...Array<number>(7).fill(0x80), 0x10])),
     ).toEqual({
@@ -163,7 +160,7 @@ describe('binary', () => {
     });
   });
 
-  test('fields of a newer schema are passed over, groups too, and within attributes as well', () => {
+  test('fields of a newer schema are skipped, also groups and within attributes', () => {
     const newer = [0xa0, 0x06, 0x87, 0x01, 0xa5, 0x06, 0, 0, 0, 0]; // a number of two bytes, and one of 32 bits
     const within = (...bytes: number[]): number[] => [bytes.length, ...bytes];
     const list = within(...newer, 0x0a, 0x02, 0x20, 0x01);
@@ -225,7 +222,7 @@ describe('binary', () => {
     });
   });
 
-  test('attributes that come in parts are merged, and keep together the limits of those that come at once', () => {
+  test('attributes in parts are merged, within the limits of a single one', () => {
     const part = (prefix: string, count: number, value: unknown) =>
       referenceBytes(Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, value])));
     expect(decode(Buffer.concat([referenceBytes({ a: 1, b: 1 }), referenceBytes({ b: 2, c: 2 })]))).toEqual({
@@ -243,7 +240,7 @@ describe('binary', () => {
     });
   });
 
-  test('a thousand attributes and half a million empty parts are read in the time of one message, not of the parts times the attributes', () => {
+  test('half a million empty parts of attributes take the time of one message', () => {
     const full = referenceBytes(Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, true])));
     const read = decode(Buffer.concat([full, Buffer.alloc(1_000_000, Buffer.from([0x3a, 0x00]))]));
     expect(Object.keys((read.ok && read.value.attributes) || {})).toHaveLength(1000);
@@ -275,7 +272,7 @@ describe('binary', () => {
     });
   });
 
-  test('a malformed item of a batch is named by its place', () => {
+  test('a malformed item of a batch is named by its position', () => {
     const reference = type('BatchCheckActionsRequest');
     const good = reference.encode(reference.fromObject({ requests: [{ traceId: 't' }] })).finish();
     const bad = Buffer.from([0x0a, 0x04, 0x1a, 0x02, 0xc3, 0x28]);

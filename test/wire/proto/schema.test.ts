@@ -17,7 +17,7 @@ function buf(...words: string[]): Buffer {
 }
 
 describe('schema', () => {
-  test('what reflection serves is made of the .proto files as they are', () => {
+  test('reflection serves the .proto files as they are', () => {
     const isUpToDate = (made: string, ...sources: string[]): boolean =>
       buf('build', ...sources, '--as-file-descriptor-set', '-o', '-').equals(readFileSync(join(root, made)));
     expect(isUpToDate('proto/descriptors.binpb'), 'run `npm run proto`').toBe(true);
@@ -29,7 +29,7 @@ describe('schema', () => {
     expect(buf('format', '--diff').toString(), 'run `npx buf format -w`').toBe('');
   });
 
-  test('the interface has the methods of the contract', () => {
+  test('the interface has the documented methods', () => {
     expect(
       methodShapes.map(
         ({ path, requestStream, responseStream }) =>
@@ -60,7 +60,7 @@ describe('schema', () => {
     expect([...source.matchAll(/^ {2}(\w+): \1;$/gm)].map(([, name]) => name).sort()).toEqual(declared.sort());
   });
 
-  test('the types of the messages have the fields of the schema, by the same names', () => {
+  test('the message types have the fields of the schema, by the same names', () => {
     const typed = [...source.matchAll(/^export type (\w+) = \{([^}]*)\};$/gm)]
       .filter(([, name]) => declared.includes(name!))
       .map(

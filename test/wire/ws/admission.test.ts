@@ -15,7 +15,7 @@ describe('admission', () => {
     ['snapshot=&types=', ALL],
     ['org_id=acme', { ...ALL, orgId: 'acme' }],
     ['types=violation, ops_change,', { ...ALL, kinds: new Set(['violation', 'ops_change']) }],
-  ])('a stream asked for with ?%s is that', (query, expected) => {
+  ])('a stream requested with ?%s is that', (query, expected) => {
     expect(asked(query)).toEqual({ ok: true, value: expected });
   });
 
@@ -31,7 +31,7 @@ describe('admission', () => {
     ['types=violation&types=budget', 'types'],
     ['org_id=acme&org_id=globex', 'org_id'],
     ['snapshot=true&snapshot=true', 'snapshot'],
-  ])('a stream asked for with ?%s is refused by name', (query, field) => {
+  ])('a stream requested with ?%s is refused by name', (query, field) => {
     expect(asked(query)).toMatchObject({ ok: false, fault: { kind: 'invalid_argument', field } });
   });
 
@@ -46,18 +46,18 @@ describe('admission', () => {
   };
   const FOR_READERS = ['agent', 'budget', 'ops_change', 'violation'];
 
-  test('a credential of one org is shown that org, whether it asks for it or not, and no other', () => {
+  test('a credential of one org sees that org, requested or not, and no other', () => {
     expect(shown(principal('read', 'acme'))).toEqual(['acme', FOR_READERS]);
     expect(shown(principal('read', 'acme'), { orgId: 'acme' })).toEqual(['acme', FOR_READERS]);
     expect(shown(principal('admin', 'acme'), { orgId: 'globex' })).toEqual({ kind: 'org_forbidden', orgId: 'globex' });
   });
 
-  test('a credential of no org is shown every org, or the one it asks for', () => {
+  test('a credential of no org sees every org, or the one it requests', () => {
     expect(shown(principal('write', null))).toEqual([null, FOR_READERS]);
     expect(shown(principal('write', null), { orgId: 'globex' })).toEqual(['globex', FOR_READERS]);
   });
 
-  test('what happens to accounts is shown to administrators only, and who asks for it without being one is told', () => {
+  test('account events are for administrators only, and others are refused', () => {
     expect(shown(principal('admin', null))).toEqual([null, ['account', ...FOR_READERS]]);
     expect(shown(principal('admin', 'acme'), { kinds: new Set(['account']) })).toEqual(['acme', ['account']]);
     expect(shown(principal('write', null), { kinds: new Set(['account', 'budget']) })).toEqual({
@@ -68,7 +68,7 @@ describe('admission', () => {
     expect(shown(principal('write', null), { kinds: new Set(['budget']) })).toEqual([null, ['budget']]);
   });
 
-  test('a credential that may read nothing is shown nothing', () => {
+  test('a credential without read scope sees nothing', () => {
     expect(shown({ subject: 'key:k', scopes: [], orgId: null })).toEqual({
       kind: 'insufficient_scope',
       needed: 'read',

@@ -130,7 +130,7 @@ describe('fan out', () => {
   };
   const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-  test('a frame has exactly the fields of the specification', async () => {
+  test('a frame has exactly the specified fields', async () => {
     const { fanOut, join } = scene();
     const board = join();
     fanOut.publish([change('t:"1"', 'running', null)]);
@@ -147,7 +147,7 @@ describe('fan out', () => {
     ]);
   });
 
-  test('the team and the time of registration are told to the readers that asked for them, and to no other of the same org', async () => {
+  test('team and registration time go only to the readers that requested them', async () => {
     const { fanOut, join } = scene();
     const [strict, full, second] = [
       join({ orgId: 'acme' }),
@@ -192,7 +192,7 @@ describe('fan out', () => {
     await eventually(() => expect(fanOut.held).toBe(0));
   });
 
-  test('readers that are behind get the latest state of each operation, with the team and without', async () => {
+  test('slow readers get the latest state of each operation, with the team or without', async () => {
     const { fanOut, join } = scene();
     const boards = [join(), join({ lineage: true })];
     for (const board of boards) board.isStuck = true;
@@ -205,14 +205,14 @@ describe('fan out', () => {
     }
   });
 
-  test('a reader that keeps up sees every state, also when one follows the other at once', async () => {
+  test('a reader that keeps up sees every state, also in quick succession', async () => {
     const { fanOut, join } = scene();
     const board = join();
     fanOut.publish([change('t:1', 'pending'), change('t:1', 'running'), change('t:1', 'paused')]);
     expect(await settled(board, 3)).toEqual(['t:1 pending', 't:1 running', 't:1 paused']);
   });
 
-  test('what a reader sees is what it asked for and may see', async () => {
+  test('a reader sees what it requested and may see', async () => {
     const { fanOut, join } = scene();
     const [all, acme, violations] = [join(), join({ orgId: 'acme' }), join({ orgId: 'acme', kinds: ['violation'] })];
     fanOut.publish([
@@ -227,7 +227,7 @@ describe('fan out', () => {
     expect(told(violations.frames)).toEqual(['violation']);
   });
 
-  test('a reader that is behind gets the latest state of each operation, and all that is no state', async () => {
+  test("a slow reader gets each operation's latest state and all other events", async () => {
     const { fanOut, join } = scene();
     const [slow, fast] = [join(), join()];
     slow.isStuck = true;
@@ -263,7 +263,7 @@ describe('fan out', () => {
     expect((await settled(slow, 306)).slice(-2)).toEqual(['t:1 running', 't:1 completing']);
   });
 
-  test('what is kept for a slow reader is bounded; it is told how much it has missed, where it has missed it', async () => {
+  test('what is kept for a slow reader is bounded, and the gap is counted in place', async () => {
     const { fanOut, join } = scene();
     const slow = join();
     slow.isStuck = true;
@@ -285,7 +285,7 @@ describe('fan out', () => {
     });
   });
 
-  test('of two slow readers of the same events each is told what it has missed itself', async () => {
+  test('two slow readers of the same events each learn what they missed', async () => {
     const { fanOut, join } = scene();
     const publish = (from: number, to: number): void =>
       fanOut.publish(Array.from({ length: to - from }, (_, at) => change(`op:${from + at}`, 'running')));
@@ -316,7 +316,7 @@ describe('fan out', () => {
     ]);
   });
 
-  test('operations that change over and over cost a slow reader no event', async () => {
+  test('operations that keep changing cost a slow reader no event', async () => {
     const { fanOut, join } = scene();
     const slow = join();
     slow.isStuck = true;
@@ -333,7 +333,7 @@ describe('fan out', () => {
     expect([...last.values()].filter((state) => state === 'paused')).toHaveLength(0);
   });
 
-  test('a thousand slow readers of a thousand orgs keep no more than one thread has room for', async () => {
+  test("a thousand slow readers of a thousand orgs stay within the thread's limit", async () => {
     const { fanOut, join } = scene();
     const boards = Array.from({ length: 1_000 }, (_, at) => join({ orgId: `org-${at}` }));
     for (const board of boards) board.isStuck = true;
@@ -343,7 +343,7 @@ describe('fan out', () => {
     expect(fanOut.held).toBeLessThanOrEqual(200_000);
   });
 
-  test('a reader that takes nothing for half a minute is sent away, one that takes a little is not', async () => {
+  test('a reader that takes nothing for half a minute is disconnected; a slow one is not', async () => {
     const { fanOut, join } = scene();
     const [dead, slow] = [join(), join()];
     for (const board of [dead, slow]) board.isStuck = true;
@@ -373,14 +373,14 @@ describe('fan out', () => {
     expect([expiring.closed, kept.closed]).toEqual([4401, undefined]);
   });
 
-  test('when the gateway ends, every reader is told so', () => {
+  test('when the gateway stops, every reader is told', () => {
     const { fanOut, join } = scene();
     const readers = [join(), join({ orgId: 'acme' }), join({ kinds: ['violation'] })];
     fanOut.closeAll(CLOSE.goingAway);
     expect([readers.map(({ closed }) => closed), fanOut.size]).toEqual([[1001, 1001, 1001], 0]);
   });
 
-  test('a reader that keeps talking is sent away, one that says a word now and then is not', async () => {
+  test('a reader that keeps sending is disconnected, an occasional message is fine', async () => {
     const { fanOut, join } = scene();
     const [talker, quiet] = [join(), join()];
     for (let words = 0; words < 1_000; words += 1) if (talker.closed === undefined) fanOut.heard(talker.reader);
@@ -391,7 +391,7 @@ describe('fan out', () => {
     expect([talker.closed, quiet.closed]).toEqual([1008, undefined]);
   });
 
-  test('the main thread is told of the orgs that have readers, and of those that have none any more', async () => {
+  test('the main thread learns which orgs have readers, and which have none any more', async () => {
     const { fanOut, interests, join } = scene();
     const first = join({ orgId: 'acme' });
     join({ orgId: 'acme', kinds: ['violation'] });
@@ -416,7 +416,7 @@ describe('fan out', () => {
     ).toEqual(fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' }));
   });
 
-  test('an org that opens ever more streams gets half of them, and others find theirs', () => {
+  test('an org that opens ever more streams gets half of them', () => {
     const { fanOut, join } = scene({ maxReaders: 4 });
     const of = (orgId: string) => ({ orgId, principal: { ...ANYBODY, orgId } });
     const [first] = [join(of('acme')), join(of('acme'))];
@@ -437,7 +437,7 @@ describe('fan out', () => {
     acknowledgedAtMs: undefined,
   });
 
-  test('a page of the snapshot comes before the events that follow it, and never over a newer one', async () => {
+  test('a snapshot page precedes the events after it, and never replaces a newer one', async () => {
     const { fanOut, asked, join } = scene();
     const board = join({ wantsSnapshot: true });
     expect(asked[0]!.request).toEqual({ principal: ANYBODY, orgId: undefined, perPage: 500, cursor: undefined });
@@ -463,7 +463,7 @@ describe('fan out', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('a snapshot tells the team and the time of registration to a reader that asked for them', async () => {
+  test('a snapshot gives team and registration time to readers that requested them', async () => {
     const { asked, join } = scene();
     const board = join({ wantsSnapshot: true, lineage: true });
     asked[0]!.answer({ items: [row('t:1', 'running')], next: undefined });
@@ -496,7 +496,7 @@ describe('fan out', () => {
     for (const board of boards) expect(await settled(board, 1)).toEqual(['t:1 running']);
   });
 
-  test('a reader whose snapshot cannot be read is asked to try again', async () => {
+  test('a reader whose snapshot cannot be read is asked to retry', async () => {
     const { join } = scene({
       listOps: async () => fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' }),
     });

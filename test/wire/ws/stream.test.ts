@@ -26,7 +26,7 @@ describe('stream', () => {
     vi.useRealTimers();
   });
 
-  test('who asks for a stream while the gateway shuts down is told just that', async () => {
+  test('a stream requested during shutdown is refused with that reason', async () => {
     http = createHttpApp(() => undefined);
     let askForPermit = (): void => undefined;
     const asked = new Promise<void>((resolve) => {
@@ -87,7 +87,7 @@ describe('stream', () => {
       },
     });
 
-  test('over node:http a reader that answers no ping within half a minute loses its place, and one that answers keeps it', async () => {
+  test('over node:http a reader without a pong for half a minute loses its place', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     http = createNodeApp(() => undefined);
     const stream = openToAll(http);
@@ -110,7 +110,7 @@ describe('stream', () => {
     dead.destroy();
   });
 
-  test('over node:http a handshake that is refused for what it offers keeps no place', async () => {
+  test('over node:http a handshake refused for its offer keeps no place', async () => {
     http = createNodeApp(() => undefined);
     const stream = openToAll(http);
     const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
@@ -154,7 +154,7 @@ describe('stream', () => {
     return { stream, socket, givePermit: givePermit!, told: () => told };
   }
 
-  test('a key that is revoked while its request is counted opens no stream', async () => {
+  test('a key revoked while its request is counted opens no stream', async () => {
     const { stream, socket, givePermit, told } = await askForPermit();
     stream.revokeSubject('key:r');
     givePermit(ok(undefined));
@@ -163,7 +163,7 @@ describe('stream', () => {
     socket.destroy();
   });
 
-  test('a stream that is one request too many takes no place', async () => {
+  test('a stream refused by the rate limit takes no place', async () => {
     const { stream, socket, givePermit, told } = await askForPermit();
     givePermit(fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }));
     await expect.poll(told).toMatch(/^HTTP\/1\.1 429 /);
@@ -171,7 +171,7 @@ describe('stream', () => {
     socket.destroy();
   });
 
-  test('the place of a client that goes before its stream is open is free again', async () => {
+  test('a client that goes before its stream opens frees its place', async () => {
     const { stream, socket, givePermit } = await askForPermit();
     socket.destroy();
     await new Promise((resolve) => socket.once('close', resolve));
@@ -180,7 +180,7 @@ describe('stream', () => {
     await expect.poll(() => stream.size).toBe(0);
   });
 
-  test('a key that is revoked while it is being verified opens no stream', async () => {
+  test('a key revoked while it is verified opens no stream', async () => {
     http = createHttpApp(() => undefined);
     let verify = (): void => undefined;
     let tellOfAsking = (): void => undefined;
