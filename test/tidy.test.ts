@@ -16,6 +16,7 @@ const allFilesIn = (...folders: string[]): string[] =>
     .split('\n')
     .filter((path) => path !== '' && existsSync(join(PACKAGE_ROOT, path)));
 const filesIn = (...folders: string[]): string[] => allFilesIn(...folders).filter((path) => /\.(ts|mjs)$/.test(path));
+const testFiles = filesIn().filter((path) => path.endsWith('.test.ts'));
 const documents = allFilesIn().filter((path) => path.endsWith('.md'));
 
 type Import = {
@@ -379,7 +380,7 @@ describe('tidy', () => {
     expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
   });
 
-  test('no TODO, no suppression, no skipped or exclusive test', () => {
+  test('no TODO, no suppression and no exclusive test', () => {
     const found = everything
       .filter((path) => path !== 'test/tidy.test.ts')
       .flatMap((path) =>
@@ -392,5 +393,19 @@ describe('tidy', () => {
           ),
       );
     expect(found).toEqual([]);
+  });
+
+  /** The formatter has put each call where this looks for it; `)(` stands behind the rows of `each`. */
+  const TITLES =
+    /(?:^\s*(?:test|it|describe)(?:\.\w+)*|\))\(\s*('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)/gm;
+
+  test('the names of tests have at most 80 characters', () => {
+    const titles = testFiles.flatMap((path) => [...read(path).matchAll(TITLES)].map(([, title]) => ({ path, title })));
+    expect(titles.length).toBeGreaterThan(testFiles.length);
+    expect(titles.filter(({ title }) => title!.length > 80 + "''".length)).toEqual([]);
+  });
+
+  test('every test belongs to a describe', () => {
+    expect(testFiles.filter((path) => /^(?:test|it)\b/m.test(read(path)))).toEqual([]);
   });
 });
