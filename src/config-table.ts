@@ -1,6 +1,6 @@
 import { VARIABLES } from './config.ts';
 
-/** The README's table of variables, in Markdown. */
+/** The table of variables in docs/configuration.md, in Markdown. */
 export function configTable(): string {
   const rows = Object.entries(VARIABLES).map(([name, { fallback, fallbackRule, meaning }]) => {
     const shown = fallbackRule ?? (fallback === undefined || fallback === '' ? 'unset' : `\`${fallback}\``);

@@ -133,7 +133,7 @@ const fitting = (perMib: number, most: number, meaning: string): Variable<number
   fallbackRule: `${inEnglish(perMib)} for each MiB of memory, at most ${inEnglish(most)}`,
 });
 
-/** The rows of the README's table, in its order. */
+/** The rows of docs/configuration.md, in its order. */
 export const VARIABLES = {
   SVC_HTTP_ADDR: variable(
     address,
@@ -287,13 +287,13 @@ export const VARIABLES = {
     1,
     1_000_000,
     '10000',
-    'maximum valid API keys per org; beyond that, 409 until some are revoked or expire. Including those that ended in the last 30 days: four times as many, at least 1,000',
+    'how many valid API keys an org may have; beyond that, 409. Revoked and expired keys count for 30 days, against a limit four times as high (at least 1,000)',
   ),
   SVC_MAX_PENDING: count(
     1,
     1_000_000,
     '20000',
-    'maximum requests awaiting an answer per I/O thread; at most half of them from one org, half from agents and half with bearers that the thread has not verified yet; beyond that, 503 (gRPC and Connect: `resource_exhausted`)',
+    'how many requests may wait per I/O thread before new ones get 503 (gRPC and Connect: `resource_exhausted`); no org, and no kind of caller, may take more than half',
   ),
   SVC_MAX_STREAMS: count(
     0,
@@ -317,7 +317,7 @@ export const VARIABLES = {
     oneOf('deny', 'allow'),
     '`deny` or `allow`',
     'deny',
-    'while the audit log cannot be written: `deny` denies checks and answers all other changes with 503; `allow` serves checks, operations, agents and usage unrecorded, and answers changes to keys, tokens, accounts and policies with 503',
+    'while the audit log cannot be written: `deny` (safe): nothing happens unrecorded; `allow`: checks, operations and usage go on unrecorded; keys, tokens, accounts and policies cannot be changed (503)',
   ),
   SVC_AUDIT_REDACT: variable(
     list,

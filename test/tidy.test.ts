@@ -5,7 +5,9 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { VARIABLES } from '../src/config.ts';
 import { configTable } from '../src/config-table.ts';
+import { errorTable } from '../src/error-table.ts';
 import { PACKAGE_ROOT } from '../src/package-files.ts';
+import { ROWS } from './support/routes.ts';
 
 const read = (path: string): string => readFileSync(join(PACKAGE_ROOT, path), 'utf8');
 const allFilesIn = (...folders: string[]): string[] =>
@@ -291,11 +293,17 @@ describe('tidy', () => {
     expect(long).toEqual([]);
   });
 
-  test('the README describes every setting as the code does', () => {
-    const readme = read('README.md');
+  test('docs/configuration.md describes every setting as the code does', () => {
+    const readme = read('docs/configuration.md');
     const table = /<!-- config -->\n([^]*?)<!-- \/config -->/.exec(readme)?.[1];
     expect(table, 'run `npm run docs`').toBe(configTable());
     for (const name of Object.keys(VARIABLES)) expect(table).toContain(`\`${name}\``);
+  });
+
+  test('docs/errors.md describes every error as the code does', () => {
+    const table = /<!-- errors -->\n([^]*?)<!-- \/errors -->/.exec(read('docs/errors.md'))?.[1];
+    expect(table, 'run `npm run docs`').toBe(errorTable());
+    expect(table).toContain('| `invalid_transition` | 409 | FAILED_PRECONDITION |');
   });
 
   test('every setting that is mentioned exists', () => {
@@ -351,19 +359,17 @@ describe('tidy', () => {
   });
 
   test('a route that the documents name exists', () => {
-    const routes = new Set(
-      filesIn('src/wire').flatMap((path) => read(path).match(/(?<=')\/api\/v1\/[\w/-]+(?=')/g) ?? []),
-    );
-    const named = new Set(
-      ['README.md', 'INTERFACES.md', 'OPERATIONS.md'].flatMap((path) => read(path).match(/\/api\/v1\/[\w/-]+/g) ?? []),
-    );
-    expect([...named]).toContain('/api/v1/stream');
-    expect([...named].filter((path) => !routes.has(path))).toEqual([]);
+    const shapeOf = (path: string): string => path.replaceAll(/:\w+|\{\w+\}/g, '{}');
+    const cookiePath = '/api/v1/auth';
+    const routes = new Set([cookiePath, ...ROWS.map(({ path }) => shapeOf(path))]);
+    const named = documents.flatMap((path) => [...read(path).matchAll(/\/api\/v1(?:\/(?:[\w-]+|\{\w+\}))+/g)].flat());
+    expect(named).toContain('/api/v1/ops/{id}/pause');
+    expect(named.filter((path) => !routes.has(shapeOf(path)))).toEqual([]);
   });
 
   test('a metric that the handbook names exists', () => {
     const named = new Set(
-      (read('OPERATIONS.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? [])
+      (read('docs/operations.md').match(/\bsvc_[a-z_]+(?=[ `{[])/g) ?? [])
         .filter((name) => name !== 'svc_refresh')
         .map((name) => name.replace(/_bucket$/, '')),
     );

@@ -28,7 +28,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     stream.removeAllListeners('error').on('error', () => undefined);
   const log = createLogger(config.value.SVC_LOG_LEVEL);
   for (const name of unknownVariables(env))
-    log.warn('unknown setting ignored; the README lists all settings', { name });
+    log.warn('unknown setting ignored; docs/configuration.md lists all settings', { name });
   const ending = new AbortController();
   let waitsFor = 'the start';
   let unwrittenEntries = (): number => 0;

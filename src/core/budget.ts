@@ -398,7 +398,7 @@ function usageOf(agent: Envelope, usageId: string): Usage {
   return { orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
 }
 
-/** Field by field: there may be very many, and of a spread each would have a hidden class of its own (STYLE.md, 3). */
+/** Field by field: there may be very many, and of a spread each would have a hidden class of its own (docs/style.md, 3). */
 const rowOf = (
   { orgId, teamId, agentId, usageId }: Usage,
   recordedAtMs: number,

@@ -20,12 +20,11 @@ describe('package', () => {
     expect(paths).toEqual(
       expect.arrayContaining([
         'CHANGELOG.md',
-        'INTERFACES.md',
-        'OPERATIONS.md',
         'dist/src/cli/main.js',
         'dist/src/sdk/index.d.ts',
         'dist/src/sdk/index.js',
         'dist/workers/io.js',
+        'docs/operations.md',
         'examples/README.md',
         'examples/agent.mjs',
         'examples/policies/starter.yaml',

@@ -3,7 +3,7 @@
  *
  *     {"id","event_type","org_id","agent_id","timestamp","payload"}
  *
- * `id` is a string of its own for every frame. INTERFACES.md has the payload of each kind; a frame of the kind `lagged`
+ * `id` is a string of its own for every frame. docs/live-stream.md has the payload of each kind; a frame of the kind `lagged`
  * has nothing but that and its payload.
  */
 import type { OpView } from '../../core/commands.ts';

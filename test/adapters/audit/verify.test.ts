@@ -171,7 +171,7 @@ describe('verify', () => {
     for (let nth = 0; nth < 4; nth += 1) goOn(Infinity);
     const block =
       /```sh\n(cp data\/audit\/checkpoints[^`]*)```/.exec(
-        readFileSync(join(PACKAGE_ROOT, 'OPERATIONS.md'), 'utf8'),
+        readFileSync(join(PACKAGE_ROOT, 'docs/operations.md'), 'utf8'),
       )?.[1] ?? '';
     const steps = block.trim().split('\n');
     expect(steps).toHaveLength(4);
@@ -483,14 +483,14 @@ describe('verify', () => {
     expect(run().stderr).toContain('entry 5 was changed');
   });
 
-  test('the ten lines of Python in the README agree, also on a signed head', async (context) => {
+  test('the ten lines of Python in the documents agree, also on a signed head', async (context) => {
     const { directory, head, path } = tenEntries();
     const signed = { id: head.id, hash: head.hash, timestamp: '2026-01-31T12:00:00.000Z', signature: 'x' };
     writeFileSync(join(directory, 'checkpoints.ndjson'), `${JSON.stringify(signed)}\n`);
     const folder = freshDirectory();
     cpSync(directory, join(folder, 'data', 'audit'), { recursive: true });
-    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-    const program = /```python\n([\s\S]+?)```/.exec(readme)?.[1] ?? '';
+    const document = readFileSync(join(PACKAGE_ROOT, 'docs/audit-log.md'), 'utf8');
+    const program = /```python\n([\s\S]+?)```/.exec(document)?.[1] ?? '';
     const run = () => spawnSync('python3', ['-c', program], { encoding: 'utf8', cwd: folder });
     const whole = run();
     if (whole.error !== undefined) return context.skip('there is no python3 here');
