@@ -2,6 +2,7 @@
 FROM node:20-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY sdk/typescript/package.json sdk/typescript/
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev --ignore-scripts
@@ -22,6 +23,8 @@ COPY --from=build --chown=root:root /app/dist dist
 COPY --from=build --chown=root:root /app/proto proto
 COPY --from=build --chown=root:root /app/web web
 COPY --from=build --chown=root:root /app/examples examples
+# For the examples. node_modules holds a link to it.
+COPY --from=build --chown=root:root /app/sdk sdk
 # The gateway keeps to a folder of its own in the volume, which may belong to root and be open to a group, as in Kubernetes. Group 0
 # is for platforms that choose the user. By its number, because Kubernetes cannot tell from a name that it is not root.
 RUN install -d -o node -g 0 -m 0770 /data && ln -s /app/dist/src/cli/main.js /usr/local/bin/svc

@@ -3,7 +3,7 @@
 //
 //   AGENT_API_KEY=<a key with write scope> node examples/agent.mjs
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ActionDeniedError, ClientClosedError, createAgentClient, OpTerminatedError } from 'svc-gateway/sdk';
+import { ActionDeniedError, ClientClosedError, createAgentClient, OpTerminatedError } from 'svc-gateway-sdk';
 
 const {
   AGENT_API_KEY,

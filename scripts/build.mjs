@@ -1,14 +1,22 @@
-// Compiles to a clean dist/, so that a renamed file cannot live on there, and marks the command as executable.
-import { spawnSync } from 'node:child_process';
-import { chmodSync, rmSync } from 'node:fs';
+// Compiles the gateway and the SDK, each to a clean dist/, so that a renamed file cannot live on there.
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 
 const tsc = compiler();
-rmSync('dist', { recursive: true, force: true });
-const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
-if (status !== 0) process.exit(status ?? 1);
-chmodSync('dist/src/cli/main.js', 0o755);
+for (const dist of [join(ROOT, 'dist'), SDK_DIST]) rmSync(dist, { recursive: true, force: true });
+const statuses = await Promise.all([
+  compiled(join(ROOT, 'tsconfig.build.json')),
+  compiled(join(ROOT, 'sdk', 'typescript', 'tsconfig.build.json')),
+]);
+if (statuses.some((status) => status !== 0)) process.exit(1);
+chmodSync(join(ROOT, 'dist', 'src', 'cli', 'main.js'), 0o755);
+writeEntries();
 
 function compiler() {
   try {
@@ -19,4 +27,29 @@ function compiler() {
     );
     process.exit(1);
   }
+}
+
+function compiled(project) {
+  return new Promise((resolve) => {
+    spawn(process.execPath, [tsc, '-p', project], { stdio: 'inherit' }).once('close', resolve);
+  });
+}
+
+/**
+ * The SDK is compiled once, to CommonJS; its ES module names the same exports. With a copy for each, an error of a client
+ * that a library has required would be no `instanceof` the class that the application has imported.
+ */
+function writeEntries() {
+  const cjs = join(SDK_DIST, 'cjs');
+  const esm = join(SDK_DIST, 'esm');
+  writeFileSync(join(cjs, 'package.json'), '{ "type": "commonjs" }\n');
+  // The compiler leaves the extension of the sources in declarations, which older compilers do not follow.
+  for (const file of readdirSync(cjs).filter((name) => name.endsWith('.d.ts'))) {
+    const types = readFileSync(join(cjs, file), 'utf8');
+    writeFileSync(join(cjs, file), types.replaceAll(/((?:from|import\() ?'\.\/[\w-]+)\.ts'/g, "$1.js'"));
+  }
+  const names = Object.keys(createRequire(import.meta.url)(join(cjs, 'index.js'))).sort();
+  mkdirSync(esm);
+  writeFileSync(join(esm, 'index.js'), `export { ${names.join(', ')} } from '../cjs/index.js';\n`);
+  writeFileSync(join(esm, 'index.d.ts'), "export * from '../cjs/index.js';\n");
 }

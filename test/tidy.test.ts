@@ -19,6 +19,8 @@ const allFilesIn = (...folders: string[]): string[] =>
     .filter((path) => path !== '' && existsSync(join(PACKAGE_ROOT, path)));
 const filesIn = (...folders: string[]): string[] => allFilesIn(...folders).filter((path) => /\.(ts|mjs)$/.test(path));
 const testFiles = filesIn().filter((path) => path.endsWith('.test.ts'));
+/** A package of its own. */
+const SDK = 'sdk/typescript/src/';
 const documents = allFilesIn().filter((path) => path.endsWith('.md'));
 
 type Import = {
@@ -41,14 +43,14 @@ const importsOf = (path: string): Import[] =>
     },
   );
 
-const sources = filesIn('src', 'workers').filter((path) => path.endsWith('.ts'));
+const sources = filesIn('src', 'workers', SDK).filter((path) => path.endsWith('.ts'));
 const imports = sources.flatMap(importsOf);
-const isFile = ({ to }: Import): boolean => to.startsWith('src/') || to.startsWith('workers/');
-const isLibrary = (edge: Import): boolean =>
-  !isFile(edge) && !edge.to.startsWith('node:') && !edge.to.startsWith('.') && edge.to !== 'svc-gateway/sdk';
+const isFile = ({ to }: Import): boolean => to.startsWith('src/') || to.startsWith('workers/') || to.startsWith(SDK);
+const isLibrary = (edge: Import): boolean => !isFile(edge) && !edge.to.startsWith('node:') && !edge.to.startsWith('.');
 
 /** `core`, `gateway`, `wire` …; what lies in `src` itself, and in `workers`, puts the rest together. */
-const areaOf = (path: string): string => /^src\/(\w+)\//.exec(path)?.[1] ?? 'assembly';
+const areaOf = (path: string): string =>
+  path.startsWith(SDK) ? 'sdk' : (/^src\/(\w+)\//.exec(path)?.[1] ?? 'assembly');
 
 /** The ways that imports may run, as ARCHITECTURE.md says in its code map. */
 const WAYS: readonly string[] = [
@@ -141,7 +143,7 @@ describe('tidy', () => {
 
   /** Where each library is named; a folder means its files. */
   const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
-    '@grpc/grpc-js': ['src/wire/grpc/', 'src/sdk/transport.ts'],
+    '@grpc/grpc-js': ['src/wire/grpc/', 'sdk/typescript/src/transport.ts'],
     '@grpc/reflection': ['src/wire/grpc/reflection.ts'],
     '@marcbachmann/cel-js': [
       'src/core/policy-condition.ts',
@@ -161,7 +163,7 @@ describe('tidy', () => {
     pino: ['src/adapters/log.ts'],
     piscina: ['src/threads/crypto-lane.ts'],
     'prom-client': ['src/adapters/metrics.ts'],
-    protobufjs: ['src/wire/proto/schema.ts', 'src/sdk/schema.ts'],
+    protobufjs: ['src/wire/proto/schema.ts', 'sdk/typescript/src/schema.ts'],
     re2js: ['src/core/policy-condition-matches.ts'],
     'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
     ws: ['src/cli/live-stream.ts', 'src/wire/http/node-app.ts'],
@@ -235,11 +237,11 @@ describe('tidy', () => {
     expect(librariesWith('workers/audit.ts')).toEqual(['msgpackr']);
   });
 
-  const everything = filesIn('src', 'workers', 'test', 'bench', 'scripts');
+  const everything = filesIn('src', 'workers', 'sdk', 'test', 'bench', 'scripts');
 
   test('every export is used by another file', () => {
     const wanted = new Set(
-      filesIn('src', 'workers', 'test', 'bench', 'scripts').flatMap((path) =>
+      filesIn('src', 'workers', 'sdk', 'test', 'bench', 'scripts').flatMap((path) =>
         [
           ...read(path).matchAll(/\{([^{}]*)\}\s*(?:from|= await import\()\s*'([^']+)'|import\('([^']+)'\)\)\.(\w+)/g),
         ].flatMap(([, names, from, lazily, name]) => {
@@ -256,8 +258,8 @@ describe('tidy', () => {
         }),
       ),
     );
-    const exported = filesIn('src')
-      .filter((path) => path.endsWith('.ts') && !path.startsWith('src/sdk/'))
+    const exported = filesIn('src', 'sdk')
+      .filter((path) => path.endsWith('.ts') && path !== 'sdk/typescript/src/index.ts')
       .flatMap((path) =>
         [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)].map(
           ([, name]) => `${path} ${name}`,

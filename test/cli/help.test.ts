@@ -161,7 +161,7 @@ describe('help', () => {
   });
 
   test('--version prints the version of the package', async () => {
-    expect(await cli.run(['--version'])).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
+    expect(await cli.run(['--version'])).toEqual({ status: 0, stdout: '0.2.0\n', stderr: '' });
   });
 
   test('global options may stand before or behind the command', async () => {

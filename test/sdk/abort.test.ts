@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createAgentClient, type Op } from '../../src/sdk/index.ts';
+import { createAgentClient, type Op } from '../../sdk/typescript/src/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway } from '../support/gateway.ts';

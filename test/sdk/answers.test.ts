@@ -3,9 +3,9 @@
  * through, so that each call is answered on its own.
  */
 import { describe, expect, test } from 'vitest';
-import { attemptOnStream } from '../../src/sdk/attempts.ts';
-import { GatewayError } from '../../src/sdk/index.ts';
-import type { StreamCheckReply } from '../../src/sdk/schema.ts';
+import { attemptOnStream } from '../../sdk/typescript/src/checks.ts';
+import { GatewayError } from '../../sdk/typescript/src/index.ts';
+import type { StreamCheckReply } from '../../sdk/typescript/src/schema.ts';
 import { type Answer, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };

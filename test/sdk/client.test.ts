@@ -9,7 +9,7 @@ import {
   GatewayError,
   type Op,
   OpTerminatedError,
-} from '../../src/sdk/index.ts';
+} from '../../sdk/typescript/src/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
-import { type AgentClientOptions, createAgentClient } from '../../src/sdk/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -187,7 +187,7 @@ describe('close', () => {
   test('a process exits by itself once its client is closed', async () => {
     expect(
       await runProgram(`
-    import { createAgentClient } from 'svc-gateway/sdk';
+    import { createAgentClient } from 'svc-gateway-sdk';
     const agent = createAgentClient({ address: process.env.GRPC, agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
     console.log(await agent.run({ action: 'tool.call', resource: 'clock' }, (op) => op.state));
     await Promise.all(Array.from({ length: 100 }, () => agent.check({ action: 'tool.call', resource: 'clock' })));
@@ -199,7 +199,7 @@ describe('close', () => {
   test('a process exits by itself after close, also without a gateway', async () => {
     expect(
       await runProgram(`
-    import { createAgentClient } from 'svc-gateway/sdk';
+    import { createAgentClient } from 'svc-gateway-sdk';
     const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY });
     console.log((await agent.check({ action: 'tool.call', resource: 'clock' })).unreachable);
     await agent.close();
@@ -210,7 +210,7 @@ describe('close', () => {
   test('a failed report that no caller handles is not swallowed', async () => {
     expect(
       await runProgram(`
-    import { createAgentClient } from 'svc-gateway/sdk';
+    import { createAgentClient } from 'svc-gateway-sdk';
     const agent = createAgentClient({ address: '127.0.0.1:1', agent: { orgId: 'acme', teamId: 'search', agentId: 'process' }, apiKey: process.env.KEY, deadlines: { outageMs: 0 } });
     agent.complete('trace:span');
   `),

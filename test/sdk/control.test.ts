@@ -1,6 +1,6 @@
 import { queryObjects } from 'node:v8';
 import { describe, expect, test } from 'vitest';
-import type { AgentClient, Op, OpSignal } from '../../src/sdk/index.ts';
+import type { AgentClient, Op, OpSignal } from '../../sdk/typescript/src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   type ScriptedCall,

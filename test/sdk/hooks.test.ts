@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { AgentClientOptions } from '../../src/sdk/index.ts';
+import type { AgentClientOptions } from '../../sdk/typescript/src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 

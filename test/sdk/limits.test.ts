@@ -2,8 +2,8 @@ import { type AddressInfo, connect as connectTcp } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../src/sdk/index.ts';
-import { type CheckMessage, METHODS } from '../../src/sdk/schema.ts';
+import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
+import { type CheckMessage, METHODS } from '../../sdk/typescript/src/schema.ts';
 import { selfSigned } from '../support/certificate.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 

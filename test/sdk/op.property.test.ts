@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RunningOp } from '../../src/sdk/op.ts';
-import type { CheckAnswer, Signal } from '../../src/sdk/types.ts';
+import { RunningOp } from '../../sdk/typescript/src/op.ts';
+import type { CheckAnswer, Signal } from '../../sdk/typescript/src/types.ts';
 
 const ALLOWED: CheckAnswer = {
   decision: 'allow',

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { GatewayError, type OpState } from '../../src/sdk/index.ts';
-import { Orphans } from '../../src/sdk/orphans.ts';
-import { Underway } from '../../src/sdk/underway.ts';
+import { GatewayError, type OpState } from '../../sdk/typescript/src/index.ts';
+import { Orphans } from '../../sdk/typescript/src/orphans.ts';
+import { Underway } from '../../sdk/typescript/src/waiters.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProxy } from '../support/proxy.ts';
 import { type ScriptedGateway, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';

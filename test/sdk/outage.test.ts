@@ -9,7 +9,7 @@ import {
   type ClientState,
   createAgentClient,
   type Op,
-} from '../../src/sdk/index.ts';
+} from '../../sdk/typescript/src/index.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,110 +1,222 @@
+/** The SDK as it is published: packed, installed in an empty project, and used from there. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import protobuf from 'protobufjs';
+import { publint } from 'publint';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { PROTOCOL } from '../../sdk/typescript/src/protocol.ts';
 import { PACKAGE_ROOT } from '../../src/package-files.ts';
 
-type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }];
+const SDK = join(PACKAGE_ROOT, 'sdk', 'typescript');
 
-describe('package', () => {
-  test('the package holds the gateway, its command and the SDK with types, no extras', () => {
-    const [{ files }] = JSON.parse(
-      execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline'], {
-        cwd: PACKAGE_ROOT,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      }),
-    ) as Packed;
-    const paths = files.map(({ path }) => path);
-    expect(paths).toEqual(
-      expect.arrayContaining([
-        'CHANGELOG.md',
-        'dist/src/cli/main.js',
-        'dist/src/sdk/index.d.ts',
-        'dist/src/sdk/index.js',
-        'dist/workers/io.js',
-        'docs/operations.md',
-        'examples/README.md',
-        'examples/agent.mjs',
-        'examples/policies/starter.yaml',
-        'web/index.html',
-      ]),
+type Manifest = {
+  readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+};
+const manifestIn = (folder: string) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+
+/** An empty project that has installed the package, and what npm made of it. */
+let project: string;
+let tarball: Uint8Array<ArrayBuffer>;
+let packed: readonly string[];
+
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), 'svc-consumer-'));
+  const [{ filename, files }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--offline', '--pack-destination', project], {
+      cwd: SDK,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }),
+  ) as [{ readonly filename: string; readonly files: readonly { readonly path: string }[] }];
+  packed = files.map(({ path }) => path);
+  tarball = new Uint8Array(readFileSync(join(project, filename)));
+  const installed = join(project, 'node_modules', 'svc-gateway-sdk');
+  mkdirSync(installed, { recursive: true });
+  execFileSync('tar', ['-xzf', join(project, filename), '--strip-components', '1', '-C', installed]);
+  for (const name of Object.keys(manifestIn(SDK).dependencies ?? {})) {
+    mkdirSync(dirname(join(project, 'node_modules', name)), { recursive: true });
+    symlinkSync(join(PACKAGE_ROOT, 'node_modules', name), join(project, 'node_modules', name));
+  }
+  writeFileSync(join(project, 'package.json'), '{"type":"module"}');
+});
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+/** A file of the project, run by Node.js. */
+function run(file: string, source: string) {
+  writeFileSync(join(project, file), source);
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file], { cwd: project, encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
+/** What the compiler says of a file of the project; libraries are checked too. */
+function compiled(file: string, source: string, ...options: readonly string[]): string {
+  writeFileSync(join(project, file), source);
+  const tsc = join(PACKAGE_ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    [
+      tsc,
+      '--noEmit',
+      '--strict',
+      '--exactOptionalPropertyTypes',
+      '--target',
+      'es2022',
+      '--types',
+      '',
+      ...options,
+      file,
+    ],
+    { cwd: project, encoding: 'utf8' },
+  );
+  return stdout + stderr;
+}
+
+describe('the package of the SDK', () => {
+  test('holds what was built, its README and its license, and nothing else', () => {
+    expect(packed).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'dist/cjs/index.js', 'dist/esm/index.js', 'dist/esm/index.d.ts']),
     );
-    expect(paths.filter((path) => /^(dist\/(bench|test)|bench|test|src)\/|tsconfig/.test(path))).toEqual([]);
-    expect(paths.filter((path) => path.endsWith('.d.ts') && !path.startsWith('dist/src/sdk/'))).toEqual([]); // nothing else can be imported
-    const maps = paths.filter((path) => path.endsWith('.map'));
-    expect(maps).toContain('dist/src/main.js.map');
-    const sourceIn = (path: string) =>
-      (JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8')) as { sourcesContent?: readonly unknown[] })
-        .sourcesContent?.[0];
-    expect(maps.filter((path) => typeof sourceIn(path) !== 'string')).toEqual([]); // a debugger finds no src/ beside it
+    expect(packed.filter((path) => !/^(LICENSE|README\.md|package\.json|dist\/(cjs|esm)\/.*)$/.test(path))).toEqual([]);
+    expect(readFileSync(join(SDK, 'LICENSE'), 'utf8')).toBe(readFileSync(join(PACKAGE_ROOT, 'LICENSE'), 'utf8'));
   });
 
-  const ONE_LINER = `import { createAgentClient, type AgentClientOptions, type Op } from 'svc-gateway/sdk';
-const options: AgentClientOptions = { address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' }, apiKey: 'key', tls: { ca: new Uint8Array() } };
-export const answer: Promise<number> = createAgentClient(options).run({ action: 'tool.call' }, async (op: Op) => { await op.checkpoint(); return op.signal.aborted ? 0 : 1; });
+  test('has the version of the gateway, and of its two dependencies those of the gateway', () => {
+    const gateway = manifestIn(PACKAGE_ROOT);
+    const { version, dependencies } = manifestIn(SDK);
+    expect(version).toBe(gateway.version);
+    expect(dependencies).toEqual({
+      '@grpc/grpc-js': gateway.dependencies?.['@grpc/grpc-js'],
+      protobufjs: gateway.dependencies?.protobufjs,
+    });
+  });
+
+  test('takes less than 20 MB with all that it brings along', () => {
+    const bytesIn = (folder: string): number =>
+      readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && !join(entry.parentPath, '/').includes('/node_modules/', folder.length))
+        .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+    const found = new Set<string>();
+    const visit = (folder: string): void => {
+      if (found.has(folder)) return;
+      found.add(folder);
+      for (const name of Object.keys(manifestIn(folder).dependencies ?? {})) visit(installedFor(folder, name));
+    };
+    visit(SDK);
+    expect([...found].some((folder) => folder.endsWith('node_modules/@grpc/proto-loader'))).toBe(true);
+    const sources = bytesIn(join(SDK, 'src'));
+    expect([...found].reduce((sum, folder) => sum + bytesIn(folder), 0) - sources).toBeLessThan(20_000_000);
+  });
+
+  /** Where Node.js finds a package that is imported in this folder. */
+  function installedFor(folder: string, name: string): string {
+    const there = join(folder, 'node_modules', name);
+    if (existsSync(there)) return there;
+    if (folder === PACKAGE_ROOT) throw new Error(`${name} is not installed`);
+    return installedFor(dirname(folder), name);
+  }
+
+  test('is as publint and arethetypeswrong want it', async () => {
+    const { messages } = await publint({ pack: { tarball: tarball.buffer }, strict: true });
+    expect(messages).toEqual([]);
+    const analysis = await checkPackage(createPackageFromTarballData(tarball));
+    if (analysis.types === false) expect.unreachable('it has no types');
+    expect(analysis.problems).toEqual([]);
+  });
+
+  const NAMES = "['ActionDeniedError','ClientClosedError','GatewayError','OpTerminatedError','createAgentClient']";
+  const PRINT_NAMES = `console.log(JSON.stringify(Object.keys(sdk).sort()) === JSON.stringify(${NAMES}));`;
+
+  test('is imported as ES module and required as CommonJS, with the same classes', () => {
+    expect(run('import.mjs', `import * as sdk from 'svc-gateway-sdk'; ${PRINT_NAMES}`)).toMatchObject({
+      stdout: 'true\n',
+      stderr: '',
+    });
+    expect(run('require.cjs', `const sdk = require('svc-gateway-sdk'); ${PRINT_NAMES}`)).toMatchObject({
+      stdout: 'true\n',
+      stderr: '',
+    });
+    const both = `import { createRequire } from 'node:module';
+      import { GatewayError } from 'svc-gateway-sdk';
+      console.log(new (createRequire(import.meta.url)('svc-gateway-sdk').GatewayError)('internal', '') instanceof GatewayError);`;
+    expect(run('both.mjs', both)).toMatchObject({ stdout: 'true\n', stderr: '' });
+  });
+
+  const AGENT = `import { createAgentClient, type AgentClientOptions, type Op } from 'svc-gateway-sdk';
+const agent = { orgId: 'acme', teamId: 'search', agentId: 'a1' };
+const options: AgentClientOptions = { address: '127.0.0.1:50051', agent, apiKey: 'key', tls: { ca: new Uint8Array() } };
+export const answer: Promise<number> = createAgentClient(options).run({ action: 'tool.call' }, async (op: Op) => {
+  await op.checkpoint();
+  return op.signal.aborted ? 0 : 1;
+});
+// @ts-expect-error an action has a name
+void createAgentClient(options).check({ resource: 'web_search' });
 `;
 
   test.each([
-    ['node16', 'node16'],
-    ['esnext', 'bundler'],
-  ])('a strict project finds the SDK types with module %s and resolution %s', (module, resolution) => {
-    expect(compiled(ONE_LINER, ['--module', module, '--moduleResolution', resolution, '--types', ''])).toBe('');
+    ['agent.mts', 'nodenext', 'nodenext'],
+    ['agent.cts', 'nodenext', 'nodenext'],
+    ['agent.ts', 'esnext', 'bundler'],
+  ])('compiles in a strict %s with module %s and resolution %s', (file, module, how) => {
+    expect(compiled(file, AGENT, '--module', module, '--moduleResolution', how)).toBe('');
   });
 
-  test('the documented example agent compiles in a strict project', () => {
-    const printed =
-      /```js\n([^]*?)```/.exec(readFileSync(join(PACKAGE_ROOT, 'examples', 'README.md'), 'utf8'))?.[1] ?? '';
-    expect(printed).toContain('createAgentClient');
-    const around =
-      'declare const process: { env: Record<string, string | undefined> };\ndeclare const queries: string[];\ndeclare const urlOf: (query: string) => string;\n';
-    expect(
-      compiled(printed + around, [
-        '--module',
-        'node16',
-        '--moduleResolution',
-        'node16',
-        '--types',
-        '',
-        '--lib',
-        'es2022,dom',
-      ]),
-    ).toBe('');
-  });
+  test.each([['sdk/typescript/README.md'], ['examples/README.md']])(
+    'the printed example of %s compiles in a strict project',
+    (document) => {
+      const text = readFileSync(join(PACKAGE_ROOT, document), 'utf8');
+      const [, example = ''] = /```js\n([^]*?)```/.exec(text) ?? [];
+      expect(example).toContain('createAgentClient');
+      const around =
+        'declare const process: { env: Record<string, string | undefined> };\ndeclare const queries: string[];\ndeclare const urlOf: (query: string) => string;\n';
+      const options = ['--module', 'nodenext', '--moduleResolution', 'nodenext', '--lib', 'es2022,dom'];
+      expect(compiled('example.mts', example + around, ...options)).toBe('');
+    },
+  );
 
-  /** What the compiler says of this file in a strict project that has nothing but the package. */
-  function compiled(source: string, options: readonly string[]): string {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-consumer-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    mkdirSync(join(folder, 'node_modules'));
-    symlinkSync(PACKAGE_ROOT, join(folder, 'node_modules', 'svc-gateway'));
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(folder, 'agent.ts'), source);
-    const { stdout } = spawnSync(
-      process.execPath,
-      [
-        join(PACKAGE_ROOT, 'node_modules/typescript/bin/tsc'),
-        '--noEmit',
-        '--strict',
-        '--target',
-        'es2022',
-        ...options,
-        'agent.ts',
-      ],
-      { cwd: folder, encoding: 'utf8' },
+  test('works in a bundle, with no file of the package beside it', async () => {
+    writeFileSync(
+      join(project, 'bundled.mjs'),
+      `import { createAgentClient } from 'svc-gateway-sdk';
+      const agent = createAgentClient({
+        address: '127.0.0.1:1', agent: { orgId: '', teamId: 't', agentId: 'a' }, credentialToken: 'token', deadlines: { outageMs: 0 },
+      });
+      const { unreachable } = await agent.check({ action: 'tool.call', attributes: { size: 3 } });
+      console.log(unreachable);
+      await agent.close();`,
     );
-    return stdout;
-  }
+    const bundle = await rolldown({
+      input: join(project, 'bundled.mjs'),
+      cwd: project,
+      platform: 'node',
+      logLevel: 'silent',
+    });
+    const elsewhere = mkdtempSync(join(tmpdir(), 'svc-bundle-'));
+    onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
+    await bundle.write({ dir: elsewhere, format: 'esm', codeSplitting: false, entryFileNames: 'agent.mjs' });
+    await bundle.close();
+    const { stdout, stderr } = spawnSync(process.execPath, ['agent.mjs'], { cwd: elsewhere, encoding: 'utf8' });
+    expect({ stdout, stderr }).toEqual({ stdout: 'true\n', stderr: '' });
+  });
 
-  test('an SDK without the rest of its package, as in a bundle, says what to do', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-bundle-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    cpSync(join(PACKAGE_ROOT, 'dist', 'src', 'sdk'), join(folder, 'sdk'), { recursive: true });
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    symlinkSync(join(PACKAGE_ROOT, 'node_modules'), join(folder, 'node_modules'));
-    const { status, stderr } = spawnSync(process.execPath, [join(folder, 'sdk', 'index.js')], { encoding: 'utf8' });
-    expect(status).toBe(1);
-    expect(stderr).toContain('keep the package out of the bundle, in esbuild with --external:svc-gateway\n');
+  test('knows the messages of the .proto files as they are', () => {
+    const root = new protobuf.Root();
+    root.resolvePath = (_from, file) => (file.startsWith('google/') ? null : join(PACKAGE_ROOT, 'proto', file));
+    root.loadSync(['svc/governance/v1/policy_service.proto', 'svc/governance/v1/agent_service.proto']);
+    expect(PROTOCOL, 'run `npm run proto`').toEqual(JSON.parse(JSON.stringify(root.toJSON())));
   });
 });

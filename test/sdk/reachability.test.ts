@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Reachability } from '../../src/sdk/reachability.ts';
+import { Reachability } from '../../sdk/typescript/src/reachability.ts';
 
 describe('reachability', () => {
   beforeEach(() => {

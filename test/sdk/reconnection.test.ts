@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { Metadata, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ControlChannel, type ControlOptions } from '../../src/sdk/control.ts';
-import { Reachability } from '../../src/sdk/reachability.ts';
-import type { ClientState } from '../../src/sdk/types.ts';
+import { ControlChannel, type ControlOptions } from '../../sdk/typescript/src/control.ts';
+import { Reachability } from '../../sdk/typescript/src/reachability.ts';
+import type { ClientState } from '../../sdk/typescript/src/types.ts';
 
 describe('reconnection', () => {
   beforeEach(() => {

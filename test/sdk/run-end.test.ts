@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import { describe, expect, test } from 'vitest';
-import type { Op, UsageAnswer } from '../../src/sdk/index.ts';
-import { RunningOp } from '../../src/sdk/op.ts';
+import type { Op, UsageAnswer } from '../../sdk/typescript/src/index.ts';
+import { RunningOp } from '../../sdk/typescript/src/op.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentClientOptions, Op } from '../../src/sdk/index.ts';
+import type { AgentClientOptions, Op } from '../../sdk/typescript/src/index.ts';
 import { workForEver } from '../support/endless-body.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, type ScriptedGateway, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';

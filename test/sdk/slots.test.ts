@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Slots } from '../../src/sdk/slots.ts';
+import { Slots } from '../../sdk/typescript/src/waiters.ts';
 
 describe('slots', () => {
   test('a released slot goes to the longest waiter', async () => {
@@ -26,7 +26,7 @@ describe('slots', () => {
     slots.give();
     expect(slots.tryTake()).toBe(true);
     const turnedAway = [slots.take(10_000), slots.take(10_000)];
-    slots.turnAway();
+    slots.endWaits();
     expect(await Promise.all(turnedAway)).toEqual([false, false]);
     slots.give();
     expect(slots.tryTake()).toBe(true);

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { stat } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { Checker, type CheckerOptions } from '../../src/sdk/checks.ts';
-import { checkBodyOf } from '../../src/sdk/messages.ts';
-import { Underway } from '../../src/sdk/underway.ts';
+import { Checker, type CheckerOptions } from '../../sdk/typescript/src/checks.ts';
+import { checkBodyOf } from '../../sdk/typescript/src/messages.ts';
+import { Underway } from '../../sdk/typescript/src/waiters.ts';
 
 const CHECK = checkBodyOf(
   { action: 'tool.call' },

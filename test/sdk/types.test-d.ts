@@ -10,8 +10,8 @@ import {
   type Op,
   type OpState,
   type UsageAnswer,
-} from '../../src/sdk/index.ts';
-import type { CheckMessage } from '../../src/sdk/schema.ts';
+} from '../../sdk/typescript/src/index.ts';
+import type { CheckMessage } from '../../sdk/typescript/src/schema.ts';
 import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
 
 const address = '127.0.0.1:50051';

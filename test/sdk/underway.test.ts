@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Underway } from '../../src/sdk/underway.ts';
+import { Underway } from '../../sdk/typescript/src/waiters.ts';
 
 describe('underway', () => {
   beforeEach(() => {

@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, type TestContext, test, vi } from 'vitest';
-import { type AgentClientOptions, createAgentClient } from '../../src/sdk/index.ts';
+import { type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
 import { freePort } from '../support/free-port.ts';
 import { scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 

@@ -11,8 +11,8 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
-import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../src/sdk/index.ts';
-import { METHODS, type MethodName, OP_CONTROL_STREAM } from '../../src/sdk/schema.ts';
+import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
+import { METHODS, type MethodName, OP_CONTROL_STREAM } from '../../sdk/typescript/src/schema.ts';
 import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
 import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
 import { messageShape } from '../../src/wire/proto/schema.ts';

@@ -9,7 +9,7 @@ const BUILT = 'dist/src/cli/main.js';
 function changedSinceBuild(): string | undefined {
   const changedMs = (path: string): number =>
     statSync(join(PACKAGE_ROOT, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  const sources = ['src', 'workers']
+  const sources = ['src', 'workers', 'sdk/typescript/src']
     .flatMap((folder) =>
       readdirSync(join(PACKAGE_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
     )

@@ -1,5 +1,4 @@
 /** Keeps the stream of operators' signals open, and acknowledges each signal after it was obeyed. */
-import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
 import { type Credential, isOfProxy, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { RunningOp } from './op.ts';
@@ -9,6 +8,7 @@ import type { Reachability } from './reachability.ts';
 import { numberOf, SIGNALS, type SignalReply } from './schema.ts';
 import { gatewayErrorOf, type Transport } from './transport.ts';
 import type { ClientState, OpSignal } from './types.ts';
+import { type Backoff, backoffMs, Sleeper } from './waiters.ts';
 
 export type ControlOptions = {
   readonly settings: Settings;

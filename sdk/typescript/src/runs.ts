@@ -1,19 +1,25 @@
 /** `run`: checks, calls the body, and reports its end, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type CallOptions, onAbort, unlessAborted } from './abort.ts';
-import { type Backoff, backoffMs, type Sleeper } from './backoff.ts';
 import type { Calls } from './calls.ts';
-import type { CheckBody, Checker } from './checks.ts';
+import type { Checker } from './checks.ts';
 import type { ControlChannel } from './control.ts';
 import { isOfProxy, isVerdict } from './credential.ts';
 import { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError } from './errors.ts';
-import { newSpanId, newTraceId } from './ids.ts';
-import { checkBodyOf, type OpName } from './messages.ts';
+import { type CheckBody, checkBodyOf, type OpName } from './messages.ts';
 import { type Op, RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
+import { newSpanId, newTraceId } from './text.ts';
 import type { Action } from './types.ts';
-import type { Underway } from './underway.ts';
+import {
+  type Backoff,
+  backoffMs,
+  type CallOptions,
+  onAbort,
+  type Sleeper,
+  type Underway,
+  unlessAborted,
+} from './waiters.ts';
 
 export type RunsOptions = {
   readonly settings: Settings;

@@ -1,8 +1,10 @@
 /** What callers hand over, as the messages that go out. Throws a TypeError where a value is of the wrong type. */
-import type { CheckBody } from './checks.ts';
-import { structOf } from './struct.ts';
+import { type CheckMessage, structOf } from './schema.ts';
 import { requireAgent, requireText } from './text.ts';
 import type { AgentId, CheckRequest } from './types.ts';
+
+/** The parts of a check that are the same in every attempt. */
+export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId'>;
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
 

@@ -1,6 +1,4 @@
 /** The agent's client: puts its parts together. */
-import { type CallOptions, unlessAborted } from './abort.ts';
-import { Sleeper } from './backoff.ts';
 import { Calls } from './calls.ts';
 import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
@@ -15,7 +13,7 @@ import { Runs } from './runs.ts';
 import { requireText } from './text.ts';
 import { Transport } from './transport.ts';
 import type { Action, CheckAnswer, CheckRequest, ClientState, Usage, UsageAnswer } from './types.ts';
-import { Underway } from './underway.ts';
+import { type CallOptions, Sleeper, Underway, unlessAborted } from './waiters.ts';
 
 /**
  * One agent, connected to its gateway. Calls reject with a TypeError where a value is of the wrong type, and with a

@@ -2,12 +2,11 @@
  * The token that the agent presents: given by the caller, or obtained by registering the agent, again when it is no
  * longer valid.
  */
-import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import type { Transport } from './transport.ts';
-import { Waiters } from './waiters.ts';
+import { type Backoff, backoffMs, Sleeper, Waiters } from './waiters.ts';
 
 /**
  * A token that stopped working so soon was replaced by another process that runs as the same agent. Registering again
@@ -97,7 +96,7 @@ export class Credential {
 
   /** The gateway is lost: nobody waits any longer. */
   giveUp(): void {
-    this.#waiting.tellAll(false);
+    this.#waiting.notifyAll(false);
   }
 
   /**
@@ -138,7 +137,7 @@ export class Credential {
     if (this.#registration === undefined) {
       this.#registration = this.#untilRegistered().finally(() => {
         this.#registration = undefined;
-        this.#waiting.tellAll(true);
+        this.#waiting.notifyAll(true);
       });
       this.#registration.catch(() => {}); // who waits asks `get`, which tells
     }

@@ -1,9 +1,11 @@
-/** Checks that texts can be sent. Throws a TypeError that names the one that cannot. */
+/** The texts of a request: checked before they are sent, or made here. */
+import { randomFillSync } from 'node:crypto';
 import type { AgentId } from './types.ts';
 
 /** A lone surrogate, which UTF-8 cannot encode: the library would send another character instead. */
 const HALF_A_CHARACTER = /\p{Cs}/u;
 
+/** Throws a TypeError that names the text that cannot be sent. */
 export function requireText(value: unknown, name: string): asserts value is string {
   if (typeof value !== 'string') throw new TypeError(`${name} must be a string`);
   if (HALF_A_CHARACTER.test(value)) throw new TypeError(`${name} has an unpaired surrogate`);
@@ -17,3 +19,23 @@ export function requireAgent(agent: AgentId, name: string): void {
     requireText(text, `${name}.${part}`);
   }
 }
+
+// One call to the system for hundreds of ids: each costs more than all the rest of making one.
+const POOL_BYTES = 8192;
+const pool = Buffer.alloc(POOL_BYTES);
+let used = POOL_BYTES;
+
+function randomHex(byteCount: number): string {
+  if (used + byteCount > POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += byteCount;
+  return pool.toString('hex', used - byteCount, used);
+}
+
+/** 32 hex digits, in the style of W3C Trace Context. */
+export const newTraceId = (): string => randomHex(16);
+
+/** 16 hex digits. */
+export const newSpanId = (): string => randomHex(8);

@@ -3,22 +3,16 @@
  * overloaded, and always answered within their deadline. Sending a check again is safe: the gateway knows the operation
  * by its id.
  */
-import { type CallOptions, unlessAborted } from './abort.ts';
-import { type Attempt, attemptOfError, attemptOnStream } from './attempts.ts';
-import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
 import { type Answered, CheckStream } from './check-stream.ts';
 import type { Credential } from './credential.ts';
-import { ClientClosedError, GatewayError } from './errors.ts';
+import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
+import type { CheckBody } from './messages.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
-import { type CheckMessage, type CheckReply, DECISIONS, numberOf, OP_STATES } from './schema.ts';
-import { Slots } from './slots.ts';
-import type { Transport } from './transport.ts';
+import { type CheckMessage, type CheckReply, DECISIONS, numberOf, OP_STATES, type StreamCheckReply } from './schema.ts';
+import { isUnsent, type Transport } from './transport.ts';
 import type { CheckAnswer, Decision, OpState } from './types.ts';
-import type { Underway } from './underway.ts';
-
-/** The parts of a check that are the same in every attempt. */
-export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId'>;
+import { type Backoff, backoffMs, type CallOptions, Sleeper, Slots, type Underway, unlessAborted } from './waiters.ts';
 
 export type CheckerOptions = {
   readonly settings: Settings;
@@ -110,7 +104,7 @@ export class Checker {
 
   close(): void {
     this.#isClosed = true;
-    this.#slots.turnAway();
+    this.#slots.endWaits();
     this.#sleeper.end();
   }
 
@@ -348,3 +342,84 @@ const unanswered = (
   opState: undefined,
   auditId: undefined,
 });
+
+/** What became of one attempt to have an action checked. */
+type Attempt =
+  | { readonly kind: 'answer'; readonly reply: CheckReply }
+  /** The gateway says that it cannot decide now. */
+  | { readonly kind: 'busy'; readonly because: string; readonly retryAfterMs: number }
+  /** `isUnsent`: there was no connection. Otherwise nobody knows whether the gateway has seen it. */
+  | { readonly kind: 'lost'; readonly because: string; readonly isUnsent: boolean }
+  | { readonly kind: 'late' }
+  | { readonly kind: 'refused'; readonly error: GatewayError };
+
+/** The fault of a gateway that is shutting down. It may have decided before. */
+const LEAVING = 'shutting_down';
+/** The faults of a gateway that cannot decide at the moment. */
+const BUSY_FAULTS: ReadonlySet<string> = new Set([
+  'overloaded',
+  'rate_limited',
+  'audit_unavailable',
+  'store_unreachable',
+]);
+const CODE_OF_FAULT: Readonly<Record<string, GatewayErrorCode>> = {
+  invalid_argument: 'invalid_argument',
+  unauthenticated: 'unauthenticated',
+  insufficient_scope: 'permission_denied',
+  org_forbidden: 'permission_denied',
+  not_owner: 'permission_denied',
+  impersonation: 'permission_denied',
+  not_found: 'not_found',
+  payload_too_large: 'resource_exhausted',
+  internal: 'internal',
+};
+
+/** The error of a broken stream says little about one of its checks, so each is asked again on its own. */
+export function attemptOnStream(answered: Answered): Attempt {
+  if (answered.kind === 'answered') return attemptOfReply(answered.reply);
+  const { error } = answered;
+  return error.fault === 'payload_too_large' ? { kind: 'refused', error } : lostBy(error);
+}
+
+function attemptOfError(error: GatewayError): Attempt {
+  const { code, fault, message, retryAfterMs } = error;
+  if (fault === LEAVING) return lostBy(error);
+  if (fault !== undefined)
+    return BUSY_FAULTS.has(fault) ? { kind: 'busy', because: message, retryAfterMs } : { kind: 'refused', error };
+  switch (code) {
+    case 'deadline_exceeded':
+      return { kind: 'late' };
+    case 'resource_exhausted':
+      return { kind: 'busy', because: message, retryAfterMs };
+    case 'invalid_argument':
+    case 'unimplemented':
+    case 'unauthenticated':
+    case 'permission_denied':
+      return { kind: 'refused', error };
+    default:
+      return lostBy(error);
+  }
+}
+
+function lostBy({ message, cause }: GatewayError): Attempt {
+  return {
+    kind: 'lost',
+    because: message,
+    isUnsent: cause instanceof Error && 'details' in cause && isUnsent(String(cause.details)),
+  };
+}
+
+function attemptOfReply(reply: StreamCheckReply): Attempt {
+  const { error } = reply;
+  if (error == null) return { kind: 'answer', reply };
+  const { code, message, retryAfterSecs } = error;
+  if (code === LEAVING) return { kind: 'lost', because: message, isUnsent: false };
+  if (BUSY_FAULTS.has(code)) return { kind: 'busy', because: message, retryAfterMs: retryAfterSecs * 1000 };
+  return {
+    kind: 'refused',
+    error: new GatewayError(CODE_OF_FAULT[code] ?? 'unknown', message, {
+      fault: code,
+      retryAfterMs: retryAfterSecs * 1000,
+    }),
+  };
+}

@@ -1,13 +1,10 @@
 /** The messages of `proto/`, and how they become bytes. Only this file names the protobuf library. */
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import protobuf from 'protobufjs';
-import type { Struct } from './struct.ts';
-import type { AgentId } from './types.ts';
+import protobuf from 'protobufjs/light.js';
+import { PROTOCOL } from './protocol.ts';
+import { requireText } from './text.ts';
+import type { AgentId, JsonObject, JsonValue } from './types.ts';
 
 const PACKAGE = 'svc.governance.v1';
-const FILES = ['svc/governance/v1/policy_service.proto', 'svc/governance/v1/agent_service.proto'] as const;
 
 type OfAgent = { readonly agent: AgentId; readonly credentialToken: string };
 
@@ -86,41 +83,15 @@ export type Codec<Request, Response> = {
   readonly decode: (bytes: Buffer) => Response;
 };
 
-/**
- * The package is found by its proto folder, which lies beside src/ in a checkout and beside dist/ where it is
- * installed.
- */
-function protoFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'proto', FILES[0]))) {
-    const parent = dirname(folder);
-    if (parent === folder)
-      throw new Error(
-        'the SDK cannot find the proto folder of svc-gateway; if you bundle your code, keep the package out of the bundle, in esbuild with --external:svc-gateway',
-      );
-    folder = parent;
-  }
-  return join(folder, 'proto');
-}
-
-function loadSchema(): protobuf.Root {
-  const folder = protoFolder();
-  const root = new protobuf.Root();
-  // Google's own files come with the library.
-  root.resolvePath = (_from, file) => (file.startsWith('google/') ? null : join(folder, file));
-  root.loadSync([...FILES]);
-  root.resolveAll();
-  return root;
-}
-
-const root = loadSchema();
+const root = protobuf.Root.fromJSON(PROTOCOL);
+root.resolveAll();
 
 function codecOf<Request, Response>(service: 'PolicyService' | 'AgentService', name: string): Codec<Request, Response> {
   const method = root.lookupService(`${PACKAGE}.${service}`).methods[name];
   const requestType = method?.resolvedRequestType;
   const responseType = method?.resolvedResponseType;
   if (requestType == null || responseType == null)
-    throw new Error(`the package is incomplete: its proto folder has no ${name}`);
+    throw new Error(`broken invariant: the protocol has ${service}.${name}`);
   return {
     path: `/${PACKAGE}.${service}/${name}`,
     encode: (request) => requestType.encode(request as Record<string, unknown>).finish() as Buffer,
@@ -140,3 +111,62 @@ export const STREAM_CHECK_ACTIONS: Codec<CheckMessage, StreamCheckReply> = codec
   'StreamCheckActions',
 );
 export const OP_CONTROL_STREAM: Codec<OfAgent, SignalReply> = codecOf('AgentService', 'OpControlStream');
+
+/** JSON as google.protobuf.Struct, in the plain form that the protobuf library encodes. */
+export type Struct = { readonly fields: Readonly<Record<string, Value>> };
+type Value =
+  | { readonly nullValue: 0 }
+  | { readonly numberValue: number }
+  | { readonly stringValue: string }
+  | { readonly boolValue: boolean }
+  | { readonly structValue: Struct }
+  | { readonly listValue: { readonly values: readonly Value[] } };
+
+/**
+ * Throws a TypeError that names the path of a value JSON cannot represent: a function, a bigint, a Date, a number that
+ * is not finite, half a character, a circle.
+ */
+export function structOf(object: JsonObject, path = 'attributes', parents: readonly unknown[] = []): Struct {
+  const kind = Object.prototype.toString.call(object).slice('[object '.length, -1);
+  // A Date or a Map does not hold its content in properties, and would arrive empty.
+  if (kind !== 'Object') throw new TypeError(`${path} must be a plain object, not ${kind}`);
+  const fields: Record<string, Value> = Object.create(null) as Record<string, Value>;
+  const within = enter(object, path, parents);
+  for (const [key, value] of Object.entries(object)) {
+    if (value === undefined) continue;
+    requireText(key, `a key of ${path}`);
+    fields[key] = valueOf(value, `${path}.${key}`, within);
+  }
+  return { fields };
+}
+
+function valueOf(value: JsonValue | undefined, path: string, parents: readonly unknown[]): Value {
+  switch (typeof value) {
+    case 'string':
+      requireText(value, path);
+      return { stringValue: value };
+    case 'boolean':
+      return { boolValue: value };
+    case 'number':
+      if (!Number.isFinite(value)) throw new TypeError(`${path} must be a finite number`);
+      return { numberValue: value };
+    case 'undefined':
+      return { nullValue: 0 };
+    case 'object':
+      if (value === null) return { nullValue: 0 };
+      if (Array.isArray(value)) return listOf(value as readonly JsonValue[], path, parents);
+      return { structValue: structOf(value as JsonObject, path, parents) };
+    default:
+      throw new TypeError(`${path} is a ${typeof value}, which JSON cannot represent`);
+  }
+}
+
+function listOf(list: readonly JsonValue[], path: string, parents: readonly unknown[]): Value {
+  const within = enter(list, path, parents);
+  return { listValue: { values: list.map((item, index) => valueOf(item, `${path}[${index}]`, within)) } };
+}
+
+function enter(value: unknown, path: string, parents: readonly unknown[]): readonly unknown[] {
+  if (parents.includes(value)) throw new TypeError(`${path} contains itself`);
+  return [...parents, value];
+}

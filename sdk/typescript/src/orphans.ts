@@ -1,9 +1,8 @@
 /** Abandoned operations that the gateway may still count as running: completed as soon as it can be reached. */
-import { type Backoff, backoffMs, Sleeper } from './backoff.ts';
 import { isOfProxy, isVerdict } from './credential.ts';
 import { GatewayError } from './errors.ts';
 import type { OpState } from './types.ts';
-import type { Underway } from './underway.ts';
+import { type Backoff, backoffMs, Sleeper, type Underway } from './waiters.ts';
 
 /** With more than this, the oldest are forgotten: an outage must not fill the memory of the agent. */
 const MAX_ORPHANS = 10_000;

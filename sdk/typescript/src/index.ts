@@ -1,5 +1,5 @@
 /**
- * The agent SDK: `import { createAgentClient } from 'svc-gateway/sdk'`.
+ * The agent SDK: `import { createAgentClient } from 'svc-gateway-sdk'`.
  *
  *     const agent = createAgentClient({ address: '127.0.0.1:50051', agent: { orgId: 'acme', teamId: 'search', agentId:
  * 'crawler-1' }, apiKey });
@@ -11,7 +11,6 @@
  *     });
  *     await agent.close();
  */
-export type { CallOptions } from './abort.ts';
 export { type AgentClient, createAgentClient } from './client.ts';
 export {
   ActionDeniedError,
@@ -37,3 +36,4 @@ export type {
   Usage,
   UsageAnswer,
 } from './types.ts';
+export type { CallOptions } from './waiters.ts';

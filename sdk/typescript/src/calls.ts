@@ -1,14 +1,13 @@
 /** The agent's calls other than checks. Repeating one does no harm, so each is tried until it is answered. */
-import { type Backoff, backoffMs, type Sleeper } from './backoff.ts';
 import { type Credential, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
-import { newSpanId } from './ids.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import { BUDGET_STATUSES, type MethodName, type Methods, PERIODS, TIERS } from './schema.ts';
-import { requireText } from './text.ts';
+import { newSpanId, requireText } from './text.ts';
 import type { Transport } from './transport.ts';
 import type { OpState, Usage, UsageAnswer } from './types.ts';
+import { type Backoff, backoffMs, type Sleeper } from './waiters.ts';
 
 export type CallsOptions = {
   readonly settings: Settings;

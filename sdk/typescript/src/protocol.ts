@@ -1,0 +1,256 @@
+/** Generated from proto/ by `npm run proto`: do not edit. */
+export const PROTOCOL = {
+  nested: {
+    svc: {
+      nested: {
+        governance: {
+          nested: {
+            v1: {
+              options: { go_package: 'svc/governance/v1;governancev1', java_multiple_files: true },
+              nested: {
+                PolicyService: {
+                  methods: {
+                    CheckAction: { requestType: 'CheckActionRequest', responseType: 'CheckActionResponse' },
+                    BatchCheckActions: {
+                      requestType: 'BatchCheckActionsRequest',
+                      responseType: 'BatchCheckActionsResponse',
+                    },
+                    StreamCheckActions: {
+                      requestType: 'StreamCheckActionsRequest',
+                      requestStream: true,
+                      responseType: 'StreamCheckActionsResponse',
+                      responseStream: true,
+                    },
+                  },
+                },
+                Decision: { values: { DECISION_UNSPECIFIED: 0, DECISION_ALLOW: 1, DECISION_DENY: 2 } },
+                CheckActionRequest: {
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    traceId: { type: 'string', id: 3, protoName: 'trace_id' },
+                    spanId: { type: 'string', id: 4, protoName: 'span_id' },
+                    action: { type: 'string', id: 5 },
+                    resource: { type: 'string', id: 6 },
+                    attributes: { type: 'google.protobuf.Struct', id: 7 },
+                    estimatedCostUsd: { type: 'double', id: 8, protoName: 'estimated_cost_usd' },
+                    caller: { type: 'AgentId', id: 9 },
+                    dryRun: { type: 'bool', id: 10, protoName: 'dry_run' },
+                    correlationId: { type: 'string', id: 11, protoName: 'correlation_id' },
+                  },
+                },
+                CheckActionResponse: {
+                  fields: {
+                    decision: { type: 'Decision', id: 1 },
+                    reason: { type: 'string', id: 2 },
+                    policy: { type: 'string', id: 3 },
+                    ruleId: { type: 'string', id: 4, protoName: 'rule_id' },
+                    opId: { type: 'string', id: 5, protoName: 'op_id' },
+                    opState: { type: 'OpState', id: 6, protoName: 'op_state' },
+                    auditId: { type: 'uint64', id: 7, protoName: 'audit_id' },
+                    correlationId: { type: 'string', id: 8, protoName: 'correlation_id' },
+                  },
+                },
+                BatchCheckActionsRequest: {
+                  fields: { requests: { rule: 'repeated', type: 'CheckActionRequest', id: 1 } },
+                },
+                BatchCheckActionsResponse: {
+                  fields: { responses: { rule: 'repeated', type: 'StreamCheckActionsResponse', id: 1 } },
+                },
+                StreamCheckActionsRequest: {
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    traceId: { type: 'string', id: 3, protoName: 'trace_id' },
+                    spanId: { type: 'string', id: 4, protoName: 'span_id' },
+                    action: { type: 'string', id: 5 },
+                    resource: { type: 'string', id: 6 },
+                    attributes: { type: 'google.protobuf.Struct', id: 7 },
+                    estimatedCostUsd: { type: 'double', id: 8, protoName: 'estimated_cost_usd' },
+                    caller: { type: 'AgentId', id: 9 },
+                    dryRun: { type: 'bool', id: 10, protoName: 'dry_run' },
+                    correlationId: { type: 'string', id: 11, protoName: 'correlation_id' },
+                  },
+                },
+                StreamCheckActionsResponse: {
+                  fields: {
+                    decision: { type: 'Decision', id: 1 },
+                    reason: { type: 'string', id: 2 },
+                    policy: { type: 'string', id: 3 },
+                    ruleId: { type: 'string', id: 4, protoName: 'rule_id' },
+                    opId: { type: 'string', id: 5, protoName: 'op_id' },
+                    opState: { type: 'OpState', id: 6, protoName: 'op_state' },
+                    auditId: { type: 'uint64', id: 7, protoName: 'audit_id' },
+                    correlationId: { type: 'string', id: 8, protoName: 'correlation_id' },
+                    error: { type: 'CheckError', id: 9 },
+                  },
+                },
+                CheckError: {
+                  fields: {
+                    code: { type: 'string', id: 1 },
+                    message: { type: 'string', id: 2 },
+                    retryAfterSecs: { type: 'uint32', id: 3, protoName: 'retry_after_secs' },
+                  },
+                },
+                AgentId: {
+                  fields: {
+                    orgId: { type: 'string', id: 1, protoName: 'org_id' },
+                    teamId: { type: 'string', id: 2, protoName: 'team_id' },
+                    agentId: { type: 'string', id: 3, protoName: 'agent_id' },
+                  },
+                },
+                OpState: {
+                  values: {
+                    OP_STATE_UNSPECIFIED: 0,
+                    OP_STATE_PENDING: 1,
+                    OP_STATE_RUNNING: 2,
+                    OP_STATE_PAUSED: 3,
+                    OP_STATE_COMPLETING: 4,
+                    OP_STATE_TERMINATED: 5,
+                  },
+                },
+                OpSignal: {
+                  values: { OP_SIGNAL_UNSPECIFIED: 0, OP_SIGNAL_PAUSE: 1, OP_SIGNAL_RESUME: 2, OP_SIGNAL_TERMINATE: 3 },
+                },
+                AgentService: {
+                  methods: {
+                    RegisterAgent: { requestType: 'RegisterAgentRequest', responseType: 'RegisterAgentResponse' },
+                    DeregisterAgent: { requestType: 'DeregisterAgentRequest', responseType: 'DeregisterAgentResponse' },
+                    CompleteOp: { requestType: 'CompleteOpRequest', responseType: 'CompleteOpResponse' },
+                    RecordUsage: { requestType: 'RecordUsageRequest', responseType: 'RecordUsageResponse' },
+                    OpControlStream: {
+                      requestType: 'OpControlStreamRequest',
+                      responseType: 'OpControlStreamResponse',
+                      responseStream: true,
+                    },
+                    AckOpControl: { requestType: 'AckOpControlRequest', responseType: 'AckOpControlResponse' },
+                  },
+                },
+                RegisterAgentRequest: {
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    parent: { type: 'AgentId', id: 3 },
+                  },
+                },
+                RegisterAgentResponse: {
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    rotated: { type: 'bool', id: 3 },
+                  },
+                },
+                DeregisterAgentRequest: { fields: { agent: { type: 'AgentId', id: 1 } } },
+                DeregisterAgentResponse: { fields: {} },
+                CompleteOpRequest: {
+                  oneofs: { _costUsd: { oneof: ['costUsd'] } },
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    opId: { type: 'string', id: 3, protoName: 'op_id' },
+                    costUsd: { type: 'double', id: 4, protoName: 'cost_usd', options: { proto3_optional: true } },
+                  },
+                },
+                CompleteOpResponse: {
+                  fields: {
+                    opId: { type: 'string', id: 1, protoName: 'op_id' },
+                    opState: { type: 'OpState', id: 2, protoName: 'op_state' },
+                  },
+                },
+                RecordUsageRequest: {
+                  oneofs: {
+                    _costUsd: { oneof: ['costUsd'] },
+                    _opId: { oneof: ['opId'] },
+                    _usageId: { oneof: ['usageId'] },
+                  },
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    costUsd: { type: 'double', id: 3, protoName: 'cost_usd', options: { proto3_optional: true } },
+                    opId: { type: 'string', id: 4, protoName: 'op_id', options: { proto3_optional: true } },
+                    usageId: { type: 'string', id: 5, protoName: 'usage_id', options: { proto3_optional: true } },
+                  },
+                },
+                RecordUsageResponse: {
+                  fields: {
+                    status: { type: 'BudgetStatus', id: 1 },
+                    tier: { type: 'BudgetTier', id: 2 },
+                    period: { type: 'BudgetPeriod', id: 3 },
+                  },
+                },
+                BudgetStatus: {
+                  values: { BUDGET_STATUS_UNSPECIFIED: 0, BUDGET_STATUS_OK: 1, BUDGET_STATUS_LIMIT_EXCEEDED: 2 },
+                },
+                BudgetTier: {
+                  values: {
+                    BUDGET_TIER_UNSPECIFIED: 0,
+                    BUDGET_TIER_GLOBAL: 1,
+                    BUDGET_TIER_ORG: 2,
+                    BUDGET_TIER_TEAM: 3,
+                    BUDGET_TIER_AGENT: 4,
+                  },
+                },
+                BudgetPeriod: {
+                  values: { BUDGET_PERIOD_UNSPECIFIED: 0, BUDGET_PERIOD_MONTHLY: 1, BUDGET_PERIOD_DAILY: 2 },
+                },
+                OpControlStreamRequest: {
+                  oneofs: { _resumeAfter: { oneof: ['resumeAfter'] } },
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    resumeAfter: {
+                      type: 'uint64',
+                      id: 3,
+                      protoName: 'resume_after',
+                      options: { proto3_optional: true },
+                    },
+                  },
+                },
+                OpControlStreamResponse: {
+                  fields: {
+                    opId: { type: 'string', id: 1, protoName: 'op_id' },
+                    signal: { type: 'OpSignal', id: 2 },
+                    sequence: { type: 'uint64', id: 3 },
+                  },
+                },
+                AckOpControlRequest: {
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    opId: { type: 'string', id: 3, protoName: 'op_id' },
+                    sequence: { type: 'uint64', id: 4 },
+                  },
+                },
+                AckOpControlResponse: { fields: {} },
+              },
+            },
+          },
+        },
+      },
+    },
+    google: {
+      nested: {
+        protobuf: {
+          nested: {
+            Struct: { fields: { fields: { keyType: 'string', type: 'Value', id: 1 } } },
+            Value: {
+              oneofs: {
+                kind: { oneof: ['nullValue', 'numberValue', 'stringValue', 'boolValue', 'structValue', 'listValue'] },
+              },
+              fields: {
+                nullValue: { type: 'NullValue', id: 1, protoName: 'null_value' },
+                numberValue: { type: 'double', id: 2, protoName: 'number_value' },
+                stringValue: { type: 'string', id: 3, protoName: 'string_value' },
+                boolValue: { type: 'bool', id: 4, protoName: 'bool_value' },
+                structValue: { type: 'Struct', id: 5, protoName: 'struct_value' },
+                listValue: { type: 'ListValue', id: 6, protoName: 'list_value' },
+              },
+            },
+            NullValue: { values: { NULL_VALUE: 0 } },
+            ListValue: { fields: { values: { rule: 'repeated', type: 'Value', id: 1 } } },
+          },
+        },
+      },
+    },
+  },
+};

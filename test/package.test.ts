@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { PACKAGE_ROOT } from '../src/package-files.ts';
+
+type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }];
+type SourceMap = { readonly sourcesContent?: readonly unknown[] };
+
+describe("the gateway's package", () => {
+  test('holds the gateway and its command, and neither SDK, benchmarks nor tests', () => {
+    const [{ files }] = JSON.parse(
+      execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--offline'], {
+        cwd: PACKAGE_ROOT,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    ) as Packed;
+    const paths = files.map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        'CHANGELOG.md',
+        'dist/src/cli/main.js',
+        'dist/workers/io.js',
+        'docs/operations.md',
+        'examples/README.md',
+        'examples/agent.mjs',
+        'examples/policies/starter.yaml',
+        'web/index.html',
+      ]),
+    );
+    expect(paths.filter((path) => /^(dist\/(bench|test)|bench|test|src|sdk)\/|tsconfig|\.d\.ts$/.test(path))).toEqual(
+      [],
+    );
+    const maps = paths.filter((path) => path.endsWith('.map'));
+    expect(maps).toContain('dist/src/main.js.map');
+    const sourceIn = (path: string) =>
+      (JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8')) as SourceMap).sourcesContent?.[0];
+    expect(maps.filter((path) => typeof sourceIn(path) !== 'string')).toEqual([]); // a debugger finds no src/ beside it
+  });
+});
