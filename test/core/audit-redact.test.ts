@@ -1,11 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_ATTRIBUTES_BYTES, redactAttributes } from '../../src/core/audit-redact.ts';
 import { redactText } from '../../src/core/redact-text.ts';
 import { redactedKeys } from '../../src/core/redacted-keys.ts';
-import { processorMsOf } from '../support/processor-time.ts';
 
 const keys = redactedKeys();
 const redact = (attributes: Readonly<Record<string, unknown>>) =>
@@ -299,25 +296,6 @@ describe('audit redact', () => {
     }
   });
 
-  test('a megabyte crafted to slow the search down is handled in a moment', () => {
-    const tookMs = processorMsOf(() => {
-      for (const text of ['eyJ'.repeat(350_000), 'svc_a'.repeat(200_000), 'bearer '.repeat(150_000)]) redact({ text });
-      for (const text of [
-        '://a:'.repeat(200_000),
-        '?token'.repeat(170_000),
-        '=@'.repeat(500_000),
-        `://${'a'.repeat(1_000_000)}@`,
-        '://a:@'.repeat(170_000),
-        'token='.repeat(170_000),
-        'a:'.repeat(500_000),
-        'sk-'.repeat(330_000),
-        `${'a'.repeat(1_000_000)}:`,
-      ])
-        redactText(text);
-    });
-    expect(tookMs).toBeLessThan(1_500); // fourteen of them
-  });
-
   test('a key named __proto__ is kept as a key, beside a redacted one', () => {
     const attributes = JSON.parse('{"__proto__":{"admin":true},"password":"p"}') as Record<string, unknown>;
     expect(JSON.stringify(redactAttributes(attributes, keys))).toBe(
@@ -368,21 +346,6 @@ describe('audit redact', () => {
         expect(out).not.toContain(`["${secret}"]`);
       }),
     );
-  });
-
-  test.each<[string, number, number]>([
-    ['many keys', 300_000, 60],
-    ['long keys', 4_000, 20_000],
-  ])('a caller with ever new attribute names fills no memory: %s', (_what, count, length) => {
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const keys = redactedKeys();
-    collect();
-    const bytesBefore = process.memoryUsage().heapUsed;
-    for (let nth = 0; nth < count; nth += 1) keys.covers(String(nth).padEnd(length, 'x'));
-    collect();
-    expect(process.memoryUsage().heapUsed - bytesBefore).toBeLessThan(8_000_000);
-    expect(keys.covers('api_key')).toBe(true);
   });
 
   test('redacts every secret of a list, and no non-text value after a secret name', () => {

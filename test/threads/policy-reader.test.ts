@@ -63,26 +63,6 @@ describe('policy reader', () => {
     });
   });
 
-  test('reading thousands of rules does not block the thread', async () => {
-    const path = fileOf(`name: large\nscope: global\nrules:\n${rules(4_000)}`);
-    const longestRests: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
-      const startedMs = performance.now();
-      let lastMs = startedMs;
-      let longestMs = 0;
-      const ticks = setInterval(() => {
-        longestMs = Math.max(longestMs, performance.now() - lastMs);
-        lastMs = performance.now();
-      }, 1);
-      const loaded = await loadPoliciesAside(path);
-      clearInterval(ticks);
-      expect(loaded.ok).toBe(true);
-      longestRests.push(longestMs / (performance.now() - startedMs));
-    }
-    // The shortest: the machine that runs the test may be busy with other things.
-    expect(Math.min(...longestRests)).toBeLessThan(1 / 4);
-  });
-
   test('a set swapped during the read is read again, never half of each', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'policy-reader-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
