@@ -1,7 +1,8 @@
-// Writes what is generated into the documents, between its markers. Run it after a change of the settings or errors:
-// npm run docs
+// Writes what is generated: into the documents, between its markers, and the schemas of policy files. Run it after a
+// change of the settings, the errors or what may stand in policies: npm run docs
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configTable } from '../dist/src/config-table.js';
+import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../dist/src/core/policy-schema.js';
 import { errorTable } from '../dist/src/error-table.js';
 
 /** Replaces what stands between `<!-- name -->` and `<!-- /name -->`. */
@@ -14,3 +15,9 @@ function fill(document, name, content) {
 
 fill('configuration.md', 'config', configTable());
 fill('errors.md', 'errors', errorTable());
+
+const writeSchema = (name, schema) =>
+  writeFileSync(new URL(`../schemas/${name}.schema.json`, import.meta.url), `${JSON.stringify(schema, null, 2)}\n`);
+
+writeSchema('policy', POLICY_SCHEMA);
+writeSchema('policy-test', POLICY_TEST_SCHEMA);

@@ -26,6 +26,7 @@ describe("the gateway's package", () => {
         'examples/README.md',
         'examples/agent.mjs',
         'examples/policies/starter.yaml',
+        'schemas/policy.schema.json',
         'web/index.html',
       ]),
     );

@@ -33,9 +33,9 @@ export const UNLIMITED: BudgetConfig = {
 };
 
 /** Larger caps would leave too little room to count exactly in whole micro-dollars. */
-const MAX_LIMIT_USD = 1_000_000_000;
+export const MAX_LIMIT_USD = 1_000_000_000;
 
-const LIMIT_KEYS: Readonly<Record<Tier, Readonly<Record<Period, string>>>> = {
+export const LIMIT_KEYS: Readonly<Record<Tier, Readonly<Record<Period, string>>>> = {
   global: { monthly: 'monthly_limit_usd', daily: 'daily_limit_usd' },
   org: { monthly: 'org_monthly_limit_usd', daily: 'org_daily_limit_usd' },
   team: { monthly: 'team_monthly_limit_usd', daily: 'team_daily_limit_usd' },

@@ -25,8 +25,8 @@ export type CaseOutcome = {
   readonly difference: string | undefined;
 };
 
-/** In the order in which an author is told them. */
-const CASE_KEYS: readonly string[] = Object.values({
+/** In the order in which an author reads them. */
+const KEY_OF = {
   name: 'name',
   agent: 'agent',
   action: 'action',
@@ -36,7 +36,9 @@ const CASE_KEYS: readonly string[] = Object.values({
   estimatedCostMicroUsd: 'estimated_cost_usd',
   expect: 'expect',
   rule: 'rule',
-} satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>);
+} as const satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>;
+export type CaseKey = (typeof KEY_OF)[keyof typeof KEY_OF];
+const CASE_KEYS: readonly string[] = Object.values(KEY_OF);
 
 /**
  * Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`.

@@ -38,7 +38,7 @@ export type ConditionOutcome = boolean | { readonly error: string };
 
 export type Condition = { readonly source: string; evaluate(variables: ConditionVariables): ConditionOutcome };
 
-const MAX_CONDITION_LENGTH = 4096;
+export const MAX_CONDITION_LENGTH = 4096;
 
 class CelAgent {
   org_id = '';

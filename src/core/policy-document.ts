@@ -46,9 +46,9 @@ export type PolicyDocument = {
   readonly source: string;
 };
 
-const MAX_NAME_LENGTH = 128;
-const MAX_REASON_LENGTH = 512;
-const MAX_RULES = 10_000;
+export const MAX_NAME_LENGTH = 128;
+export const MAX_REASON_LENGTH = 512;
+export const MAX_RULES = 10_000;
 
 const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
 const RULE_KEYS = Object.keys(NARROWS);
