@@ -10,13 +10,11 @@ const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 
 const tsc = compiler();
 for (const dist of [join(ROOT, 'dist'), SDK_DIST]) rmSync(dist, { recursive: true, force: true });
-const statuses = await Promise.all([
-  compiled(join(ROOT, 'tsconfig.build.json')),
-  compiled(join(ROOT, 'sdk', 'typescript', 'tsconfig.build.json')),
-]);
-if (statuses.some((status) => status !== 0)) process.exit(1);
-chmodSync(join(ROOT, 'dist', 'src', 'cli', 'main.js'), 0o755);
+// The SDK first: `svc mcp` imports it as every agent does, by its name, and so needs its types.
+if ((await compiled(join(ROOT, 'sdk', 'typescript', 'tsconfig.build.json'))) !== 0) process.exit(1);
 writeEntries();
+if ((await compiled(join(ROOT, 'tsconfig.build.json'))) !== 0) process.exit(1);
+chmodSync(join(ROOT, 'dist', 'src', 'cli', 'main.js'), 0o755);
 
 function compiler() {
   try {

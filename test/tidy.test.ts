@@ -64,7 +64,10 @@ const WAYS: readonly string[] = [
   'cli -> adapters',
   'cli -> assembly',
   'cli -> core',
+  'cli -> mcp',
   'gateway -> core',
+  'mcp -> adapters',
+  'mcp -> core',
   'threads -> adapters',
   'threads -> core',
   'threads -> gateway',
@@ -150,6 +153,7 @@ describe('tidy', () => {
       'src/core/policy-condition-cost.ts',
       'src/core/policy-condition-evaluator.ts',
     ],
+    '@modelcontextprotocol/sdk': ['src/mcp/http/'],
     '@zxcvbn-ts/language-common': ['src/adapters/common-passwords.ts'],
     argon2: ['src/threads/password-work.ts'],
     commander: ['src/cli/program.ts'],
@@ -165,9 +169,16 @@ describe('tidy', () => {
     'prom-client': ['src/adapters/metrics.ts'],
     protobufjs: ['src/wire/proto/schema.ts', 'sdk/typescript/src/schema.ts'],
     re2js: ['src/core/policy-condition-matches.ts'],
+    'svc-gateway-sdk': ['src/mcp/signals.ts'],
     'uWebSockets.js': ['src/wire/http/', 'src/wire/ws/'],
     ws: ['src/cli/live-stream.ts', 'src/wire/http/node-app.ts'],
-    yaml: ['src/adapters/policy-yaml.ts', 'src/cli/config-file.ts', 'src/cli/session-file.ts', 'src/cli/output.ts'],
+    yaml: [
+      'src/mcp/proxy-config.ts',
+      'src/adapters/policy-yaml.ts',
+      'src/cli/config-file.ts',
+      'src/cli/session-file.ts',
+      'src/cli/output.ts',
+    ],
     zod: ['src/wire/http/'],
   };
 
@@ -317,7 +328,18 @@ describe('tidy', () => {
       ),
     ];
     // The last one is a program's own, in an example.
-    const client = ['SVC_CLI_API_KEY', 'SVC_CLI_API_URL', 'SVC_CLI_CONTEXT', 'SVC_CLI_AGENT_TOKEN', 'SVC_API_KEY'];
+    const client = [
+      'SVC_CLI_API_KEY',
+      'SVC_CLI_API_URL',
+      'SVC_CLI_CONTEXT',
+      'SVC_CLI_AGENT_TOKEN',
+      'SVC_API_KEY',
+      'SVC_GATEWAY_URL',
+      'SVC_GATEWAY_GRPC',
+      'SVC_AGENT',
+      'SVC_AGENT_TOKEN',
+      'SVC_MCP_PINS',
+    ];
     expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
   });
 

@@ -21,6 +21,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
   { name: 'policy', summary: 'validate, test, explain and reload policies' },
   { name: 'audit', summary: 'verify and export the audit log' },
+  { name: 'mcp', summary: 'put MCP servers behind the gateway' },
   { name: 'completion', summary: 'print completions for bash, zsh or fish' },
 ];
 
@@ -389,6 +390,30 @@ const ADMINISTRATION: readonly CommandRow[] = [
     ],
     example: 'svc audit export --org acme --since 7d --file acme.ndjson',
     load: async () => (await import('./commands/audit.ts')).exportLog,
+  },
+  {
+    synopsis: 'mcp guard <command...>',
+    summary:
+      'run an MCP server on standard input and output, and check each call; SVC_GATEWAY_URL, SVC_AGENT and SVC_AGENT_TOKEN name gateway and agent',
+    options: [
+      { flags: '--agent <agent>', meaning: '<org>/<team>/<agent> (default: SVC_AGENT)' },
+      { flags: '--server <name>', meaning: "the server's name in policies (default: the command's)" },
+    ],
+    example: 'svc mcp guard --server github -- npx -y github-mcp --stdio',
+    load: async () => (await import('./commands/mcp.ts')).guard,
+  },
+  {
+    synopsis: 'mcp proxy <config>',
+    summary: 'serve MCP servers over HTTP to agents that the gateway knows',
+    example: 'svc mcp proxy mcp.yaml',
+    load: async () => (await import('./commands/mcp.ts')).proxy,
+  },
+  {
+    synopsis: 'mcp pins <verb> [server] [tool]',
+    summary: "list, accept or reset the pinned definitions of servers' tools",
+    argumentWords: ['ls', 'accept', 'reset'],
+    example: 'svc mcp pins accept github create_issue',
+    load: async () => (await import('./commands/mcp.ts')).pins,
   },
   {
     synopsis: 'completion <shell>',

@@ -1,0 +1,92 @@
+/** An MCP server as a child process, without the credentials of this one. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { basename } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf, messageOf } from '../core/error-text.ts';
+import { MessageWriter, readMessages } from './stdio.ts';
+import { type Link, LinkError, type LinkEvents } from './upstream.ts';
+
+export type ChildOptions = {
+  readonly command: readonly string[];
+  /** Added to the environment of this process, of which no `SVC_*` is passed on. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Resolves when the agent has read enough for more. */
+  readonly ready: () => Promise<void>;
+  readonly log: (line: string) => void;
+};
+
+/** How long a server may take to end by itself, and then after each signal. */
+const GRACE_MS = 2_000;
+
+/** What identifies a gateway, and vouches for an agent there, is nothing that a server needs. */
+const childEnv = (
+  env: NodeJS.ProcessEnv,
+  added: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> => ({
+  ...Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && !/^SVC_/i.test(entry[0]),
+    ),
+  ),
+  ...added,
+});
+
+export const nameOfCommand = (command: readonly string[]): string =>
+  basename(command[0] ?? '')
+    .replace(/\.(exe|cmd|[cm]?js|py|sh)$/i, '')
+    .replace(/[^A-Za-z0-9_.-]/g, '-')
+    .replace(/_{2,}/g, '_')
+    .slice(0, 64) || 'server';
+
+export function openChild({ command, env, ready, log }: ChildOptions, events: LinkEvents): Link {
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, {
+    env: childEnv(process.env, env),
+    stdio: ['pipe', 'pipe', 'inherit'],
+    windowsHide: true,
+  });
+  const name = nameOfCommand(command);
+  const writer = new MessageWriter(child.stdin);
+  const gone = new Promise<void>((resolve) => {
+    child.once('error', (error) => {
+      events.onClosed(
+        `\`${file}\` cannot be started: ${codeOf(error) === 'ENOENT' ? 'no such command' : messageOf(error)}`,
+      );
+      resolve();
+    });
+    // Not at `exit`: what it said last may still be in the pipe then.
+    child.once('close', (status, signal) => {
+      events.onClosed(signal === null ? `it exited with status ${status}` : `it was ended by ${signal}`);
+      resolve();
+    });
+  });
+  readMessages(child.stdout, {
+    onMessage: events.onMessage,
+    onNoise: (problem) => log(`${name} wrote ${problem} to its standard output; it is not passed on`),
+    ready,
+  }).catch((error: unknown) => log(`${name} cannot be read: ${messageOf(error)}`));
+  return {
+    send: async (message) => {
+      if (child.stdin.destroyed || child.exitCode !== null) throw new LinkError('it has ended');
+      await writer.send(message).catch((error: unknown) => {
+        throw new LinkError(`its standard input is closed (${codeOf(error) ?? 'unknown'})`);
+      });
+    },
+    negotiated: () => {},
+    close: () => ended(child, gone),
+  };
+}
+
+/** Its input ends first, which servers take for a request to end; then it is asked, then made to. */
+async function ended(child: ChildProcess, gone: Promise<void>): Promise<void> {
+  child.stdin?.end();
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    const timer = new AbortController();
+    const late = sleep(GRACE_MS, 'late', { signal: timer.signal }).catch(() => 'over');
+    const first = await Promise.race([gone.then(() => 'gone'), late]);
+    timer.abort();
+    if (first === 'gone') return;
+    child.kill(signal);
+  }
+  await gone;
+}

@@ -1,0 +1,41 @@
+/** Ends of operations that could not be reported at once: reported as soon as the gateway can be asked. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Gateway, OpName, Outcome } from './gateway.ts';
+
+const RETRY_MS = [250, 1_000, 2_000, 5_000, 10_000, 20_000];
+/** An outage must not fill the memory; what is dropped ends with the reservation of its operation. */
+const MAX_PENDING = 1_000;
+
+export class Completions {
+  readonly #gateway: Gateway;
+  readonly #pending = new Set<Promise<void>>();
+  readonly #log: (line: string) => void;
+
+  constructor(gateway: Gateway, log: (line: string) => void) {
+    this.#gateway = gateway;
+    this.#log = log;
+  }
+
+  report(op: OpName, outcome: Outcome): void {
+    if (this.#pending.size >= MAX_PENDING) return this.#log(dropped(op, 'too many are waiting'));
+    const reported = this.#report(op, outcome).finally(() => this.#pending.delete(reported));
+    this.#pending.add(reported);
+  }
+
+  /** Waits for those that are under way, at most this long. */
+  async idleWithin(ms: number): Promise<void> {
+    await Promise.race([Promise.all(this.#pending), sleep(ms, undefined, { ref: false })]);
+  }
+
+  async #report(op: OpName, outcome: Outcome): Promise<void> {
+    for (const afterMs of RETRY_MS) {
+      const completion = await this.#gateway.complete(op, outcome);
+      if (completion.kind === 'done' || completion.kind === 'over') return;
+      await sleep(afterMs, undefined, { ref: false });
+    }
+    this.#log(dropped(op, 'the gateway did not take it'));
+  }
+}
+
+const dropped = ({ traceId, spanId }: OpName, why: string): string =>
+  `the end of operation ${traceId}:${spanId} is not reported: ${why}`;

@@ -1,0 +1,176 @@
+/** Calls of the gateway's Connect methods over kept connections, each answered, refused or given up within its time. */
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf, messageOf } from '../core/error-text.ts';
+import type { AgentIdentity } from '../core/ids.ts';
+import { type Fields, isFields } from './json-rpc.ts';
+
+/** Whom the gateway is asked for, and what vouches: the agent's own token, or an API key or access token. */
+export type Credential = {
+  readonly agent: AgentIdentity;
+  readonly secret: string;
+  readonly kind: 'token' | 'bearer';
+};
+
+export type Reply =
+  | { readonly kind: 'answer'; readonly body: Fields }
+  /** `code` is one of Connect's. */
+  | { readonly kind: 'refused'; readonly code: string; readonly reason: string }
+  | { readonly kind: 'unreachable'; readonly reason: string };
+
+export type CallOptions = {
+  readonly bearer?: string;
+  readonly timeoutMs?: number;
+  /** After which the gateway itself answers that there is nothing yet. */
+  readonly deadlineMs?: number;
+};
+
+const TIMEOUT_MS = 5_000;
+/** A gateway that restarts is not noticed: what could not be sent is tried again for this long. */
+const OUTAGE_MS = 1_000;
+const RETRY_MS = 100;
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+const MAX_CONNECTIONS = 64;
+
+/** Members that only newer gateways know. An older one refuses them by name, and is asked without. */
+const OPTIONAL_MEMBERS = ['supportedObligations', 'outcome', 'error'];
+
+type Answered = { readonly status: number; readonly text: string; readonly retryAfterSecs: number };
+
+export class GatewayCalls {
+  readonly url: string;
+  readonly #base: URL;
+  readonly #agent: HttpAgent;
+  readonly #unknown = new Set<string>();
+
+  /** `url` is that of the HTTP API. */
+  constructor(url: string) {
+    this.url = url;
+    this.#base = new URL(url.endsWith('/') ? url : `${url}/`);
+    const options = { keepAlive: true, maxSockets: MAX_CONNECTIONS, scheduling: 'lifo' } as const;
+    this.#agent = this.#base.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
+  }
+
+  /** Never rejects. */
+  async post(method: string, body: Fields, options: CallOptions = {}): Promise<Reply> {
+    const endMs = performance.now() + (options.timeoutMs ?? TIMEOUT_MS);
+    const retryUntilMs = performance.now() + OUTAGE_MS;
+    for (let withouts = 0; ; ) {
+      const tried = await this.#try(method, body, options, endMs);
+      if (tried.kind === 'again' && performance.now() < retryUntilMs) await sleep(tried.afterMs);
+      else if (tried.kind === 'again') return { kind: 'unreachable', reason: tried.reason };
+      else if (tried.kind === 'without' && withouts < OPTIONAL_MEMBERS.length) withouts += 1;
+      else if (tried.kind === 'without') return { kind: 'refused', code: 'invalid_argument', reason: tried.reason };
+      else return tried;
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #try(method: string, body: Fields, options: CallOptions, endMs: number) {
+    let answered: Answered;
+    try {
+      answered = await this.#send(method, JSON.stringify(this.#known(body)), options, endMs - performance.now());
+    } catch (error) {
+      const reason = `the gateway at ${this.url} cannot be reached: ${whyOf(error)}`;
+      // All that is sent may be sent again: the gateway knows an operation by its id.
+      return isPassing(error)
+        ? ({ kind: 'again', reason, afterMs: RETRY_MS } as const)
+        : ({ kind: 'unreachable', reason } as const);
+    }
+    const { status, text, retryAfterSecs } = answered;
+    const read = fieldsIn(text);
+    if (status === 200 && read !== undefined) return { kind: 'answer', body: read } as const;
+    if (typeof read?.code !== 'string') {
+      const reason = `${this.url} answered HTTP ${status}, not as a gateway does; check the address`;
+      return { kind: 'unreachable', reason } as const;
+    }
+    const reason = typeof read.message === 'string' ? read.message : read.code;
+    if (read.code === 'invalid_argument' && this.#isUnknown(reason)) return { kind: 'without', reason } as const;
+    if (status === 429 || status === 503)
+      return { kind: 'again', reason, afterMs: Math.max(RETRY_MS, retryAfterSecs * 1_000) } as const;
+    return { kind: 'refused', code: read.code, reason } as const;
+  }
+
+  #known(body: Fields): Fields {
+    if (this.#unknown.size === 0) return body;
+    const known = Object.fromEntries(Object.entries(body).filter(([name]) => !this.#unknown.has(name)));
+    return Array.isArray(known.requests)
+      ? { ...known, requests: known.requests.map((request: Fields) => this.#known(request)) }
+      : known;
+  }
+
+  /**
+   * Notes the member that the gateway does not know, if it is one that it may do without. Calls that were sent at the
+   * same time learn it each for itself.
+   */
+  #isUnknown(reason: string): boolean {
+    const named = /(\w+):? is not a field of/.exec(reason)?.[1];
+    const member = OPTIONAL_MEMBERS.find((name) => name === named);
+    if (member !== undefined) this.#unknown.add(member);
+    return member !== undefined;
+  }
+
+  #send(method: string, body: string, { bearer, deadlineMs }: CallOptions, timeoutMs: number): Promise<Answered> {
+    const url = new URL(`svc.governance.v1.${method}`, this.#base);
+    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+    return new Promise((resolve, reject) => {
+      const request = send(url, {
+        method: 'POST',
+        agent: this.#agent,
+        headers: {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+          ...(deadlineMs === undefined ? {} : { 'connect-timeout-ms': String(Math.ceil(deadlineMs)) }),
+        },
+      });
+      const timer = setTimeout(() => request.destroy(new Error('no answer in time')), Math.max(1, timeoutMs));
+      const settle = (error: unknown, answered?: Answered): void => {
+        clearTimeout(timer);
+        if (answered === undefined) reject(error);
+        else resolve(answered);
+      };
+      request.once('error', settle);
+      request.once('response', (response) => read(response, settle));
+      request.end(body);
+    });
+  }
+}
+
+function read(response: IncomingMessage, settle: (error: unknown, answered?: Answered) => void): void {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  response.on('data', (piece: Buffer) => {
+    size += piece.length;
+    if (size > MAX_ANSWER_BYTES) response.destroy(new Error('its answer is too large'));
+    else pieces.push(piece);
+  });
+  response.once('error', settle);
+  response.once('aborted', () => settle(Object.assign(new Error('the connection was cut'), { code: 'ECONNRESET' })));
+  response.once('end', () => {
+    const retryAfterSecs = Number(response.headers['retry-after'] ?? 0);
+    settle(undefined, {
+      status: response.statusCode ?? 0,
+      text: Buffer.concat(pieces).toString('utf8'),
+      retryAfterSecs: Number.isFinite(retryAfterSecs) ? retryAfterSecs : 0,
+    });
+  });
+}
+
+const isPassing = (error: unknown): boolean => ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes(codeOf(error) ?? '');
+
+const whyOf = (error: unknown): string =>
+  codeOf(error) === 'ECONNREFUSED' ? 'nothing listens there' : messageOf(error) || (codeOf(error) ?? 'unknown error');
+
+function fieldsIn(text: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isFields(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,65 @@
+/** `svc mcp guard`: stands between a client and one MCP server, both on pipes. Standard output is the client's. */
+import { messageOf } from '../core/error-text.ts';
+import { nameOfCommand, openChild } from './child.ts';
+import type { GatewayAddress } from './environment.ts';
+import { Gateway } from './gateway.ts';
+import { type Credential, GatewayCalls } from './gateway-calls.ts';
+import { PinStore } from './pin-store.ts';
+import { Session } from './session.ts';
+import { Signals } from './signals.ts';
+import { MessageWriter, noiseAnswer, readMessages } from './stdio.ts';
+
+export type GuardOptions = {
+  readonly address: GatewayAddress;
+  readonly credential: Credential;
+  readonly server: string | undefined;
+  readonly command: readonly string[];
+  readonly pinsPath: string;
+};
+
+/** Resolves to the exit status: 0 when the client ended it, 1 when the server did. */
+export async function guard({ address, credential, server, command, pinsPath }: GuardOptions): Promise<number> {
+  const log = (line: string): void => void process.stderr.write(`svc mcp guard: ${line}\n`);
+  const pins = new PinStore(pinsPath); // first: it may refuse, and nothing must be open then
+  const calls = new GatewayCalls(address.url);
+  const signals = new Signals(credential, address.grpc);
+  const agent = new MessageWriter(process.stdout);
+  let close: (status: number) => void = () => {};
+  const closed = new Promise<number>((resolve) => {
+    close = resolve;
+  });
+  const session = new Session({
+    gateway: new Gateway(calls, credential),
+    signals,
+    pins,
+    log,
+    servers: [
+      {
+        name: server ?? nameOfCommand(command),
+        open: (events) => openChild({ command, env: {}, ready: agent.drained, log }, events),
+      },
+    ],
+    isPrefixed: false,
+    // A client that has gone is noticed by the end of its input.
+    toAgent: (message) => void agent.send(message).catch(() => {}),
+    onServerClosed: (name, why) => {
+      log(`the MCP server ${name} has ended: ${why}`);
+      // After the answers to what was asked of it.
+      setImmediate(() => close(1));
+    },
+  });
+  readMessages(process.stdin, {
+    onMessage: (message) => session.receive(message),
+    onNoise: (problem) => void agent.send(noiseAnswer(problem)).catch(() => {}),
+    ready: async () => {},
+  })
+    .catch((error: unknown) => log(`the client cannot be read: ${messageOf(error)}`))
+    .finally(() => close(0));
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => close(0));
+  const status = await closed;
+  await session.close();
+  await signals.close();
+  calls.close();
+  process.stdin.destroy();
+  return status;
+}

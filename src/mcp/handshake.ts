@@ -1,0 +1,71 @@
+/** The first request of a session: what the servers can do, as one. */
+import { type Answer, errorOf, type Fields, isFields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
+import type { Upstream } from './upstream.ts';
+
+const TIMEOUT_MS = 60_000;
+
+/** Results of tasks come by other ways than those that are checked, so nobody is told of them. */
+function withoutTasks(capabilities: unknown): Fields {
+  if (!isFields(capabilities)) return {};
+  const { tasks: _, extensions, ...rest } = capabilities;
+  if (!isFields(extensions)) return rest;
+  const { 'io.modelcontextprotocol/tasks': __, ...others } = extensions;
+  return { ...rest, extensions: others };
+}
+
+export type HandshakeOptions = { readonly isPrefixed: boolean; readonly log: (line: string) => void };
+
+export async function initialized(
+  request: Request,
+  upstreams: readonly Upstream[],
+  { isPrefixed, log }: HandshakeOptions,
+): Promise<Answer> {
+  const params: Fields = { ...request.params, capabilities: withoutTasks(request.params?.capabilities) };
+  const answers = await Promise.all(upstreams.map((upstream) => initializedOne(upstream, params)));
+  const able = answers.filter(({ answer }) => answer.result !== undefined);
+  for (const { upstream, answer } of answers)
+    if (answer.result === undefined) log(`${upstream.name} is left out: ${answer.error?.message ?? 'no answer'}`);
+  const [first] = able;
+  if (first === undefined) return answers[0]?.answer ?? errorOf(request.id, RPC_CODE.internal, 'there is no server');
+  const own = first.answer.result as Fields;
+  if (!isPrefixed) return resultOf(request.id, { ...own, capabilities: withoutTasks(own.capabilities) });
+  return resultOf(request.id, {
+    // What all of them understand is what the oldest does.
+    protocolVersion: able.map(({ answer }) => String(answer.result?.protocolVersion)).sort()[0],
+    capabilities: able.reduce<Fields>((all, { upstream }) => united(all, upstream.capabilities), {}),
+    serverInfo: { name: 'svc-mcp-proxy', version: '1' },
+    instructions: able
+      .flatMap(({ upstream, answer: { result } }) =>
+        typeof result?.instructions === 'string' ? [`${upstream.name}: ${result.instructions}`] : [],
+      )
+      .join('\n\n'),
+  });
+}
+
+async function initializedOne(upstream: Upstream, params: Fields): Promise<{ upstream: Upstream; answer: Answer }> {
+  const sent = upstream.request('initialize', params);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Answer>((resolve) => {
+    timer = setTimeout(
+      () => resolve(errorOf(sent.id, RPC_CODE.internal, `the MCP server ${upstream.name} did not answer in time`)),
+      TIMEOUT_MS,
+    );
+  });
+  const answer = await Promise.race([sent.answer, late]);
+  clearTimeout(timer);
+  if (answer.result !== undefined) {
+    upstream.capabilities = withoutTasks(answer.result.capabilities);
+    if (typeof answer.result.protocolVersion === 'string') upstream.negotiated(answer.result.protocolVersion);
+  }
+  return { upstream, answer };
+}
+
+/** Members that are objects in both are united in turn. */
+function united(one: Fields, other: Fields): Fields {
+  const all: Record<string, unknown> = { ...one };
+  for (const [name, value] of Object.entries(other)) {
+    const known = all[name];
+    all[name] = isFields(known) && isFields(value) ? united(known, value) : known === true ? true : value;
+  }
+  return all;
+}

@@ -1,0 +1,112 @@
+/** The file of pins: shared by every guard and proxy of a user, and by `svc mcp pins`. */
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { open, rm, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { replaceFile } from '../adapters/durable-file.ts';
+import { codeOf, messageOf } from '../core/error-text.ts';
+import type { Fields } from './json-rpc.ts';
+import { compare, type Pins, pinsIn, pinsText } from './pins.ts';
+
+const LOCK_RETRY_MS = 10;
+const LOCK_PATIENCE_MS = 5_000;
+/** A lock is held for one write; an older one was left behind by a process that died. */
+const LOCK_STALE_MS = 3_000;
+
+export const pinsPath = (env: NodeJS.ProcessEnv): string =>
+  env.SVC_MCP_PINS || join(env.HOME || homedir(), '.svc', 'mcp-pins.json');
+
+export class PinStore {
+  readonly path: string;
+  #pins: Pins = new Map();
+  /** Of the file that was read last, to notice another. */
+  #stamp = '';
+  /** Changes of this process, one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** Throws when the file cannot be read, or is not one of pins. */
+  constructor(path: string) {
+    this.path = path;
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    this.#refresh();
+  }
+
+  get pins(): Pins {
+    this.#refresh();
+    return this.#pins;
+  }
+
+  /** The names of the tools whose definition has changed. New ones are pinned before this resolves. */
+  async compare(server: string, tools: readonly Fields[]): Promise<ReadonlySet<string>> {
+    const compared = compare(this.pins, server, tools, new Date());
+    if (compared.pins === this.#pins) return compared.changed;
+    let changed: ReadonlySet<string> = new Set();
+    await this.change((pins) => {
+      const again = compare(pins, server, tools, new Date());
+      changed = again.changed;
+      return again.pins;
+    });
+    return changed;
+  }
+
+  /** Replaces the file by what `change` makes of it. Processes take turns. */
+  change(change: (pins: Pins) => Pins): Promise<void> {
+    const changed = this.#turn.then(() => this.#changeInTurn(change));
+    this.#turn = changed.catch(() => {});
+    return changed;
+  }
+
+  async #changeInTurn(change: (pins: Pins) => Pins): Promise<void> {
+    const lock = `${this.path}.lock`;
+    await this.#lock(lock);
+    try {
+      this.#refresh();
+      const next = change(this.#pins);
+      if (next === this.#pins) return;
+      await replaceFile(this.path, pinsText(next));
+      this.#refresh();
+    } finally {
+      await rm(lock, { force: true });
+    }
+  }
+
+  async #lock(path: string): Promise<void> {
+    for (const startedAtMs = Date.now(); ; ) {
+      try {
+        await (await open(path, 'wx', 0o600)).close();
+        return;
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error;
+      }
+      if (Date.now() - startedAtMs > LOCK_PATIENCE_MS) throw new Error(`another process holds ${path}`);
+      const age = await stat(path).then(
+        ({ mtimeMs }) => Date.now() - mtimeMs,
+        () => 0,
+      );
+      if (age > LOCK_STALE_MS) await rm(path, { force: true });
+      await setTimeout(LOCK_RETRY_MS);
+    }
+  }
+
+  #refresh(): void {
+    const found = statSync(this.path, { throwIfNoEntry: false });
+    const stamp = found === undefined ? '' : `${found.ino} ${found.mtimeMs} ${found.size}`;
+    if (stamp === this.#stamp) return;
+    this.#pins = found === undefined ? new Map() : readPins(this.path);
+    this.#stamp = stamp;
+  }
+}
+
+function readPins(path: string): Pins {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot read the pins in ${path}: ${messageOf(error)}`, { cause: error });
+  }
+  const pins = pinsIn(text);
+  if (pins === undefined)
+    throw new Error(`${path} is not a file of pins; restore it, or delete it to pin every tool anew`);
+  return pins;
+}

@@ -1,0 +1,321 @@
+/** One agent's session with one or more servers: every message between them passes here. */
+import { randomBytes } from 'node:crypto';
+import { Completions } from './completions.ts';
+import { Control } from './control.ts';
+import type { Gateway } from './gateway.ts';
+import { governed } from './governed-call.ts';
+import { initialized } from './handshake.ts';
+import {
+  type Answer,
+  errorOf,
+  type Fields,
+  type Id,
+  isFields,
+  isNotification,
+  isRequest,
+  type Message,
+  type Notification,
+  notificationOf,
+  progressTokenOf,
+  type Request,
+  RPC_CODE,
+  resultOf,
+} from './json-rpc.ts';
+import { LISTS, Lists } from './lists.ts';
+import type { PinStore } from './pin-store.ts';
+import { type Route, type Routing, routingOf } from './routing.ts';
+import type { Signals } from './signals.ts';
+import { askedBy } from './subjects.ts';
+import { type Sent, Upstream, type UpstreamRow } from './upstream.ts';
+
+/** More requests at once than this are refused. */
+const MAX_RUNNING = 256;
+/** What an agent may say by itself, and servers. */
+const FROM_AGENT: ReadonlySet<string> = new Set(['notifications/initialized', 'notifications/roots/list_changed']);
+const FROM_SERVER: ReadonlySet<string> = new Set([
+  'notifications/message',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/elicitation/complete',
+  'notifications/subscriptions/acknowledged',
+]);
+/** What servers may ask an agent's client for. */
+const ASKED_OF_AGENT: ReadonlySet<string> = new Set(['roots/list', 'sampling/createMessage', 'elicitation/create']);
+const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
+
+export type SessionOptions = {
+  readonly gateway: Gateway;
+  readonly signals: Signals;
+  readonly pins: PinStore;
+  readonly log: (line: string) => void;
+  readonly servers: readonly UpstreamRow[];
+  /** With the names of several servers in those of their tools. */
+  readonly isPrefixed: boolean;
+  /** `related`: the request of the agent that the message is about. */
+  readonly toAgent: (message: Message, related?: Id) => void;
+  /** A server has gone, and what was asked of it is answered. */
+  readonly onServerClosed: (name: string, why: string) => void;
+};
+
+type Running = {
+  readonly request: Request;
+  readonly control: Control;
+  upstream?: Upstream;
+  sent?: Sent;
+  /** Of the progress that the session reported by itself. */
+  beats: number;
+};
+
+type Asked = {
+  readonly upstream?: Upstream;
+  /** Under which the asker wants progress. */
+  readonly token?: Id | undefined;
+  readonly settle: (answer: Answer) => void;
+};
+
+export class Session {
+  readonly traceId = randomBytes(16).toString('hex');
+  readonly #options: SessionOptions;
+  readonly #upstreams: readonly Upstream[];
+  readonly #lists: Lists;
+  readonly #completions: Completions;
+  readonly #routing: Routing;
+  readonly #running = new Map<Id, Running>();
+  /** What servers, or the session itself, have asked the agent's client. */
+  readonly #asked = new Map<Id, Asked>();
+  #lastAsked = 0;
+  #canElicit = false;
+  #isClosed = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    const { gateway, pins, log } = options;
+    this.#lists = new Lists({ gateway, pins, log, traceId: this.traceId });
+    this.#completions = new Completions(gateway, log);
+    this.#upstreams = options.servers.map(
+      (row) =>
+        new Upstream(row, {
+          onRequest: (from, request) => this.#askAgent(from, request),
+          onNotification: (from, notification) => this.#notified(from, notification),
+          onClosed: (from, why) => options.onServerClosed(from.name, why),
+        }),
+    );
+    this.#routing = routingOf(this.#upstreams, this.#lists, options.isPrefixed, log);
+  }
+
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  receive(message: Message): void {
+    if (this.#isClosed) return;
+    if (isRequest(message)) void this.#serve(message);
+    else if (isNotification(message)) this.#heard(message);
+    else {
+      const asked = this.#asked.get(message.id);
+      this.#asked.delete(message.id);
+      asked?.settle(message);
+    }
+  }
+
+  /** Ends what runs, reports it, and lets the servers go. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const { control } of this.#running.values()) control.end({ kind: 'closed', reason: 'the session has ended' });
+    // What has ended reports its end in the turns that follow.
+    await new Promise(setImmediate);
+    await Promise.all([...this.#upstreams.map((upstream) => upstream.close()), this.#completions.idleWithin(2_000)]);
+  }
+
+  async #serve(request: Request): Promise<void> {
+    const { id } = request;
+    if (this.#running.has(id)) return this.#answer(errorOf(id, RPC_CODE.invalidRequest, 'the id is in use'));
+    if (this.#running.size >= MAX_RUNNING)
+      return this.#answer(errorOf(id, RPC_CODE.internal, `more than ${MAX_RUNNING} requests at once`));
+    const running: Running = { request, control: new Control(), beats: 0 };
+    this.#running.set(id, running);
+    try {
+      const answer = await this.#answerTo(running);
+      if (answer !== undefined && running.control.ending?.kind !== 'cancelled') this.#answer({ ...answer, id });
+    } catch (error) {
+      this.#options.log(`unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      this.#answer(errorOf(id, RPC_CODE.internal, 'unexpected error in svc mcp'));
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+
+  #answer(answer: Answer): void {
+    if (!this.#isClosed) this.#options.toAgent(answer);
+  }
+
+  async #answerTo(running: Running): Promise<Answer | undefined> {
+    const { request, control } = running;
+    const { id, method, params } = request;
+    if (method === 'ping') return resultOf(id, {});
+    if (method === 'initialize') {
+      this.#canElicit = isFields(params?.capabilities) && isFields(params.capabilities.elicitation);
+      return initialized(request, this.#upstreams, this.#options);
+    }
+    if (Object.hasOwn(LISTS, method)) return this.#unlessEnded(control, this.#routing.list(request));
+    const asked = askedBy(request);
+    if (typeof asked === 'string') return errorOf(id, RPC_CODE.invalidParams, asked);
+    if (asked !== undefined) {
+      const route = await this.#routing.route(asked);
+      return 'problem' in route ? errorOf(id, RPC_CODE.invalidParams, route.problem) : this.#govern(running, route);
+    }
+    const passing = this.#routing.passing(request);
+    if (passing === undefined)
+      return errorOf(
+        id,
+        RPC_CODE.methodNotFound,
+        `${method} is not passed on by svc mcp, because it cannot be checked`,
+      );
+    return this.#pass(running, passing);
+  }
+
+  /** Requests that change nothing and reveal nothing: they go to their servers as they are. */
+  async #pass(running: Running, upstreams: readonly Upstream[]): Promise<Answer | undefined> {
+    const { request, control } = running;
+    const sent = upstreams.map((upstream) => ({ upstream, sent: upstream.request(request.method, request.params) }));
+    const [only] = sent;
+    if (only !== undefined && sent.length === 1) {
+      running.upstream = only.upstream;
+      running.sent = only.sent;
+    }
+    const answers = await this.#unlessEnded(control, Promise.all(sent.map(({ sent: { answer } }) => answer)));
+    if (answers === undefined) {
+      for (const each of sent) each.upstream.cancel(each.sent, control.ending?.reason ?? '');
+      return undefined;
+    }
+    return answers.find(({ error }) => error !== undefined) ?? answers[0] ?? resultOf(request.id, {});
+  }
+
+  async #unlessEnded<T>(control: Control, work: Promise<T>): Promise<T | undefined> {
+    return Promise.race([work, control.ended.then(() => undefined)]);
+  }
+
+  #govern(running: Running, { upstream, asked }: Route): Promise<Answer | undefined> {
+    const { gateway, signals, log } = this.#options;
+    const { request, control } = running;
+    const token = progressTokenOf(request);
+    running.upstream = upstream;
+    return governed({
+      gateway,
+      signals,
+      log,
+      completions: this.#completions,
+      request,
+      asked,
+      upstream,
+      control,
+      op: { traceId: this.traceId, spanId: randomBytes(8).toString('hex') },
+      changed: () => this.#lists.changed(upstream, metaOf(request)),
+      progress: token === undefined ? undefined : (message) => this.#beat(running, token, message),
+      elicit: this.#canElicit ? (params) => this.#elicit(params, request.id) : undefined,
+      onSent: (sent) => {
+        running.sent = sent;
+      },
+    });
+  }
+
+  /** Progress may only grow, so what the session reports by itself stays below what a server begins with. */
+  #beat(running: Running, progressToken: Id, message: string): void {
+    running.beats += 1;
+    const params = { progressToken, progress: running.beats / 1_000_000, message };
+    this.#options.toAgent(notificationOf('notifications/progress', params), running.request.id);
+  }
+
+  #elicit(params: Fields, related: Id): { readonly answer: Promise<Answer>; cancel(): void } {
+    const id = this.#nextId();
+    const answer = new Promise<Answer>((settle) => {
+      this.#asked.set(id, { settle });
+    });
+    this.#options.toAgent({ jsonrpc: '2.0', id, method: 'elicitation/create', params }, related);
+    const cancel = (): void => {
+      if (!this.#asked.delete(id)) return;
+      const notification = { requestId: id, reason: 'there is a decision' };
+      this.#options.toAgent(notificationOf('notifications/cancelled', notification), related);
+    };
+    return { answer, cancel };
+  }
+
+  #nextId(): Id {
+    this.#lastAsked += 1;
+    return `svc-${this.#lastAsked}`;
+  }
+
+  /** What the agent says by itself. */
+  #heard({ method, params }: Notification): void {
+    if (method === 'notifications/cancelled') {
+      const id = params?.requestId;
+      // Its end goes to the server by its own way, under the server's id for it.
+      if (typeof id === 'string' || typeof id === 'number')
+        this.#running.get(id)?.control.end({ kind: 'cancelled', reason: 'the client has cancelled the request' });
+    } else if (method === 'notifications/progress') {
+      for (const { upstream, token } of this.#asked.values())
+        if (token !== undefined && token === params?.progressToken) upstream?.notify(notificationOf(method, params));
+    } else if (FROM_AGENT.has(method)) {
+      for (const upstream of this.#upstreams) upstream.notify(notificationOf(method, params));
+    }
+  }
+
+  /** What a server says by itself. */
+  #notified(from: Upstream, { method, params }: Notification): void {
+    if (method === 'notifications/progress') {
+      const running = [...this.#running.values()].find(
+        ({ request, upstream, control }) =>
+          upstream === from && control.ending === undefined && progressTokenOf(request) === params?.progressToken,
+      );
+      // Nothing may follow a cancellation.
+      if (running !== undefined) this.#options.toAgent(notificationOf(method, params), running.request.id);
+    } else if (method === 'notifications/cancelled') {
+      for (const [id, asked] of this.#asked)
+        if (asked.upstream === from && `${from.name} ${String(params?.requestId)}` === id)
+          this.#options.toAgent(notificationOf(method, { ...params, requestId: id }));
+    } else if (FROM_SERVER.has(method)) {
+      this.#options.toAgent(notificationOf(method, this.#translated(from, params)), this.#latestOf(from));
+    }
+  }
+
+  /** A subscription is named by the id of its request, which is another one for the server. */
+  #translated(from: Upstream, params: Fields | undefined): Fields | undefined {
+    const meta = params?._meta;
+    if (!isFields(meta) || meta[SUBSCRIPTION_ID] === undefined) return params;
+    const running = [...this.#running.values()].find(
+      ({ upstream, sent }) => upstream === from && sent?.id === meta[SUBSCRIPTION_ID],
+    );
+    return { ...params, _meta: { ...meta, ...(running && { [SUBSCRIPTION_ID]: running.request.id }) } };
+  }
+
+  /** A server says by itself what is, most likely, about what was asked of it last. */
+  #latestOf(from: Upstream): Id | undefined {
+    return [...this.#running.values()].filter(({ upstream, sent }) => upstream === from && sent !== undefined).at(-1)
+      ?.request.id;
+  }
+
+  #askAgent(from: Upstream, request: Request): void {
+    if (request.method === 'ping') return from.respond(resultOf(request.id, {}));
+    if (!ASKED_OF_AGENT.has(request.method) || this.#asked.size >= MAX_RUNNING)
+      return from.respond(
+        errorOf(request.id, RPC_CODE.methodNotFound, `${request.method} is not passed on by svc mcp`),
+      );
+    const id = `${from.name} ${request.id}`;
+    this.#asked.set(id, {
+      upstream: from,
+      token: progressTokenOf(request),
+      settle: (answer) => from.respond({ ...answer, id: request.id }),
+    });
+    this.#options.toAgent({ ...request, id }, this.#latestOf(from));
+  }
+}
+
+/** What newer clients send with every request instead of once, for requests of the session's own. */
+function metaOf({ params }: Request): Fields | undefined {
+  if (!isFields(params?._meta)) return undefined;
+  const kept = Object.entries(params._meta).filter(([name]) => name.startsWith('io.modelcontextprotocol/'));
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}

@@ -1,0 +1,102 @@
+/** What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart. */
+import { type Fields, isFields, type Request } from './json-rpc.ts';
+
+/** What policies decide about. */
+export type Subject = {
+  readonly action: 'mcp.call' | 'mcp.read' | 'mcp.prompt';
+  /** `<server>/<tool>`, `<server>/<uri>` or `<server>/<prompt>`. */
+  readonly resource: string;
+  readonly attributes: Fields;
+};
+
+/** A request that is checked: the name that it uses, which kind of name that is, and its arguments. */
+export type Asked = {
+  readonly kind: 'tool' | 'resource' | 'prompt';
+  readonly name: string;
+  readonly args: Fields;
+};
+
+const ACTION = { tool: 'mcp.call', resource: 'mcp.read', prompt: 'mcp.prompt' } as const;
+
+export const subjectOf = (server: string, { kind, name, args }: Asked): Subject => ({
+  action: ACTION[kind],
+  resource: `${server}/${name}`,
+  attributes: args,
+});
+
+type Reader = (params: Fields) => Asked | string;
+
+const NO_ARGUMENTS: Fields = {};
+
+const named =
+  (kind: 'tool' | 'prompt'): Reader =>
+  ({ name, arguments: args = NO_ARGUMENTS }) => {
+    if (typeof name !== 'string' || name === '') return 'params.name must be a non-empty text';
+    return isFields(args) ? { kind, name, args } : 'params.arguments must be an object';
+  };
+
+const located: Reader = ({ uri }) =>
+  typeof uri === 'string' && uri !== ''
+    ? { kind: 'resource', name: uri, args: NO_ARGUMENTS }
+    : 'params.uri must be a non-empty text';
+
+/** A completion is about a prompt or a resource, and sends what was typed so far to its server. */
+const completed: Reader = ({ ref, argument }) => {
+  if (!isFields(ref) || !isFields(argument)) return 'params.ref and params.argument must be objects';
+  const typed: Fields =
+    typeof argument.name === 'string' && argument.name !== '' ? { [argument.name]: argument.value } : NO_ARGUMENTS;
+  if (ref.type === 'ref/prompt' && typeof ref.name === 'string' && ref.name !== '')
+    return { kind: 'prompt', name: ref.name, args: typed };
+  if (ref.type === 'ref/resource' && typeof ref.uri === 'string' && ref.uri !== '')
+    return { kind: 'resource', name: ref.uri, args: typed };
+  return 'params.ref must be a prompt with a name, or a resource with a uri';
+};
+
+/** The requests that are checked, and what in them is. */
+const CHECKED: Readonly<Record<string, Reader>> = {
+  'tools/call': named('tool'),
+  'prompts/get': named('prompt'),
+  'resources/read': located,
+  'resources/subscribe': located,
+  'completion/complete': completed,
+};
+
+/** What a request asks; a text when it is malformed; undefined when it is not one of those that are checked. */
+export const askedBy = ({ method, params = {} }: Request): Asked | string | undefined =>
+  Object.hasOwn(CHECKED, method) ? CHECKED[method]?.(params) : undefined;
+
+/** The same request, with another name and other arguments in it. */
+export function renamed({ method, params = {} }: Request, name: string, args: Fields): Fields {
+  if (method === 'tools/call') {
+    const { task: _, ...rest } = params;
+    return { ...rest, name, ...(params.arguments === undefined && isEmpty(args) ? {} : { arguments: args }) };
+  }
+  if (method === 'prompts/get')
+    return { ...params, name, ...(params.arguments === undefined && isEmpty(args) ? {} : { arguments: args }) };
+  if (method === 'completion/complete' && isFields(params.ref) && params.ref.type === 'ref/prompt')
+    return { ...params, ref: { ...params.ref, name } };
+  return params;
+}
+
+const isEmpty = (fields: Fields): boolean => Object.keys(fields).length === 0;
+
+const SEPARATOR = '__';
+
+/** A server's name is part of tools' names and of resources in policies, so it has a plain spelling. */
+export const isServerName = (text: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(text) && !text.includes(SEPARATOR);
+export const SERVER_NAME_RULE = 'a server name has 1 to 64 letters, digits, `.`, `-` and single `_`';
+
+/** What clients accept as the name of a tool. */
+const CLIENT_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
+
+/** The name under which one of several servers offers a thing; undefined when clients would refuse it. */
+export function prefixed(server: string, name: string): string | undefined {
+  const whole = `${server}${SEPARATOR}${name}`;
+  return CLIENT_NAME.test(whole) ? whole : undefined;
+}
+
+/** The server and its own name for the thing; undefined when the name is not of this form. */
+export function unprefixed(name: string): { readonly server: string; readonly name: string } | undefined {
+  const at = name.indexOf(SEPARATOR);
+  return at < 1 ? undefined : { server: name.slice(0, at), name: name.slice(at + SEPARATOR.length) };
+}
