@@ -59,7 +59,7 @@ describe('policies start', () => {
     expect(namesInForce()).toEqual(['before']);
     await hung.answer();
     await eventually(() => expect(namesInForce()).toEqual(['after']));
-    expect([keeper.reloads, errors]).toEqual([{ done: 1, failed: 3 }, []]);
+    expect({ reloads: keeper.reloads, errors }).toEqual({ reloads: { done: 1, failed: 3 }, errors: [] });
   });
 
   /** A file of which the system says that its disk fails. */
@@ -90,6 +90,9 @@ describe('policies start', () => {
     await new Promise((resolve) => {
       setTimeout(resolve, 300);
     });
-    expect([keeper.reloads, namesInForce()]).toEqual([{ done: 0, failed: 1 }, ['before']]);
+    expect({ reloads: keeper.reloads, namesInForce: namesInForce() }).toEqual({
+      reloads: { done: 0, failed: 1 },
+      namesInForce: ['before'],
+    });
   });
 });

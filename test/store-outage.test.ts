@@ -33,10 +33,18 @@ describe('store outage', () => {
     await vi.advanceTimersByTimeAsync(2_000);
     attempts[0]?.reject(STORE_FULL);
     await vi.advanceTimersByTimeAsync(2_000);
-    expect([outage.isOn, attempts.length, said]).toEqual([true, 2, []]);
+    expect({ isOn: outage.isOn, attemptCount: attempts.length, saidNothing: said }).toEqual({
+      isOn: true,
+      attemptCount: 2,
+      saidNothing: [],
+    });
     attempts[1]?.resolve();
     await vi.advanceTimersByTimeAsync(10_000);
-    expect([outage.isOn, attempts.length, said]).toEqual([false, 2, [WRITTEN_AGAIN]]);
+    expect({ isOn: outage.isOn, attemptCount: attempts.length, saidNothing: said }).toEqual({
+      isOn: false,
+      attemptCount: 2,
+      saidNothing: [WRITTEN_AGAIN],
+    });
     expect(outage.noteFailure(STORE_FULL, 'saving a key')).toBe(true);
     expect(outage.isOn).toBe(true);
   });
@@ -47,7 +55,11 @@ describe('store outage', () => {
     await vi.advanceTimersByTimeAsync(4_000);
     for (const attempt of attempts) attempt.resolve();
     await vi.advanceTimersByTimeAsync(0);
-    expect([outage.isOn, attempts.length, said]).toEqual([false, 2, [WRITTEN_AGAIN]]);
+    expect({ isOn: outage.isOn, attemptCount: attempts.length, saidNothing: said }).toEqual({
+      isOn: false,
+      attemptCount: 2,
+      saidNothing: [WRITTEN_AGAIN],
+    });
   });
 
   test('failures of other files are logged each time and are no store outage', () => {

@@ -33,7 +33,7 @@ describe('durable file', () => {
       writeFileSync(path, 'old');
       const code = runWhereFilesAreShort(`
       try { await ${replace}(${JSON.stringify(path)}, 'x'.repeat(5000)); console.log('replaced'); } catch (error) { console.log(error.code); }`);
-      expect([replace, code, readFileSync(path, 'utf8')]).toEqual([replace, 'EFBIG', 'old']);
+      expect({ replace, code, text: readFileSync(path, 'utf8') }).toEqual({ replace, code: 'EFBIG', text: 'old' });
     }
   });
 

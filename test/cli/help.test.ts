@@ -191,7 +191,10 @@ describe('help', () => {
         env: { PATH: process.env.PATH ?? '', HOME: cli.home },
       }).stdout;
     };
-    expect([statusOf('context ls'), statusOf('context use nowhere')]).toEqual(['0\n', '1\n']);
+    expect({ contextLs: statusOf('context ls'), contextUse: statusOf('context use nowhere') }).toEqual({
+      contextLs: '0\n',
+      contextUse: '1\n',
+    });
   });
 
   test('output that cannot be written is an error with a reason', () => {
@@ -270,11 +273,11 @@ describe('help', () => {
         ],
         { encoding: 'utf8', env },
       ).stdout.trim();
-    expect([
-      inBash('svc', 'context', 'use', ''),
-      inBash('svc', 'context', 'rm', 's'),
-      inBash('svc', 'ops', 'ls', '--context', 'p'),
-    ]).toEqual(['prod staging', 'staging', 'prod']);
+    expect({
+      contextUse: inBash('svc', 'context', 'use', ''),
+      contextRm: inBash('svc', 'context', 'rm', 's'),
+      opsLs: inBash('svc', 'ops', 'ls', '--context', 'p'),
+    }).toEqual({ contextUse: 'prod staging', contextRm: 'staging', opsLs: 'prod' });
     expect(inBash('svc', 'context', 'use', '--de')).toBe('--debug');
     if (spawnSync('fish', ['--version']).error !== undefined) return;
     const inFish = (line: string) =>
@@ -285,7 +288,10 @@ describe('help', () => {
         .stdout.trim()
         .split('\n')
         .map((row) => row.split('\t')[0]);
-    expect([inFish('svc context use '), inFish('svc ops ls --context p')]).toEqual([['prod', 'staging'], ['prod']]);
+    expect({ contextUse: inFish('svc context use '), opsLs: inFish('svc ops ls --context p') }).toEqual({
+      contextUse: ['prod', 'staging'],
+      opsLs: ['prod'],
+    });
   });
 
   test.skipIf(spawnSync('zsh', ['--version']).error !== undefined)('zsh loads its completions silently', async () => {

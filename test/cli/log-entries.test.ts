@@ -69,11 +69,11 @@ describe('log entries', () => {
       (await json(`logs --team actors --actor ${who}`)).entries.map(
         ({ event_type: event }: { event_type: string }) => event,
       );
-    expect([await events(actor), await events('anonymous'), await events('key:another')]).toEqual([
-      ['AgentRegistered'],
-      ['ActionDenied'],
-      [],
-    ]);
+    expect({
+      eventsActor: await events(actor),
+      eventsAnonymous: await events('anonymous'),
+      eventsKeyAnother: await events('key:another'),
+    }).toEqual({ eventsActor: ['AgentRegistered'], eventsAnonymous: ['ActionDenied'], eventsKeyAnother: [] });
     const exported = await svc(`audit export --team actors --actor ${actor}`);
     expect(
       exported.stdout

@@ -87,11 +87,11 @@ rules:
 2 of 3 cases failed
 `);
     const json = JSON.parse((await cli.run(['policy', 'test', file, '-o', 'json'])).stdout);
-    expect([json.passed, json.failed, json.files[0].cases[1].difference]).toEqual([
-      1,
-      2,
-      'expected allow, got deny: agents do not send mail (rule no-mail of policy search)',
-    ]);
+    expect({ passed: json.passed, failed: json.failed, difference: json.files[0].cases[1].difference }).toEqual({
+      passed: 1,
+      failed: 2,
+      difference: 'expected allow, got deny: agents do not send mail (rule no-mail of policy search)',
+    });
   });
 
   test('mistakes in policies and cases are named by file, line and column, all at once', async () => {
@@ -382,10 +382,10 @@ search  (team:acme/search, search.yaml)
     const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
     const told = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
     for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
-      expect([command, await cli.run(command.split(' '), { env })]).toEqual([
+      expect({ command, run: await cli.run(command.split(' '), { env }) }).toEqual({
         command,
-        { status: 1, stdout: '', stderr: `error: ${told}` },
-      ]);
+        run: { status: 1, stdout: '', stderr: `error: ${told}` },
+      });
     }
     expect(await cli.run(['login'], { env })).toEqual({
       status: 1,
@@ -422,14 +422,14 @@ search  (team:acme/search, search.yaml)
       'topology',
     ];
     for (const command of commands) {
-      expect([command, await cli.run(command.split(' '), { env })]).toEqual([
+      expect({ command, run: await cli.run(command.split(' '), { env }) }).toEqual({
         command,
-        {
+        run: {
           status: 1,
           stdout: '',
           stderr: `error: the server at ${server.url} does not answer like a gateway\nCheck the URL: it must be the HTTP address of svc-gateway.\n`,
         },
-      ]);
+      });
     }
   });
 

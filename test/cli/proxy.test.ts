@@ -317,11 +317,11 @@ If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or t
     const env = { HTTPS_PROXY: 'http://secure', HTTP_PROXY: 'http://plain' };
     const chosen = (url: string, more: Readonly<Record<string, string>> = {}) =>
       proxyFor(url, { ...env, ...more })?.text;
-    expect([
-      chosen('https://gw.example'),
-      chosen('http://gw.example'),
-      proxyFor('https://gw.example', { HTTP_PROXY: 'http://plain' }),
-    ]).toEqual(['http://secure', 'http://plain', undefined]);
+    expect({
+      https: chosen('https://gw.example'),
+      http: chosen('http://gw.example'),
+      httpsWithHttpProxy: proxyFor('https://gw.example', { HTTP_PROXY: 'http://plain' }),
+    }).toEqual({ https: 'http://secure', http: 'http://plain', httpsWithHttpProxy: undefined });
     expect([
       chosen('https://gw.example', { https_proxy: 'http://lower' }),
       chosen('https://gw.example', { https_proxy: '' }),

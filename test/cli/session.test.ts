@@ -78,14 +78,14 @@ describe('session', () => {
       expect((await whoami()).stderr).toBe('');
       chmodSync(path, 0o644);
       const { status, stdout, stderr } = await whoami();
-      expect([status, JSON.parse(stdout).logged_in]).toEqual([0, true]);
+      expect({ status, logged_in: JSON.parse(stdout).logged_in }).toEqual({ status: 0, logged_in: true });
       expect(stderr).toBe(`warning: ${path} contains a session and its API key and is accessible to others (mode 0644)
 Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with \`svc keys revoke\`.
 `);
       chmodSync(path, 0o640);
       expect((await cli.run(['keys', 'ls'], { env: here() })).stderr).toContain('(mode 0640)');
       await cli.run(['login'], { env: withKey() });
-      expect([modeOf(path), (await whoami()).stderr]).toEqual([0o600, '']);
+      expect({ mode: modeOf(path), stderr: (await whoami()).stderr }).toEqual({ mode: 0o600, stderr: '' });
 
       const config = join(cli.folder, 'config.yaml');
       await cli.run(['context', 'add', 'plain', gateway.url]);
@@ -165,7 +165,10 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     writeFileSync(join(cli.folder, 'credentials.yaml'), 'sessions: {}\n');
     chmodSync(join(cli.folder, 'credentials.yaml'), 0o644);
     expect((await cli.run(['login'], { env: withKey() })).status).toBe(0);
-    expect([modeOf(cli.folder), modeOf(join(cli.folder, 'credentials.yaml'))]).toEqual([0o700, 0o600]);
+    expect({ mode: modeOf(cli.folder), fileMode: modeOf(join(cli.folder, 'credentials.yaml')) }).toEqual({
+      mode: 0o700,
+      fileMode: 0o600,
+    });
     await cli.run(['context', 'add', 'prod', gateway.url]);
     expect(modeOf(join(cli.folder, 'config.yaml'))).toBe(0o600);
     expect(readdirSync(cli.folder).sort()).toEqual(['config.yaml', 'credentials.yaml']);
@@ -537,11 +540,11 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
   test('an added context becomes the default if it is the first or on request', async () => {
     const added = async (...args: string[]) =>
       JSON.parse((await cli.run(['context', 'add', ...args, '-o', 'json'])).stdout).current;
-    expect([
-      await added('first', 'http://127.0.0.1:1'),
-      await added('second', 'http://127.0.0.1:2', '--use'),
-      await added('third', 'http://127.0.0.1:3'),
-    ]).toEqual([true, true, false]);
+    expect({
+      first: await added('first', 'http://127.0.0.1:1'),
+      second: await added('second', 'http://127.0.0.1:2', '--use'),
+      third: await added('third', 'http://127.0.0.1:3'),
+    }).toEqual({ first: true, second: true, third: false });
     const { contexts } = JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout) as {
       contexts: { name: string; current: boolean }[];
     };

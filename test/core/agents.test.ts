@@ -41,14 +41,24 @@ describe('agents', () => {
     const first = agents.register(registration(CRAWLER, 'old'));
     const place = first.registration;
     expect(agents.register({ ...registration(CRAWLER, 'new'), registeredAtMs: 99 })).toBe(first);
-    expect([agents.ownerOf(digest('old')), agents.ownerOf(digest('new'))]).toEqual([undefined, first]);
-    expect([first.registration, first.registeredAtMs, agents.registeredCount]).toEqual([place, 1, 1]);
+    expect({ ownerOld: agents.ownerOf(digest('old')), ownerNew: agents.ownerOf(digest('new')) }).toEqual({
+      ownerOld: undefined,
+      ownerNew: first,
+    });
+    expect({
+      registration: first.registration,
+      registeredAtMs: first.registeredAtMs,
+      registeredCount: agents.registeredCount,
+    }).toEqual({ registration: place, registeredAtMs: 1, registeredCount: 1 });
   });
 
   test('a lookup alone stores nothing', () => {
     const agents = new AgentRegistry();
     const looked = agents.lookUp(CRAWLER);
-    expect([agents.knownCount, agents.get(looked.key)]).toEqual([0, undefined]);
+    expect({ knownCount: agents.knownCount, agents: agents.get(looked.key) }).toEqual({
+      knownCount: 0,
+      agents: undefined,
+    });
     agents.keep(looked);
     expect(agents.lookUp(CRAWLER)).toBe(looked);
   });
@@ -59,15 +69,15 @@ describe('agents', () => {
     const entry = agents.register(registration(CRAWLER, 'token'));
     entry.ops = 1;
     expect(agents.deregister(entry.key)).toBe(true);
-    expect([
-      agents.ownerOf(digest('token')),
-      agents.groups.orgs.get('acme')!.agents.size,
-      agents.get(entry.key),
+    expect({
+      owner: agents.ownerOf(digest('token')),
+      agentCount: agents.groups.orgs.get('acme')!.agents.size,
+      agents: agents.get(entry.key),
       forgotten,
-    ]).toEqual([undefined, 0, entry, []]);
+    }).toEqual({ owner: undefined, agentCount: 0, agents: entry, forgotten: [] });
     entry.ops = 0;
     agents.forgetIfUnused(entry);
-    expect([agents.get(entry.key), forgotten]).toEqual([undefined, [entry]]);
+    expect({ agents: agents.get(entry.key), forgotten }).toEqual({ agents: undefined, forgotten: [entry] });
     expect(agents.deregister(entry.key)).toBe(false);
   });
 
@@ -76,11 +86,17 @@ describe('agents', () => {
     const entry = agents.register(registration(CRAWLER, 'token'));
     entry.ops = 1; // which keeps it known
     agents.saw(entry, 600_000);
-    expect([viewOfAgent(entry).lastSeenMs, agents.groups.seen.count(600_000)]).toEqual([600_000, 1]);
+    expect({ lastSeenMs: viewOfAgent(entry).lastSeenMs, count: agents.groups.seen.count(600_000) }).toEqual({
+      lastSeenMs: 600_000,
+      count: 1,
+    });
     for (let round = 0; round < 2; round += 1) {
       agents.deregister(entry.key);
       agents.register(registration(CRAWLER, 'again'));
-      expect([viewOfAgent(entry).lastSeenMs, agents.groups.seen.count(600_000)]).toEqual([undefined, 0]);
+      expect({ lastSeenMs: viewOfAgent(entry).lastSeenMs, count: agents.groups.seen.count(600_000) }).toEqual({
+        lastSeenMs: undefined,
+        count: 0,
+      });
     }
     agents.saw(entry, 600_000);
     expect(agents.groups.seen.count(600_000)).toBe(1);
@@ -125,7 +141,10 @@ describe('agents', () => {
             });
           } else expect(agents.deregister(key)).toBe(model.delete(key));
         }
-        expect([agents.registeredCount, agents.knownCount]).toEqual([model.size, model.size]);
+        expect({ registeredCount: agents.registeredCount, knownCount: agents.knownCount }).toEqual({
+          registeredCount: model.size,
+          knownCount: model.size,
+        });
         expect([...agents.registeredAfter(0)].map(({ key }) => key).sort()).toEqual([...model.keys()].sort());
         for (const index of changes.keys()) {
           const owner = [...model].find(([, agent]) => agent.credential === `token-${index}`)?.[0];

@@ -117,6 +117,6 @@ describe('budget config', () => {
     [4.02, 4_020_000],
     [4.35, 4_350_000],
   ])('%d USD is the same amount as a cost and as a cap, despite binary fractions', (usd, microUsd) => {
-    expect([usdToMicro(usd), capToMicro(usd, 100)]).toEqual([microUsd, microUsd]);
+    expect({ cost: usdToMicro(usd), cap: capToMicro(usd, 100) }).toEqual({ cost: microUsd, cap: microUsd });
   });
 });

@@ -85,9 +85,9 @@ describe('budget usage', () => {
     memory.remember(usage('acme', 'a', 1000));
     expect(memory.size).toBe(2);
     for (const id of ['c', 'd']) memory.remember(usage('acme', id, 1001));
-    expect([memory.recall(usage('acme', 'b'), 1001), memory.recall(usage('acme', 'a'), 1001)?.recordedAtMs]).toEqual([
-      undefined,
-      1000,
-    ]);
+    expect({
+      recall: memory.recall(usage('acme', 'b'), 1001),
+      recordedAtMs: memory.recall(usage('acme', 'a'), 1001)?.recordedAtMs,
+    }).toEqual({ recall: undefined, recordedAtMs: 1000 });
   });
 });

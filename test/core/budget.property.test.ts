@@ -144,7 +144,10 @@ describe('budget properties', () => {
               const answer = real.record(each.agent, each.cost, { usageId: each.usage, op: opNumber }, nowMs);
               const usageKey = `${opOf(0, each.agent)} ${each.usage}`;
               if (each.usage !== undefined && model.answered.has(usageKey)) {
-                expect([answer.duplicate, named(answer.exceeded)]).toEqual([true, model.answered.get(usageKey)]);
+                expect({ duplicate: answer.duplicate, named: named(answer.exceeded) }).toEqual({
+                  duplicate: true,
+                  named: model.answered.get(usageKey),
+                });
                 break;
               }
               model.spent.push({ agent: each.agent, cost: each.cost, atMs: model.timeMs });
@@ -152,7 +155,10 @@ describe('budget properties', () => {
               if (held !== undefined && held.cost > each.cost)
                 model.held.set(opNumber!, { ...held, cost: held.cost - each.cost });
               else if (held !== undefined) model.held.delete(opNumber!);
-              expect([answer.duplicate, named(answer.exceeded)]).toEqual([false, model.first(each.agent, 0)]);
+              expect({ duplicate: answer.duplicate, named: named(answer.exceeded) }).toEqual({
+                duplicate: false,
+                named: model.first(each.agent, 0),
+              });
               if (each.usage !== undefined) model.answered.set(usageKey, named(answer.exceeded));
               break;
             }
@@ -183,12 +189,17 @@ describe('budget properties', () => {
           }
           for (const row of real.status({ limit: 100 }, nowMs).items) {
             const owner = { orgId: row.orgId ?? '', teamId: row.teamId ?? '', agentId: row.agentId ?? '' };
-            expect([row.tier, row.monthly.spentMicroUsd, row.daily.spentMicroUsd, row.reservedMicroUsd]).toEqual([
-              row.tier,
-              model.spentIn(row.tier, 'monthly', owner),
-              model.spentIn(row.tier, 'daily', owner),
-              model.heldIn(row.tier, owner),
-            ]);
+            expect({
+              rowTier: row.tier,
+              monthlySpentMicroUsd: row.monthly.spentMicroUsd,
+              dailySpentMicroUsd: row.daily.spentMicroUsd,
+              rowReservedMicroUsd: row.reservedMicroUsd,
+            }).toEqual({
+              rowTier: row.tier,
+              monthlySpentMicroUsd: model.spentIn(row.tier, 'monthly', owner),
+              dailySpentMicroUsd: model.spentIn(row.tier, 'daily', owner),
+              rowReservedMicroUsd: model.heldIn(row.tier, owner),
+            });
           }
         }
       }),

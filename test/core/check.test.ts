@@ -86,13 +86,19 @@ describe('check', () => {
   ] as const)('with %s', (_what, voucher, decision, eventType, actor) => {
     const governor = openGovernor({ agents: [CRAWLER, SIBLING, NAMESAKE, STRANGER] });
     const { answer, draft } = decide(checkOf(CRAWLER, 't:s', voucher), governor);
-    expect([answer.decision, draft.decision, draft.eventType, draft.actor, draft.reason]).toEqual([
-      decision,
-      decision,
-      eventType,
-      actor,
-      answer.reason,
-    ]);
+    expect({
+      answerDecision: answer.decision,
+      draftDecision: draft.decision,
+      draftEventType: draft.eventType,
+      draftActor: draft.actor,
+      draftReason: draft.reason,
+    }).toEqual({
+      answerDecision: decision,
+      draftDecision: decision,
+      draftEventType: eventType,
+      draftActor: actor,
+      draftReason: answer.reason,
+    });
     expect(draft.payload).toMatchObject({ action: 'tool.call', resource: 'web_search' });
     expect(governor.ops.size).toBe(decision === 'allow' ? 1 : 0);
     expect(answer.opState).toBe(decision === 'allow' ? 'running' : undefined);
@@ -194,10 +200,10 @@ describe('check', () => {
         checkOf(CRAWLER, 't:s'),
         openGovernor({ policies: { decide: () => ({ kind: 'deny', reason, policy: ruleId, ruleId }) } }),
       ).draft.reason;
-    expect([said(undefined), said('a-rule')]).toEqual([
-      'no policy allows net.connect on https://ada:[redacted]@example.com',
-      reason,
-    ]);
+    expect({ saidNothing: said(undefined), saidARule: said('a-rule') }).toEqual({
+      saidNothing: 'no policy allows net.connect on https://ada:[redacted]@example.com',
+      saidARule: reason,
+    });
   });
 
   test('publishes each step of a check to watchers, and builds no event without any', () => {
@@ -425,7 +431,11 @@ describe('check', () => {
     test('a policy denial is a policy denial at any cost', () => {
       for (const dryRun of [false, true]) {
         const { answer, draft } = decide(ask(11, { resource: 'forbidden', dryRun }), capped());
-        expect([answer.reason, answer.ruleId, draft.eventType]).toEqual(['forbidden', 'no', 'ActionDenied']);
+        expect({ reason: answer.reason, ruleId: answer.ruleId, eventType: draft.eventType }).toEqual({
+          reason: 'forbidden',
+          ruleId: 'no',
+          eventType: 'ActionDenied',
+        });
       }
     });
   });

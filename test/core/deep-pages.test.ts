@@ -103,6 +103,6 @@ describe('deep pages', () => {
       String(AGENTS),
     ],
   ])('%s has a first page and one at its end', (_listing, read, deepCursor) => {
-    expect([read(undefined).ok, read(deepCursor).ok]).toEqual([true, true]);
+    expect({ isOk: read(undefined).ok, isDeepOk: read(deepCursor).ok }).toEqual({ isOk: true, isDeepOk: true });
   });
 });

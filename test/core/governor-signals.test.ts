@@ -11,7 +11,10 @@ describe('governor signals', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
     const post = (op: string) =>
       governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: 1, signal: 'pause' }, 10);
-    expect([post('t:s'), post('t:none')]).toEqual([{ opId: 't:s', signal: 'pause', sequence: 10 }, undefined]);
+    expect({ known: post('t:s'), unknown: post('t:none') }).toEqual({
+      known: { opId: 't:s', signal: 'pause', sequence: 10 },
+      unknown: undefined,
+    });
     governor.apply<'complete-op'>({ type: 'complete-op', ...voucher, opId: opId('t:s') }, 20);
     expect(post('t:s')).toBeUndefined();
   });

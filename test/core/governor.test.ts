@@ -380,8 +380,8 @@ describe('governor', () => {
       const governor = openGovernor({ maxOps: 10_000, maxOrgOps: 10_000 });
       for (let n = 0; n <= 5_000; n += 1)
         governor.apply<'check'>(checkOf(CRAWLER, `t:${n}`, { resource: 'forbidden' }), 1);
-      expect([governor.sweep(100_000), governor.ops.size]).toEqual([true, 1]);
-      expect([governor.sweep(100_000), governor.ops.size]).toEqual([false, 0]);
+      expect({ sweep: governor.sweep(100_000), opCount: governor.ops.size }).toEqual({ sweep: true, opCount: 1 });
+      expect({ sweep: governor.sweep(100_000), opCount: governor.ops.size }).toEqual({ sweep: false, opCount: 0 });
     });
 
     test('signals of a swept operation, and the times of their acknowledgement', () => {
@@ -420,7 +420,10 @@ describe('governor', () => {
       }
       expect(governor.agents.knownCount).toBe(100);
       governor.sweep(100_000);
-      expect([governor.agents.knownCount, governor.ops.size]).toEqual([0, 0]);
+      expect({ knownCount: governor.agents.knownCount, opCount: governor.ops.size }).toEqual({
+        knownCount: 0,
+        opCount: 0,
+      });
     });
 
     test('an org with its teams, once the last operation of its last agent is swept', () => {
@@ -518,7 +521,10 @@ describe('governor', () => {
           },
           1,
         ).reply;
-      expect([register('globex-labs', 'a').ok, register('globex-labs', 'b').ok]).toEqual([true, true]);
+      expect({ okA: register('globex-labs', 'a').ok, okB: register('globex-labs', 'b').ok }).toEqual({
+        okA: true,
+        okB: true,
+      });
       const full = {
         ok: false,
         fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' },
@@ -584,7 +590,10 @@ describe('governor', () => {
       const since = governor.ops.lastNumber;
       governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_000);
       governor.rollBack([], [opId('t:old'), opId('t:new'), opId('t:gone')], since, 2_500);
-      expect([stateOf(governor, 't:old'), stateOf(governor, 't:new')]).toEqual(['running', 'terminated']);
+      expect({ stateOld: stateOf(governor, 't:old'), stateNew: stateOf(governor, 't:new') }).toEqual({
+        stateOld: 'running',
+        stateNew: 'terminated',
+      });
     });
 
     test('a parent must be a registered agent of the org and no descendant', () => {
@@ -730,7 +739,10 @@ describe('governor', () => {
           fault: { kind: 'not_found', what: `${view === 'team' ? 'team' : 'agent'} ${named}` },
         });
         expect(ask(name)).toMatchObject({ ok: true });
-        expect([ask('nobody'), ask(name, { orgId: 'nowhere' })]).toEqual([missing('nobody'), missing(name)]);
+        expect({ askNobody: ask('nobody'), ask: ask(name, { orgId: 'nowhere' }) }).toEqual({
+          askNobody: missing('nobody'),
+          ask: missing(name),
+        });
         expect(ask(name, { cursor })).toMatchObject({
           ok: true,
           value: { [view === 'team' ? 'agents' : 'lineages']: [], next: undefined },

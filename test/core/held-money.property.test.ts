@@ -199,7 +199,10 @@ describe('held money properties', () => {
               row.tier === 'agent'
                 ? sumOf((one) => agentKeyOf(one) === `${row.orgId}/${row.teamId}/${row.agentId}`)
                 : sumOf((one) => row.orgId === null || one.orgId === row.orgId);
-            expect([row.tier, row.reservedMicroUsd]).toEqual([row.tier, expected]);
+            expect({ tier: row.tier, reservedMicroUsd: row.reservedMicroUsd }).toEqual({
+              tier: row.tier,
+              reservedMicroUsd: expected,
+            });
           }
         }
       }),

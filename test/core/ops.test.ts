@@ -99,7 +99,7 @@ describe('ops', () => {
     expect(sweep(60_029)).toEqual(['t:completing']);
     expect(sweep(1e12)).toEqual(['t:young']);
     expect(registry.counts).toEqual({ pending: 0, running: 1, paused: 1, completing: 0, terminated: 0 });
-    expect([agent.ops, agent.unfinishedOps]).toEqual([2, 2]);
+    expect({ ops: agent.ops, unfinishedOps: agent.unfinishedOps }).toEqual({ ops: 2, unfinishedOps: 2 });
   });
 
   test('a sweep cut off by its limit continues where it stopped', () => {
@@ -234,10 +234,10 @@ describe('ops', () => {
     expect(registry.size).toBe(model.ops.size);
     for (const [agentId, entry] of owners) {
       const own = [...model.ops.values()].filter((op) => op.agentId === agentId);
-      expect([entry.ops, entry.unfinishedOps]).toEqual([
-        own.length,
-        own.filter(({ state }) => state !== 'completing' && state !== 'terminated').length,
-      ]);
+      expect({ ops: entry.ops, unfinishedOps: entry.unfinishedOps }).toEqual({
+        ops: own.length,
+        unfinishedOps: own.filter(({ state }) => state !== 'completing' && state !== 'terminated').length,
+      });
     }
   });
 
@@ -358,7 +358,10 @@ describe('ops', () => {
       ['those of nobody', { teamId: 'wide', agentId: 'nobody' }, []],
     ])('%s are one page', (_which, filter, expected) => {
       const page = pageOfOps({ ops: registry, agents }, { ...filter, perPage: 10, cursor: undefined })!;
-      expect([page.items.map(({ opId }) => opId), page.next]).toEqual([expected, undefined]);
+      expect({ items: page.items.map(({ opId }) => opId), next: page.next }).toEqual({
+        items: expected,
+        next: undefined,
+      });
     });
 
     test('finds what is rare within one org in pages of bounded work', () => {
@@ -417,7 +420,7 @@ describe('ops', () => {
     registry.sweep(0, 0, 1, () => {});
     const budget = { steps: 100_000 };
     const seeking = registry.walk('org', agent.org, undefined, 2, budget, next);
-    expect([seeking.ops, budget.steps]).toEqual([[], 0]);
+    expect({ ops: seeking.ops, steps: budget.steps }).toEqual({ ops: [], steps: 0 });
     const found = registry.walk('org', agent.org, undefined, 2, { steps: 100_000 }, seeking.next);
     expect(found.ops.map(({ opId }) => opId)).toEqual(['t:120002', 't:120003']);
   });
@@ -442,7 +445,7 @@ describe('ops', () => {
     for (let n = 0; n < total; n += 1) registry.ingest(id(`t:${n}`), owner(), n);
     expect(registry.recordOf(registry.find(id('t:69999'))!)).toMatchObject({ opId: 't:69999', registeredAtMs: 69_999 });
     const { ops, next } = registry.list(undefined, 1, 65_535);
-    expect([ops[0]?.opId, next]).toEqual(['t:65535', 65_536]);
+    expect({ opId: ops[0]?.opId, next }).toEqual({ opId: 't:65535', next: 65_536 });
     expect(registry.list(undefined, 1, 10_000_000)).toEqual({ ops: [], next: undefined });
   });
 });

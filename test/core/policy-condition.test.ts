@@ -554,7 +554,7 @@ describe('policy condition', () => {
       `${TOGETHER} (more than 223 values)`,
     ],
   ])('%s ends at its written end and no earlier', (_, source, most, more, error) => {
-    expect([evaluate(source, most), evaluate(source, more)]).toEqual([true, { error }]);
+    expect({ most: evaluate(source, most), more: evaluate(source, more) }).toEqual({ most: true, more: { error } });
   });
 
   test('without a loop no size is too large', () => {

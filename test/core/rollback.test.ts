@@ -78,11 +78,11 @@ describe('what could not be recorded has not happened', () => {
       [checkOf(CRAWLER, 't:new', { estimatedCostMicroUsd: 2_000_000 }), controlOf('t:s', 'terminate')],
     ];
     const undos = batches.map((batch) => applyAll(governor, batch, 2_000));
-    expect([stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations]).toEqual([
-      'terminated',
-      'running',
-      { count: 1, microUsd: 2_000_000 },
-    ]);
+    expect({
+      stateS: stateOf(governor, 't:s'),
+      stateNew: stateOf(governor, 't:new'),
+      reservations: governor.budgets.reservations,
+    }).toEqual({ stateS: 'terminated', stateNew: 'running', reservations: { count: 1, microUsd: 2_000_000 } });
     const shown = undos.toReversed().map((each) => {
       governor.rollBack(each, [opId('t:s'), opId('t:new')], 2, 2_500);
       return [stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations.microUsd];
@@ -102,7 +102,10 @@ describe('what could not be recorded has not happened', () => {
     governor.sweep(200_000);
     governor.apply<'register-op'>(registerOp('t:other') as never, 200_000);
     expect(governor.rollBack(undos, [opId('t:gone')], 0, 200_000)).toEqual([]);
-    expect([stateOf(governor, 't:gone'), stateOf(governor, 't:other')]).toEqual([undefined, 'pending']);
+    expect({ stateGone: stateOf(governor, 't:gone'), stateOther: stateOf(governor, 't:other') }).toEqual({
+      stateGone: undefined,
+      stateOther: 'pending',
+    });
   });
 
   test('a swept operation does not return with another operation of its id', () => {
@@ -185,7 +188,10 @@ describe('what could not be recorded has not happened', () => {
       2_000,
     );
     governor.rollBack(undos, [opId('t:s')], 0, 2_500);
-    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([undefined, { count: 0, microUsd: 0 }]);
+    expect({ state: stateOf(governor, 't:s'), reservations: governor.budgets.reservations }).toEqual({
+      state: undefined,
+      reservations: { count: 0, microUsd: 0 },
+    });
   });
 
   test('a second check keeps a running operation running, with the money of the first', () => {
@@ -193,10 +199,10 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { resource: 'forbidden' })], 2_000);
     expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
-    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual([
-      'running',
-      { count: 1, microUsd: 5_000_000 },
-    ]);
+    expect({ state: stateOf(governor, 't:s'), reservations: governor.budgets.reservations }).toEqual({
+      state: 'running',
+      reservations: { count: 1, microUsd: 5_000_000 },
+    });
   });
 
   test('a second check that reserves more gives the difference back, without an event', () => {
@@ -205,10 +211,10 @@ describe('what could not be recorded has not happened', () => {
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
     expect(governor.budgets.reservations.microUsd).toBe(8_000_000);
     expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
-    expect([governor.budgets.reservations.microUsd, governor.ops.list(undefined, 10).ops]).toEqual([
-      5_000_000,
-      [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }],
-    ]);
+    expect({ microUsd: governor.budgets.reservations.microUsd, ops: governor.ops.list(undefined, 10).ops }).toEqual({
+      microUsd: 5_000_000,
+      ops: [{ opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, agent: CRAWLER }],
+    });
   });
 
   test('a rolled back second check does not reserve again what was used meanwhile', () => {
@@ -236,7 +242,10 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     governor.sweep(601_000); // after ten minutes it is given back
     governor.rollBack(applyAll(governor, [controlOf('t:s', 'terminate')], 602_000), [], 0, 602_500);
-    expect([stateOf(governor, 't:s'), governor.budgets.reservations]).toEqual(['running', { count: 0, microUsd: 0 }]);
+    expect({ state: stateOf(governor, 't:s'), reservations: governor.budgets.reservations }).toEqual({
+      state: 'running',
+      reservations: { count: 0, microUsd: 0 },
+    });
   });
 
   test('what the agent has acknowledged stays acknowledged', () => {
@@ -273,7 +282,10 @@ describe('rollback', () => {
     applyAll(governor, [controlOf('t:other', 'terminate')], 3_000);
     applyAll(governor, [controlOf('t:s', 'pause')], 62_000);
     governor.sweep(63_000);
-    expect([stateOf(governor, 't:s'), stateOf(governor, 't:other')]).toEqual(['paused', undefined]);
+    expect({ stateS: stateOf(governor, 't:s'), stateOther: stateOf(governor, 't:other') }).toEqual({
+      stateS: 'paused',
+      stateOther: undefined,
+    });
     // Once it has ended for good, it is swept in its own time.
     applyAll(governor, [controlOf('t:s', 'terminate')], 70_000);
     governor.sweep(129_999);
@@ -296,7 +308,10 @@ describe('rollback', () => {
     const undos = applyAll(governor, [complete('t:s')], 2_000);
     // The word that the earlier one was recorded may come as late as this.
     expect(post('resume', 2_100)).toBeUndefined();
-    expect([pending(), acknowledge(2_100)]).toEqual([{ ok: true, value: { pending: [] } }, false]);
+    expect({ pending: pending(), acknowledge: acknowledge(2_100) }).toEqual({
+      pending: { ok: true, value: { pending: [] } },
+      acknowledge: false,
+    });
     governor.rollBack(undos, [], 0, 2_500);
     expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:s', signal: 'resume', sequence: 2_100 }] } });
     expect(acknowledge(2_100)).toBe(true);
@@ -318,10 +333,10 @@ describe('rollback', () => {
       expect(governor.rollBack(undos, [], 0, 2_500)).toEqual([
         { kind: 'agent-removed', identity: NEW, key: agentKeyOf(NEW) },
       ]);
-      expect([governor.agents.get(agentKeyOf(NEW)), governor.agents.ownerOf('digest' as never)]).toEqual([
-        undefined,
-        undefined,
-      ]);
+      expect({
+        agents: governor.agents.get(agentKeyOf(NEW)),
+        owner: governor.agents.ownerOf('digest' as never),
+      }).toEqual({ agents: undefined, owner: undefined });
     });
 
     test('with a new token leaves the old one in force', () => {
@@ -330,10 +345,10 @@ describe('rollback', () => {
       expect(governor.rollBack(undos, [], 0, 2_500)).toMatchObject([
         { kind: 'agent-saved', registration: { credential: digestOf(CRAWLER) }, rotated: true },
       ]);
-      expect([governor.agents.ownerOf(digestOf(CRAWLER))?.key, governor.agents.ownerOf('fresh' as never)]).toEqual([
-        agentKeyOf(CRAWLER),
-        undefined,
-      ]);
+      expect({
+        key: governor.agents.ownerOf(digestOf(CRAWLER))?.key,
+        owner: governor.agents.ownerOf('fresh' as never),
+      }).toEqual({ key: agentKeyOf(CRAWLER), owner: undefined });
     });
 
     test('that ended it leaves it registered', () => {
@@ -374,10 +389,10 @@ describe('rollback', () => {
         2_000,
       );
       governor.rollBack(undos, [], 0, 2_500);
-      expect([
-        governor.agents.ownerOf(digestOf(CRAWLER))?.key,
-        governor.agents.get(agentKeyOf(CRAWLER))?.parent,
-      ]).toEqual([agentKeyOf(CRAWLER), undefined]);
+      expect({
+        key: governor.agents.ownerOf(digestOf(CRAWLER))?.key,
+        parent: governor.agents.get(agentKeyOf(CRAWLER))?.parent,
+      }).toEqual({ key: agentKeyOf(CRAWLER), parent: undefined });
     });
 
     test.each<[string, Command]>([
@@ -468,11 +483,11 @@ describe('rollback', () => {
           for (const each of [governor, model]) each.sweep(nowMs);
           expect(ops.map((op) => stateOf(governor, op))).toEqual(ops.map((op) => stateOf(model, op)));
           const entry = (each: Governor) => each.agents.get(agentKeyOf(CRAWLER))!;
-          expect([entry(governor).ops, entry(governor).unfinishedOps, governor.ops.size]).toEqual([
-            entry(model).ops,
-            entry(model).unfinishedOps,
-            model.ops.size,
-          ]);
+          expect({
+            ops: entry(governor).ops,
+            unfinishedOps: entry(governor).unfinishedOps,
+            opCount: governor.ops.size,
+          }).toEqual({ ops: entry(model).ops, unfinishedOps: entry(model).unfinishedOps, opCount: model.ops.size });
         }
         for (const state of OP_STATES)
           expect(

@@ -267,10 +267,10 @@ describe('topology properties', () => {
             const belongs = ({ identity }: { readonly identity: AgentIdentity }): boolean =>
               identity.orgId === group.orgId && (group.teamId === undefined || identity.teamId === group.teamId);
             expect(group.ops).toEqual(countsOf(scene.running.filter(belongs)));
-            expect([group.agentCount, group.agentsSeen]).toEqual([
-              members.filter(belongs).length,
-              seenCount(members.filter(belongs), nowMs),
-            ]);
+            expect({ agentCount: group.agentCount, agentsSeen: group.agentsSeen }).toEqual({
+              agentCount: members.filter(belongs).length,
+              agentsSeen: seenCount(members.filter(belongs), nowMs),
+            });
           }
           // Those that have an agent or an operation; what has neither is forgotten.
           const nameOfGroup = (org: string, team: string | undefined): string =>
@@ -329,11 +329,15 @@ describe('topology properties', () => {
     let depth = 1;
     let node = roots[0]!;
     for (; node.children.length > 0; node = node.children[0]!) depth += 1;
-    expect([roots.length, depth, node.isCut]).toEqual([1, 32, true]);
+    expect({ rootCount: roots.length, depth, isCut: node.isCut }).toEqual({ rootCount: 1, depth: 32, isCut: true });
     const {
       lineages: [lineage],
     } = valueOf(lineages(agents, { orgId: 'acme', agentId: 'n5000', perPage: 50, cursor: undefined }));
-    expect([lineage?.ancestors.length, lineage?.descendants.length, lineage?.isCut]).toEqual([100, 1_000, true]);
+    expect({
+      ancestorCount: lineage?.ancestors.length,
+      descendantCount: lineage?.descendants.length,
+      isCut: lineage?.isCut,
+    }).toEqual({ ancestorCount: 100, descendantCount: 1_000, isCut: true });
   });
 
   test('a lineage that just fits is whole', () => {
@@ -384,6 +388,6 @@ describe('topology properties', () => {
       ['team-1', 1_999, true],
     ]);
     const second = page(first.next);
-    expect([shown(second), second.next]).toEqual([[['team-2', 0, false]], undefined]);
+    expect({ shown: shown(second), next: second.next }).toEqual({ shown: [['team-2', 0, false]], next: undefined });
   });
 });

@@ -117,9 +117,9 @@ describe('bad input', () => {
       ['257 bytes in 129 characters', `${'ä'.repeat(128)}t`, 's'],
     ])('%s is refused by a check, by a registration and in a path', async (_what, traceId, spanId) => {
       const refused = await check({ traceId, spanId, dryRun: false });
-      expect([refused.status, refused.body.code]).toEqual([400, 'invalid_argument']);
+      expect({ status: refused.status, code: refused.body.code }).toEqual({ status: 400, code: 'invalid_argument' });
       const posted = await postOp({ trace_id: traceId, span_id: spanId });
-      expect([posted.status, posted.body.code]).toEqual([400, 'invalid_argument']);
+      expect({ status: posted.status, code: posted.body.code }).toEqual({ status: 400, code: 'invalid_argument' });
       const path = `/api/v1/ops/${encodeURIComponent(`${traceId.replace('\ud800', '\ufffd')}:${spanId}`)}`;
       // As UTF-8, half a surrogate pair is the replacement character: an id like any other, of no operation.
       expect((await gateway.call('GET', path)).status).toBe(traceId.endsWith('\ud800') ? 404 : 400);
@@ -268,10 +268,10 @@ describe('bad input', () => {
         headers: { ...AUTH, ...JSON_TYPE },
         body: '{"name":"half \\ud800","scopes":["read"]}',
       });
-      expect([response.status, await response.json()]).toEqual([
-        400,
-        expect.objectContaining({ field: 'body', detail: 'body: has a string with an unpaired surrogate' }),
-      ]);
+      expect({ status: response.status, body: await response.json() }).toEqual({
+        status: 400,
+        body: expect.objectContaining({ field: 'body', detail: 'body: has a string with an unpaired surrogate' }),
+      });
     });
 
     test('a compressed body is refused as such, and never read as uncompressed', async () => {
@@ -281,13 +281,13 @@ describe('bad input', () => {
           headers: { ...AUTH, ...JSON_TYPE, 'content-encoding': 'gzip' },
           body,
         });
-        expect([response.status, await response.json()]).toEqual([
-          415,
-          expect.objectContaining({
+        expect({ status: response.status, body: await response.json() }).toEqual({
+          status: 415,
+          body: expect.objectContaining({
             code: 'unsupported_media_type',
             detail: 'send the body as uncompressed application/json',
           }),
-        ]);
+        });
       }
       const plain = await fetch(`${gateway.url}/api/v1/ops`, {
         method: 'POST',
@@ -337,7 +337,7 @@ describe('bad input', () => {
         ],
         { answers: 2 },
       );
-      expect([statuses, isClosed]).toEqual([[413, 404], false]);
+      expect({ statuses, isClosed }).toEqual({ statuses: [413, 404], isClosed: false });
     });
 
     test('curl sees the 413 and its problem document', async () => {
@@ -439,13 +439,13 @@ describe('bad input', () => {
 
     test('a known path with a wrong method is 405 and names the right ones', async () => {
       const wrong = await gateway.call('DELETE', '/api/v1/ops');
-      expect([wrong.status, wrong.headers.get('allow'), wrong.body.code]).toEqual([
-        405,
-        'POST, GET, HEAD',
-        'method_not_allowed',
-      ]);
+      expect({ status: wrong.status, allow: wrong.headers.get('allow'), code: wrong.body.code }).toEqual({
+        status: 405,
+        allow: 'POST, GET, HEAD',
+        code: 'method_not_allowed',
+      });
       const connect = await gateway.call('GET', CHECK);
-      expect([connect.status, connect.headers.get('allow')]).toEqual([405, 'POST']);
+      expect({ status: connect.status, allow: connect.headers.get('allow') }).toEqual({ status: 405, allow: 'POST' });
     });
 
     test('HEAD answers what GET would, without the body', async () => {
@@ -466,7 +466,7 @@ describe('bad input', () => {
           [head(`HEAD ${path} HTTP/1.1`), { answered: 1 }, head('GET /healthz HTTP/1.1')],
           { answers: 2 },
         );
-        expect([path, statuses]).toEqual([path, [405, 200]]);
+        expect({ path, statuses }).toEqual({ path, statuses: [405, 200] });
         expect(text.slice(0, text.indexOf('HTTP/1.1 200'))).toMatch(/\r\n\r\n$/);
       }
     });
@@ -499,7 +499,7 @@ describe('bad input', () => {
         const { statuses, text } = await sendRaw(gateway, [
           `${method} ${path} HTTP/1.1\r\nHost: gateway\r\n${framing}${pair.join('\r\n')}\r\n\r\n${method === 'POST' ? body : ''}`,
         ]);
-        expect([pair, statuses]).toEqual([pair, [400]]);
+        expect({ pair, statuses }).toEqual({ pair, statuses: [400] });
         expect(text).toMatch(/Authorization: must not be sent more than once/);
       }
     });
@@ -509,7 +509,10 @@ describe('bad input', () => {
         method: 'OPTIONS',
         headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
       });
-      expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([204, null]);
+      expect({ status: response.status, allowedOrigin: response.headers.get('access-control-allow-origin') }).toEqual({
+        status: 204,
+        allowedOrigin: null,
+      });
       expect((await fetch(`${gateway.url}/api/v1/ops`, { method: 'OPTIONS' })).status).toBe(405);
     });
 
@@ -525,7 +528,7 @@ describe('bad input', () => {
           '/api/v1/logs',
         ]) {
           const { status, body } = await gateway.call('GET', `${path}?per_page=${perPage}`);
-          expect([path, status, body.field]).toEqual([path, 400, 'per_page']);
+          expect({ path, status, field: body.field }).toEqual({ path, status: 400, field: 'per_page' });
         }
       },
     );
@@ -563,7 +566,7 @@ describe('bad input', () => {
         head('POST /api/v1/ops HTTP/1.1', { ...AUTH, ...JSON_TYPE, 'Content-Length': '100' }),
         '{"op_id"',
       ]);
-      expect([statuses, isClosed]).toEqual([[], true]);
+      expect({ statuses, isClosed }).toEqual({ statuses: [], isClosed: true });
       expect(tookMs).toBeLessThan(6_000);
     });
 
@@ -580,7 +583,7 @@ describe('bad input', () => {
         head(`POST ${CHECK} HTTP/1.1`, { ...JSON_TYPE, 'Content-Length': '1000' }),
         ...drops,
       ]);
-      expect([statuses, isClosed]).toEqual([[], true]);
+      expect({ statuses, isClosed }).toEqual({ statuses: [], isClosed: true });
       expect(tookMs).toBeLessThan(6_000);
     });
 
@@ -592,7 +595,10 @@ describe('bad input', () => {
     test('a head that drips forever is cut off', async () => {
       const drops = Array.from({ length: 100 }, (_, index) => [{ waitMs: 200 }, `X-${index}: y\r\n`]).flat();
       const { statuses, isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\n', ...drops]);
-      expect([statuses.filter((status) => status !== 408), isClosed]).toEqual([[], true]); // node:http says why
+      expect({ statuses: statuses.filter((status) => status !== 408), isClosed }).toEqual({
+        statuses: [],
+        isClosed: true,
+      }); // node:http says why
     });
   });
 
@@ -633,7 +639,7 @@ describe('bad input', () => {
         [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`],
         { answers: 2 },
       );
-      expect([statuses, isClosed]).toEqual([[], true]);
+      expect({ statuses, isClosed }).toEqual({ statuses: [], isClosed: true });
       expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
     });
 
@@ -643,7 +649,10 @@ describe('bad input', () => {
         [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`],
         { answers: 2 },
       );
-      expect([statuses.filter((status) => status < 300), isClosed]).toEqual([[], true]);
+      expect({ statuses: statuses.filter((status) => status < 300), isClosed }).toEqual({
+        statuses: [],
+        isClosed: true,
+      });
       expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
     });
 

@@ -68,7 +68,12 @@ describe('budgets', () => {
     const gateway = await start({});
     for (const cost of [-1, 1_000_001, '5', null]) {
       const { status, body } = await gateway.call('POST', '/api/v1/usage', { agent: agent(), cost_usd: cost });
-      expect([cost, status, body.code, body.field]).toEqual([cost, 400, 'invalid_argument', 'cost_usd']);
+      expect({ cost, status, code: body.code, field: body.field }).toEqual({
+        cost,
+        status: 400,
+        code: 'invalid_argument',
+        field: 'cost_usd',
+      });
     }
     expect((await spend(gateway, 1, { op_id: 'no-colon' })).body.field).toBe('op_id');
     expect((await gateway.call('POST', '/api/v1/usage', { cost_usd: 1 })).body.field).toBe('agent');
@@ -83,8 +88,14 @@ describe('budgets', () => {
       ]);
     for (const usageId of ['ü'.repeat(129), 'x'.repeat(257)]) {
       const [http, connect] = await record(usageId);
-      expect([http.status, http.body.detail]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
-      expect([connect.status, connect.body.message]).toEqual([400, 'usage_id: must be 1 to 256 bytes']);
+      expect({ status: http.status, detail: http.body.detail }).toEqual({
+        status: 400,
+        detail: 'usage_id: must be 1 to 256 bytes',
+      });
+      expect({ status: connect.status, message: connect.body.message }).toEqual({
+        status: 400,
+        message: 'usage_id: must be 1 to 256 bytes',
+      });
     }
     for (const usageId of ['ü'.repeat(128), 'x'.repeat(256)])
       expect((await record(usageId)).map(({ status }) => status)).toEqual([200, 200]);

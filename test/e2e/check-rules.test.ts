@@ -487,11 +487,11 @@ describe('check rules', () => {
       for (const trace of ['done', 'ended', 'going', 'held']) await check(trace);
       const stateAfter = async (opId: string, trigger: string) =>
         (await quick.call('POST', `/api/v1/ops/${opId}/${trigger}`)).body.state;
-      expect([
-        await stateAfter('held:s', 'pause'),
-        await stateAfter('done:s', 'complete'),
-        await stateAfter('ended:s', 'terminate'),
-      ]).toEqual(['paused', 'completing', 'terminated']);
+      expect({
+        stateAfterPause: await stateAfter('held:s', 'pause'),
+        stateAfterComplete: await stateAfter('done:s', 'complete'),
+        stateAfterTerminate: await stateAfter('ended:s', 'terminate'),
+      }).toEqual({ stateAfterPause: 'paused', stateAfterComplete: 'completing', stateAfterTerminate: 'terminated' });
       const states = async (): Promise<object> =>
         Object.fromEntries(
           (await quick.call('GET', '/api/v1/ops')).body.ops.map(

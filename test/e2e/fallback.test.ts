@@ -111,7 +111,10 @@ describe('fallback', () => {
       { waitMs: 50 },
       body,
     ]);
-    expect([checked.statuses, checked.text]).toEqual([[200], expect.stringContaining('DECISION_ALLOW')]);
+    expect({ statuses: checked.statuses, text: checked.text }).toEqual({
+      statuses: [200],
+      text: expect.stringContaining('DECISION_ALLOW'),
+    });
   });
 
   test('a stream opens also for a client that sends a content length', async () => {
@@ -193,7 +196,7 @@ describe('fallback', () => {
     const { statuses, isClosed } = await sendRaw(gateway, [
       `${head('POST /nope HTTP/1.1', { 'Transfer-Encoding': 'gzip, chunked' })}0\r\n\r\n${inner}`,
     ]);
-    expect([statuses, isClosed]).toEqual([[], true]);
+    expect({ statuses, isClosed }).toEqual({ statuses: [], isClosed: true });
     expect((await gateway.call('GET', '/api/v1/ops/smuggled:op')).status).toBe(404);
   });
 

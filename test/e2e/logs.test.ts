@@ -93,7 +93,7 @@ describe('logs', () => {
       ['cursor', '!'],
     ]) {
       const { status, body } = await gateway.call('GET', `/api/v1/logs?${field}=${value}`);
-      expect([status, body.field]).toEqual([400, field]);
+      expect({ status, field: body.field }).toEqual({ status: 400, field });
     }
   });
 
@@ -105,11 +105,11 @@ describe('logs', () => {
   ])('an empty value in /%s is refused, as from a script with an unset variable', async (path, fields) => {
     for (const field of fields) {
       const { status, body } = await gateway.call('GET', `/api/v1/${path}?${field}=`);
-      expect([status, body.field, body.detail]).toEqual([
-        400,
+      expect({ status, field: body.field, detail: body.detail }).toEqual({
+        status: 400,
         field,
-        `${field}: must not be empty; omit it to see all`,
-      ]);
+        detail: `${field}: must not be empty; omit it to see all`,
+      });
     }
   });
 

@@ -59,7 +59,10 @@ describe('monitoring', () => {
     });
     await eventually(async () => {
       const { status, headers, body } = await get('/metrics');
-      expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+      expect({ status, contentType: headers.get('content-type') }).toEqual({
+        status: 200,
+        contentType: 'text/plain; version=0.0.4; charset=utf-8',
+      });
       const values = valuesOf(body);
       const expected = {
         'svc_checks_total{decision="allow"}': 2,
@@ -175,7 +178,7 @@ describe('monitoring', () => {
 
   test('the API description is served', async () => {
     const { status, body } = await get('/openapi.json');
-    expect([status, body.openapi]).toEqual([200, '3.1.0']);
+    expect({ status, openapi: body.openapi }).toEqual({ status: 200, openapi: '3.1.0' });
     expect(body.paths).toHaveProperty('/api/v1/ops/{id}/pause');
   });
 

@@ -119,7 +119,10 @@ rules: []
     expect(all.rules[3]).toMatchObject({ actions: ['*'], resources: ['*'], when: null, reason: null });
     const pages = [await of('?per_page=3')];
     pages.push(await of(`?per_page=3&cursor=${pages[0].next_cursor}`));
-    expect([pages.flatMap(idsOf), pages[1].next_cursor]).toEqual([idsOf(all), null]);
+    expect({ pages: pages.flatMap(idsOf), next_cursor: pages[1].next_cursor }).toEqual({
+      pages: idsOf(all),
+      next_cursor: null,
+    });
     expect(idsOf(await of('?policy=acme-team&per_page=1&cursor=1'))).toEqual(['acme-team/second']);
     const acmes = await key(gateway, ['read'], 'acme');
     expect(idsOf(await of('', acmes))).toEqual([global, 'acme-team/first', 'acme-team/second']);
@@ -168,7 +171,10 @@ rules: []
     const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
     expect(status).toBe(200);
     expect(policyReload.safeParse(body).error).toBeUndefined();
-    expect([await check(gateway), await check(gateway, 'globex')]).toEqual(['DECISION_DENY', 'DECISION_ALLOW']);
+    expect({ checkGateway: await check(gateway), checkGlobex: await check(gateway, 'globex') }).toEqual({
+      checkGateway: 'DECISION_DENY',
+      checkGlobex: 'DECISION_ALLOW',
+    });
     expect(auditEntries(gateway.dataDir).at(-3)).toMatchObject({
       event_type: 'PolicyReloaded',
       lineage: { org_id: null },
@@ -180,7 +186,7 @@ rules: []
     await inForce(ALLOW_ALL);
     policies.write(BROKEN);
     const { status, body } = await gateway.call('POST', '/api/v1/policies/reload');
-    expect([status, body.code]).toEqual([409, 'policy_invalid']);
+    expect({ status, code: body.code }).toEqual({ status: 409, code: 'policy_invalid' });
     expect(body.problems[0]).toContain('policies.yaml:2:8');
     expect(await check(gateway)).toBe('DECISION_ALLOW');
     expect(gateway.output.stderr).toContain('policies were not reloaded');

@@ -26,11 +26,11 @@ describe('rate limit', () => {
   test('the public auth routes count by address, and say when to retry', async () => {
     let last = await ask('POST', '/api/v1/auth/token', 'no-key');
     for (let count = 0; count < 3; count += 1) last = await ask('POST', '/api/v1/auth/token', 'no-key');
-    expect([last.status, last.headers.get('content-type'), last.headers.get('ratelimit-policy')]).toEqual([
-      429,
-      'application/problem+json',
-      '"default";q=3;w=60',
-    ]);
+    expect({
+      status: last.status,
+      contentType: last.headers.get('content-type'),
+      ratelimitPolicy: last.headers.get('ratelimit-policy'),
+    }).toEqual({ status: 429, contentType: 'application/problem+json', ratelimitPolicy: '"default";q=3;w=60' });
     expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(((await last.json()) as { code: string }).code).toBe('rate_limited');
     // A key that holds has a limit of its own, which is that of the API.

@@ -67,7 +67,12 @@ describe('refusals', () => {
     [{ op_id: 't:s', agent: { team_id: 't', agent_id: 'a' }, sate: 'running' }, 'sate', 'sate: unknown field'],
   ])('a body that does not fit is refused in a sentence that names the field: %j', async (body, field, detail) => {
     const { status, body: problem } = await gateway.call('POST', '/api/v1/ops', body);
-    expect([status, problem.code, problem.field, problem.detail]).toEqual([400, 'invalid_argument', field, detail]);
+    expect({ status, code: problem.code, field: problem.field, detail: problem.detail }).toEqual({
+      status: 400,
+      code: 'invalid_argument',
+      field,
+      detail,
+    });
   });
 
   test('an agent without an org is removed by a path without one, or with -', async () => {

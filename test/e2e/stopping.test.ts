@@ -254,7 +254,7 @@ describe('stopping', () => {
     await sleep(200); // what a slow link takes
     call.resume();
     await isOver;
-    expect([trailers, await stopping]).toEqual(['0', 0]);
+    expect({ trailers, stopping: await stopping }).toEqual({ trailers: '0', stopping: 0 });
   });
 
   test('no check is decided whose answer is cut off, even under load at the stop', async () => {

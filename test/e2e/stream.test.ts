@@ -188,11 +188,11 @@ describe('stream', () => {
     await board.next(({ payload }) => payload.op_id === 'snap-1199:s');
     const last = new Map(board.frames.map(({ payload }) => [payload.op_id, payload.state]));
     expect(last.size).toBe(1_200);
-    expect([last.get('snap-7:s'), last.get('snap-8:s'), last.get('snap-650:s')]).toEqual([
-      'terminated',
-      'pending',
-      'terminated',
-    ]);
+    expect({ snap7S: last.get('snap-7:s'), snap8S: last.get('snap-8:s'), snap650S: last.get('snap-650:s') }).toEqual({
+      snap7S: 'terminated',
+      snap8S: 'pending',
+      snap650S: 'terminated',
+    });
     // No operation is ever told to be pending after it was told to be terminated.
     for (const id of ids.slice(600, 700))
       expect(statesOf(board.frames, id).join()).toMatch(/^(pending,)?terminated(,terminated)?$/);
@@ -351,18 +351,18 @@ describe('stream', () => {
 
   test('a request without a handshake gets an answer that names the protocol', async () => {
     const { status, headers, body } = await gateway.call('GET', '/api/v1/stream');
-    expect([status, headers.get('upgrade'), headers.get('sec-websocket-version'), body.code]).toEqual([
-      426,
-      'websocket',
-      '13',
-      'upgrade_required',
-    ]);
+    expect({
+      status,
+      upgrade: headers.get('upgrade'),
+      secWebsocketVersion: headers.get('sec-websocket-version'),
+      code: body.code,
+    }).toEqual({ status: 426, upgrade: 'websocket', secWebsocketVersion: '13', code: 'upgrade_required' });
     expect((await gateway.call('GET', '/api/v1/stream', undefined, null)).status).toBe(401);
   });
 
   const ticketOf = async (bearer?: string): Promise<string> => {
     const { status, body } = await gateway.call('POST', '/api/v1/auth/ws-ticket', undefined, bearer);
-    expect([status, body.expires_in]).toEqual([200, 30]);
+    expect({ status, expires_in: body.expires_in }).toEqual({ status: 200, expires_in: 30 });
     return body.ticket as string;
   };
 
@@ -436,7 +436,7 @@ describe('stream', () => {
     const refusedAtMs = performance.now();
     const closings = await closedAtMs;
     for (const { code, reason } of closings)
-      expect([code, reason]).toEqual([4401, 'the credential has expired or was revoked']);
+      expect({ code, reason }).toEqual({ code: 4401, reason: 'the credential has expired or was revoked' });
     expect(other.socket.readyState).toBe(other.socket.OPEN);
     for (const agent of agents) agent.destroy();
     return Math.max(refusedAtMs, ...closings.map(({ atMs }) => atMs)) - revokedAtMs - askingMs;

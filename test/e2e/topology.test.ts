@@ -104,7 +104,7 @@ describe('topology', () => {
   test('a credential of an org gets its own org, and 403 for another, in all five', async () => {
     for (const path of ['overview', 'tree', 'stats', 'team/search', 'lineage/worker']) {
       const { status, body } = await gateway.call('GET', `/api/v1/topology/${path}`, undefined, acme);
-      expect([path, status]).toEqual([path, 200]);
+      expect({ path, status }).toEqual({ path, status: 200 });
       expect(JSON.stringify(body)).not.toContain('globex');
       expect(await get(`${path}?org_id=globex`, acme)).toMatchObject({ status: 403, code: 'org_forbidden' });
     }
@@ -123,7 +123,11 @@ describe('topology', () => {
       'topology/lineage/lead',
     ]) {
       const other = await gateway.call('GET', `/api/v1/${listing}?cursor=${body.next_cursor}`);
-      expect([listing, other.status, other.body.field]).toEqual([listing, 400, 'cursor']);
+      expect({ listing, status: other.status, field: other.body.field }).toEqual({
+        listing,
+        status: 400,
+        field: 'cursor',
+      });
     }
   });
 
@@ -137,9 +141,9 @@ describe('topology', () => {
     expect(await found('agent_id=worker', acme)).toEqual(['acme/worker']);
     expect(await found('agent_id=nobody')).toEqual([]);
     const first = (await gateway.call('GET', '/api/v1/agents?agent_id=worker&per_page=1')).body;
-    expect([names(first.agents), await found(`agent_id=worker&per_page=1&cursor=${first.next_cursor}`)]).toEqual([
-      ['acme/worker'],
-      ['globex/worker'],
-    ]);
+    expect({
+      names: names(first.agents),
+      found: await found(`agent_id=worker&per_page=1&cursor=${first.next_cursor}`),
+    }).toEqual({ names: ['acme/worker'], found: ['globex/worker'] });
   });
 });

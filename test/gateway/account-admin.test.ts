@@ -99,7 +99,7 @@ describe('account admin', () => {
       await unlogged.revokeSessions({ principal, accountId }),
     ];
     expect(refused).toEqual([1, 2, 3].map(() => fail({ kind: 'audit_unavailable' })));
-    expect([unlogged.revoked, unlogged.events]).toEqual([[], []]);
+    expect({ revoked: unlogged.revoked, events: unlogged.events }).toEqual({ revoked: [], events: [] });
     expect(valueOf(await scene.getAccount({ principal, accountId }))).toEqual(before);
     expect((await scene.refresh({ refreshToken })).ok).toBe(true);
   });

@@ -47,11 +47,11 @@ describe('api key index', () => {
     expect(index.page(10, undefined, 'acme')?.items.length).toBe(2);
     expect(index.page(1, undefined, 'acme')).toMatchObject({ items: [{ id: 'k1' }], next: 'k1' });
     expect(index.page(1, 'k1', 'acme')).toMatchObject({ items: [{ id: 'k0' }], next: undefined });
-    expect([index.page(1, 'k2', 'acme'), index.page(1, 'no key', null), index.page(1, undefined, 'initech')]).toEqual([
-      undefined,
-      undefined,
-      { items: [], next: undefined },
-    ]);
+    expect({
+      pageAcme: index.page(1, 'k2', 'acme'),
+      page: index.page(1, 'no key', null),
+      pageInitech: index.page(1, undefined, 'initech'),
+    }).toEqual({ pageAcme: undefined, page: undefined, pageInitech: { items: [], next: undefined } });
   });
 
   test('counts the usable keys of an org with many ended ones at any time', () => {

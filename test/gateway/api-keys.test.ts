@@ -536,7 +536,10 @@ describe('api keys', () => {
       // 150 of the last 30 days and the very first one are left, and what has come since the last look.
       expect(keys.size).toBeLessThanOrEqual(1_000);
       const listed = must(await listApiKeys(keys, ADMIN, { perPage: 1_000 })).items;
-      expect([listed.length, listed.at(-1)?.name]).toEqual([keys.size, 'first admin key']);
+      expect({ listedCount: listed.length, name: listed.at(-1)?.name }).toEqual({
+        listedCount: keys.size,
+        name: 'first admin key',
+      });
       const restarted = await reopen();
       expect(restarted.size).toBe(151);
       for (const gateway of [keys, restarted]) {

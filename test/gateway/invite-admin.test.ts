@@ -242,7 +242,10 @@ describe('invite admin', () => {
     const page = (cursor: string | undefined, principal = ADMIN_KEY) =>
       scene.listInvites({ principal, orgId: undefined, perPage: 1, cursor });
     const first = valueOf(await page(undefined));
-    expect([first.items.map(({ email }) => email), first.next]).toEqual([['a@example.com'], first.items[0]!.id]);
+    expect({ items: first.items.map(({ email }) => email), next: first.next }).toEqual({
+      items: ['a@example.com'],
+      next: first.items[0]!.id,
+    });
     valueOf(await scene.revokeInvite({ principal: ADMIN_KEY, inviteId: first.next! }));
     const second = valueOf(await page(first.next));
     expect(second.items.map(({ email }) => email)).toEqual(['b@example.com']);

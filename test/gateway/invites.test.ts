@@ -63,7 +63,7 @@ describe('invites', () => {
       await unlogged.revokeInvite({ principal: ADMIN_KEY, inviteId: first!.id }),
     ];
     expect(refused).toEqual([1, 2, 3].map(() => fail({ kind: 'audit_unavailable' })));
-    expect([await open(), unlogged.events]).toEqual([[first], []]);
+    expect({ open: await open(), events: unlogged.events }).toEqual({ open: [first], events: [] });
     expect((await scene.acceptInvite({ inviteToken, password: GOOD_PASSWORD })).ok).toBe(true);
   });
 

@@ -9,11 +9,11 @@ describe('known credentials', () => {
     const known = new KnownCredentials();
     expect(known.orgOf(digest('one'))).toBeUndefined();
     known.add(digest('one'), 'acme');
-    expect([known.orgOf(digest('one')), known.orgOf(digest('two')), known.orgOf(undefined)]).toEqual([
-      'acme',
-      undefined,
-      undefined,
-    ]);
+    expect({
+      orgOne: known.orgOf(digest('one')),
+      orgTwo: known.orgOf(digest('two')),
+      org: known.orgOf(undefined),
+    }).toEqual({ orgOne: 'acme', orgTwo: undefined, org: undefined });
     known.forget(digest('one'));
     expect(known.orgOf(digest('one'))).toBeUndefined();
   });

@@ -241,7 +241,7 @@ describe('login', () => {
         ),
       );
       expect(await signIn(raced, 'dev@example.com')).toEqual(WRONG);
-      expect([eventTypes(raced), raced.events]).toEqual([[], []]);
+      expect({ eventTypes: eventTypes(raced), events: raced.events }).toEqual({ eventTypes: [], events: [] });
       expect(await scene.postgres.attempt((on) => on.query('SELECT 1 FROM sessions'))).toMatchObject({
         value: { rowCount: 0 },
       });

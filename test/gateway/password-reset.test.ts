@@ -90,7 +90,7 @@ describe('password reset', () => {
     valueOf(await scene.setDisabled({ principal: principalOf(owner), accountId: gone.id, disabled: true }));
     for (const email of ['nobody@example.com', 'gone@example.com', 'owner@example.com\r\nBcc: x@y.z', ''])
       expect(await requestReset(scene, email)).toBeUndefined();
-    expect([scene.mails, warnings]).toEqual([[], []]);
+    expect({ mails: scene.mails, warnings }).toEqual({ mails: [], warnings: [] });
   });
 
   test('mails no reset and sets no password that the audit log cannot record', async () => {
@@ -103,7 +103,7 @@ describe('password reset', () => {
     expect(await unlogged.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).toEqual(
       fail({ kind: 'audit_unavailable' }),
     );
-    expect([unlogged.revoked, unlogged.events]).toEqual([[], []]);
+    expect({ revoked: unlogged.revoked, events: unlogged.events }).toEqual({ revoked: [], events: [] });
     expect((await signIn(scene, 'owner@example.com')).ok).toBe(true);
     expect((await scene.confirmPasswordReset({ resetToken, newPassword: NEW_PASSWORD })).ok).toBe(true);
   });

@@ -49,14 +49,18 @@ describe('policies', () => {
     const { audit, installed, keeper, shown } = scene(['org:acme'], ['org:acme', 'org:globex']);
     audit.broken = true;
     expect(faultOf(await keeper.reloadFor(ADMIN))).toEqual({ kind: 'audit_unavailable' });
-    expect([installed, shown(), keeper.reloads]).toEqual([[], ['org:acme'], { done: 0, failed: 1 }]);
+    expect({ installed, shown: shown(), reloads: keeper.reloads }).toEqual({
+      installed: [],
+      shown: ['org:acme'],
+      reloads: { done: 0, failed: 1 },
+    });
     audit.broken = false;
     expect(must(await keeper.reloadFor(ADMIN))).toMatchObject({ documents: 2, changed: true });
-    expect([installed, shown(), keeper.reloads]).toEqual([
-      [['org:acme', 'org:globex']],
-      ['org:acme', 'org:globex'],
-      { done: 1, failed: 1 },
-    ]);
+    expect({ installed, shown: shown(), reloads: keeper.reloads }).toEqual({
+      installed: [['org:acme', 'org:globex']],
+      shown: ['org:acme', 'org:globex'],
+      reloads: { done: 1, failed: 1 },
+    });
     expect(audit.drafts).toMatchObject([
       { eventType: 'PolicyReloaded', actor: 'account:root', payload: { documents: 2, changed: true } },
     ]);
@@ -71,7 +75,10 @@ describe('policies', () => {
     await expect(keeper.reload('gateway')).rejects.toThrow('the thread died');
     expect(keeper.reloads).toEqual({ done: 0, failed: 1 });
     expect(must(await keeper.reload('gateway'))).toMatchObject({ documents: 1 });
-    expect([installed, keeper.reloads]).toEqual([[['global']], { done: 1, failed: 1 }]);
+    expect({ installed, reloads: keeper.reloads }).toEqual({
+      installed: [['global']],
+      reloads: { done: 1, failed: 1 },
+    });
   });
 
   test('reloads run one after the other, and one beyond the queue is refused at once', async () => {
@@ -91,7 +98,10 @@ describe('policies', () => {
       await eventually(() => expect(ends).toHaveLength(1)); // the next one begins only now
       ends.pop()!();
       must(await reloads[done - 1]!);
-      expect([installed.length, keeper.reloads]).toEqual([done, { done, failed: 0 }]);
+      expect({ installedCount: installed.length, reloads: keeper.reloads }).toEqual({
+        installedCount: done,
+        reloads: { done, failed: 0 },
+      });
     }
     const next = keeper.reloadFor(ADMIN);
     await eventually(() => expect(ends).toHaveLength(1));
@@ -102,12 +112,12 @@ describe('policies', () => {
   test('an admin of one org replaces no policies and sees its own and the global ones', async () => {
     const { audit, installed, keeper, shown } = scene(['global', 'org:acme', 'org:globex', 'team:globex/search'], []);
     expect(faultOf(await keeper.reloadFor(ACME_ADMIN))).toMatchObject({ kind: 'org_forbidden' });
-    expect([installed, audit.drafts, shown(ACME_ADMIN), shown()]).toEqual([
-      [],
-      [],
-      ['global', 'org:acme'],
-      ['global', 'org:acme', 'org:globex', 'team:globex/search'],
-    ]);
+    expect({ installed, drafts: audit.drafts, shownAcmeAdmin: shown(ACME_ADMIN), shown: shown() }).toEqual({
+      installed: [],
+      drafts: [],
+      shownAcmeAdmin: ['global', 'org:acme'],
+      shown: ['global', 'org:acme', 'org:globex', 'team:globex/search'],
+    });
   });
 
   test('an explanation yields between rules and describes one set throughout a swap', async () => {
@@ -128,7 +138,7 @@ describe('policies', () => {
       isExplained = true;
     });
     must(await keeper.reloadFor(ADMIN));
-    expect([shown(), isExplained]).toEqual([['org:globex'], false]);
+    expect({ shown: shown(), isExplained }).toEqual({ shown: ['org:globex'], isExplained: false });
     expect(must(await explaining)).toMatchObject({
       version,
       decision: { kind: 'allow', policy: 'org:acme' },

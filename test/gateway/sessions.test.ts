@@ -212,9 +212,11 @@ describe('sessions', () => {
     valueOf(await scene.accounts.prune());
     const count = async (table: string) =>
       valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
-    expect([await count('sessions'), await count('refresh_tokens'), await count('sign_in_failures')]).toEqual([
-      1, 1, 0,
-    ]);
+    expect({
+      countSessions: await count('sessions'),
+      countRefreshTokens: await count('refresh_tokens'),
+      countSignInFailures: await count('sign_in_failures'),
+    }).toEqual({ countSessions: 1, countRefreshTokens: 1, countSignInFailures: 0 });
     expect(await scene.refresh({ refreshToken })).toEqual(ENDED);
     expect((await scene.refresh({ refreshToken: remembered.refreshToken })).ok).toBe(true);
   });
@@ -269,6 +271,9 @@ describe('sessions', () => {
     valueOf(await scene.accounts.prune()); // what one had left to the other
     const count = async (table: string) =>
       valueOf(await scene.postgres.attempt((on) => on.query(`SELECT 1 FROM ${table}`))).rowCount;
-    expect([await count('sessions'), await count('refresh_tokens')]).toEqual([1, 1]);
+    expect({ countSessions: await count('sessions'), countRefreshTokens: await count('refresh_tokens') }).toEqual({
+      countSessions: 1,
+      countRefreshTokens: 1,
+    });
   });
 });

@@ -42,7 +42,7 @@ describe('exchanging an API key', () => {
     const { mint, issuer, authenticate, audit, signingKeys } = await start();
     const { key, record } = await mint({ scopes: ['read', 'write'], orgId: 'acme' });
     const { token, expiresAtSecs, scopes } = must(await issuer.exchange(key));
-    expect([expiresAtSecs, scopes]).toEqual([START_SECS + DAY_SECS, ['read', 'write']]);
+    expect({ expiresAtSecs, scopes }).toEqual({ expiresAtSecs: START_SECS + DAY_SECS, scopes: ['read', 'write'] });
     expect(part(token, 0)).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: signingKeys.signer().kid });
     expect(part(token, 1)).toEqual({
       iss: 'svc-gateway',
@@ -159,7 +159,10 @@ describe('tokens', () => {
       } as const;
       for (const [role, scopes] of Object.entries(roles) as [keyof typeof roles, readonly string[]][]) {
         const minted = must(await issuer.mintForAccount({ ...OWNER, role, orgId: 'acme' }));
-        expect([minted.expiresAtSecs, minted.scopes]).toEqual([START_SECS + 900, scopes]);
+        expect({ expiresAtSecs: minted.expiresAtSecs, scopes: minted.scopes }).toEqual({
+          expiresAtSecs: START_SECS + 900,
+          scopes,
+        });
         expect(must(await authenticate(minted.token)).principal).toEqual({
           subject: 'account:a1',
           role,
@@ -190,10 +193,10 @@ describe('tokens', () => {
       expect(heard).toEqual(['account:a1']);
       await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
       revocations.revoke('account:a2', 1);
-      expect([await outcomes(authenticate), heard]).toEqual([
-        ['unauthenticated', 'unauthenticated', 'ok'],
-        ['account:a1', 'account:a2'],
-      ]);
+      expect({ outcomes: await outcomes(authenticate), heard }).toEqual({
+        outcomes: ['unauthenticated', 'unauthenticated', 'ok'],
+        heard: ['account:a1', 'account:a2'],
+      });
     });
 
     test('a revocation is dropped when the last token it could affect has ended', async () => {
@@ -270,10 +273,10 @@ describe('tokens', () => {
       const heard: string[] = [];
       onRevoked((subject) => heard.push(subject));
       must(await revokeApiKey(apiKeys, ADMIN, record.id));
-      expect([kindOf(await authenticate(token)), kindOf(await authenticate(key))]).toEqual([
-        'unauthenticated',
-        'unauthenticated',
-      ]);
+      expect({ kindToken: kindOf(await authenticate(token)), kindKey: kindOf(await authenticate(key)) }).toEqual({
+        kindToken: 'unauthenticated',
+        kindKey: 'unauthenticated',
+      });
       expect(heard).toEqual([`key:${record.id}`]);
     });
 

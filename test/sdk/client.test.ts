@@ -367,6 +367,9 @@ describe('client', () => {
     const { body } = await gateway.call('GET', '/api/v1/agents?per_page=1000');
     const parentOf = (agentId: string) =>
       body.agents.find((agent: { readonly agent_id: string }) => agent.agent_id === agentId)?.parent;
-    expect([parentOf(starterId), parentOf(`crawler-${lastAgent}`)]).toEqual([null, `acme/search/${starterId}`]);
+    expect({ parentStarterId: parentOf(starterId), parent: parentOf(`crawler-${lastAgent}`) }).toEqual({
+      parentStarterId: null,
+      parent: `acme/search/${starterId}`,
+    });
   });
 });

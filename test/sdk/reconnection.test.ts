@@ -141,8 +141,14 @@ describe('reconnection', () => {
       refusal: () => Object.assign(new Error('no'), { code: status.UNIMPLEMENTED, details: 'no such route' }),
     });
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([known.states, known.tried.length]).toEqual([['connected', 'reconnecting', 'refused'], 1]);
-    expect([stranger.states, stranger.tried.length]).toEqual([['refused'], 1]);
+    expect({ states: known.states, triedCount: known.tried.length }).toEqual({
+      states: ['connected', 'reconnecting', 'refused'],
+      triedCount: 1,
+    });
+    expect({ states: stranger.states, triedCount: stranger.tried.length }).toEqual({
+      states: ['refused'],
+      triedCount: 1,
+    });
   });
 
   test('after a long outage the control stream reopens with the first connection', async () => {

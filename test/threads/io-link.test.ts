@@ -73,7 +73,10 @@ describe('io link', () => {
       await answerAll();
     }
     for (const round of ['first', 'second']) {
-      expect([round, await refusedOf(1_000, () => link.ask(check('acme')))]).toEqual([round, 950]);
+      expect({ round, refused: await refusedOf(1_000, () => link.ask(check('acme'))) }).toEqual({
+        round,
+        refused: 950,
+      });
       expect(
         await refusedOf(1, () =>
           link.ask({ type: 'list-agents', principal: bound, orgId: undefined, perPage: 1, cursor: undefined }),

@@ -48,7 +48,11 @@ describe('pending', () => {
       numbers.add(number);
       handedOver.add(pending.take(number));
     }
-    expect([numbers.size, numbers.has(slow), [...handedOver]]).toEqual([100_000, false, ['quick']]);
+    expect({ numberCount: numbers.size, hasSlow: numbers.has(slow), handedOver: [...handedOver] }).toEqual({
+      numberCount: 100_000,
+      hasSlow: false,
+      handedOver: ['quick'],
+    });
     expect(pending.take(slow)).toBe('slow');
   });
 

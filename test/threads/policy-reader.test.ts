@@ -29,7 +29,7 @@ describe('policy reader', () => {
     if (!aside.ok || !atOnce.ok) throw new Error('refused');
     expect(aside.value.policies.summary()).toEqual(atOnce.value.policies.summary());
     expect(aside.value.policies.budget).toEqual(atOnce.value.policies.budget);
-    expect([aside.value.files, aside.value.warnings]).toEqual([[path], []]);
+    expect({ files: aside.value.files, warnings: aside.value.warnings }).toEqual({ files: [path], warnings: [] });
     const decide = (orgId: string, action: string, size: number) =>
       aside.value.policies.decide({
         agent: { orgId, teamId: 't', agentId: 'a' },

@@ -104,13 +104,23 @@ describe('switchboard', () => {
     write(1);
     const [more] = ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 3_000_000 }));
     const controls = (['pause', 'resume', 'terminate'] as const).map((trigger) => ask(controlOf('t:1', trigger))[0]!);
-    expect([stateOf(), governor.budgets.reservations]).toEqual(['terminated', { count: 0, microUsd: 0 }]);
+    expect({ state: stateOf(), reservations: governor.budgets.reservations }).toEqual({
+      state: 'terminated',
+      reservations: { count: 0, microUsd: 0 },
+    });
     refuse();
     expect(await replyTo(more!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
     for (const id of controls) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
-    expect([stateOf(), governor.budgets.reservations]).toEqual(['running', { count: 1, microUsd: 1_000_000 }]);
+    expect({ state: stateOf(), reservations: governor.budgets.reservations }).toEqual({
+      state: 'running',
+      reservations: { count: 1, microUsd: 1_000_000 },
+    });
     expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
-    expect([audit.entriesLost, audit.failuresTotal, audit.entriesInFlight]).toEqual([4, 4, 0]);
+    expect({
+      entriesLost: audit.entriesLost,
+      failuresTotal: audit.failuresTotal,
+      entriesInFlight: audit.entriesInFlight,
+    }).toEqual({ entriesLost: 4, failuresTotal: 4, entriesInFlight: 0 });
   });
 
   test('the audit thread resumes before anything new is written, and not earlier', async () => {
@@ -133,7 +143,10 @@ describe('switchboard', () => {
     write(2);
     refuse();
     expect(await replyTo(late! + 1)).toMatchObject({ value: { state: 'running' } });
-    expect([audit.entriesLost, audit.entriesInFlight]).toEqual([2, 0]);
+    expect({ entriesLost: audit.entriesLost, entriesInFlight: audit.entriesInFlight }).toEqual({
+      entriesLost: 2,
+      entriesInFlight: 0,
+    });
   });
 
   test('with allow the audit thread resumes at once, and the failure is logged once', async () => {
@@ -148,7 +161,11 @@ describe('switchboard', () => {
     audit.receive({ type: 'writable' });
     expect(told).toHaveLength(5);
     expect(await replyTo(lost!)).toMatchObject({ value: { decision: 'allow' } });
-    expect([audit.entriesLost, audit.entriesInFlight, audit.isWritable]).toEqual([2, 0, true]);
+    expect({
+      entriesLost: audit.entriesLost,
+      entriesInFlight: audit.entriesInFlight,
+      isWritable: audit.isWritable,
+    }).toEqual({ entriesLost: 2, entriesInFlight: 0, isWritable: true });
     expect(troubles).toEqual([
       { isWritable: false, reason: 'ENOSPC' },
       { isWritable: true, entriesLost: 2 },
@@ -330,7 +347,10 @@ describe('switchboard', () => {
     ask(checkOf(CRAWLER, 't:2'));
     refuse();
     expect(governor.ops.stateOf(governor.ops.find(opId('t:2'))!)).toBe('terminated');
-    expect([audit.entriesLost, audit.entriesInFlight]).toEqual([1, 0]);
+    expect({ entriesLost: audit.entriesLost, entriesInFlight: audit.entriesInFlight }).toEqual({
+      entriesLost: 1,
+      entriesInFlight: 0,
+    });
   });
 
   test.each([
@@ -361,7 +381,7 @@ describe('switchboard', () => {
     const [later] = ask({ type: 'get-op', principal: ADMIN, opId: opId('t:2') });
     await replyTo(later!);
     expect(sent.flatMap((message) => (message.type === 'command-reply' ? [message.id] : []))).toEqual([lost, later]);
-    expect([released, audit.entriesLost]).toEqual([lost! - 1, 0]);
+    expect({ released, entriesLost: audit.entriesLost }).toEqual({ released: lost! - 1, entriesLost: 0 });
   });
 
   test('a registration on its way to the store is answered when the audit thread dies', async () => {
@@ -385,7 +405,10 @@ describe('switchboard', () => {
     audit.disconnect();
     const [id] = ask(checkOf(CRAWLER, 't:1'));
     expect(await replyTo(id!)).toMatchObject({ value: { decision: 'allow', opState: 'running' } });
-    expect([audit.entriesLost, audit.isWritable]).toEqual([1, false]);
+    expect({ entriesLost: audit.entriesLost, isWritable: audit.isWritable }).toEqual({
+      entriesLost: 1,
+      isWritable: false,
+    });
     audit.connect(auditPort as never);
     expect(audit.isWritable).toBe(true);
   });

@@ -254,7 +254,10 @@ async function play(steps: readonly Step[], onAuditFailure: 'deny' | 'allow') {
     await scene.save(true);
   }
   await turn();
-  expect([scene.audit.entriesInFlight, scene.audit.isWritable]).toEqual([0, true]);
+  expect({ entriesInFlight: scene.audit.entriesInFlight, isWritable: scene.audit.isWritable }).toEqual({
+    entriesInFlight: 0,
+    isWritable: true,
+  });
   const answers = new Map(
     scene.sent.flatMap((message) => (message.type === 'command-reply' ? [[message.id, message.reply as Reply]] : [])),
   );

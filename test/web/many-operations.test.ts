@@ -312,7 +312,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
       .evaluateAll((halves: { scrollWidth: number; clientWidth: number; offsetWidth: number }[]) =>
         halves.map(({ scrollWidth, offsetWidth }) => offsetWidth >= 60 && scrollWidth > offsetWidth),
       );
-    expect([whole, half]).toEqual([true, false]);
+    expect({ whole, half }).toEqual({ whole: true, half: false });
     expect(await cell.textContent()).toBe(`${trace}:00f067aa0ba902b7`);
   });
 

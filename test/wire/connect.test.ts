@@ -473,7 +473,9 @@ describe('connect', () => {
     for (const [path, body] of [...own, [BATCH, { requests: [request] }] as const]) {
       const ask = async (bearer: string) =>
         (await call(path, JSON.stringify(body), { authorization: `Bearer ${bearer}` })).status;
-      expect([path, await ask('wrong'), await ask(READ_KEY), await ask(WRITE_KEY)]).toEqual([path, 200, 200, 200]);
+      expect({ path, wrong: await ask('wrong'), readKey: await ask(READ_KEY), writeKey: await ask(WRITE_KEY) }).toEqual(
+        { path, wrong: 200, readKey: 200, writeKey: 200 },
+      );
     }
     expect(await call(BATCH, largeBatch('acme'), { authorization: 'Bearer wrong' })).toMatchObject({ status: 200 });
     expect(own.length).toBeGreaterThanOrEqual(4);
@@ -495,15 +497,15 @@ describe('connect', () => {
     gateway.isOverLimit = true;
     gateway.asked.length = 0;
     const refused = await agentService('RegisterAgent', {});
-    expect([refused.status, Object.fromEntries(refused.headers)]).toEqual([
-      429,
-      {
+    expect({ status: refused.status, headers: Object.fromEntries(refused.headers) }).toEqual({
+      status: 429,
+      headers: {
         'svc-code': 'rate_limited',
         'retry-after': '3',
         'RateLimit-Policy': '"default";q=20;w=60',
         RateLimit: '"default";r=0;t=3',
       },
-    ]);
+    });
     expect(gateway.asked).toEqual([]);
   });
 
@@ -512,7 +514,10 @@ describe('connect', () => {
       const reply = await call(`/svc.governance.v1.${method}`, '\0\0\0\0\x02{}', {
         'content-type': `application/connect+${format}`,
       });
-      expect([reply.status, reply.contentType]).toEqual([200, `application/connect+${format}`]);
+      expect({ status: reply.status, contentType: reply.contentType }).toEqual({
+        status: 200,
+        contentType: `application/connect+${format}`,
+      });
       // One envelope: the flag of the last one, 92 bytes of JSON in either format.
       expect(reply.content.toString()).toBe(
         '\x02\0\0\0\x5c{"error":{"code":"unimplemented","message":"this is a streaming method; call it over gRPC"}}',
@@ -523,21 +528,21 @@ describe('connect', () => {
   test('other methods, types, versions and encodings are refused before the body is read', async () => {
     const body = JSON.stringify(request);
     const get = await call(CHECK, '', {}, 'GET');
-    expect([get.status, get.headers]).toEqual([
-      405,
-      [
+    expect({ status: get.status, headers: get.headers }).toEqual({
+      status: 405,
+      headers: [
         ['svc-code', 'method_not_allowed'],
         ['allow', 'POST'],
       ],
-    ]);
+    });
     const xml = await call(CHECK, body, { 'content-type': 'text/xml' });
-    expect([xml.status, xml.headers]).toEqual([
-      415,
-      [
+    expect({ status: xml.status, headers: xml.headers }).toEqual({
+      status: 415,
+      headers: [
         ['svc-code', 'unsupported_media_type'],
         ['accept-post', 'application/json, application/proto'],
       ],
-    ]);
+    });
     expect(await call(CHECK, body, { 'content-type': 'application/connect+json' })).toMatchObject({ status: 415 });
     expect(await call(CHECK, body, { 'content-type': 'application/json; charset=latin1' })).toMatchObject({
       status: 415,
@@ -547,28 +552,28 @@ describe('connect', () => {
       message: 'connect-protocol-version: must be 1',
     });
     const compressed = await call(CHECK, body, { 'content-encoding': 'gzip' });
-    expect([told(compressed), compressed.headers]).toMatchObject([
-      { status: 501, code: 'unimplemented' },
-      [['svc-code', 'unsupported_media_type']],
-    ]);
+    expect({ told: told(compressed), headers: compressed.headers }).toMatchObject({
+      told: { status: 501, code: 'unimplemented' },
+      headers: [['svc-code', 'unsupported_media_type']],
+    });
     expect(told(await call(CHECK, body, { 'connect-timeout-ms': 'soon' }))).toMatchObject({ status: 400 });
     expect(told(await call(CHECK, 'x'.repeat(1024 * 1024 + 1)))).toMatchObject({
       status: 413,
       code: 'resource_exhausted',
     });
     const stream = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}');
-    expect([told(stream), stream.headers]).toMatchObject([
-      { status: 501, code: 'unimplemented' },
-      [['svc-code', 'unimplemented']],
-    ]);
+    expect({ told: told(stream), headers: stream.headers }).toMatchObject({
+      told: { status: 501, code: 'unimplemented' },
+      headers: [['svc-code', 'unimplemented']],
+    });
     const streamGot = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '', {}, 'GET');
-    expect([streamGot.status, streamGot.headers]).toEqual([
-      405,
-      [
+    expect({ status: streamGot.status, headers: streamGot.headers }).toEqual({
+      status: 405,
+      headers: [
         ['svc-code', 'method_not_allowed'],
         ['allow', 'POST'],
       ],
-    ]);
+    });
     expect(gateway.asked).toEqual([]);
   });
 
@@ -605,10 +610,10 @@ describe('connect', () => {
         release = () => resolve({ reply: fail({ kind: 'internal' }), auditId: undefined });
       });
     const late = await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '20' });
-    expect([told(late), late.headers]).toMatchObject([
-      { status: 504, code: 'deadline_exceeded' },
-      [['svc-code', 'deadline_exceeded']],
-    ]);
+    expect({ told: told(late), headers: late.headers }).toMatchObject({
+      told: { status: 504, code: 'deadline_exceeded' },
+      headers: [['svc-code', 'deadline_exceeded']],
+    });
     release();
   });
 

@@ -27,10 +27,10 @@ describe('rpc code', () => {
   ])('%o is gRPC status %i, Connect code %s and HTTP status %i', (fault, status, code, httpStatus) => {
     expect(grpcError(fault)).toMatchObject({ code: status, details: explain(fault) });
     const reply = connectError(fault);
-    expect([reply.status, JSON.parse(reply.content.toString())]).toEqual([
-      httpStatus,
-      { code, message: explain(fault) },
-    ]);
+    expect({ status: reply.status, content: JSON.parse(reply.content.toString()) }).toEqual({
+      status: httpStatus,
+      content: { code, message: explain(fault) },
+    });
   });
 
   test('a fault that quotes half a surrogate pair can still be sent', () => {

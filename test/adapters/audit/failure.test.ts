@@ -30,7 +30,7 @@ describe('failure', () => {
     const lines = stdout.trimEnd().split('\n');
     const acknowledged = Number(lines.at(-2));
     const [code, kind, , head, , then] = (lines.at(-1) ?? '').split(' ');
-    expect([code, kind]).toEqual(['EFBIG', 'audit-write-failed']);
+    expect({ code, kind }).toEqual({ code: 'EFBIG', kind: 'audit-write-failed' });
     // A batch of one may still fit where a larger one did not.
     expect(Number(head)).toBe(acknowledged + (then === 'ok' ? 1 : 0));
     expect(await verifyAuditLog(directory)).toMatchObject({ ok: true, tornBytes: 0, entries: Number(head) });
@@ -118,7 +118,10 @@ describe('failure', () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
     const second = spawnSync(process.execPath, [CHILD, directory, 'never', 'until-full'], { encoding: 'utf8' });
-    expect([second.status, second.stdout]).toEqual([3, `locked by ${process.pid}\n`]);
+    expect({ status: second.status, stdout: second.stdout }).toEqual({
+      status: 3,
+      stdout: `locked by ${process.pid}\n`,
+    });
     writer.close();
   });
 

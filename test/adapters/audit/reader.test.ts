@@ -293,7 +293,10 @@ describe('reader', () => {
     for (let nth = 0; nth < 4; nth += 1) append(writer, many(100));
     const reader = new AuditReader(directory);
     const indexes = () => readdirSync(directory).filter((name) => name.endsWith('.idx'));
-    expect([await reader.refresh(), indexes()]).toEqual([true, ['0000000000000001.idx']]);
+    expect({ refresh: await reader.refresh(), indexes: indexes() }).toEqual({
+      refresh: true,
+      indexes: ['0000000000000001.idx'],
+    });
     while (await reader.refresh());
     expect(indexes()).toEqual(['0000000000000001.idx', '0000000000000101.idx', '0000000000000201.idx']);
     append(writer, many(100));
@@ -316,10 +319,10 @@ describe('reader', () => {
     writer.close();
     const reader = new AuditReader(directory);
     for (const [at, eventType] of AUDIT_EVENTS.entries())
-      expect([eventType, await ids(reader, { eventType })]).toEqual([
+      expect({ eventType, ids: await ids(reader, { eventType }) }).toEqual({
         eventType,
-        Array.from({ length: 200 }, (_, nth) => 200 * (at + 1) - nth),
-      ]);
+        ids: Array.from({ length: 200 }, (_, nth) => 200 * (at + 1) - nth),
+      });
   });
 
   const RARE: Partial<AuditDraft> = {

@@ -192,7 +192,10 @@ describe('writer', () => {
     writer.close();
     writeFileSync(join(directory, '0000000000000003.ndjson'), '');
     const empty = open();
-    expect([empty.notices, existsSync(join(directory, '0000000000000003.ndjson'))]).toEqual([[], false]);
+    expect({ notices: empty.notices, exists: existsSync(join(directory, '0000000000000003.ndjson')) }).toEqual({
+      notices: [],
+      exists: false,
+    });
     empty.writer.close();
     writeFileSync(join(directory, '0000000000000003.ndjson'), 'garbage\nmore');
     const garbage = open();
@@ -332,7 +335,10 @@ describe('writer', () => {
     expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: count }, (_, nth) => nth + 2));
     expect(entries.every((entry) => entry.reason === reason)).toBe(true);
     const { notices, writer: again } = open();
-    expect([notices, again.head()]).toEqual([[], { id: count + 1, hash: entries.at(-1)?.hash }]);
+    expect({ notices, head: again.head() }).toEqual({
+      notices: [],
+      head: { id: count + 1, hash: entries.at(-1)?.hash },
+    });
     again.close();
   });
 
@@ -355,7 +361,7 @@ describe('writer', () => {
       const head = writer.head();
       writer.close();
       const { notices, writer: again } = open();
-      expect([notices, again.head(), head.id]).toEqual([[], head, 1]);
+      expect({ notices, head: again.head(), id: head.id }).toEqual({ notices: [], head, id: 1 });
       again.close();
       rmSync(join(directory, FIRST));
     }

@@ -167,7 +167,10 @@ describe('smtp', () => {
     const relay = await startRelay();
     const { mailer, lines } = openMailer({ port: relay.port, credentials: CREDENTIALS, ca: '' });
     await mailer.send(MAIL);
-    expect([relay.passwordsSeen, relay.received]).toEqual([[], []]);
+    expect({ passwordsSeen: relay.passwordsSeen, received: relay.received }).toEqual({
+      passwordsSeen: [],
+      received: [],
+    });
     expect(messages(lines)).toContain('e-mail not sent; giving up');
   });
 

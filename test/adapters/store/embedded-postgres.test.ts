@@ -187,7 +187,7 @@ describe('embedded postgres', () => {
     );
     const { url } = await start(dataDir);
     expect(await ask(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
-    expect([other.exitCode, other.signalCode]).toEqual([null, null]);
+    expect({ exitCode: other.exitCode, signalCode: other.signalCode }).toEqual({ exitCode: null, signalCode: null });
   });
 
   test("starts after a power loss left the server's pid file empty", async () => {

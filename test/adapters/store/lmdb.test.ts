@@ -260,7 +260,7 @@ describe('lmdb', () => {
     const early = await lockDataDir(folder);
     takeIt();
     if (early.ok) await early.value.release();
-    expect([early.ok, await lockDataDir(folder)]).toEqual([true, held]);
+    expect({ isOk: early.ok, lockDataDir: await lockDataDir(folder) }).toEqual({ isOk: true, lockDataDir: held });
   });
 
   test('of many that start together on a stale lock one gets it', async () => {

@@ -35,11 +35,11 @@ describe('postgres binaries', () => {
     const { copyTo, found } = closedPackage('[{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}]');
     const { postgres, initdb, version } = await locatePostgres(copyTo, NOBODY, found);
     const native = join(copyTo, 'native-18.4.0', 'native');
-    expect([postgres, initdb, version]).toEqual([
-      join(native, 'bin', 'postgres'),
-      join(native, 'bin', 'initdb'),
-      '18.4.0',
-    ]);
+    expect({ postgres, initdb, version }).toEqual({
+      postgres: join(native, 'bin', 'postgres'),
+      initdb: join(native, 'bin', 'initdb'),
+      version: '18.4.0',
+    });
     expect([postgres, initdb].map((program) => lstatSync(program).mode & 0o777)).toEqual([0o755, 0o755]);
     expect(readlinkSync(join(native, 'lib', 'libpq.so.5'))).toBe('libpq.so.5.18');
     expect(await locatePostgres(copyTo, NOBODY, found)).toEqual({ postgres, initdb, version });

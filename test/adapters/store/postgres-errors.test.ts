@@ -23,7 +23,10 @@ describe('postgres errors', () => {
     ['a deadlock', '40P01'],
     ['a lock time-out', '55P03'],
   ])('%s (%s) is an outage that is retried', (_, code) => {
-    expect([meansUnreachable(errorOf(code)), isRefusal(errorOf(code))]).toEqual([true, false]);
+    expect({ meansUnreachable: meansUnreachable(errorOf(code)), isRefusal: isRefusal(errorOf(code)) }).toEqual({
+      meansUnreachable: true,
+      isRefusal: false,
+    });
   });
 
   test.each([
@@ -38,11 +41,11 @@ describe('postgres errors', () => {
     ['a value that does not fit', '22023'],
     ['a statement after one that failed', '25P02'],
   ])('%s (%s) is a bug, and no outage', (_, code) => {
-    expect([
-      meansUnreachable(errorOf(code)),
-      isRefusal(errorOf(code)),
-      meansUnreachable(new TypeError('of the driver')),
-    ]).toEqual([false, false, false]);
+    expect({
+      isUnreachable: meansUnreachable(errorOf(code)),
+      isRefusal: isRefusal(errorOf(code)),
+      meansUnreachable: meansUnreachable(new TypeError('of the driver')),
+    }).toEqual({ isUnreachable: false, isRefusal: false, meansUnreachable: false });
   });
 
   test('a server that rejects everybody is distinguished from one that is away', () => {

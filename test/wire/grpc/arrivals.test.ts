@@ -101,7 +101,9 @@ describe('arrivals', () => {
   const checkIsAnswered = async (on = session): Promise<void> => {
     const call = begin(CHECK, on);
     call.stream.end(framed(request()));
-    await eventually(() => expect([call.told['grpc-status'], call.answers]).toEqual(['0', 1]));
+    await eventually(() =>
+      expect({ grpcStatus: call.told['grpc-status'], answers: call.answers }).toEqual({ grpcStatus: '0', answers: 1 }),
+    );
   };
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   const toldIs = (call: Call, status: string) => eventually(() => expect(call.told['grpc-status']).toBe(status));
@@ -130,7 +132,12 @@ describe('arrivals', () => {
       'the rest of the message did not arrive in time',
     );
     // It never ends its own side, and still does not keep the stream, not even until the next sweep.
-    await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
+    await eventually(() =>
+      expect({ isClosed: call.isClosed, rstCode: call.stream.rstCode }).toEqual({
+        isClosed: true,
+        rstCode: constants.NGHTTP2_NO_ERROR,
+      }),
+    );
     await checkIsAnswered();
   });
 
@@ -138,7 +145,12 @@ describe('arrivals', () => {
     const call = begin(CHECK);
     call.stream.write(framed(request(), { length: 5 * 1024 * 1024 }));
     await toldIs(call, RESOURCE_EXHAUSTED);
-    await eventually(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_NO_ERROR]));
+    await eventually(() =>
+      expect({ isClosed: call.isClosed, rstCode: call.stream.rstCode }).toEqual({
+        isClosed: true,
+        rstCode: constants.NGHTTP2_NO_ERROR,
+      }),
+    );
     await checkIsAnswered();
   });
 
@@ -177,11 +189,11 @@ describe('arrivals', () => {
       vi.advanceTimersByTime(TIMEOUT_MS * 2);
     }
     await checkIsAnswered(); // what else was said before it has come by now
-    expect([call.told['grpc-status'], control.told['grpc-status'], control.isClosed]).toEqual([
-      undefined,
-      undefined,
-      false,
-    ]);
+    expect({
+      callStatus: call.told['grpc-status'],
+      controlStatus: control.told['grpc-status'],
+      controlIsClosed: control.isClosed,
+    }).toEqual({ callStatus: undefined, controlStatus: undefined, controlIsClosed: false });
     call.stream.write(bytes.subarray(0, 10));
     await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
     expect(control.isClosed).toBe(false);
@@ -324,7 +336,12 @@ describe('arrivals', () => {
     const call = begin(path, deaf);
     call.stream.write(bytes);
     if (isAll) call.stream.end();
-    await inTime(() => expect([call.isClosed, call.stream.rstCode]).toEqual([true, constants.NGHTTP2_CANCEL]));
+    await inTime(() =>
+      expect({ isClosed: call.isClosed, rstCode: call.stream.rstCode }).toEqual({
+        isClosed: true,
+        rstCode: constants.NGHTTP2_CANCEL,
+      }),
+    );
     expect(call.answers).toBe(0);
     deaf.settings({ initialWindowSize: 65_535 });
     await checkIsAnswered(deaf);

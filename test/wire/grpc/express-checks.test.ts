@@ -74,7 +74,12 @@ describe('express checks', () => {
     await new Promise((resolve) => session.ping(resolve));
   }
   const statusIs = (call: Call, status: string) =>
-    eventually(() => expect([call.told['grpc-status'], call.isClosed]).toEqual([status, true]));
+    eventually(() =>
+      expect({ grpcStatus: call.told['grpc-status'], isClosed: call.isClosed }).toEqual({
+        grpcStatus: status,
+        isClosed: true,
+      }),
+    );
   const messageOf = ({ told }: Call): string => decodeURIComponent(String(told['grpc-message']));
   const idsOf = ({ answers }: Call): string[] => answers.map(({ correlationId }) => correlationId).sort();
 
@@ -151,7 +156,12 @@ describe('express checks', () => {
         });
       const call = open({ ...head, 'grpc-timeout': '100m' });
       await send(call, request('slow'));
-      await eventually(() => expect([call.told['grpc-status'], messageOf(call)]).toEqual(['4', 'Deadline exceeded']));
+      await eventually(() =>
+        expect({ grpcStatus: call.told['grpc-status'], message: messageOf(call) }).toEqual({
+          grpcStatus: '4',
+          message: 'Deadline exceeded',
+        }),
+      );
       for (const answer of late) answer();
       call.stream.close(constants.NGHTTP2_CANCEL);
       scene.gateway.answer = undefined;
@@ -269,7 +279,12 @@ describe('express checks', () => {
       late[0]!();
       await new Promise(setImmediate);
       call.stream.resume();
-      await eventually(() => expect([call.told['grpc-status'], messageOf(call)]).toEqual(['4', 'Deadline exceeded']));
+      await eventually(() =>
+        expect({ grpcStatus: call.told['grpc-status'], message: messageOf(call) }).toEqual({
+          grpcStatus: '4',
+          message: 'Deadline exceeded',
+        }),
+      );
       call.stream.close(constants.NGHTTP2_CANCEL);
     });
 

@@ -104,7 +104,7 @@ describe('express', () => {
     ['with a deadline that is none', [MESSAGE], { 'grpc-timeout': 'soon' }, '13', /Invalid grpc-timeout value "soon"/],
   ] as const)('a call %s gets the reason', async (_how, pieces, fields, status, message) => {
     const told = await call(pieces, fields);
-    expect([told.status, told.message]).toEqual([status, expect.stringMatching(message)]);
+    expect({ status: told.status, message: told.message }).toEqual({ status, message: expect.stringMatching(message) });
   });
 
   test('a call ended by its head has no message either', async () => {
@@ -159,7 +159,7 @@ describe('express', () => {
       } as never) as Buffer,
     );
     const told = await call([request], { ':path': `${AGENT}/AckOpControl` });
-    expect([told.status, told.message]).toEqual(['0', 'OK']);
+    expect({ status: told.status, message: told.message }).toEqual({ status: '0', message: 'OK' });
   });
 
   test('a client that cancels a check, or drops its connection, affects nobody', async () => {

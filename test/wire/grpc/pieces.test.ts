@@ -55,7 +55,7 @@ describe('pieces', () => {
     stream.end();
     await eventually(() => expect(left()).toBe(2));
     await ping();
-    expect([left(), stream.writableLength]).toEqual([2, 90_000]);
+    expect({ left: left(), writableLength: stream.writableLength }).toEqual({ left: 2, writableLength: 90_000 });
     expect(await readAll()).toEqual({ bytes: Buffer.concat(messages), trailers: 'yes' });
     expect(left()).toBe(10);
   });

@@ -119,9 +119,9 @@ describe('accounts', () => {
     });
 
     const registered = await call('POST', '/api/v1/auth/register', { body: OWNER });
-    expect([registered.status, registered.body]).toEqual([
-      201,
-      {
+    expect({ status: registered.status, body: registered.body }).toEqual({
+      status: 201,
+      body: {
         account: {
           id: expect.any(String),
           email: 'owner@example.com',
@@ -130,21 +130,21 @@ describe('accounts', () => {
           created_at: '2030-01-01T00:00:00.000Z',
         },
       },
-    ]);
+    });
 
     expect((await call('GET', '/api/v1/auth/methods')).body.registration).toBe('closed');
 
     const loggedIn = await call('POST', '/api/v1/auth/login', { body: { ...OWNER, remember_me: true } });
-    expect([loggedIn.status, loggedIn.body]).toEqual([
-      200,
-      {
+    expect({ status: loggedIn.status, body: loggedIn.body }).toEqual({
+      status: 200,
+      body: {
         access_token: expect.any(String),
         token_type: 'Bearer',
         expires_in: 900,
         expires_at: 1_893_456_900,
         scopes: ['read', 'write', 'admin'],
       },
-    ]);
+    });
     expect(loggedIn.headers['set-cookie']).toEqual([
       expect.stringMatching(
         /^svc_refresh=[\w-]{43}; Max-Age=2592000; Path=\/api\/v1\/auth; HttpOnly; Secure; SameSite=Strict$/,
@@ -153,10 +153,10 @@ describe('accounts', () => {
 
     const cookie = loggedIn.headers['set-cookie']![0]!.split(';')[0]!;
     const refreshed = await call('POST', '/api/v1/auth/refresh', { headers: { cookie: `theme=dark; ${cookie}` } });
-    expect([refreshed.status, Object.keys(refreshed.body)]).toEqual([
-      200,
-      ['access_token', 'token_type', 'expires_in', 'expires_at', 'scopes'],
-    ]);
+    expect({ status: refreshed.status, body: Object.keys(refreshed.body) }).toEqual({
+      status: 200,
+      body: ['access_token', 'token_type', 'expires_in', 'expires_at', 'scopes'],
+    });
     const next = refreshed.headers['set-cookie']![0]!.split(';')[0]!;
     expect(next).not.toBe(cookie);
 
@@ -172,10 +172,10 @@ describe('accounts', () => {
     });
 
     const loggedOut = await call('POST', '/api/v1/auth/logout', { headers: { cookie: next } });
-    expect([loggedOut.status, loggedOut.headers['set-cookie']]).toEqual([
-      204,
-      ['svc_refresh=; Max-Age=0; Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict'],
-    ]);
+    expect({ status: loggedOut.status, setCookie: loggedOut.headers['set-cookie'] }).toEqual({
+      status: 204,
+      setCookie: ['svc_refresh=; Max-Age=0; Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict'],
+    });
     expect((await call('POST', '/api/v1/auth/refresh', { headers: { cookie: next } })).status).toBe(401);
     expect((await call('POST', '/api/v1/auth/logout')).status).toBe(204);
     expect(
@@ -192,11 +192,11 @@ describe('accounts', () => {
       ';',
     )[0]!;
     const replayed = await call('POST', '/api/v1/auth/refresh', { headers: { cookie } });
-    expect([replayed.status, replayed.body.code, replayed.headers['www-authenticate']]).toEqual([
-      401,
-      'unauthenticated',
-      'Bearer',
-    ]);
+    expect({
+      status: replayed.status,
+      code: replayed.body.code,
+      wwwAuthenticate: replayed.headers['www-authenticate'],
+    }).toEqual({ status: 401, code: 'unauthenticated', wwwAuthenticate: 'Bearer' });
     expect(replayed.headers['set-cookie']).toEqual([expect.stringContaining('Max-Age=0')]);
     expect((await call('POST', '/api/v1/auth/refresh', { headers: { cookie: next } })).status).toBe(401);
   });
@@ -208,11 +208,10 @@ describe('accounts', () => {
     for (const path of ['/api/v1/auth/refresh', '/api/v1/auth/logout']) {
       for (const origin of ['https://evil.test', 'null', 'https://gateway.test.evil.test']) {
         const refused = await call('POST', path, { headers: { cookie, origin } });
-        expect([refused.status, refused.body.code, refused.headers['set-cookie']], origin).toEqual([
-          403,
-          'foreign_origin',
-          undefined,
-        ]);
+        expect(
+          { status: refused.status, code: refused.body.code, setCookie: refused.headers['set-cookie'] },
+          origin,
+        ).toEqual({ status: 403, code: 'foreign_origin', setCookie: undefined });
       }
     }
     const refreshed = await call('POST', '/api/v1/auth/refresh', {
@@ -269,7 +268,11 @@ describe('accounts', () => {
     for (let i = 0; i < 5; i++)
       expect(await post('login', { ...OWNER, password: 'wrong' })).toEqual([401, 'unauthenticated']);
     const locked = await call('POST', '/api/v1/auth/login', { body: OWNER });
-    expect([locked.status, locked.body.code, locked.headers['retry-after']]).toEqual([423, 'account_locked', '900']);
+    expect({ status: locked.status, code: locked.body.code, retryAfter: locked.headers['retry-after'] }).toEqual({
+      status: 423,
+      code: 'account_locked',
+      retryAfter: '900',
+    });
     scene.advance(15 * 60_000);
     expect((await signIn(call)).token).toBeDefined();
   });
@@ -279,17 +282,17 @@ describe('accounts', () => {
     const answer = await call('POST', '/api/v1/auth/register', {
       body: { email: 'owner@example.com', password: 'short' },
     });
-    expect([answer.status, answer.headers['content-type'], answer.body]).toEqual([
-      422,
-      'application/problem+json',
-      {
+    expect({ status: answer.status, contentType: answer.headers['content-type'], body: answer.body }).toEqual({
+      status: 422,
+      contentType: 'application/problem+json',
+      body: {
         type: expect.any(String),
         title: 'Unprocessable Content',
         status: 422,
         code: 'weak_password',
         detail: 'the password must be at least 12 characters long',
       },
-    ]);
+    });
   });
 
   test('an invited person accepts, requests a reset and sets a new password', async () => {
@@ -298,38 +301,38 @@ describe('accounts', () => {
       bearer: 'admin-key',
       body: { email: 'dev@example.com', role: 'developer', org_id: 'acme' },
     });
-    expect([invited.status, invited.body]).toEqual([
-      201,
-      {
+    expect({ status: invited.status, body: invited.body }).toEqual({
+      status: 201,
+      body: {
         invite_token: expect.stringMatching(/^[\w-]{43}$/),
         email: 'dev@example.com',
         role: 'developer',
         org_id: 'acme',
         expires_at: '2030-01-08T00:00:00.000Z',
       },
-    ]);
+    });
     const accepted = await call('POST', '/api/v1/auth/invite/accept', {
       body: { invite_token: invited.body.invite_token, password: GOOD_PASSWORD },
     });
-    expect([accepted.status, accepted.body.account]).toEqual([
-      201,
-      {
+    expect({ status: accepted.status, account: accepted.body.account }).toEqual({
+      status: 201,
+      account: {
         id: expect.any(String),
         email: 'dev@example.com',
         role: 'developer',
         org_id: 'acme',
         created_at: expect.stringMatching(RFC_3339),
       },
-    ]);
+    });
 
     const requested = await call('POST', '/api/v1/auth/password/reset', { body: { email: 'dev@example.com' } });
-    expect([requested.status, requested.body]).toEqual([202, undefined]);
+    expect({ status: requested.status, body: requested.body }).toEqual({ status: 202, body: undefined });
     await scene.accounts.idle();
     const resetToken = /reset-password\/([\w-]+)/.exec(scene.mails[0]!.text)![1]!;
     const confirmed = await call('POST', '/api/v1/auth/password/reset/confirm', {
       body: { reset_token: resetToken, new_password: 'a wholly different phrase' },
     });
-    expect([confirmed.status, confirmed.body]).toEqual([204, undefined]);
+    expect({ status: confirmed.status, body: confirmed.body }).toEqual({ status: 204, body: undefined });
     await signIn(call, { email: 'dev@example.com', password: 'a wholly different phrase' });
   });
 
@@ -390,7 +393,10 @@ describe('accounts', () => {
       const [method, path] = row.split(' ') as [string, string];
       for (const ask of [{}, { bearer: 'admin-key' }, { bearer: 'garbage' }]) {
         const answer = await call(method, path, ask);
-        expect([answer.status, answer.body.code], row).toEqual([503, 'account_store_unavailable']);
+        expect({ status: answer.status, code: answer.body.code }, row).toEqual({
+          status: 503,
+          code: 'account_store_unavailable',
+        });
       }
     }
   });
@@ -408,9 +414,14 @@ describe('accounts', () => {
     ] as const) {
       const answer = await call('POST', `/api/v1/auth/${path}`, { body, headers: { cookie } });
       expect(
-        [answer.status, answer.body.code, answer.headers['retry-after'], answer.headers['set-cookie']],
+        {
+          status: answer.status,
+          code: answer.body.code,
+          retryAfter: answer.headers['retry-after'],
+          setCookie: answer.headers['set-cookie'],
+        },
         path,
-      ).toEqual([503, 'store_unreachable', '2', undefined]);
+      ).toEqual({ status: 503, code: 'store_unreachable', retryAfter: '2', setCookie: undefined });
     }
     expect((await call('POST', '/api/v1/auth/password/reset', { body: { email: 'owner@example.com' } })).status).toBe(
       202,
@@ -432,7 +443,11 @@ describe('accounts', () => {
     await eventually(() => expect(waiting).toHaveLength(2));
     for (const body of [OWNER, 'no JSON at all']) {
       const refused = await call('POST', '/api/v1/auth/login', { body });
-      expect([refused.status, refused.headers['retry-after'], refused.body.code]).toEqual([503, '1', 'overloaded']);
+      expect({ status: refused.status, retryAfter: refused.headers['retry-after'], code: refused.body.code }).toEqual({
+        status: 503,
+        retryAfter: '1',
+        code: 'overloaded',
+      });
     }
     expect((await call('GET', '/api/v1/auth/methods')).status).toBe(200);
     for (const answer of waiting.splice(0)) answer();

@@ -68,7 +68,11 @@ describe('connect door', () => {
       headers: { 'content-type': 'application/json' },
       body: '{}',
     });
-    expect([answer.status, answer.headers.get('connection'), await answer.text()]).toEqual([200, 'close', '{}']);
+    expect({ status: answer.status, connection: answer.headers.get('connection'), text: await answer.text() }).toEqual({
+      status: 200,
+      connection: 'close',
+      text: '{}',
+    });
   });
 
   test.each([
@@ -89,10 +93,10 @@ describe('connect door', () => {
       headers: { 'content-type': 'application/json' },
       body: '{}',
     });
-    expect([answer.status, await answer.json()]).toMatchObject([
-      500,
-      { code: 'internal', detail: 'internal error; see the log of the gateway' },
-    ]);
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+      status: 500,
+      body: { code: 'internal', detail: 'internal error; see the log of the gateway' },
+    });
     expect(defects).toEqual([new Error('secret detail')]);
   });
 });

@@ -197,11 +197,9 @@ describe('credentials', () => {
     ];
     for (const [path, body, field] of rows) {
       const answer = await call('POST', path, key, body);
-      expect([answer.status, answer.body.code, answer.body.field], JSON.stringify(body)).toEqual([
-        400,
-        'invalid_argument',
-        field,
-      ]);
+      expect({ status: answer.status, code: answer.body.code, field: answer.body.field }, JSON.stringify(body)).toEqual(
+        { status: 400, code: 'invalid_argument', field },
+      );
     }
   });
 

@@ -212,7 +212,7 @@ describe('exchange', () => {
         onTestFinished(() => void socket.destroy());
         socket.write(REQUEST);
         await once(socket, 'readable');
-        expect([door.unwritten, door.isBusy]).toEqual([1, true]);
+        expect({ unwritten: door.unwritten, isBusy: door.isBusy }).toEqual({ unwritten: 1, isBusy: true });
         socket[leave]();
         await expect.poll(() => door.unwritten).toBe(0);
       }

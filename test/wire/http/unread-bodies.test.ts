@@ -90,6 +90,6 @@ describe('unread bodies', () => {
         ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
       },
     });
-    expect([response.status, await response.json()]).toEqual([200, { mark: 'parsed' }]);
+    expect({ status: response.status, body: await response.json() }).toEqual({ status: 200, body: { mark: 'parsed' } });
   });
 });

@@ -68,7 +68,7 @@ describe('schema', () => {
       );
     expect(typed.length).toBeGreaterThan(12); // the others are made of these, or empty
     for (const [name, fields] of typed)
-      expect([name, fields]).toEqual([name, messageShape(name).fields.map((field) => field.name)]);
+      expect({ name, fields }).toEqual({ name, fields: messageShape(name).fields.map((field) => field.name) });
   });
 
   test('a field is known by both spellings, its number, and the words of its enum', () => {

@@ -356,7 +356,7 @@ describe('fan out', () => {
         slow.isStuck = true;
       }
     }
-    expect([dead.closed, slow.closed]).toEqual([4008, undefined]);
+    expect({ deadClosed: dead.closed, slowClosed: slow.closed }).toEqual({ deadClosed: 4008, slowClosed: undefined });
     expect(fanOut.size).toBe(1);
   });
 
@@ -368,16 +368,26 @@ describe('fan out', () => {
       join(),
     ];
     fanOut.closeSubject('key:k2');
-    expect([expiring.closed, revoked.closed, kept.closed]).toEqual([undefined, 4401, undefined]);
+    expect({ expiringClosed: expiring.closed, revokedClosed: revoked.closed, keptClosed: kept.closed }).toEqual({
+      expiringClosed: undefined,
+      revokedClosed: 4401,
+      keptClosed: undefined,
+    });
     await vi.advanceTimersByTimeAsync(5_000);
-    expect([expiring.closed, kept.closed]).toEqual([4401, undefined]);
+    expect({ expiringClosed: expiring.closed, keptClosed: kept.closed }).toEqual({
+      expiringClosed: 4401,
+      keptClosed: undefined,
+    });
   });
 
   test('when the gateway stops, every reader is told', () => {
     const { fanOut, join } = scene();
     const readers = [join(), join({ orgId: 'acme' }), join({ kinds: ['violation'] })];
     fanOut.closeAll(CLOSE.goingAway);
-    expect([readers.map(({ closed }) => closed), fanOut.size]).toEqual([[1001, 1001, 1001], 0]);
+    expect({ readers: readers.map(({ closed }) => closed), fanOutCount: fanOut.size }).toEqual({
+      readers: [1001, 1001, 1001],
+      fanOutCount: 0,
+    });
   });
 
   test('a reader that keeps sending is disconnected, an occasional message is fine', async () => {
@@ -388,7 +398,10 @@ describe('fan out', () => {
       fanOut.heard(quiet.reader);
       await vi.advanceTimersByTimeAsync(1_000);
     }
-    expect([talker.closed, quiet.closed]).toEqual([1008, undefined]);
+    expect({ talkerClosed: talker.closed, quietClosed: quiet.closed }).toEqual({
+      talkerClosed: 1008,
+      quietClosed: undefined,
+    });
   });
 
   test('the main thread learns which orgs have readers, and which have none any more', async () => {

@@ -63,11 +63,11 @@ describe('stream', () => {
     givePermit();
     const refused = await opening;
     if (!(refused instanceof Refused)) throw refused;
-    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
-      503,
-      'shutting_down',
-      'the gateway is shutting down; reconnect',
-    ]);
+    expect({ status: refused.status, code: refused.body.code, detail: refused.body.detail }).toEqual({
+      status: 503,
+      code: 'shutting_down',
+      detail: 'the gateway is shutting down; reconnect',
+    });
   });
 
   /** A stream that anybody may open. */
@@ -214,11 +214,11 @@ describe('stream', () => {
     verify();
     const refused = await opening;
     if (!(refused instanceof Refused)) throw refused;
-    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
-      401,
-      'unauthenticated',
-      'the credential was revoked',
-    ]);
+    expect({ status: refused.status, code: refused.body.code, detail: refused.body.detail }).toEqual({
+      status: 401,
+      code: 'unauthenticated',
+      detail: 'the credential was revoked',
+    });
     expect(stream.size).toBe(0);
   });
 });
