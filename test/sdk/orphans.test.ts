@@ -1,10 +1,25 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GatewayError, type OpState } from '../../sdk/typescript/src/index.ts';
-import { Orphans } from '../../sdk/typescript/src/orphans.ts';
+import { OrphanSettler, type OrphanSettlerOptions, Orphans } from '../../sdk/typescript/src/orphans.ts';
 import { Underway } from '../../sdk/typescript/src/waiters.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProxy } from '../support/proxy.ts';
 import { type ScriptedGateway, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
+
+/** The list, and what works it off, with this in the place of the gateway. */
+function settled({ onWarning = () => {}, ...gateway }: Partial<OrphanSettlerOptions>) {
+  const orphans = new Orphans(onWarning);
+  const settler = new OrphanSettler({
+    orphans,
+    complete: async () => {},
+    stateOf: async () => undefined,
+    isReachable: () => true,
+    underway: new Underway(),
+    onWarning,
+    ...gateway,
+  });
+  return { orphans, settler };
+}
 
 /** Orphans of a gateway that holds these states; `asked` is every call, in order. */
 function orphansOf(
@@ -19,7 +34,7 @@ function orphansOf(
     options.onAsked?.(what, opId);
     return state;
   };
-  const orphans = new Orphans({
+  const { orphans } = settled({
     complete: async (opId) => {
       const state = ask('complete', opId);
       if (state === undefined) throw new GatewayError('not_found', 'no such operation');
@@ -28,7 +43,6 @@ function orphansOf(
     },
     stateOf: async (opId) => ask('state', opId),
     isReachable: options.isReachable ?? (() => true),
-    underway: new Underway(),
     onWarning: ({ message }) => warnings.push(message),
   });
   return { orphans, asked, warnings };
@@ -86,7 +100,7 @@ describe('orphans', () => {
     const states: (OpState | undefined)[] = [undefined, 'completing'];
     const errors = ['unavailable', 'failed_precondition', 'failed_precondition'] as const;
     const asked: string[] = [];
-    const orphans = new Orphans({
+    const { orphans } = settled({
       complete: async () => {
         const code = errors[asked.push('complete') - 1 - asked.filter((what) => what === 'state').length] ?? 'internal';
         throw new GatewayError(code, code);
@@ -95,9 +109,6 @@ describe('orphans', () => {
         asked.push('state');
         return states.shift();
       },
-      isReachable: () => true,
-      underway: new Underway(),
-      onWarning: () => {},
     });
     orphans.add('a');
     await eventually(() => expect(asked).toEqual(['complete', 'complete', 'state', 'complete', 'state']));
@@ -125,15 +136,13 @@ describe('orphans', () => {
     });
     const asked: string[] = [];
     let isReachable = true;
-    const orphans = new Orphans({
+    const { orphans, settler } = settled({
       complete: async (opId) => {
         asked.push(opId);
         throw new GatewayError('unavailable', 'not now');
       },
       stateOf: async () => undefined,
       isReachable: () => isReachable,
-      underway: new Underway(),
-      onWarning: () => {},
     });
     orphans.add('a');
     orphans.add('b');
@@ -144,13 +153,13 @@ describe('orphans', () => {
     expect(asked.length).toBeGreaterThan(12);
     expect(asked.length).toBeLessThan(60);
     const times = asked.length;
-    orphans.hurry();
+    settler.retryNow();
     await vi.advanceTimersByTimeAsync(0);
     expect(asked).toHaveLength(times + 1);
     await vi.advanceTimersByTimeAsync(500);
     expect(asked.length).toBeGreaterThan(times + 1);
     isReachable = false;
-    orphans.close();
+    settler.close();
     expect(vi.getTimerCount()).toBe(0);
   });
 

@@ -10,7 +10,7 @@ describe('reachability', () => {
   });
 
   test('a gateway is lost after the whole allowed time, from the first failure', () => {
-    const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
+    const reach = new Reachability(1_000);
     reach.failed();
     vi.advanceTimersByTime(900);
     reach.failed();
@@ -23,7 +23,7 @@ describe('reachability', () => {
   });
 
   test('a gateway reached in between gets the whole allowed time anew', () => {
-    const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
+    const reach = new Reachability(1_000);
     reach.failed();
     reach.failed();
     vi.advanceTimersByTime(900);
@@ -37,11 +37,9 @@ describe('reachability', () => {
 
   test('each return of the gateway is reported once', () => {
     let returns = 0;
-    const reach = new Reachability(0, {
-      onLost: () => {},
-      onBack: () => {
-        returns += 1;
-      },
+    const reach = new Reachability(0);
+    reach.on('back', () => {
+      returns += 1;
     });
     reach.succeeded();
     expect(returns).toBe(0);
@@ -55,11 +53,9 @@ describe('reachability', () => {
 
   test('each loss of the gateway is reported once', () => {
     let losses = 0;
-    const reach = new Reachability(1_000, {
-      onLost: () => {
-        losses += 1;
-      },
-      onBack: () => {},
+    const reach = new Reachability(1_000);
+    reach.on('lost', () => {
+      losses += 1;
     });
     reach.failed();
     expect(losses).toBe(0);

@@ -20,7 +20,7 @@ describe('reconnection', () => {
   } = {}) {
     const tried: number[] = [];
     const states: ClientState[] = [];
-    const reach = new Reachability(1_000, { onLost: () => {}, onBack: () => {} });
+    const reach = new Reachability(1_000);
     let stream: EventEmitter | undefined;
     const openControl = (): EventEmitter => {
       tried.push(performance.now());
@@ -44,7 +44,6 @@ describe('reconnection', () => {
       credential: { get: async () => 'token', renew: () => {} },
       reach,
       orphans: { retry: () => {} },
-      onReturn: () => {},
     } as unknown as ControlOptions);
     return {
       channel,
@@ -77,10 +76,10 @@ describe('reconnection', () => {
     const { channel, tried, lose } = channelOf();
     await vi.advanceTimersByTimeAsync(10_000);
     for (let times = 2; times <= 5; times += 1) {
-      channel.hurry();
+      channel.retryNow();
       lose();
       await vi.advanceTimersByTimeAsync(0);
-      channel.hurry();
+      channel.retryNow();
       await vi.advanceTimersByTimeAsync(0);
       expect({ times: tried.length, state: channel.state }).toEqual({ times, state: 'connected' });
       await vi.advanceTimersByTimeAsync(10_000);
@@ -94,7 +93,7 @@ describe('reconnection', () => {
     refusal = new Error('no streams here');
     lose();
     for (let seconds = 0; seconds < 60; seconds += 0.01) {
-      channel.hurry();
+      channel.retryNow();
       await vi.advanceTimersByTimeAsync(10);
     }
     // Every 2.5 s on average, and at most every 5.

@@ -112,7 +112,7 @@ describe('run end', () => {
     );
     const agent = scriptedAgent(gateway, {
       onWarning: ({ message }) => warnings.push(message),
-      deadlines: { callMs: 200, checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
+      deadlines: { callMs: 1_000, checkMs: 60_000, outageMs: 60_000, closeMs: 60_000 },
     });
     await agent.run(NAMED, () => {});
     isBusy = false;

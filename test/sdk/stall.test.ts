@@ -40,7 +40,7 @@ function checkerOf(checkMs: number, [name, value]: Event) {
     credential: { current: 'token', canRenew: false },
     reach: { succeeded: () => {}, failed: () => {}, isLost: false },
     underway: new Underway(),
-    onOrphan: (opId: string) => void orphans.push(opId),
+    orphans: { add: (opId: string) => void orphans.push(opId) },
   } as unknown as CheckerOptions);
   return { checker, orphans };
 }

@@ -1,4 +1,5 @@
 /** The agent's calls other than checks. Repeating one does no harm, so each is tried until it is answered. */
+import type { Checker } from './checks.ts';
 import { type Credential, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { Settings } from './options.ts';
@@ -6,18 +7,15 @@ import type { Reachability } from './reachability.ts';
 import { BUDGET_STATUSES, type MethodName, type Methods, PERIODS, TIERS } from './schema.ts';
 import { newSpanId, requireText } from './text.ts';
 import type { Transport } from './transport.ts';
-import type { OpState, Usage, UsageAnswer } from './types.ts';
-import { type Backoff, backoffMs, type Sleeper } from './waiters.ts';
+import type { Usage, UsageAnswer } from './types.ts';
+import { type Backoff, backoffMs, Sleeper } from './waiters.ts';
 
 export type CallsOptions = {
   readonly settings: Settings;
   readonly transport: Transport;
   readonly credential: Credential;
   readonly reach: Reachability;
-  readonly sleeper: Sleeper;
-  readonly isClosed: () => boolean;
-  /** The state of an operation of one's own at the gateway; undefined when it is not known. */
-  readonly stateOf: (opId: string) => Promise<OpState | undefined>;
+  readonly checker: Checker;
 };
 
 type Retries = {
@@ -32,6 +30,8 @@ const UNDONE_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited'
 
 export class Calls {
   readonly #options: CallsOptions;
+  readonly #sleeper = new Sleeper();
+  #isClosed = false;
 
   constructor(options: CallsOptions) {
     this.#options = options;
@@ -48,7 +48,7 @@ export class Calls {
     } catch (error) {
       // An earlier attempt may have completed it, and only the answer was lost. Anything else is the caller's mistake.
       const isRepeated = mayBeDone && error instanceof GatewayError && error.fault === 'invalid_transition';
-      if (!isRepeated || (await this.#options.stateOf(opId)) !== 'completing') throw error;
+      if (!isRepeated || (await this.#options.checker.stateOfOp(opId)) !== 'completing') throw error;
     }
   }
 
@@ -80,6 +80,12 @@ export class Calls {
     return { status: 'limit_exceeded', tier, period };
   }
 
+  /** Calls that wait for their next attempt are over. */
+  close(): void {
+    this.#isClosed = true;
+    this.#sleeper.end();
+  }
+
   #completion(opId: string, costUsd: number | undefined) {
     const { agent } = this.#options.settings;
     return (credentialToken: string) => ({ agent, credentialToken, opId, costUsd });
@@ -99,13 +105,11 @@ export class Calls {
       transport,
       credential,
       reach,
-      sleeper,
-      isClosed,
     } = this.#options;
     const endMs = performance.now() + callMs;
     let before: GatewayError | undefined;
     for (let attempt = 0; ; attempt += 1) {
-      if (isClosed()) throw new ClientClosedError();
+      if (this.#isClosed) throw new ClientClosedError();
       const token = credential.current ?? (await credential.before(endMs));
       if (token === undefined) throw new GatewayError('unavailable', `cannot reach the gateway: ${credential.whyNone}`);
       try {
@@ -132,7 +136,7 @@ export class Calls {
           throw cause;
         before = cause;
         onRetry(error);
-        await sleeper.sleep(waitMs);
+        await this.#sleeper.sleep(waitMs);
       }
     }
   }

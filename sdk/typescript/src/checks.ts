@@ -6,8 +6,9 @@
 import { type Answered, CheckStream } from './check-stream.ts';
 import type { Credential } from './credential.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
-import type { CheckBody } from './messages.ts';
+import { type CheckBody, checkBodyOf, nameIn } from './messages.ts';
 import type { Settings } from './options.ts';
+import type { Orphans } from './orphans.ts';
 import type { Reachability } from './reachability.ts';
 import { type CheckMessage, type CheckReply, DECISIONS, numberOf, OP_STATES, type StreamCheckReply } from './schema.ts';
 import { isUnsent, type Transport } from './transport.ts';
@@ -20,8 +21,8 @@ export type CheckerOptions = {
   readonly credential: Credential;
   readonly reach: Reachability;
   readonly underway: Underway;
-  /** The gateway may have allowed this operation after its check had been given up: nobody will ever act on it. */
-  readonly onOrphan: (opId: string) => void;
+  /** Operations that the gateway may have allowed after their checks were given up: nobody will ever act on them. */
+  readonly orphans: Orphans;
 };
 
 export type CheckOptions = CallOptions & {
@@ -90,8 +91,8 @@ export class Checker {
   }
 
   /**
-   * A check that is not carried out tells the state of an operation of one's own, and changes nothing. Undefined when
-   * none is told.
+   * The state of an operation of one's own, by a check that is not carried out and changes nothing. Undefined when the
+   * gateway does not say.
    */
   async stateOf(body: CheckBody): Promise<OpState | undefined> {
     try {
@@ -100,6 +101,11 @@ export class Checker {
       if (error instanceof GatewayError || error instanceof ClientClosedError) return undefined;
       throw error;
     }
+  }
+
+  /** As `stateOf`, where only the id of the operation is known. */
+  stateOfOp(opId: string): Promise<OpState | undefined> {
+    return this.stateOf(checkBodyOf({ action: 'op.complete' }, this.#options.settings.agent, nameIn(opId)));
   }
 
   close(): void {
@@ -193,11 +199,11 @@ export class Checker {
   }
 
   /**
-   * The gateway may have allowed it, or will. Nobody acts on it, unless its caller is told to go on by `onUnreachable`:
+   * The gateway may have allowed it, or will. Nobody acts on it, unless `onUnreachable` lets its caller go on:
    * then the caller reports its end.
    */
-  #abandon({ body, isFresh, hasLeft }: Inquiry, told: Decision = this.#options.settings.onUnreachable): void {
-    if (isFresh && (hasLeft || told === 'deny')) this.#options.onOrphan(opIdOf(body));
+  #abandon({ body, isFresh, hasLeft }: Inquiry, answered: Decision = this.#options.settings.onUnreachable): void {
+    if (isFresh && (hasLeft || answered === 'deny')) this.#options.orphans.add(opIdOf(body));
   }
 
   /** The caller has gone while the gateway decides. */
@@ -271,7 +277,7 @@ export class Checker {
 
   /**
    * Whether it was the token that was refused, and another is in its place. A deny without an operation may have other
-   * causes, and a call of the agent's own tells: it fails for the token before it fails for anything else.
+   * causes, and a call of the agent's own shows it: it fails for the token before it fails for anything else.
    */
   async #isTokenVoid(reply: CheckReply, token: string, endMs: number): Promise<boolean> {
     const {

@@ -4,10 +4,10 @@ import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
 import { Credential } from './credential.ts';
 import { ClientClosedError } from './errors.ts';
-import { checkBodyOf, nameIn } from './messages.ts';
+import { checkBodyOf } from './messages.ts';
 import type { Op } from './op.ts';
 import { type AgentClientOptions, type Settings, settingsOf } from './options.ts';
-import { Orphans } from './orphans.ts';
+import { OrphanSettler, Orphans } from './orphans.ts';
 import { Reachability } from './reachability.ts';
 import { Runs } from './runs.ts';
 import { requireText } from './text.ts';
@@ -61,7 +61,7 @@ export type AgentClient = {
    * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has
    * noticed or not;
    * - a GatewayError in the same cases as `check`;
-   * - the reason of `signal` when it is aborted; a running body is told through `op.signal`, and ends first;
+   * - the reason of `signal` when it is aborted; a running body learns of it through `op.signal`, and ends first;
    * - otherwise whatever the body throws; the operation is completed in that case too.
    *
    * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the
@@ -116,79 +116,62 @@ export const createAgentClient = (options: AgentClientOptions): AgentClient => n
 /** Extra time after `closeMs` for aborted bodies to end and for the last acknowledgements to be sent. */
 const LAST_WORDS_MS = 500;
 
+/**
+ * The parts of one client. Each is built from those above it, and listens to their events: nothing refers to what does
+ * not exist yet.
+ */
+function partsOf(settings: Settings) {
+  const underway = new Underway();
+  const transport = new Transport(settings.address, settings.tls);
+  const reach = new Reachability(settings.outageMs);
+  const credential = new Credential(settings, transport, reach);
+  const orphans = new Orphans(settings.onWarning);
+  const shared = { settings, underway, transport, reach, credential, orphans };
+  const checker = new Checker(shared);
+  const calls = new Calls({ ...shared, checker });
+  const control = new ControlChannel(shared);
+  const settler = new OrphanSettler({
+    ...shared,
+    complete: (opId) => calls.completeUnlessLost(opId),
+    stateOf: (opId) => checker.stateOfOp(opId),
+    isReachable: () =>
+      control.state === 'connected' || (!reach.isLost && control.state !== 'refused' && control.state !== 'closed'),
+    onWarning: settings.onWarning,
+  });
+  const runs = new Runs({ ...shared, checker, calls, control });
+  return { ...shared, checker, calls, control, settler, runs };
+}
+
 class ConnectedAgent implements AgentClient {
-  readonly #settings: Settings;
-  readonly #transport: Transport;
-  readonly #credential: Credential;
-  readonly #reach: Reachability;
-  readonly #checker: Checker;
-  readonly #control: ControlChannel;
-  readonly #calls: Calls;
-  readonly #orphans: Orphans;
-  readonly #runs: Runs;
-  readonly #sleeper = new Sleeper();
-  readonly #underway = new Underway();
-  #isClosing = false;
-  #isClosed = false;
+  readonly #parts: ReturnType<typeof partsOf>;
+  #phase: 'open' | 'closing' | 'closed' = 'open';
   #closing: Promise<void> | undefined;
 
   constructor(settings: Settings) {
-    this.#settings = settings;
-    const transport = new Transport(settings.address, settings.tls);
-    const reach = new Reachability(settings.outageMs, {
-      onLost: () => this.#credential.giveUp(),
-      onBack: () => this.#control.hurry(),
-    });
-    const credential = new Credential(settings, transport, reach);
-    const parts = { settings, transport, credential, reach, underway: this.#underway };
-    const stateOf = (opId: string) =>
-      this.#checker.stateOf(checkBodyOf({ action: 'op.complete' }, settings.agent, nameIn(opId)));
-    this.#orphans = new Orphans({
-      complete: (opId) => this.#calls.completeUnlessLost(opId),
-      stateOf,
-      isReachable: () =>
-        this.state === 'connected' || (!reach.isLost && this.state !== 'refused' && this.state !== 'closed'),
-      underway: this.#underway,
-      onWarning: settings.onWarning,
-    });
-    this.#transport = transport;
-    this.#reach = reach;
-    this.#credential = credential;
-    this.#checker = new Checker({ ...parts, onOrphan: (opId) => this.#orphans.add(opId) });
-    this.#calls = new Calls({ ...parts, sleeper: this.#sleeper, isClosed: () => this.#isClosed, stateOf });
-    this.#control = new ControlChannel({
-      ...parts,
-      orphans: this.#orphans,
-      onReturn: () => this.#runs.announceAll(),
-    });
-    this.#runs = new Runs({
-      ...parts,
-      checker: this.#checker,
-      control: this.#control,
-      calls: this.#calls,
-      orphans: this.#orphans,
-      sleeper: this.#sleeper,
-    });
+    this.#parts = partsOf(settings);
   }
 
   get state(): ClientState {
-    return this.#control.state;
+    return this.#parts.control.state;
   }
 
   // Asynchronous, so that what cannot be read at all, such as `null` for the options, is a rejection too.
   async ready({ signal }: CallOptions = {}): Promise<void> {
-    return unlessAborted(signal, this.#control.ready());
+    return unlessAborted(signal, this.#parts.control.ready());
   }
 
   async check(request: CheckRequest, { signal }: CallOptions = {}): Promise<CheckAnswer> {
     return this.#during(() => {
-      const body = checkBodyOf(request, this.#settings.agent, this.#runs.nameOf(request));
-      return this.#checker.check(body, { isFresh: request.spanId === undefined && request.dryRun !== true, signal });
+      const body = checkBodyOf(request, this.#parts.settings.agent, this.#parts.runs.nameOf(request));
+      return this.#parts.checker.check(body, {
+        isFresh: request.spanId === undefined && request.dryRun !== true,
+        signal,
+      });
     });
   }
 
   async run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
-    return this.#during(() => this.#runs.run(action, body, options));
+    return this.#during(() => this.#parts.runs.run(action, body, options));
   }
 
   async complete(
@@ -197,13 +180,13 @@ class ConnectedAgent implements AgentClient {
   ): Promise<void> {
     return this.#report(signal, `could not report operation ${opId} as complete`, () => {
       requireText(opId, 'opId');
-      return this.#calls.complete(opId, costUsd);
+      return this.#parts.calls.complete(opId, costUsd);
     });
   }
 
   async recordUsage(usage: Usage, { signal }: CallOptions = {}): Promise<UsageAnswer> {
     return this.#report(signal, `could not record usage of ${usage.costUsd} US dollars`, () =>
-      this.#calls.recordUsage(usage),
+      this.#parts.calls.recordUsage(usage),
     );
   }
 
@@ -214,35 +197,31 @@ class ConnectedAgent implements AgentClient {
 
   async #during<T>(work: () => Promise<T>): Promise<T> {
     // What is under way may go on, so that the body of an operation can finish its work.
-    if (this.#isClosed || (this.#isClosing && !this.#runs.isWithin)) throw new ClientClosedError();
-    return this.#underway.during(work);
+    if (this.#phase === 'closed' || (this.#phase === 'closing' && !this.#parts.runs.isWithin))
+      throw new ClientClosedError();
+    return this.#parts.underway.during(work);
   }
 
   /** When the caller leaves, only its wait ends: what was done is still reported. */
   #report<T>(signal: AbortSignal | undefined, failure: string, work: () => Promise<T>): Promise<T> {
     const reported = this.#during(work);
     return unlessAborted(signal, reported, () => {
-      reported.catch((cause: unknown) => this.#settings.onWarning(new Error(failure, { cause })));
+      reported.catch((cause: unknown) => this.#parts.settings.onWarning(new Error(failure, { cause })));
     });
   }
 
   async #close(): Promise<void> {
-    this.#isClosing = true;
-    this.#orphans.hurry();
-    await this.#underway.idleWithin(this.#settings.closeMs);
-    const { count } = this.#runs;
-    this.#runs.abortAll();
-    if (count > 0) await this.#underway.idleWithin(LAST_WORDS_MS);
+    const { settings, underway, transport, reach, credential, checker, calls, control, settler, runs } = this.#parts;
+    this.#phase = 'closing';
+    settler.retryNow();
+    await underway.idleWithin(settings.closeMs);
+    const { count } = runs;
+    runs.abortAll();
+    if (count > 0) await underway.idleWithin(LAST_WORDS_MS);
     const sleeper = new Sleeper();
-    await Promise.race([this.#control.acknowledged(), sleeper.sleep(LAST_WORDS_MS)]);
+    await Promise.race([control.acknowledged(), sleeper.sleep(LAST_WORDS_MS)]);
     sleeper.end();
-    this.#isClosed = true;
-    this.#control.close();
-    this.#orphans.close();
-    this.#checker.close();
-    this.#credential.close();
-    this.#sleeper.end();
-    this.#reach.close();
-    this.#transport.close();
+    this.#phase = 'closed';
+    for (const part of [control, settler, checker, credential, calls, runs, reach, transport]) part.close();
   }
 }

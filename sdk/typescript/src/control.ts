@@ -1,4 +1,5 @@
 /** Keeps the stream of operators' signals open, and acknowledges each signal after it was obeyed. */
+import { EventEmitter } from 'node:events';
 import { type Credential, isOfProxy, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { RunningOp } from './op.ts';
@@ -16,8 +17,11 @@ export type ControlOptions = {
   readonly credential: Credential;
   readonly reach: Reachability;
   readonly orphans: Orphans;
+};
+
+type ControlEvents = {
   /** The channel is open after it was lost, or could not be opened. */
-  readonly onReturn: () => void;
+  returned: [];
 };
 
 /**
@@ -33,7 +37,7 @@ const CONNECT_MS = 30_000;
 const ACK_BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
 const MAX_ACK_ATTEMPTS = 5;
 
-export class ControlChannel {
+export class ControlChannel extends EventEmitter<ControlEvents> {
   readonly #options: ControlOptions;
   readonly #ops = new Map<string, RunningOp>();
   readonly #sleeper = new Sleeper();
@@ -42,15 +46,17 @@ export class ControlChannel {
   readonly #acknowledgements = new Set<Promise<void>>();
   #state: ClientState = 'connecting';
   #wasLost = false;
-  #mayHurry = true;
+  #mayRetryNow = true;
 
   constructor(options: ControlOptions) {
+    super();
     this.#options = options;
     this.#first = new Promise((resolve, reject) => {
       this.#settleFirst = { resolve, reject };
     });
-    // Callers that do not use `ready` learn it from onStateChange.
+    // Callers that do not use `ready` learn of it through onStateChange.
     this.#first.catch(() => {});
+    options.reach.on('back', () => this.retryNow());
     void this.#keepOpen();
   }
 
@@ -82,12 +88,12 @@ export class ControlChannel {
   }
 
   /**
-   * Call it when another call has reached the gateway: the next attempt need not wait any longer. But if that fails,
+   * Another call has reached the gateway: the next attempt need not wait any longer. But if that fails,
    * the stream is refused where calls are not, and each attempt after it waits its time.
    */
-  hurry(): void {
-    if (this.#state !== 'reconnecting' || !this.#mayHurry) return;
-    this.#mayHurry = false;
+  retryNow(): void {
+    if (this.#state !== 'reconnecting' || !this.#mayRetryNow) return;
+    this.#mayRetryNow = false;
     this.#sleeper.wakeAll();
   }
 
@@ -119,7 +125,7 @@ export class ControlChannel {
         this.#enter(this.#state === 'connecting' ? 'connecting' : 'reconnecting', error);
         if (performance.now() - openedAtMs > STEADY_MS) {
           attempt = 0;
-          this.#mayHurry = true;
+          this.#mayRetryNow = true;
         }
         if (error.code === 'unauthenticated') {
           credential.renew(token, error);
@@ -159,7 +165,7 @@ export class ControlChannel {
     this.#enter('connected', undefined);
     this.#settleFirst.resolve();
     this.#options.orphans.retry();
-    if (this.#wasLost) this.#options.onReturn();
+    if (this.#wasLost) this.emit('returned');
   }
 
   #giveUp(error: GatewayError): void {
@@ -185,10 +191,10 @@ export class ControlChannel {
     const isAbandoned = op === undefined && this.#options.orphans.signalled(opId);
     // Its body is over: nothing is left that would have to obey.
     if (isAbandoned) void this.#acknowledge(message);
-    void this.#tell(message, op === undefined && !isAbandoned);
+    void this.#notify(message, op === undefined && !isAbandoned);
   }
 
-  async #tell(message: OpSignal, isTheirs: boolean): Promise<void> {
+  async #notify(message: OpSignal, isTheirs: boolean): Promise<void> {
     const { onSignal, onWarning } = this.#options.settings;
     try {
       const isDone = await onSignal(message);
@@ -198,7 +204,7 @@ export class ControlChannel {
     }
   }
 
-  /** Where it cannot be delivered the gateway sends the signal again on the next stream, and is told then. */
+  /** Where it cannot be delivered the gateway sends the signal again on the next stream, and learns of it then. */
   #acknowledge(signal: OpSignal): Promise<void> {
     const acknowledgement = this.#sendAcknowledgement(signal).finally(() =>
       this.#acknowledgements.delete(acknowledgement),

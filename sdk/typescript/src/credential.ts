@@ -54,6 +54,8 @@ export class Credential {
     this.#transport = transport;
     this.#reach = reach;
     this.#token = settings.credential.credentialToken;
+    // Nobody waits any longer.
+    reach.on('lost', () => this.#waiting.notifyAll(false));
   }
 
   /**
@@ -92,11 +94,6 @@ export class Credential {
       if (this.#reach.isLost || !(await this.#waiting.wait(endMs - performance.now(), signal))) return undefined;
     }
     return this.get();
-  }
-
-  /** The gateway is lost: nobody waits any longer. */
-  giveUp(): void {
-    this.#waiting.notifyAll(false);
   }
 
   /**
@@ -139,7 +136,7 @@ export class Credential {
         this.#registration = undefined;
         this.#waiting.notifyAll(true);
       });
-      this.#registration.catch(() => {}); // who waits asks `get`, which tells
+      this.#registration.catch(() => {}); // whoever waits asks `get`, which rejects
     }
     return this.#registration;
   }

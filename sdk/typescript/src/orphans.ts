@@ -1,4 +1,5 @@
 /** Abandoned operations that the gateway may still count as running: completed as soon as it can be reached. */
+import { EventEmitter } from 'node:events';
 import { isOfProxy, isVerdict } from './credential.ts';
 import { GatewayError } from './errors.ts';
 import type { OpState } from './types.ts';
@@ -8,7 +9,72 @@ import { type Backoff, backoffMs, Sleeper, type Underway } from './waiters.ts';
 const MAX_ORPHANS = 10_000;
 const BACKOFF: Backoff = { baseMs: 250, maxMs: 10_000 };
 
-export type OrphansOptions = {
+/** An operation that is paused cannot be completed: it waits for the operator's next signal. */
+type Orphan = 'due' | 'paused';
+
+type OrphansEvents = {
+  /** There is one to complete. */
+  due: [];
+  /** The connection is back: all are due, and at once. */
+  retry: [];
+};
+
+/** The list, for all who come upon one. An `OrphanSettler` works it off. */
+export class Orphans extends EventEmitter<OrphansEvents> {
+  readonly #orphans = new Map<string, Orphan>();
+  readonly #onWarning: (error: Error) => void;
+
+  constructor(onWarning: (error: Error) => void) {
+    super();
+    this.#onWarning = onWarning;
+  }
+
+  add(opId: string): void {
+    this.markDue(opId);
+    this.emit('due');
+    if (this.#orphans.size <= MAX_ORPHANS) return;
+    for (const oldest of this.#orphans.keys()) {
+      this.#orphans.delete(oldest);
+      return this.#onWarning(
+        new Error(`operation ${oldest} may stay open at the gateway: too many are waiting until it can be reached`),
+      );
+    }
+  }
+
+  /** Call it when the connection is back. A gateway that has restarted has forgotten what was paused, too. */
+  retry(): void {
+    for (const opId of this.#orphans.keys()) this.markDue(opId);
+    this.emit('retry');
+  }
+
+  /** An operator has sent a signal to this operation. False when it is none of these. */
+  signalled(opId: string): boolean {
+    if (!this.#orphans.has(opId)) return false;
+    this.markDue(opId);
+    this.emit('due');
+    return true;
+  }
+
+  /** Those that are due when it is their turn, in the order in which they came; also those that come meanwhile. */
+  *due(): Generator<string> {
+    for (const [opId, orphan] of this.#orphans) if (orphan === 'due') yield opId;
+  }
+
+  markDue(opId: string): void {
+    this.#orphans.set(opId, 'due');
+  }
+
+  markPaused(opId: string): void {
+    this.#orphans.set(opId, 'paused');
+  }
+
+  drop(opId: string): void {
+    this.#orphans.delete(opId);
+  }
+}
+
+export type OrphanSettlerOptions = {
+  readonly orphans: Orphans;
   readonly complete: (opId: string) => Promise<void>;
   /** The state of an operation of one's own at the gateway; undefined when it is not known. */
   readonly stateOf: (opId: string) => Promise<OpState | undefined>;
@@ -19,41 +85,21 @@ export type OrphansOptions = {
   readonly onWarning: (error: Error) => void;
 };
 
-/** An operation that is paused cannot be completed: it waits for the operator's next signal. */
-type Orphan = 'due' | 'paused';
-
-export class Orphans {
-  readonly #orphans = new Map<string, Orphan>();
-  readonly #options: OrphansOptions;
+export class OrphanSettler {
+  readonly #options: OrphanSettlerOptions;
   readonly #sleeper = new Sleeper();
   /** Consecutive passes that did not settle everything that was due. */
   #attempts = 0;
   #isBusy = false;
 
-  constructor(options: OrphansOptions) {
+  constructor(options: OrphanSettlerOptions) {
     this.#options = options;
-  }
-
-  add(opId: string): void {
-    this.#orphans.set(opId, 'due');
-    void this.#settle();
-    if (this.#orphans.size <= MAX_ORPHANS) return;
-    for (const oldest of this.#orphans.keys()) {
-      this.#orphans.delete(oldest);
-      return this.#options.onWarning(
-        new Error(`operation ${oldest} may stay open at the gateway: too many are waiting until it can be reached`),
-      );
-    }
-  }
-
-  /** Call it when the connection is back. A gateway that has restarted has forgotten what was paused, too. */
-  retry(): void {
-    for (const opId of this.#orphans.keys()) this.#orphans.set(opId, 'due');
-    this.hurry();
+    options.orphans.on('due', () => void this.#settle());
+    options.orphans.on('retry', () => this.retryNow());
   }
 
   /** Tries those that are due now, and again soon. */
-  hurry(): void {
+  retryNow(): void {
     this.#attempts = 0;
     this.#sleeper.wakeAll();
     void this.#settle();
@@ -62,14 +108,6 @@ export class Orphans {
   /** Nothing is tried any more. */
   close(): void {
     this.#sleeper.end();
-  }
-
-  /** An operator has sent a signal to this operation. False when it is none of these. */
-  signalled(opId: string): boolean {
-    if (!this.#orphans.has(opId)) return false;
-    this.#orphans.set(opId, 'due');
-    void this.#settle();
-    return true;
   }
 
   /** Completes those that are due, until none is or the gateway is lost. */
@@ -86,12 +124,11 @@ export class Orphans {
   }
 
   async #settleEach(): Promise<void> {
-    for (const [opId, orphan] of this.#orphans) if (orphan === 'due' && !(await this.#isSettled(opId))) return;
+    for (const opId of this.#options.orphans.due()) if (!(await this.#isSettled(opId))) return;
   }
 
   #isAnyDue(): boolean {
-    for (const orphan of this.#orphans.values()) if (orphan === 'due') return true;
-    return false;
+    return this.#options.orphans.due().next().done !== true;
   }
 
   /** False when the gateway could not be asked. */
@@ -105,21 +142,21 @@ export class Orphans {
       if (error.code !== 'not_found')
         this.#options.onWarning(new Error(`could not report operation ${opId} as complete`, { cause: error }));
     }
-    this.#orphans.delete(opId);
+    this.#options.orphans.drop(opId);
     return true;
   }
 
   /** The gateway does not hold the operation as a running one. */
   async #isOverOrPaused(opId: string): Promise<boolean> {
     // Before it is asked: a signal that comes meanwhile makes it due again.
-    this.#orphans.set(opId, 'paused');
+    this.#options.orphans.markPaused(opId);
     const state = await this.#options.stateOf(opId);
     if (state === 'paused') return true;
     if (state === 'running' || state === undefined) {
-      this.#orphans.set(opId, 'due');
+      this.#options.orphans.markDue(opId);
       return false;
     }
-    this.#orphans.delete(opId);
+    this.#options.orphans.drop(opId);
     return true;
   }
 }

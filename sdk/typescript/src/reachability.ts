@@ -1,20 +1,21 @@
 /** Whether the gateway can be reached, judging by the latest calls, and for how long it could not. */
-export type ReachabilityHooks = {
-  readonly onLost: () => void;
+import { EventEmitter } from 'node:events';
+
+type ReachabilityEvents = {
+  lost: [];
   /** A call got through, whether or not the gateway was lost before. */
-  readonly onBack: () => void;
+  back: [];
 };
 
-export class Reachability {
+export class Reachability extends EventEmitter<ReachabilityEvents> {
   readonly #outageMs: number;
-  readonly #hooks: ReachabilityHooks;
   #timer: NodeJS.Timeout | undefined;
   #state: 'up' | 'failing' | 'lost' = 'up';
 
   /** The gateway counts as lost when it could not be reached for `outageMs`. */
-  constructor(outageMs: number, hooks: ReachabilityHooks) {
+  constructor(outageMs: number) {
+    super();
     this.#outageMs = outageMs;
-    this.#hooks = hooks;
   }
 
   get isLost(): boolean {
@@ -25,14 +26,14 @@ export class Reachability {
     if (this.#state === 'up') return;
     this.#state = 'up';
     clearTimeout(this.#timer);
-    this.#hooks.onBack();
+    this.emit('back');
   }
 
   failed(): void {
     if (this.#state !== 'up') return;
-    if (this.#outageMs === 0) return this.#lose();
+    if (this.#outageMs === 0) return this.#giveUp();
     this.#state = 'failing';
-    this.#timer = setTimeout(() => this.#lose(), this.#outageMs);
+    this.#timer = setTimeout(() => this.#giveUp(), this.#outageMs);
     this.#timer.unref();
   }
 
@@ -40,8 +41,8 @@ export class Reachability {
     clearTimeout(this.#timer);
   }
 
-  #lose(): void {
+  #giveUp(): void {
     this.#state = 'lost';
-    this.#hooks.onLost();
+    this.emit('lost');
   }
 }

@@ -16,7 +16,7 @@ import {
   backoffMs,
   type CallOptions,
   onAbort,
-  type Sleeper,
+  Sleeper,
   type Underway,
   unlessAborted,
 } from './waiters.ts';
@@ -27,7 +27,6 @@ export type RunsOptions = {
   readonly control: ControlChannel;
   readonly calls: Calls;
   readonly orphans: Orphans;
-  readonly sleeper: Sleeper;
   readonly underway: Underway;
 };
 
@@ -52,12 +51,14 @@ export class Runs {
   readonly #live = new Map<RunningOp, CheckBody>();
   /** Ends the waits of operations whose bodies are over, and which are paused. */
   readonly #resting = new Set<() => void>();
+  readonly #sleeper = new Sleeper();
   /** How often all operations were announced. */
   #rounds = 0;
   #isClosing = false;
 
   constructor(options: RunsOptions) {
     this.#options = options;
+    options.control.on('returned', () => this.#announceAll());
   }
 
   /** Whether the caller is itself the body of an operation. */
@@ -95,7 +96,12 @@ export class Runs {
   abortAll(): void {
     this.#isClosing = true;
     for (const op of this.#live.keys()) op.abort(new ClientClosedError());
-    this.#rouse();
+    this.#wake();
+  }
+
+  /** Nothing is announced or waited for any more. */
+  close(): void {
+    this.#sleeper.end();
   }
 
   /** Operations with something left to report: their bodies are running, or have ended during a pause. */
@@ -108,8 +114,8 @@ export class Runs {
    * again, so that operators see them and can stop them; one that may not go on is stopped. To a gateway that knows
    * them this changes nothing.
    */
-  announceAll(): void {
-    this.#rouse();
+  #announceAll(): void {
+    this.#wake();
     this.#rounds += 1;
     for (const [op, check] of this.#live) {
       this.#untilAnnounced(op, check, this.#rounds).catch((error: unknown) => {
@@ -130,10 +136,10 @@ export class Runs {
 
   /** A gateway that is too busy is asked again: before it knows the operation, no operator does. */
   async #untilAnnounced(op: RunningOp, check: CheckBody, round: number): Promise<void> {
-    const { sleeper, underway } = this.#options;
+    const { underway } = this.#options;
     for (let attempt = 0; this.#live.has(op) && round === this.#rounds; attempt += 1) {
       if (await underway.during(() => this.#announce(op, check))) return;
-      await sleeper.sleep(backoffMs(attempt, ANNOUNCE_BACKOFF));
+      await this.#sleeper.sleep(backoffMs(attempt, ANNOUNCE_BACKOFF));
     }
   }
 
@@ -145,14 +151,14 @@ export class Runs {
     // The report of its end may have come before the announcement, whose answer may be lost besides.
     else if (opState !== 'completing' && !this.#live.has(op)) orphans.add(op.opId);
     else if (opState === undefined) return auditId !== undefined;
-    else if (opState === 'running' && op.state === 'paused') await this.#tellOfPause(op, check);
+    else if (opState === 'running' && op.state === 'paused') await this.#warnOfPause(op, check);
     return true;
   }
 
-  /** The gateway has forgotten that it is paused; or it was resumed just now, and is about to be told. */
-  async #tellOfPause(op: RunningOp, check: CheckBody): Promise<void> {
-    const { checker, settings, sleeper } = this.#options;
-    await sleeper.sleep(SIGNAL_MS);
+  /** The gateway has forgotten that it is paused; or it was resumed just now, and the signal is on its way. */
+  async #warnOfPause(op: RunningOp, check: CheckBody): Promise<void> {
+    const { checker, settings } = this.#options;
+    await this.#sleeper.sleep(SIGNAL_MS);
     if (op.state !== 'paused' || op.signal.aborted || (await checker.stateOf(check)) !== 'running') return;
     settings.onWarning(
       new Error(
@@ -200,9 +206,9 @@ export class Runs {
     });
   }
 
-  /** Tells the gateway that the body is over. `onRest` is called when that has to wait until a pause is over. */
+  /** Reports to the gateway that the body is over. `onRest` is called when that has to wait until a pause is over. */
   async #report(op: RunningOp, check: CheckBody, onRest: () => void): Promise<void> {
-    const { calls, checker, orphans, sleeper, underway } = this.#options;
+    const { calls, checker, orphans, underway } = this.#options;
     if (op.answer.unreachable && op.state !== 'terminated') return orphans.add(op.opId);
     for (;;) {
       if (op.state === 'paused' && !this.#isClosing) {
@@ -218,7 +224,7 @@ export class Runs {
       const state = await checker.stateOf(check);
       if (state === 'terminated') op.obey('terminate', () => {});
       if (state !== 'paused' && state !== 'running') return;
-      if (state === 'paused' && op.state !== 'paused') await sleeper.sleep(PAUSE_POLL_MS);
+      if (state === 'paused' && op.state !== 'paused') await this.#sleeper.sleep(PAUSE_POLL_MS);
     }
   }
 
@@ -234,7 +240,7 @@ export class Runs {
     });
   }
 
-  #rouse(): void {
+  #wake(): void {
     for (const wake of this.#resting) wake();
   }
 

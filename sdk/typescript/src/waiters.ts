@@ -44,7 +44,7 @@ function gather(signal: AbortSignal): Audience {
 }
 
 /**
- * Settles with the promise, or rejects with the signal's reason before, right after `onLeft`: nobody hears then how the
+ * Settles with the promise, or rejects with the signal's reason before, right after `onLeft`: nobody learns then how the
  * promise settles.
  */
 export function unlessAborted<T>(
