@@ -4,7 +4,14 @@ import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
 import { Credential } from './credential.ts';
 import { ClientClosedError } from './errors.ts';
-import { checkBodyOf } from './messages.ts';
+import {
+  checkBodyOf,
+  requireAction,
+  requireCallOptions,
+  requireCompletion,
+  requireRequest,
+  requireUsage,
+} from './messages.ts';
 import type { Op } from './op.ts';
 import { type AgentClientOptions, type Settings, settingsOf } from './options.ts';
 import { OrphanSettler, Orphans } from './orphans.ts';
@@ -12,7 +19,7 @@ import { Reachability } from './reachability.ts';
 import { Runs } from './runs.ts';
 import { requireText } from './text.ts';
 import { Transport } from './transport.ts';
-import type { Action, CheckAnswer, CheckRequest, ClientState, Usage, UsageAnswer } from './types.ts';
+import type { Action, CheckAnswer, CheckRequest, ClientState, Completion, Usage, UsageAnswer } from './types.ts';
 import { type CallOptions, Sleeper, Underway, unlessAborted } from './waiters.ts';
 
 /**
@@ -80,7 +87,7 @@ export type AgentClient = {
    * Retried for `deadlines.callMs`, even after `signal` has ended the wait; a failure is then reported to `onWarning`.
    * Rejects with a GatewayError.
    */
-  complete(opId: string, outcome?: CallOptions & { readonly costUsd?: number | undefined }): Promise<void>;
+  complete(opId: string, outcome?: Completion): Promise<void>;
 
   /**
    * Records what was spent. Retried like `complete`, even across a restart of the gateway, and counted once. Rejects
@@ -156,36 +163,42 @@ class ConnectedAgent implements AgentClient {
   }
 
   // Asynchronous, so that what cannot be read at all, such as `null` for the options, is a rejection too.
-  async ready({ signal }: CallOptions = {}): Promise<void> {
-    return unlessAborted(signal, this.#parts.control.ready());
+  async ready(options: CallOptions = {}): Promise<void> {
+    requireCallOptions(options);
+    return unlessAborted(options.signal, this.#parts.control.ready());
   }
 
-  async check(request: CheckRequest, { signal }: CallOptions = {}): Promise<CheckAnswer> {
+  async check(request: CheckRequest, options: CallOptions = {}): Promise<CheckAnswer> {
+    requireRequest(request);
+    requireCallOptions(options);
     return this.#during(() => {
       const body = checkBodyOf(request, this.#parts.settings.agent, this.#parts.runs.nameOf(request));
       return this.#parts.checker.check(body, {
         isFresh: request.spanId === undefined && request.dryRun !== true,
-        signal,
+        signal: options.signal,
       });
     });
   }
 
   async run<T>(action: Action, body: (op: Op) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
+    requireAction(action);
+    requireCallOptions(options);
     return this.#during(() => this.#parts.runs.run(action, body, options));
   }
 
-  async complete(
-    opId: string,
-    { costUsd, signal }: CallOptions & { readonly costUsd?: number | undefined } = {},
-  ): Promise<void> {
+  async complete(opId: string, outcome: Completion = {}): Promise<void> {
+    requireCompletion(outcome);
+    const { costUsd, signal } = outcome;
     return this.#report(signal, `could not report operation ${opId} as complete`, () => {
       requireText(opId, 'opId');
       return this.#parts.calls.complete(opId, costUsd);
     });
   }
 
-  async recordUsage(usage: Usage, { signal }: CallOptions = {}): Promise<UsageAnswer> {
-    return this.#report(signal, `could not record usage of ${usage.costUsd} US dollars`, () =>
+  async recordUsage(usage: Usage, options: CallOptions = {}): Promise<UsageAnswer> {
+    requireUsage(usage);
+    requireCallOptions(options);
+    return this.#report(options.signal, `could not record usage of ${usage.costUsd} US dollars`, () =>
       this.#parts.calls.recordUsage(usage),
     );
   }

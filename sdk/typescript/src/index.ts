@@ -27,6 +27,7 @@ export type {
   CheckAnswer,
   CheckRequest,
   ClientState,
+  Completion,
   Decision,
   JsonObject,
   JsonValue,

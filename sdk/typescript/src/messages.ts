@@ -1,12 +1,37 @@
 /** What callers hand over, as the messages that go out. Throws a TypeError where a value is of the wrong type. */
+import { type KeysOf, requireKnownKeys } from './known-keys.ts';
 import { type CheckMessage, structOf } from './schema.ts';
 import { requireAgent, requireText } from './text.ts';
-import type { AgentId, CheckRequest } from './types.ts';
+import type { Action, AgentId, CheckRequest, Completion, Usage } from './types.ts';
+import type { CallOptions } from './waiters.ts';
 
 /** The parts of a check that are the same in every attempt. */
 export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId'>;
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
+
+const ACTION: KeysOf<Action> = {
+  action: true,
+  resource: true,
+  attributes: true,
+  estimatedCostUsd: true,
+  caller: true,
+  traceId: true,
+  spanId: true,
+};
+const REQUEST: KeysOf<CheckRequest> = { ...ACTION, dryRun: true };
+const USAGE: KeysOf<Usage> = { costUsd: true, opId: true, usageId: true };
+const CALL: KeysOf<CallOptions> = { signal: true };
+const COMPLETION: KeysOf<Completion> = { ...CALL, costUsd: true };
+
+/** Throw a TypeError for a key that is not known. */
+export const requireRequest = (given: CheckRequest): void => requireKnownKeys(given, 'the request of a check', REQUEST);
+export const requireAction = (given: Action): void => requireKnownKeys(given, 'the action of a run', ACTION);
+export const requireUsage = (given: Usage): void => requireKnownKeys(given, 'the usage', USAGE);
+export const requireCallOptions = (given: CallOptions): void =>
+  requireKnownKeys(given, 'the last argument of a call', CALL);
+export const requireCompletion = (given: Completion): void =>
+  requireKnownKeys(given, 'the outcome of complete', COMPLETION);
 
 /** Of an operation id that the gateway knows, which is well-formed therefore. */
 export function nameIn(opId: string): OpName {

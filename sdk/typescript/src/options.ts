@@ -1,5 +1,6 @@
 /** The options of a client, and the check for mistakes in them before anything is sent. */
 import type { GatewayError } from './errors.ts';
+import { type KeysOf, requireKnownKeys } from './known-keys.ts';
 import { requireAgent } from './text.ts';
 import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
 
@@ -95,8 +96,30 @@ export type Settings = {
 const MAX_IN_FLIGHT = 1000;
 const LONGEST_MS = 24 * 60 * 60 * 1000;
 
+const OPTIONS: KeysOf<AgentClientOptions> = {
+  address: true,
+  agent: true,
+  apiKey: true,
+  credentialToken: true,
+  parent: true,
+  onUnreachable: true,
+  deadlines: true,
+  maxInFlight: true,
+  tls: true,
+  onStateChange: true,
+  onSignal: true,
+  onWarning: true,
+};
+const DEADLINES: KeysOf<Deadlines> = { checkMs: true, callMs: true, outageMs: true, closeMs: true };
+const TLS: KeysOf<TlsOptions> = { ca: true, cert: true, key: true, serverName: true };
+
 /** Throws a TypeError that names the wrong option. */
 export function settingsOf(options: AgentClientOptions): Settings {
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError(
+      "createAgentClient needs options: address, such as '127.0.0.1:50051'; agent, { orgId, teamId, agentId }; and apiKey or credentialToken",
+    );
+  requireKnownKeys(options, 'createAgentClient', OPTIONS);
   const {
     address,
     agent,
@@ -108,6 +131,8 @@ export function settingsOf(options: AgentClientOptions): Settings {
     maxInFlight = MAX_IN_FLIGHT,
     tls,
   } = options;
+  requireKnownKeys(deadlines, 'deadlines', DEADLINES);
+  if (tls !== undefined) requireKnownKeys(tls, 'tls', TLS);
   if (!/^(?!https?:)\S+:\d{1,5}$/i.test(address))
     throw new TypeError('address must be host:port, such as 127.0.0.1:50051');
   requireAgent(agent, 'agent');

@@ -1,4 +1,5 @@
 /** The inputs and answers of the SDK. */
+import type { CallOptions } from './waiters.ts';
 
 /**
  * The canonical identity of an agent is the whole triple. `orgId` is '' for an agent without an organization. Each name
@@ -85,6 +86,12 @@ export type OpSignal = {
   readonly signal: Signal;
   /** Increases with each signal; a repeated signal keeps its number. */
   readonly sequence: number;
+};
+
+/** How an operation has ended. */
+export type Completion = CallOptions & {
+  /** 0 to 1,000,000 US dollars that it has spent, besides what was recorded before. */
+  readonly costUsd?: number | undefined;
 };
 
 /** Money that was spent. */
