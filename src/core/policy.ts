@@ -5,7 +5,7 @@ import type { DocumentProblem } from './mapping.ts';
 import { type CheckSubject, ConditionVariables } from './policy-condition.ts';
 import type { PolicyDocument, RuleEffect } from './policy-document.ts';
 import { type Explanation, explainingCheck } from './policy-explain.ts';
-import { NO_CANDIDATES, ScopeIndex } from './policy-index.ts';
+import { ScopeIndex } from './policy-index.ts';
 import {
   type CompiledDocument,
   type CompiledRule,
@@ -72,40 +72,31 @@ export class PolicySet {
   readonly #variables = new ConditionVariables();
 
   /** Only `compilePolicies` calls this: it has checked the documents, and put them in the order of the cascade. */
-  constructor(documents: readonly CompiledDocument[], budget: BudgetConfig | undefined) {
+  constructor(documents: readonly CompiledDocument[], index: ScopeIndex, budget: BudgetConfig | undefined) {
     this.budget = budget;
     this.version = versionOf(documents);
     this.#documents = documents;
-    this.#index = new ScopeIndex(documents);
+    this.#index = index;
   }
 
   decide(subject: CheckSubject): PolicyDecision {
     const { action, resource } = subject;
-    const chain = this.#index.chainOf(subject.agent);
-    const known = chain.byAction.get(action);
-    const { exact, tried } = known ?? chain.otherActions;
-    const named = exact.get(resource) ?? NO_CANDIDATES;
     let filled = false;
     let allowing: CompiledRule | undefined;
-    // The two lists are each in the order of the cascade; walking them side by side keeps that order.
-    for (let n = 0, t = 0; n < named.length || t < tried.length; ) {
-      const a = named[n];
-      const b = tried[t];
-      const takeNamed = b === undefined || (a !== undefined && a.place < b.place);
-      const compiled = takeNamed ? a?.compiled : b.compiled;
-      if (takeNamed) n += 1;
-      else t += 1;
-      assert(compiled !== undefined, 'one of the two lists has a rule left');
-      if (!takeNamed && !covered(compiled.resources, resource)) continue;
-      if (known === undefined && !covered(compiled.actions, action)) continue;
-      if (compiled.rule.when !== undefined && !filled) {
-        this.#variables.fill(subject);
-        filled = true;
+    for (const { rules, mayMatch } of this.#index.reaching(subject.agent)) {
+      for (const place of mayMatch(action, resource)) {
+        const compiled = rules[place];
+        assert(compiled !== undefined, 'each place has a rule');
+        if (!covered(compiled.actions, action) || !covered(compiled.resources, resource)) continue;
+        if (compiled.rule.when !== undefined && !filled) {
+          this.#variables.fill(subject);
+          filled = true;
+        }
+        const verdict = verdictOf(compiled, this.#variables);
+        if (verdict === undefined) continue;
+        if (verdict.kind === 'deny') return verdict;
+        if (compiled.document.scope.tier !== allowing?.document.scope.tier) allowing = compiled;
       }
-      const verdict = verdictOf(compiled, this.#variables);
-      if (verdict === undefined) continue;
-      if (verdict.kind === 'deny') return verdict;
-      if (allowing === undefined || compiled.document.scope.tier !== allowing.document.scope.tier) allowing = compiled;
     }
     return allowing?.decision ?? noPolicyAllows(subject);
   }
@@ -193,7 +184,7 @@ export function* compilingPolicies(
   if (problems.length > 0) return fail(problems);
   const compiled: CompiledDocument[] = [];
   for (const document of inCascadeOrder(documents)) compiled.push(yield* compilingDocument(document));
-  return ok(new PolicySet(compiled, budgetOf(documents)));
+  return ok(new PolicySet(compiled, yield* ScopeIndex.building(compiled), budgetOf(documents)));
 }
 
 /** Hashes rule by rule, too: thousands of rules as one text would be one long step. */

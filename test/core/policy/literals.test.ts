@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type FindLiterals,
+  findingBeginnings,
+  findingContained,
+  findingEndings,
+  type Literal,
+} from '../../../src/core/policy/literals.ts';
+import { finish } from '../../../src/core/steps.ts';
+
+const literalsOf = (texts: readonly string[]): readonly Literal[] => texts.map((text, key) => ({ text, key }));
+const foundBy = (find: FindLiterals | undefined, texts: readonly string[], text: string): readonly string[] => {
+  const found: number[] = [];
+  find?.(text, found);
+  return found.map((key) => texts[key] ?? 'a key that nobody gave').sort();
+};
+
+describe('literals', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '/', '😀'), maxLength: 12 });
+  const texts = fc.uniqueArray(
+    text.filter((each) => each !== ''),
+    { maxLength: 30 },
+  );
+
+  test('are found where the text begins with them, ends with them and contains them', () => {
+    fc.assert(
+      fc.property(texts, text, (looked, searched) => {
+        const found = [findingBeginnings, findingEndings, findingContained].map((finding) =>
+          foundBy(finish(finding(literalsOf(looked))), looked, searched),
+        );
+        expect(found).toEqual([
+          looked.filter((each) => searched.startsWith(each)).sort(),
+          looked.filter((each) => searched.endsWith(each)).sort(),
+          looked.filter((each) => searched.includes(each)).sort(),
+        ]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('within one another are all found, each once', () => {
+    const looked = ['a', 'aa', 'aaa', 'ba', 'ab', 'abab'];
+    const find = finish(findingContained(literalsOf(looked)));
+    expect(foundBy(find, looked, 'aaaabab')).toEqual(['a', 'aa', 'aaa', 'ab', 'abab', 'ba']);
+    expect(foundBy(find, looked, 'bb')).toEqual([]);
+  });
+
+  test('of a long text of one letter take no longer than the text is long', () => {
+    const looked = Array.from({ length: 500 }, (_, at) => 'a'.repeat(at + 1));
+    const find = finish(findingContained(literalsOf(looked)));
+    const startedMs = performance.now();
+    for (let round = 0; round < 100; round += 1) expect(foundBy(find, [], 'a'.repeat(4_096))).toHaveLength(500);
+    expect(performance.now() - startedMs).toBeLessThan(2_000); // trying each at each place would take minutes
+  });
+});
