@@ -5,12 +5,12 @@
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { AuditReader } from '../src/adapters/audit/reader.ts';
-import { verifyAuditLog } from '../src/adapters/audit/verify.ts';
-import { openAuditWriter } from '../src/adapters/audit/writer.ts';
-import type { AuditFilter } from '../src/core/audit.ts';
-import { encodeDraft } from '../src/core/audit-line.ts';
-import type { OpId } from '../src/core/ids.ts';
+import { AuditReader } from '../src/audit-log/reader.ts';
+import { verifyAuditLog } from '../src/audit-log/verify.ts';
+import { openAuditWriter } from '../src/audit-log/writer.ts';
+import type { AuditFilter } from '../src/core/audit/audit.ts';
+import { encodeDraft } from '../src/core/audit/audit-line.ts';
+import type { OpId } from '../src/core/base/ids.ts';
 import { scratchFolder } from './lib/ending.ts';
 import { isBrief, numbers } from './lib/options.ts';
 import { heading } from './lib/report.ts';

@@ -4,12 +4,12 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { openAuditWriter } from '../src/adapters/audit/writer.ts';
-import type { AuditDraft } from '../src/core/audit.ts';
-import { encodeDraft } from '../src/core/audit-line.ts';
-import { redactAttributes } from '../src/core/audit-redact.ts';
-import type { OpId } from '../src/core/ids.ts';
-import { redactedKeys } from '../src/core/redacted-keys.ts';
+import { openAuditWriter } from '../src/audit-log/writer.ts';
+import type { AuditDraft } from '../src/core/audit/audit.ts';
+import { encodeDraft } from '../src/core/audit/audit-line.ts';
+import { redactAttributes } from '../src/core/audit/redact.ts';
+import { redactedKeys } from '../src/core/audit/redact-text.ts';
+import type { OpId } from '../src/core/base/ids.ts';
 import { scratchFolder } from './lib/ending.ts';
 import { isBrief } from './lib/options.ts';
 import { heading } from './lib/report.ts';

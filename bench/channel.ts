@@ -2,8 +2,8 @@
 
 import { fileURLToPath } from 'node:url';
 import { isMainThread, type MessagePort, parentPort, Worker } from 'node:worker_threads';
+import type { OpId, SecretDigest } from '../src/core/base/ids.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
-import type { OpId, SecretDigest } from '../src/core/ids.ts';
 import { decodeToIo, decodeToMain, encodeToIo, encodeToMain } from '../src/threads/codec.ts';
 import type { IoToMain, MainToIo } from '../src/threads/protocol.ts';
 import { isBrief } from './lib/options.ts';

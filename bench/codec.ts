@@ -2,10 +2,10 @@
  * What does it cost to read and to write a check, in both codecs, against what is usual: the codecs that protobufjs
  * generates, and bare JSON.parse and JSON.stringify?
  */
-import { binaryCodec } from '../src/wire/proto/binary.ts';
-import { jsonCodec } from '../src/wire/proto/json.ts';
-import type { CheckActionRequest, CheckActionResponse } from '../src/wire/proto/messages.ts';
-import { protoRoot } from '../src/wire/proto/schema.ts';
+import { binaryCodec } from '../src/doors/proto/binary.ts';
+import { jsonCodec } from '../src/doors/proto/json.ts';
+import type { CheckActionRequest, CheckActionResponse } from '../src/doors/proto/messages.ts';
+import { protoRoot } from '../src/doors/proto/schema.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line, ratio } from './lib/report.ts';
 

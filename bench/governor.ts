@@ -1,17 +1,18 @@
+import type { Principal } from '../src/core/identity/roles.ts';
+
 /**
  * How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep
  * hold it up?
  */
 
-import { randomHashKey } from '../src/adapters/hash-key.ts';
-import { loadPolicies } from '../src/adapters/policy-file.ts';
-import { encodeDraft } from '../src/core/audit-line.ts';
-import { BudgetTracker } from '../src/core/budget.ts';
+import { STARTER_POLICY } from '../src/app/package-files.ts';
+import { encodeDraft } from '../src/core/audit/audit-line.ts';
+import type { OpId, SecretDigest } from '../src/core/base/ids.ts';
+import { BudgetTracker } from '../src/core/budget/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
-import type { OpId, SecretDigest } from '../src/core/ids.ts';
-import type { Principal } from '../src/core/scope.ts';
-import { STARTER_POLICY } from '../src/package-files.ts';
+import { loadPolicies } from '../src/policy-files/policy-file.ts';
+import { randomHashKey } from '../src/system/hash-key.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line } from './lib/report.ts';
 

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PACKAGE_ROOT } from '../src/package-files.ts';
+import { PACKAGE_ROOT } from '../src/app/package-files.ts';
 import { freePort } from '../test/support/free-port.ts';
 import { endingOf, scratchFolder } from './lib/ending.ts';
 import { httpClient, loadHttp } from './lib/http-load.ts';

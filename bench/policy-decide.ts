@@ -1,8 +1,8 @@
 /** How long does one policy decision take, by what it has to look through? */
 
-import { compilePolicies, type PolicySet } from '../src/core/policy.ts';
-import type { CheckSubject } from '../src/core/policy-condition.ts';
-import { parsePolicyDocument } from '../src/core/policy-document.ts';
+import type { CheckSubject } from '../src/core/condition/condition.ts';
+import { parsePolicyDocument } from '../src/core/policy/document.ts';
+import { compilePolicies, type PolicySet } from '../src/core/policy/policy.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line } from './lib/report.ts';
 

@@ -1,7 +1,7 @@
 /** How long does the topology of 100,000 agents in 1,000 orgs take to ask for, and how much memory do they take? */
-import { AgentRegistry } from '../src/core/agents.ts';
-import { agentKeyOf, type SecretDigest } from '../src/core/ids.ts';
-import { lineages, overview, stats, tree } from '../src/core/topology.ts';
+import { AgentRegistry } from '../src/core/agents/agents.ts';
+import { agentKeyOf, type SecretDigest } from '../src/core/base/ids.ts';
+import { lineages, overview, stats, tree } from '../src/core/listings/topology.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line, percentile } from './lib/report.ts';
 

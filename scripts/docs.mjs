@@ -1,9 +1,9 @@
 // Writes what is generated: into the documents, between its markers, and the schemas of policy files. Run it after a
 // change of the settings, the errors or what may stand in policies: npm run docs
 import { readFileSync, writeFileSync } from 'node:fs';
-import { configTable } from '../dist/src/config-table.js';
-import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../dist/src/core/policy-schema.js';
-import { errorTable } from '../dist/src/error-table.js';
+import { configTable } from '../dist/src/app/config-table.js';
+import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../dist/src/core/policy/schema.js';
+import { errorTable } from '../dist/src/doors/error-table.js';
 
 /** Replaces what stands between `<!-- name -->` and `<!-- /name -->`. */
 function fill(document, name, content) {

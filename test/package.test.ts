@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../src/package-files.ts';
+import { PACKAGE_ROOT } from '../src/app/package-files.ts';
 
 type Packed = readonly [{ readonly files: readonly { readonly path: string }[] }];
 type SourceMap = { readonly sourcesContent?: readonly unknown[] };
@@ -34,7 +34,7 @@ describe("the gateway's package", () => {
       [],
     );
     const maps = paths.filter((path) => path.endsWith('.map'));
-    expect(maps).toContain('dist/src/main.js.map');
+    expect(maps).toContain('dist/src/app/main.js.map');
     const sourceIn = (path: string) =>
       (JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8')) as SourceMap).sourcesContent?.[0];
     expect(maps.filter((path) => typeof sourceIn(path) !== 'string')).toEqual([]); // a debugger finds no src/ beside it

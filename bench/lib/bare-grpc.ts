@@ -11,7 +11,7 @@ import {
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js';
-import { protoRoot } from '../../src/wire/proto/schema.ts';
+import { protoRoot } from '../../src/doors/proto/schema.ts';
 
 type Request = { readonly traceId: string; readonly spanId: string; readonly correlationId: string };
 

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { native } from '../../src/wire/http/http-app.ts';
+import { native } from '../../src/doors/engine/app.ts';
 
 const ANSWER = JSON.stringify({
   decision: 'DECISION_ALLOW',

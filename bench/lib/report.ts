@@ -1,7 +1,7 @@
 /** What every benchmark says about where and on what it ran, and how it says a ratio. */
 import { spawnSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
-import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { isEnding } from './ending.ts';
 import { isBrief } from './options.ts';
 

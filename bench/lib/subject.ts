@@ -1,7 +1,7 @@
 /** What is measured: the gateway itself, as its users start it, or a bare server to compare it with. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { endingOf, scratchFolder } from './ending.ts';
 import { environmentFrom } from './environment.ts';
 

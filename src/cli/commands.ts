@@ -1,6 +1,6 @@
+import { ROLES, SCOPES } from '../core/identity/roles.ts';
 /** All commands of `svc`. */
-import { OP_STATES } from '../core/op-state.ts';
-import { ROLES, SCOPES } from '../core/scope.ts';
+import { OP_STATES } from '../core/ops/op-state.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
 import { refuseOldNode } from './old-node.ts';
 
@@ -92,13 +92,13 @@ const SESSION: readonly CommandRow[] = [
     synopsis: 'logout',
     summary: 'delete the session of this context; the API key stays valid',
     example: 'svc logout --context prod',
-    load: async () => (await import('./commands/logout.ts')).run,
+    load: async () => (await import('./commands/login.ts')).logout,
   },
   {
     synopsis: 'whoami',
     summary: 'show the session, without its secrets',
     example: 'svc whoami --output json',
-    load: async () => (await import('./commands/whoami.ts')).run,
+    load: async () => (await import('./commands/context.ts')).run,
   },
   {
     synopsis: 'context add <name> <url>',
@@ -353,7 +353,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
     synopsis: 'policy validate [path...]',
     summary: 'find every mistake in policy files, offline',
     example: 'svc policy validate ./policies',
-    load: async () => (await import('./commands/policy-validate.ts')).run,
+    load: async () => (await import('./commands/policy.ts')).run,
   },
   {
     synopsis: 'policy test <file...>',
@@ -367,7 +367,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
     summary: 'show which rules apply to a check, and their results, offline',
     options: [...CHECKED, POLICIES],
     example: 'svc policy explain --agent acme/search/a1 --action llm.call',
-    load: async () => (await import('./commands/policy-explain.ts')).run,
+    load: async () => (await import('./commands/check.ts')).explain,
   },
   {
     synopsis: 'audit verify [dir]',
@@ -420,7 +420,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
     summary: 'print completions for bash, zsh or fish',
     argumentWords: ['bash', 'zsh', 'fish'],
     example: 'source <(svc completion bash)',
-    load: async () => (await import('./commands/completion.ts')).run,
+    load: async () => (await import('./commands/completion.ts')).completionOf({ commands: COMMANDS, groups: GROUPS }),
   },
 ];
 

@@ -2,8 +2,8 @@
  * Errors of the command line (spec: CLI messages): a line what happened, without a full stop, and a sentence what to
  * do.
  */
-import { messageOf } from '../core/error-text.ts';
-import { printable, printableLines } from './printable.ts';
+import { messageOf } from '../core/base/text.ts';
+import { printable, printableLines } from './terminal/printable.ts';
 
 /** Exit statuses, also in the help of `svc`. */
 export const EXIT = { done: 0, failed: 1, usage: 2, denied: 3, interrupted: 130 } as const;

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /** The `svc` command: `svc serve` is the gateway, everything else is its client. */
 import { constants } from 'node:os';
-import { codeOf } from '../core/error-text.ts';
+import { codeOf } from '../core/base/text.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
-import { isReaderNeeded } from './output.ts';
 import { parseCommandLine } from './program.ts';
+import { isReaderNeeded } from './terminal/output.ts';
 
 // The reader of a pipe may stop early, as `head` does: that is no error.
 process.stdout.on('error', (error) => {

@@ -1,11 +1,11 @@
 /** The parser of the command line, made from the table of commands. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { packageVersion } from '../package-files.ts';
+import { packageVersion } from '../app/package-files.ts';
 import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from './command-row.ts';
 import { EXIT } from './errors.ts';
 import { type HelpText, helpOf } from './help.ts';
 import { type Globals, type Invocation, Options, OUTPUT_FORMATS, type Run } from './invocation.ts';
-import { printableLines } from './printable.ts';
+import { printableLines } from './terminal/printable.ts';
 
 type Chosen = { readonly kind: 'command'; readonly run: Run; readonly invocation: Omit<Invocation, 'env'> };
 

@@ -1,10 +1,10 @@
 /** `svc serve`: starts the gateway, says in a few lines how to reach it, and stops it in order on SIGTERM or SIGINT. */
 import { constants } from 'node:os';
 import { relative } from 'node:path';
-import { createLogger } from '../adapters/log.ts';
-import { bracketed, type Config, readConfig, unknownVariables } from '../config.ts';
-import { type Gateway, startGateway } from '../main.ts';
-import { StartError } from '../start-checks.ts';
+import { bracketed, type Config, readConfig, unknownVariables } from '../app/config.ts';
+import { type Gateway, startGateway } from '../app/main.ts';
+import { StartError } from '../app/start-checks.ts';
+import { createLogger } from '../system/log.ts';
 
 /**
  * After the grace period of a shutdown. What still waits then, for a disk or a name server, does so in vain; 3 s are

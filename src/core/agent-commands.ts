@@ -1,17 +1,61 @@
+import { viewOfAgent } from './agents/agent-entry.ts';
+import { seesOrg } from './identity/roles.ts';
+import { agentsWithTeams, lineages, overview, stats, tree } from './listings/topology.ts';
+import type { OpCounts } from './ops/op-state.ts';
+
 /**
  * Agents as operators handle them: registered, deregistered and listed (spec: Agent identity; contract: gRPC,
  * RegisterAgent).
  */
 
-import { type AgentRegistration, type AgentRegistry, MAX_ANCESTORS, viewOfAgent } from './agents.ts';
-import { pageOfAgents } from './agents-page.ts';
-import type { CommandOf, Replies } from './commands.ts';
-import { BAD_CURSOR, placeOfCursor } from './cursor.ts';
+import { orgInReach } from './access.ts';
+import { type AgentRegistration, type AgentRegistry, MAX_ANCESTORS } from './agents/agents.ts';
+import { type AgentIdentity, agentKeyOf } from './base/ids.ts';
+import { BAD_CURSOR, placeOfCursor } from './base/page.ts';
+import { assertNever, fail, ok, type Result } from './base/result.ts';
+import type { CommandOf, CommandType, Replies } from './commands.ts';
 import { type Fault, invalid } from './fault.ts';
-import { type AgentIdentity, agentKeyOf } from './ids.ts';
+import { pageOfAgents } from './listings/agents-page.ts';
 import { type Outcome, unchanged } from './outcome.ts';
-import { fail, ok, type Result } from './result.ts';
-import { orgInReach, seesOrg } from './scope.ts';
+
+export type TopologyCommand = CommandOf<Extract<CommandType, `topology-${string}`>>;
+
+/** The five views of the topology, each within the org of whoever asks. */
+export function answerTopology(
+  agents: AgentRegistry,
+  ops: Readonly<OpCounts>,
+  command: TopologyCommand,
+  nowMs: number,
+): Replies[TopologyCommand['type']] {
+  const org = orgInReach(command.principal, command.orgId);
+  if (!org.ok) return org;
+  const orgId = org.value;
+  switch (command.type) {
+    case 'topology-overview':
+      return overview(agents, { ...command, orgId }, nowMs);
+    case 'topology-tree':
+      return tree(agents, { ...command, orgId });
+    case 'topology-stats':
+      return stats(agents, ops, { ...command, orgId }, nowMs);
+    case 'topology-team': {
+      const found = agentsWithTeams(agents, { ...command, orgId }, nowMs);
+      return found.ok &&
+        found.value.agents.length === 0 &&
+        found.value.next === undefined &&
+        command.cursor === undefined
+        ? fail({ kind: 'not_found', what: `team ${command.teamId}` })
+        : found;
+    }
+    case 'topology-lineage': {
+      const found = lineages(agents, { ...command, orgId });
+      return found.ok && found.value.lineages.length === 0 && command.cursor === undefined
+        ? fail({ kind: 'not_found', what: `agent ${command.agentId}` })
+        : found;
+    }
+    default:
+      return assertNever(command);
+  }
+}
 
 /**
  * Agents that may be registered at once, and those of one org among them. Agents without an org do not count as an org.

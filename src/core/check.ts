@@ -1,22 +1,23 @@
+import type { AgentEntry } from './agents/agent-entry.ts';
 /** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
-import type { AgentEntry, AgentRegistry } from './agents.ts';
-import { type AuditDraft, lineageOfOrg } from './audit.ts';
-import type { BudgetTracker } from './budget.ts';
-import type { Exceeded } from './budget-envelope.ts';
+import type { AgentRegistry } from './agents/agents.ts';
+import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
+import { redactText } from './audit/redact-text.ts';
+import { microToUsd } from './base/money.ts';
+import { assertNever, fail, ok, type Result } from './base/result.ts';
+import type { BudgetTracker } from './budget/budget.ts';
+import type { Exceeded } from './budget/envelope.ts';
 import type { CheckCommand, Replies } from './commands.ts';
+import type { CheckSubject } from './condition/condition.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
-import { type Identified, identify, REFUSAL, type Speaker } from './identity.ts';
-import { claimOf, effectsOfImpersonation } from './impersonation.ts';
-import { microToUsd } from './money.ts';
-import type { OpState } from './op-state.ts';
-import { viewOfOp } from './op-view.ts';
-import type { OpSlot, OpsRegistry } from './ops.ts';
+import { claimOf, effectsOfImpersonation, type Identified, identify, type Speaker } from './identify.ts';
+import type { OpState } from './ops/op-state.ts';
+import { viewOfOp } from './ops/op-view.ts';
+import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { Outcome } from './outcome.ts';
-import type { CheckSubject } from './policy-condition.ts';
-import type { PolicyDecision } from './policy-rule.ts';
-import { redactText } from './redact-text.ts';
-import { assertNever, fail, ok, type Result } from './result.ts';
+import type { PolicyDecision } from './policy/rule.ts';
+import { REFUSAL } from './refusal.ts';
 
 /** The parts of the governor's state that a check reads and changes. */
 export type CheckState = {

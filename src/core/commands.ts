@@ -1,22 +1,14 @@
+import type { AgentIdentity, OpId, SecretDigest } from './base/ids.ts';
+import type { Page, PageRequest } from './base/page.ts';
+import type { Result } from './base/result.ts';
 /** Every command that the governor takes, and its reply: one closed union that both ends import. */
-import type { Period, Tier } from './budget-config.ts';
-import type { BudgetStatusRow } from './budget-status.ts';
+import type { Period, Tier } from './budget/config.ts';
+import type { BudgetStatusRow } from './budget/status.ts';
 import type { Fault } from './fault.ts';
-import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './ids.ts';
-import type { OpState } from './op-state.ts';
-import type { OpRecord } from './ops.ts';
-import type { Result } from './result.ts';
-import type { Principal } from './scope.ts';
-import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './topology.ts';
-
-/**
- * How a request about an agent is vouched for: by the agent's own credential token, or by a bearer whose principal has
- * the write scope (contract: gRPC). With both, the token decides. With neither, a check is denied.
- */
-export type Voucher = {
-  readonly credential: SecretDigest | undefined;
-  readonly principal: Principal | undefined;
-};
+import type { Principal } from './identity/roles.ts';
+import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './listings/topology.ts';
+import type { OpState } from './ops/op-state.ts';
+import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from './views.ts';
 
 export type CheckCommand = Voucher & {
   readonly type: 'check';
@@ -40,32 +32,10 @@ export type CheckAnswer = {
   /** Undefined where no operation of the caller's exists: identity refused, or a dry run. */
   readonly opState: OpState | undefined;
 };
-
-export type ControlTrigger = 'pause' | 'resume' | 'terminate' | 'complete';
-
-export type AgentView = {
-  readonly identity: AgentIdentity;
-  readonly parent: AgentKey | undefined;
-  readonly registeredAtMs: number;
-  readonly lastSeenMs: number | undefined;
-  readonly activeOps: number;
-};
-
-/** An operation, and when its agent acknowledged the operator's last signal. */
-export type OpView = OpRecord & { readonly acknowledgedAtMs: number | undefined };
-
-/** One page of a listing. `next` is the cursor of the next page, undefined on the last one. */
-export type Page<T> = { readonly items: readonly T[]; readonly next: string | undefined };
-export type PageRequest = { readonly perPage: number; readonly cursor: string | undefined };
-
 /** The cost is counted either way. `limit_exceeded` names the first cap that is exceeded now. */
 export type UsageAnswer =
   | { readonly status: 'ok' }
   | { readonly status: 'limit_exceeded'; readonly tier: Tier; readonly period: Period };
-
-export type Signal = 'pause' | 'resume' | 'terminate';
-export type SignalMessage = { readonly opId: OpId; readonly signal: Signal; readonly sequence: number };
-
 export type OrgFilter = { readonly principal: Principal; readonly orgId: string | undefined };
 
 export type Command =

@@ -1,9 +1,9 @@
 /** What the shell must do after the governor has decided: plain values, carried out in their order. */
-import type { AgentRegistration } from './agents.ts';
-import type { AuditDraft } from './audit.ts';
-import type { BudgetAlert } from './budget-envelope.ts';
-import type { OpView, Signal } from './commands.ts';
-import type { AgentIdentity, AgentKey, OpId } from './ids.ts';
+import type { AgentRegistration } from './agents/agents.ts';
+import type { AuditDraft } from './audit/audit.ts';
+import type { AgentIdentity, AgentKey, OpId } from './base/ids.ts';
+import type { BudgetAlert } from './budget/envelope.ts';
+import type { OpView, Signal } from './views.ts';
 
 export type Effect =
   | { readonly kind: 'audit'; readonly draft: AuditDraft }

@@ -1,8 +1,8 @@
-import { REFUSAL } from './identity.ts';
-import type { OpId } from './ids.ts';
-import type { OpState, OpTrigger } from './op-state.ts';
-import { assertNever, fail, type Result } from './result.ts';
-import type { Role, Scope } from './scope.ts';
+import type { OpId } from './base/ids.ts';
+import { assertNever, fail, type Result } from './base/result.ts';
+import type { Role, Scope } from './identity/roles.ts';
+import type { OpState, OpTrigger } from './ops/op-state.ts';
+import { REFUSAL } from './refusal.ts';
 
 /**
  * Everything that a caller can get wrong, and everything that the gateway can run out of. The kind is also the `code`

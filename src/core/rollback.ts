@@ -2,13 +2,13 @@
  * Rolls back changes that could not be recorded, so that the refusal sent to the caller is true (contract: Audit). The
  * last one is undone first, so each finds what it has changed as it left it.
  */
-import type { AgentRegistration, AgentRegistry } from './agents.ts';
-import type { BudgetTracker } from './budget.ts';
+import type { AgentRegistration, AgentRegistry } from './agents/agents.ts';
+import type { AgentKey, OpId, SecretDigest } from './base/ids.ts';
+import type { BudgetTracker } from './budget/budget.ts';
 import { type Effect, NO_EFFECTS } from './effects.ts';
-import type { AgentKey, OpId, SecretDigest } from './ids.ts';
-import { isFinished, type OpState } from './op-state.ts';
-import { viewOfOp } from './op-view.ts';
-import type { OpsRegistry } from './ops.ts';
+import { isFinished, type OpState } from './ops/op-state.ts';
+import { viewOfOp } from './ops/op-view.ts';
+import type { OpsRegistry } from './ops/ops.ts';
 import type { SignalBoxes } from './signals.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Signal, SignalMessage } from './commands.ts';
-import type { AgentKey, OpId } from './ids.ts';
+import type { AgentKey, OpId } from './base/ids.ts';
+import type { Signal, SignalMessage } from './views.ts';
 
 /** The numbers of an operation's signals, the newest last. */
 type Sent = { readonly agent: AgentKey; readonly sequences: number[] };

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf, messageOf } from '../core/error-text.ts';
+import { codeOf, messageOf } from '../core/base/text.ts';
 import { MessageWriter, readMessages } from './stdio.ts';
 import { type Link, LinkError, type LinkEvents } from './upstream.ts';
 

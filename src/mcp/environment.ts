@@ -1,5 +1,5 @@
 /** Where the gateway is and who the agent is, from the environment. */
-import { type AgentIdentity, parseAgentKey } from '../core/ids.ts';
+import { type AgentIdentity, parseAgentKey } from '../core/base/ids.ts';
 import type { Credential } from './gateway-calls.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,8 +2,8 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { codeOf, messageOf } from '../core/error-text.ts';
-import type { AgentIdentity } from '../core/ids.ts';
+import type { AgentIdentity } from '../core/base/ids.ts';
+import { codeOf, messageOf } from '../core/base/text.ts';
 import { type Fields, isFields } from './json-rpc.ts';
 
 /** Whom the gateway is asked for, and what vouches: the agent's own token, or an API key or access token. */

@@ -1,5 +1,5 @@
 /** `svc mcp guard`: stands between a client and one MCP server, both on pipes. Standard output is the client's. */
-import { messageOf } from '../core/error-text.ts';
+import { messageOf } from '../core/base/text.ts';
 import { nameOfCommand, openChild } from './child.ts';
 import type { GatewayAddress } from './environment.ts';
 import { Gateway } from './gateway.ts';

@@ -4,8 +4,8 @@ import { open, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { replaceFile } from '../adapters/durable-file.ts';
-import { codeOf, messageOf } from '../core/error-text.ts';
+import { codeOf, messageOf } from '../core/base/text.ts';
+import { replaceFile } from '../system/files.ts';
 import type { Fields } from './json-rpc.ts';
 import { compare, type Pins, pinsIn, pinsText } from './pins.ts';
 

@@ -1,7 +1,7 @@
 /** The file of `svc mcp proxy`: where it listens, and the servers behind it. */
 import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
-import { messageOf } from '../core/error-text.ts';
+import { messageOf } from '../core/base/text.ts';
 import { SettingError } from './environment.ts';
 import { type Fields, isFields } from './json-rpc.ts';
 import { isServerName, SERVER_NAME_RULE } from './subjects.ts';

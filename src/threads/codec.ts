@@ -1,10 +1,63 @@
 /** Messages between threads as bytes: a batch is one MessagePack array. */
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr';
+import { ok } from '../core/base/result.ts';
 import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
-import { OP_STATES } from '../core/op-state.ts';
-import { ok } from '../core/result.ts';
-import { type PackedEvents, packEvents, unpackEvents } from './packed-events.ts';
+import { OP_STATES } from '../core/ops/op-state.ts';
+import type { GatewayEvent } from '../ports/events.ts';
 import type { AuditToIo, IoId, IoToMain, MainToAudit, MainToIo } from './protocol.ts';
+
+// Events on their way to another thread. Nearly all are about operations, and those are packed into plain arrays.
+
+type OpsChange = Extract<GatewayEvent, { kind: 'ops_change' }>;
+type PackedChange = readonly [
+  id: number,
+  orgId: string | null,
+  agentId: string | null,
+  atMs: number,
+  opId: OpsChange['payload']['opId'],
+  state: number,
+  registeredAtMs: number,
+  updatedAtMs: number,
+  teamId: string,
+];
+export type PackedEvents = { readonly type: 'events'; readonly events: readonly (PackedChange | GatewayEvent)[] };
+type Events = { readonly type: 'events'; readonly events: readonly GatewayEvent[] };
+
+const packEvents = ({ events }: Events): PackedEvents => ({ type: 'events', events: events.map(pack) });
+
+const unpackEvents = ({ events }: PackedEvents): Events => ({
+  type: 'events',
+  events: events.map((event) => (isPackedChange(event) ? unpack(event) : event)),
+});
+
+function pack(event: GatewayEvent): PackedChange | GatewayEvent {
+  if (event.kind !== 'ops_change') return event;
+  const { id, orgId, agentId, atMs, payload } = event;
+  return [
+    id,
+    orgId,
+    agentId,
+    atMs,
+    payload.opId,
+    OP_STATES.indexOf(payload.state),
+    payload.registeredAtMs,
+    payload.updatedAtMs,
+    payload.teamId,
+  ];
+}
+
+function unpack([id, orgId, agentId, atMs, opId, state, registeredAtMs, updatedAtMs, teamId]: PackedChange): OpsChange {
+  return {
+    id,
+    kind: 'ops_change',
+    orgId,
+    agentId,
+    atMs,
+    payload: { opId, state: OP_STATES[state]!, registeredAtMs, updatedAtMs, teamId },
+  };
+}
+
+const isPackedChange = (event: PackedChange | GatewayEvent): event is PackedChange => Array.isArray(event);
 
 // Records: each shape's keys are written once per batch, and read back by a constructor made for it.
 const packr = new Packr({ useRecords: true });

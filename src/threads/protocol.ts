@@ -1,9 +1,10 @@
 /** The messages between the threads: plain data, in closed unions that both ends of every channel import. */
 import type { MessagePort } from 'node:worker_threads';
-import type { Command, Replies, SignalMessage } from '../core/commands.ts';
-import type { AgentKey } from '../core/ids.ts';
-import type { GatewayEvent, Interest } from '../gateway/events.ts';
-import type { UseCaseName } from '../gateway/use-cases.ts';
+import type { AgentKey } from '../core/base/ids.ts';
+import type { Command, Replies } from '../core/commands.ts';
+import type { SignalMessage } from '../core/views.ts';
+import type { GatewayEvent, Interest } from '../ports/events.ts';
+import type { UseCaseName } from '../use-cases/use-cases.ts';
 import type { DurationCounts } from './durations.ts';
 
 /**

@@ -1,16 +1,36 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { within } from '../adapters/within.ts';
-import { assertNever } from '../core/result.ts';
-import type { Clock } from '../gateway/ports.ts';
-import type { AuditLink } from './audit-link.ts';
-import type { AuditThreadOptions, ConnectIo } from './audit-thread.ts';
-import { BusyTime } from './busy-time.ts';
+import { assertNever } from '../core/base/result.ts';
+import type { Clock } from '../ports/ports.ts';
+import { within } from '../system/clock.ts';
+import type { AuditLink } from './audit/audit-link.ts';
+import type { AuditThreadOptions, ConnectIo } from './audit/audit-thread.ts';
 import { decode, encodeToAudit } from './codec.ts';
+import type { Switchboard } from './main/switchboard.ts';
 import type { AuditToMain, IoId, IoNotice, IoStart, Ports } from './protocol.ts';
-import type { Switchboard } from './switchboard.ts';
 import { workerFile } from './worker-file.ts';
+
+type Thread = { readonly performance: Pick<typeof performance, 'eventLoopUtilization'> };
+
+/**
+ * How long the event loops of threads have been busy, by name. A thread with the name of one that died adds to its
+ * time.
+ */
+export class BusyTime {
+  readonly #known = new Map<string, { readonly thread: Thread; readonly ownMs: number; readonly beforeMs: number }>();
+
+  /** Never falls. When another thread has the name, what its predecessor did after the last call is left out. */
+  readMs(name: string, thread: Thread): number {
+    const known = this.#known.get(name);
+    const readMs = thread.performance.eventLoopUtilization().active;
+    const isSame = known?.thread === thread;
+    const ownMs = isSame ? Math.max(readMs, known.ownMs) : readMs; // of one that has just died, nothing can be read
+    const beforeMs = known === undefined ? 0 : known.beforeMs + (isSame ? 0 : known.ownMs);
+    this.#known.set(name, { thread, ownMs, beforeMs });
+    return beforeMs + ownMs;
+  }
+}
 
 export type SupervisorOptions = {
   readonly switchboard: Switchboard;

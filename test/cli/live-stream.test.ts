@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocketServer } from 'ws';
-import type { Api } from '../../src/cli/api.ts';
-import { openLiveStream } from '../../src/cli/live-stream.ts';
+import type { Api } from '../../src/cli/remote/api.ts';
+import { openLiveStream } from '../../src/cli/remote/live-stream.ts';
 
 describe('live stream', () => {
   test('a live stream ends after two minutes without even a ping', async () => {

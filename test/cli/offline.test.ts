@@ -14,7 +14,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { type CliHome, createCliHome, SVC } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeServer } from '../support/fake-server.ts';

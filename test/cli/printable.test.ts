@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { jsonText, yamlText } from '../../src/cli/output.ts';
-import { clipped, printable, widthOf } from '../../src/cli/printable.ts';
-import { cellText, fieldLines, tableLines } from '../../src/cli/table.ts';
+import { jsonText, yamlText } from '../../src/cli/terminal/output.ts';
+import { clipped, printable, widthOf } from '../../src/cli/terminal/printable.ts';
+import { cellText, fieldLines, tableLines } from '../../src/cli/terminal/table.ts';
 
 const anything = fc.string({ unit: 'binary', maxLength: 40 });
 const UNSAFE =

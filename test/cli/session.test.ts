@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { changePrivateFile } from '../../src/cli/private-folder.ts';
-import { putSession, readSession, removeSession, renewSession } from '../../src/cli/session-file.ts';
+import { changePrivateFile } from '../../src/cli/files/private-folder.ts';
+import { putSession, readSession, removeSession, renewSession } from '../../src/cli/remote/session-file.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/free-port.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BudgetTracker } from '../../src/core/budget.ts';
-import { parseBudgetConfig } from '../../src/core/budget-config.ts';
+import { BudgetTracker } from '../../src/core/budget/budget.ts';
+import { parseBudgetConfig } from '../../src/core/budget/config.ts';
 import type { CheckAnswer, CheckCommand, Command, CommandOf } from '../../src/core/commands.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, SIBLING, STRANGER } from '../support/governor.ts';
 

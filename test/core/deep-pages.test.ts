@@ -1,9 +1,9 @@
 /** Pages of long listings: what they cost is measured in bench/checks.ts. */
 import { describe, expect, test } from 'vitest';
-import type { AgentRegistry } from '../../src/core/agents.ts';
+import type { AgentRegistry } from '../../src/core/agents/agents.ts';
+import { agentKeyOf, type SecretDigest } from '../../src/core/base/ids.ts';
 import type { Governor } from '../../src/core/governor.ts';
-import { agentKeyOf, type SecretDigest } from '../../src/core/ids.ts';
-import { agentsWithTeams, lineages, overview, stats, tree } from '../../src/core/topology.ts';
+import { agentsWithTeams, lineages, overview, stats, tree } from '../../src/core/listings/topology.ts';
 import { ADMIN, openGovernor } from '../support/governor.ts';
 
 const AGENTS = 100_000;

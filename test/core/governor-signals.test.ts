@@ -1,6 +1,6 @@
 /** What the governor says of operators' signals; the boxes themselves are in signals.test.ts. */
 import { describe, expect, test } from 'vitest';
-import { agentKeyOf } from '../../src/core/ids.ts';
+import { agentKeyOf } from '../../src/core/base/ids.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
 
 const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };

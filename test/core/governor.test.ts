@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { type AgentIdentity, agentKeyOf, type SecretDigest } from '../../src/core/base/ids.ts';
 import type { Command, CommandOf } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
-import { type AgentIdentity, agentKeyOf, type SecretDigest } from '../../src/core/ids.ts';
-import type { Principal } from '../../src/core/scope.ts';
+import type { Principal } from '../../src/core/identity/roles.ts';
 import {
   ADMIN,
   CRAWLER,

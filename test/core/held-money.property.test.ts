@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BudgetTracker } from '../../src/core/budget.ts';
-import type { BudgetConfig } from '../../src/core/budget-config.ts';
-import { type AgentIdentity, agentKeyOf } from '../../src/core/ids.ts';
+import { type AgentIdentity, agentKeyOf } from '../../src/core/base/ids.ts';
+import { BudgetTracker } from '../../src/core/budget/budget.ts';
+import type { BudgetConfig } from '../../src/core/budget/config.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
 import {
   ADMIN,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { agentKeyOf } from '../../src/core/base/ids.ts';
 import type { Command } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
-import { agentKeyOf } from '../../src/core/ids.ts';
-import { OP_STATES } from '../../src/core/op-state.ts';
+import { OP_STATES } from '../../src/core/ops/op-state.ts';
 import type { Undo } from '../../src/core/rollback.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentKey, OpId } from '../../src/core/ids.ts';
+import type { AgentKey, OpId } from '../../src/core/base/ids.ts';
 import { SignalBoxes } from '../../src/core/signals.ts';
 
 const CRAWLER = 'acme/search/crawler' as AgentKey;

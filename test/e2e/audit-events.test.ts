@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AUDIT_EVENTS, type AuditEvent } from '../../src/core/audit.ts';
+import { AUDIT_EVENTS, type AuditEvent } from '../../src/core/audit/audit.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
+import { verifyAuditLog } from '../../src/audit-log/verify.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';

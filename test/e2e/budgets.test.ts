@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { budgetPage } from '../../src/wire/http/shapes.ts';
+import { budgetPage } from '../../src/doors/api/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';

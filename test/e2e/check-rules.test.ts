@@ -3,7 +3,7 @@
  * audit log says of each.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AuditEntry } from '../../src/core/audit.ts';
+import type { AuditEntry } from '../../src/core/audit/audit.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';

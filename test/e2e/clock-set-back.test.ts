@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { temporaryFolder } from '../gateway/harness.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
+import { temporaryFolder } from '../support/harness.ts';
 import { openStream } from '../support/stream.ts';
 
 describe('clock set back', () => {

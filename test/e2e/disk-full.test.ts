@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { verifyAuditLog } from '../../src/adapters/audit/verify.ts';
+import { verifyAuditLog } from '../../src/audit-log/verify.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -270,7 +270,7 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     onTestFinished(() => void execFileSync('umount', ['-l', join(folder, 'data', 'store')]));
     // In a process of its own, for which the promises are that the library leaves rejected.
     const script = `
-      import { openEmbeddedStore } from ${JSON.stringify(new URL('../../dist/src/adapters/store/lmdb.js', import.meta.url).href)};
+      import { openEmbeddedStore } from ${JSON.stringify(new URL('../../dist/src/stores/embedded/lmdb.js', import.meta.url).href)};
       import { setTimeout as sleep } from 'node:timers/promises';
       const table = openEmbeddedStore(${JSON.stringify(join(folder, 'data'))}).table('rows');
       const outcome = (write) => Promise.race([write.then(() => 'kept', ({ name }) => name), sleep(5_000, 'never told')]);

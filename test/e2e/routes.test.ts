@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
-import { templateOf } from '../../src/wire/http/openapi.ts';
+import { templateOf } from '../../src/doors/api/openapi.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { nameOf, ROWS } from '../support/routes.ts';

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { migrate } from '../../src/adapters/store/migrate.ts';
+import { migrate } from '../../src/stores/postgres/migrate.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';

@@ -14,7 +14,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { orStartError, StartError, startErrorOf } from '../../src/start-checks.ts';
+import { orStartError, StartError, startErrorOf } from '../../src/app/start-checks.ts';
 import { SVC } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestGateway } from '../support/gateway.ts';

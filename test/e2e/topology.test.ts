@@ -5,7 +5,7 @@ import {
   topologyStats,
   topologyTeam,
   topologyTree,
-} from '../../src/wire/http/shapes.ts';
+} from '../../src/doors/api/shapes.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;

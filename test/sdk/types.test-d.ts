@@ -12,7 +12,7 @@ import {
   type UsageAnswer,
 } from '../../sdk/typescript/src/index.ts';
 import type { CheckMessage } from '../../sdk/typescript/src/schema.ts';
-import type { CheckActionRequest } from '../../src/wire/proto/messages.ts';
+import type { CheckActionRequest } from '../../src/doors/proto/messages.ts';
 
 const address = '127.0.0.1:50051';
 const agent = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };

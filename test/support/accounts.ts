@@ -3,16 +3,16 @@
  */
 import argon2 from 'argon2';
 import { expect, onTestFinished } from 'vitest';
-import { loadCommonPasswords } from '../../src/adapters/common-passwords.ts';
-import { POSTGRES_DEFAULTS, Postgres } from '../../src/adapters/store/postgres.ts';
-import { createPostgresAccountStore } from '../../src/adapters/store/postgres-accounts.ts';
-import type { Account } from '../../src/core/account.ts';
-import type { AuditDraft } from '../../src/core/audit.ts';
-import { ok, type Result } from '../../src/core/result.ts';
-import { type Principal, type Role, SCOPES_OF_ROLE } from '../../src/core/scope.ts';
-import { type Accounts, createAccounts } from '../../src/gateway/accounts.ts';
-import type { AccountsContext } from '../../src/gateway/accounts-context.ts';
-import type { AccountEvent, Mail, Passwords } from '../../src/gateway/ports.ts';
+import { type Accounts, createAccounts } from '../../src/accounts/accounts.ts';
+import type { AccountsContext } from '../../src/accounts/context.ts';
+import type { AuditDraft } from '../../src/core/audit/audit.ts';
+import { ok, type Result } from '../../src/core/base/result.ts';
+import type { Account } from '../../src/core/identity/account.ts';
+import { type Principal, type Role, SCOPES_OF_ROLE } from '../../src/core/identity/roles.ts';
+import type { AccountEvent, Mail, Passwords } from '../../src/ports/ports.ts';
+import { createPostgresAccountStore } from '../../src/stores/postgres/accounts.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
+import { loadCommonPasswords } from '../../src/system/common-passwords.ts';
 import { eventually } from './eventually.ts';
 import { SILENT } from './postgres.ts';
 

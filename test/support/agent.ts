@@ -1,8 +1,8 @@
 /** An agent for a test: speaks gRPC to a real gateway, by the repository's own codecs. */
 import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
-import type { MessageName, Messages, OpControlStreamResponse } from '../../src/wire/proto/messages.ts';
-import { messageShape } from '../../src/wire/proto/schema.ts';
+import { binaryCodec, emptyMessage } from '../../src/doors/proto/binary.ts';
+import type { MessageName, Messages, OpControlStreamResponse } from '../../src/doors/proto/messages.ts';
+import { messageShape } from '../../src/doors/proto/schema.ts';
 import { eventually } from './eventually.ts';
 
 const AGENT_SERVICE = '/svc.governance.v1.AgentService';

@@ -1,10 +1,10 @@
 /** Every place where API keys may be kept. A new one is a row here, and held to the same promises. */
 import { onTestFinished } from 'vitest';
-import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
-import { POSTGRES_DEFAULTS, Postgres } from '../../src/adapters/store/postgres.ts';
-import { createPostgresApiKeyStore } from '../../src/adapters/store/postgres-api-keys.ts';
-import type { ApiKeyStore } from '../../src/gateway/api-key-store.ts';
-import { temporaryStore } from '../gateway/harness.ts';
+import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
+import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createPostgresApiKeyStore } from '../../src/stores/postgres/api-keys.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
+import { temporaryStore } from './harness.ts';
 import { SILENT } from './postgres.ts';
 
 /** Each is opened empty, until the test is over. */

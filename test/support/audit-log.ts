@@ -1,7 +1,7 @@
 /** The audit log of a gateway as it stands on the disk. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AuditEntry } from '../../src/core/audit.ts';
+import type { AuditEntry } from '../../src/core/audit/audit.ts';
 
 /** Oldest first. */
 export function auditEntries(dataDir: string): AuditEntry[] {

@@ -1,6 +1,7 @@
 /** The money, the noon and the agents of the budget tests. */
-import { type BudgetConfig, parseBudgetConfig } from '../../src/core/budget-config.ts';
-import type { AgentIdentity } from '../../src/core/ids.ts';
+
+import type { AgentIdentity } from '../../src/core/base/ids.ts';
+import { type BudgetConfig, parseBudgetConfig } from '../../src/core/budget/config.ts';
 
 /** In micro-dollars. */
 export const USD = 1_000_000;

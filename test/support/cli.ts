@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawn as spawnInTerminal } from '@lydell/node-pty';
-import { PACKAGE_ROOT } from '../../src/package-files.ts';
+import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 
 export const SVC = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 

@@ -1,15 +1,15 @@
 /** API keys, tokens and what checks them, on a real store and real crypto threads, with a clock that the test sets. */
 import { afterAll } from 'vitest';
-import { openSigningKeys } from '../../src/adapters/signing-keys.ts';
-import { createLmdbApiKeyStore } from '../../src/adapters/store/lmdb-api-keys.ts';
-import { createLmdbRevocationStore } from '../../src/adapters/store/lmdb-revocations.ts';
-import { ApiKeys } from '../../src/gateway/api-keys.ts';
-import { createAuthenticator } from '../../src/gateway/authenticate.ts';
-import { RevocationList } from '../../src/gateway/revocations.ts';
-import { createTokenIssuer } from '../../src/gateway/tokens.ts';
-import { type CryptoPool, createCryptoPool } from '../../src/threads/crypto-pool.ts';
-import { createTokens } from '../../src/threads/tokens.ts';
-import { must, temporaryFolder, temporaryStore, testAudit, testClock } from '../gateway/harness.ts';
+import { ApiKeys } from '../../src/credentials/api-keys.ts';
+import { createAuthenticator } from '../../src/credentials/authenticate.ts';
+import { RevocationList } from '../../src/credentials/revocations.ts';
+import { createTokenIssuer } from '../../src/credentials/tokens.ts';
+import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createLmdbRevocationStore } from '../../src/stores/embedded/revocations.ts';
+import { openSigningKeys } from '../../src/system/signing-keys.ts';
+import { type CryptoPool, createCryptoPool } from '../../src/threads/crypto/pool.ts';
+import { createTokens } from '../../src/threads/crypto/tokens.ts';
+import { must, temporaryFolder, temporaryStore, testAudit, testClock } from './harness.ts';
 
 export const FRAME = { issuer: 'svc-gateway', audience: 'svc-gateway' } as const;
 

@@ -1,10 +1,10 @@
+import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '../../src/core/base/ids.ts';
 /** A governor for tests: policies that a test can read at a glance, no caps, and a clock that is an argument. */
-import { BudgetTracker } from '../../src/core/budget.ts';
+import { BudgetTracker } from '../../src/core/budget/budget.ts';
 import type { CheckCommand, CommandOf } from '../../src/core/commands.ts';
 import { Governor, type GovernorOptions } from '../../src/core/governor.ts';
-import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '../../src/core/ids.ts';
-import { HASH_KEY_LENGTH } from '../../src/core/op-index.ts';
-import type { Principal } from '../../src/core/scope.ts';
+import type { Principal } from '../../src/core/identity/roles.ts';
+import { HASH_KEY_LENGTH } from '../../src/core/ops/op-index.ts';
 
 export const ADMIN: Principal = { subject: 'key:admin', scopes: ['admin'], orgId: null };
 export const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };

@@ -1,8 +1,8 @@
 /** A gRPC client for tests: any unary method of the service, with the messages of the product's own proto. */
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
-import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
-import { messageShape, methodShapes } from '../../src/wire/proto/schema.ts';
+import { binaryCodec, emptyMessage } from '../../src/doors/proto/binary.ts';
+import type { MessageName, Messages } from '../../src/doors/proto/messages.ts';
+import { messageShape, methodShapes } from '../../src/doors/proto/schema.ts';
 
 export type GrpcAnswer = {
   readonly code: string;

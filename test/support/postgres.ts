@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
-import type { TroubleLog } from '../../src/adapters/log.ts';
 import {
   type EmbeddedOptions,
   type EmbeddedPostgres,
   startEmbeddedPostgres,
-} from '../../src/adapters/store/embedded-postgres.ts';
+} from '../../src/stores/trial-postgres/trial-postgres.ts';
+import type { TroubleLog } from '../../src/system/log.ts';
 import { onceOrphaned } from './orphans.ts';
 
 export const SILENT: TroubleLog = { info: () => undefined, warn: () => undefined };

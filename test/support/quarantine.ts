@@ -7,7 +7,7 @@ import { beforeEach } from 'vitest';
 
 export type Quarantine = {
   readonly files: ReadonlyMap<string, number>;
-  /** By file and full name: `test/core/ops.test.ts > ops > expire`. */
+  /** By file and full name: `test/core/ops/ops.test.ts > ops > expire`. */
   readonly tests: ReadonlyMap<string, number>;
 };
 

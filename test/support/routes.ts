@@ -1,6 +1,7 @@
 /** The rows of the API as a gateway with an account store on loopback serves them. */
-import type { Route } from '../../src/wire/http/route.ts';
-import { routesOf } from '../../src/wire/http/routes.ts';
+
+import { routesOf } from '../../src/doors/api/routes.ts';
+import type { Route } from '../../src/doors/engine/route.ts';
 
 export const ROWS: readonly Route[] = routesOf({
   hasAccountStore: true,

@@ -13,9 +13,9 @@ import {
 import { onTestFinished } from 'vitest';
 import { type AgentClient, type AgentClientOptions, createAgentClient } from '../../sdk/typescript/src/index.ts';
 import { METHODS, type MethodName, OP_CONTROL_STREAM } from '../../sdk/typescript/src/schema.ts';
-import { binaryCodec, emptyMessage } from '../../src/wire/proto/binary.ts';
-import type { MessageName, Messages } from '../../src/wire/proto/messages.ts';
-import { messageShape } from '../../src/wire/proto/schema.ts';
+import { binaryCodec, emptyMessage } from '../../src/doors/proto/binary.ts';
+import type { MessageName, Messages } from '../../src/doors/proto/messages.ts';
+import { messageShape } from '../../src/doors/proto/schema.ts';
 
 type Scripted = Extract<MethodName, 'CheckAction' | 'CompleteOp' | 'RecordUsage' | 'AckOpControl' | 'RegisterAgent'>;
 export type ScriptedCall = {

@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest';
 import type { Command } from '../../src/core/commands.ts';
-import type { AgentStore, BudgetStore } from '../../src/gateway/ports.ts';
-import { RateLimiter } from '../../src/gateway/rate-limit.ts';
-import type { UseCases } from '../../src/gateway/use-cases.ts';
-import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit-link.ts';
+import { RateLimiter } from '../../src/limits/rate-limit.ts';
+import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
+import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit/audit-link.ts';
 import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import { Switchboard } from '../../src/threads/main/switchboard.ts';
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
-import { Switchboard } from '../../src/threads/switchboard.ts';
+import type { UseCases } from '../../src/use-cases/use-cases.ts';
 import { eventually } from './eventually.ts';
 import { openGovernor } from './governor.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BusyTime } from '../../src/threads/busy-time.ts';
+import { BusyTime } from '../../src/threads/supervisor.ts';
 
 describe('busy time', () => {
   test('the busy time of a thread continues over its replacement, as counters must', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CheckAnswer, CheckCommand } from '../../src/core/commands.ts';
-import { OP_STATES } from '../../src/core/op-state.ts';
+import { OP_STATES } from '../../src/core/ops/op-state.ts';
 import { decodeToIo, decodeToMain, encode, encodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import type { IoToMain, MainToIo } from '../../src/threads/protocol.ts';
 

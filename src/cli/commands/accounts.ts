@@ -1,12 +1,13 @@
 /**
  * `svc accounts ls|role|disable|enable|unlock|invite|invites|uninvite`: the people of a gateway with an account store.
  */
-import { Api } from '../api.ts';
+
 import { CliError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
-import { show } from '../output.ts';
-import { printable } from '../printable.ts';
-import { awayAt, type Column, type Row } from '../table.ts';
+import { Api } from '../remote/api.ts';
+import { show } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { awayAt, type Column, type Row } from '../terminal/table.ts';
 import { showList } from './listing.ts';
 
 const ACCOUNTS = '/api/v1/accounts';

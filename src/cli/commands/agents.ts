@@ -1,11 +1,11 @@
 /** `svc agents ls|register|rm`: agents and their credentials. */
-import { Api } from '../api.ts';
+
 import type { Invocation, Run } from '../invocation.ts';
-import { show } from '../output.ts';
-import { printable } from '../printable.ts';
-import { awayAt, type Column } from '../table.ts';
-import { agentFilter, agentText, parseAgent, wireAgent } from './agent-text.ts';
-import { showList } from './listing.ts';
+import { Api } from '../remote/api.ts';
+import { show } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { awayAt, type Column } from '../terminal/table.ts';
+import { agentFilter, agentText, parseAgent, showList, wireAgent } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'AGENT', cell: agentText, isWhole: true },

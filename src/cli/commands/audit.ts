@@ -4,24 +4,23 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { BrokenEntry } from '../../adapters/audit/verify.ts';
-import { codeOf } from '../../core/error-text.ts';
-import { Api } from '../api.ts';
+import type { BrokenEntry } from '../../audit-log/verify.ts';
+import { codeOf } from '../../core/base/text.ts';
 import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
-import { shownProgress } from '../export-progress.ts';
-import { fileFault } from '../file-fault.ts';
-import type { Query } from '../http.ts';
-import { interruptible } from '../interruptible.ts';
+import { shownProgress, writeWhole } from '../files/export-file.ts';
+import { fileFault } from '../files/private-folder.ts';
 import type { Invocation } from '../invocation.ts';
-import { green, red, show } from '../output.ts';
-import { printable, printableLines } from '../printable.ts';
-import { writeWhole } from '../whole-file.ts';
-import { counted } from '../words.ts';
+import { Api } from '../remote/api.ts';
+import type { Query } from '../remote/http.ts';
+import { green, red, show } from '../terminal/output.ts';
+import { printable, printableLines } from '../terminal/printable.ts';
+import { interruptible } from '../terminal/prompt.ts';
+import { counted } from '../terminal/words.ts';
 import { logQuery } from './logs.ts';
 
 /** Offline, over the data directory of a gateway, running or not, or over a copy of its log. */
 export async function verify({ args: [path], options, globals, env }: Invocation): Promise<ExitStatus> {
-  const { verifyAuditLog } = await import('../../adapters/audit/verify.ts');
+  const { verifyAuditLog } = await import('../../audit-log/verify.ts');
   const given = path ?? dataDirOf(env);
   const directory = logFolderOf(given);
   const checkpointKey = await checkpointKeyOf(options.text('key') ?? keyBeside(given));
@@ -112,7 +111,7 @@ function keyBeside(dataDir: string): string | undefined {
 
 async function checkpointKeyOf(path: string | undefined) {
   if (path === undefined) return undefined;
-  const { publicKeyOf } = await import('../../adapters/audit/checkpoint.ts');
+  const { publicKeyOf } = await import('../../audit-log/checkpoint.ts');
   try {
     return publicKeyOf(await readFile(path));
   } catch (error) {
@@ -179,8 +178,8 @@ async function remoteExport(invocation: Invocation, query: Query, format: string
 }
 
 async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {
-  const { AuditReader } = await import('../../adapters/audit/reader.ts');
-  const { AUDIT_EVENTS } = await import('../../core/audit.ts');
+  const { AuditReader } = await import('../../audit-log/reader.ts');
+  const { AUDIT_EVENTS } = await import('../../core/audit/audit.ts');
   const eventType = AUDIT_EVENTS.find((event) => event === query.event_type);
   if (query.event_type !== undefined && eventType === undefined)
     throw usageError('unknown event type', `Valid types are ${AUDIT_EVENTS.join(', ')}.`);

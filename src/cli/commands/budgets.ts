@@ -1,6 +1,6 @@
 /** `svc budgets`: what was spent, what is set aside, and what may be spent. */
 import type { Run } from '../invocation.ts';
-import { awayAt, type Column, type Row, valueAt } from '../table.ts';
+import { awayAt, type Column, type Row, valueAt } from '../terminal/table.ts';
 import { showList } from './listing.ts';
 
 function usd(value: unknown): string | undefined {

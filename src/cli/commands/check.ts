@@ -1,13 +1,46 @@
 /** `svc check`: one policy check, as an agent would ask it. */
 import { randomBytes } from 'node:crypto';
-import { MAX_COST_USD, usdToMicro } from '../../core/money.ts';
-import { Api } from '../api.ts';
+import { MAX_COST_USD, usdToMicro } from '../../core/base/money.ts';
+import type { Explanation } from '../../core/policy/explain.ts';
 import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
-import { show } from '../output.ts';
-import { cellText, fieldLines, type Row } from '../table.ts';
-import { parseAgent, wireAgent } from './agent-text.ts';
+import { Api } from '../remote/api.ts';
+import { show } from '../terminal/output.ts';
+import { cellText, fieldLines, type Row } from '../terminal/table.ts';
+import { parseAgent, wireAgent } from './listing.ts';
+import { gatewayPolicyPath, needPolicies } from './policy-files.ts';
 import { decisionLine, documentLines, tracesIn } from './policy-traces.ts';
+
+// `svc policy explain`: which documents and rules were looked at, and why each did or did not decide.
+
+export async function explain({ options, globals, env }: Invocation): Promise<void> {
+  const agent = parseAgent(options.text('agent') ?? '');
+  const caller = options.text('caller');
+  const given = options.list('policies');
+  const { policies } = await needPolicies(globals.output, given.length > 0 ? given : [gatewayPolicyPath(env)]);
+  const explanation = policies.explain({
+    agent,
+    caller: caller === undefined ? undefined : parseAgent(caller),
+    action: options.text('action') ?? '',
+    resource: options.text('resource') ?? '',
+    attributes: attributesIn(options),
+    estimatedCostMicroUsd: costIn(options).microUsd,
+  });
+  await show(globals.output, viewOf(explanation), () => [
+    decisionLine(explanation.decision.kind, explanation.decision.reason),
+    ...explanation.documents.flatMap(documentLines),
+  ]);
+}
+
+const viewOf = ({ decision, documents }: Explanation) => ({
+  decision: {
+    decision: decision.kind,
+    policy: decision.policy ?? null,
+    rule_id: decision.ruleId ?? null,
+    reason: decision.reason,
+  },
+  documents,
+});
 
 const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
 
@@ -74,7 +107,7 @@ function halvesOf(opId: string | undefined): readonly [string, string] {
 }
 
 /** `--attr size=3` is a number and `--attr name=x` a text: JSON where it is JSON, else the text itself. */
-export function attributesIn(options: Options): Row {
+function attributesIn(options: Options): Row {
   return Object.fromEntries(
     options.list('attr').map((pair) => {
       const at = pair.indexOf('=');
@@ -109,7 +142,7 @@ const holdsInfinity = (value: unknown): boolean =>
   (typeof value === 'object' && value !== null && Object.values(value).some(holdsInfinity));
 
 /** The cost that is asked for, and what the gateway counts for it. */
-export function costIn(options: Options): { readonly usd: number; readonly microUsd: number } {
+function costIn(options: Options): { readonly usd: number; readonly microUsd: number } {
   const text = options.text('cost');
   const usd = Number(text ?? 0);
   const microUsd = text?.trim() === '' ? undefined : usdToMicro(usd);

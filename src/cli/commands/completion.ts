@@ -1,9 +1,8 @@
 /** `svc completion bash|zsh|fish`: made from the table of commands, so that it cannot lag behind. */
-import { argumentsOf, type CommandRow, type OptionRow, wordsOf } from '../command-row.ts';
-import { COMMANDS, GROUPS } from '../commands.ts';
+import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from '../command-row.ts';
 import { usageError } from '../errors.ts';
 import { type Invocation, OUTPUT_FORMATS } from '../invocation.ts';
-import { writeOut } from '../output.ts';
+import { writeOut } from '../terminal/output.ts';
 
 const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--context <name>', meaning: 'use this context' },
@@ -14,18 +13,23 @@ const GLOBAL_OPTIONS: readonly OptionRow[] = [
   { flags: '--help', meaning: 'show help' },
 ];
 
-const SHELLS: ReadonlyMap<string, () => string> = new Map([
+const SHELLS: ReadonlyMap<string, (vocabulary: Vocabulary) => string> = new Map([
   ['bash', bash],
   ['zsh', zsh],
   ['fish', fish],
 ]);
 
-export async function run({ args: [shell = ''] }: Invocation): Promise<void> {
-  const script = SHELLS.get(shell);
-  if (script === undefined)
-    throw usageError('completion is available for bash, zsh and fish', 'For example: source <(svc completion bash)');
-  writeOut(script());
-}
+/** What `svc` understands: handed in, since the table of commands loads this file. */
+export type CommandTable = { readonly commands: readonly CommandRow[]; readonly groups: readonly GroupRow[] };
+
+export const completionOf =
+  (table: CommandTable) =>
+  async ({ args: [shell = ''] }: Invocation): Promise<void> => {
+    const script = SHELLS.get(shell);
+    if (script === undefined)
+      throw usageError('completion is available for bash, zsh and fish', 'For example: source <(svc completion bash)');
+    writeOut(script(vocabularyOf(table)));
+  };
 
 type Entry = { readonly word: string; readonly meaning: string };
 
@@ -53,31 +57,34 @@ const isOfContext = (option: OptionRow): boolean => spellingsOf(option).includes
 const entryOf = (option: OptionRow): Entry => ({ word: spellingsOf(option).at(-1) ?? '', meaning: option.meaning });
 
 /** `''`, `ops`, `ops pause`, each with what follows it. */
-function levels(): readonly Level[] {
+function levelsOf({ commands, groups: summaries }: CommandTable): readonly Level[] {
   const groups = new Set(
-    COMMANDS.map(wordsOf)
+    commands
+      .map(wordsOf)
       .filter(({ length }) => length > 1)
       .map(([first = '']) => first),
   );
   return [
     {
       path: '',
-      words: GROUPS.map(({ name, summary }) => ({ word: name, meaning: summary })),
+      words: summaries.map(({ name, summary }) => ({ word: name, meaning: summary })),
       options: GLOBAL_OPTIONS,
       takesFiles: false,
       takesContext: false,
     },
     ...[...groups].map((path) => ({
       path,
-      words: COMMANDS.filter((row) => wordsOf(row)[0] === path).map((row) => ({
-        word: wordsOf(row)[1] ?? '',
-        meaning: row.summary,
-      })),
+      words: commands
+        .filter((row) => wordsOf(row)[0] === path)
+        .map((row) => ({
+          word: wordsOf(row)[1] ?? '',
+          meaning: row.summary,
+        })),
       options: GLOBAL_OPTIONS,
       takesFiles: false,
       takesContext: false,
     })),
-    ...COMMANDS.map(levelOf),
+    ...commands.map(levelOf),
   ];
 }
 
@@ -89,56 +96,72 @@ const levelOf = (row: CommandRow): Level => ({
   takesContext: OF_CONTEXTS.includes(wordsOf(row).join(' ')),
 });
 
-const VALUED = [...GLOBAL_OPTIONS, ...COMMANDS.flatMap(({ options = [] }) => options)].filter(({ flags }) =>
-  flags.includes('<'),
-);
+/** The words of the command line, by what may follow them. */
+type Vocabulary = {
+  readonly levels: readonly Level[];
+  /** Options that take a value: all of them, those of free text, and those of a file. */
+  readonly valued: readonly string[];
+  readonly freeValued: readonly string[];
+  readonly fileValued: readonly string[];
+  /** By an option's spellings, `-o|--output`: the words that it takes, where they are a closed set. */
+  readonly choices: ReadonlyMap<string, readonly string[]>;
+  readonly withoutArguments: (path: string) => boolean;
+};
+
 const spellings = (options: readonly OptionRow[]): readonly string[] => [...new Set(options.flatMap(spellingsOf))];
-const ALL_VALUED = spellings(VALUED);
-const FREE_VALUED = spellings(
-  VALUED.filter((option) => option.choices === undefined && !isFile(option.flags) && !isOfContext(option)),
-);
-const FILE_VALUED = spellings(VALUED.filter(({ flags }) => isFile(flags)));
-/** By an option's spellings, `-o|--output`: the words that it takes, where they are a closed set. */
-const CHOICES: ReadonlyMap<string, readonly string[]> = new Map(
-  VALUED.flatMap((option) =>
-    option.choices === undefined ? [] : [[spellingsOf(option).join('|'), option.choices] as const],
-  ),
-);
+
+function vocabularyOf(table: CommandTable): Vocabulary {
+  const options = [...GLOBAL_OPTIONS, ...table.commands.flatMap((row) => row.options ?? [])];
+  const valued = options.filter(({ flags }) => flags.includes('<'));
+  return {
+    levels: levelsOf(table),
+    valued: spellings(valued),
+    freeValued: spellings(
+      valued.filter((option) => option.choices === undefined && !isFile(option.flags) && !isOfContext(option)),
+    ),
+    fileValued: spellings(valued.filter(({ flags }) => isFile(flags))),
+    choices: new Map(
+      valued.flatMap((option) =>
+        option.choices === undefined ? [] : [[spellingsOf(option).join('|'), option.choices] as const],
+      ),
+    ),
+    withoutArguments: (path) =>
+      path !== '' && !path.includes(' ') && table.commands.some((row) => wordsOf(row).join(' ') === path),
+  };
+}
 
 const textOf = (entries: readonly Entry[]): string => entries.map(({ word }) => word).join(' ');
-const withoutArguments = (path: string): boolean =>
-  path !== '' && !path.includes(' ') && COMMANDS.some((row) => wordsOf(row).join(' ') === path);
 
-function bash(): string {
+function bash({ levels, valued, freeValued, fileValued, choices, withoutArguments }: Vocabulary): string {
   return `# bash completion for svc: source <(svc completion bash)
 _svc() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= words= options= i skip=
   COMPREPLY=()
   if [[ $current == '=' ]]; then current=; elif [[ $previous == '=' ]]; then previous=\${COMP_WORDS[COMP_CWORD-2]}; fi
   case "$previous" in
-${[...CHOICES].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current")); return ;;`).join('\n')}
-    ${FILE_VALUED.join('|')}) _svc_files; return ;;
+${[...choices].map(([flags, words]) => `    ${flags}) COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current")); return ;;`).join('\n')}
+    ${fileValued.join('|')}) _svc_files; return ;;
     ${CONTEXT_OPTION}) COMPREPLY=($(compgen -W "$(_svc_contexts)" -- "$current")); return ;;
-    ${FREE_VALUED.join('|')}) return ;;
+    ${freeValued.join('|')}) return ;;
   esac
   for ((i = 1; i < COMP_CWORD; i++)); do
     # Bash takes --output=json, and http://host:port, for several words.
     if [[ \${COMP_WORDS[i]} == [=:] ]]; then skip=1; continue; fi
     if [[ -n $skip ]]; then skip=; continue; fi
     case "\${COMP_WORDS[i]}" in
-      ${ALL_VALUED.join('|')}) skip=1 ;;
+      ${valued.join('|')}) skip=1 ;;
       -*) ;;
       *) [[ $path == *' '* ]] || path="\${path:+$path }\${COMP_WORDS[i]}" ;;
     esac
   done
   case "\${path%% *}" in
-    ${levels()
+    ${levels
       .map(({ path }) => path)
       .filter(withoutArguments)
       .join('|')}) path=\${path%% *} ;;
   esac
   case "$path" in
-${levels()
+${levels
   .map(
     (level) =>
       `    '${level.path}') ${level.takesFiles ? '[[ $current == -* ]] || { _svc_files; return; }; ' : ''}words=${level.takesContext ? '$(_svc_contexts)' : `'${textOf(level.words)}'`} options='${textOf(level.options.map(entryOf))}' ;;`,
@@ -159,34 +182,34 @@ const zshQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 const zshEntry = ({ word, meaning }: Entry): string =>
   zshQuoted(`${word.replaceAll(':', '\\:')}${meaning === '' ? '' : `:${meaning}`}`);
 
-function zsh(): string {
+function zsh({ levels, valued, freeValued, fileValued, choices, withoutArguments }: Vocabulary): string {
   return `#compdef svc
 # zsh completion for svc: svc completion zsh > "\${fpath[1]}/_svc"
 _svc() {
   local -a entries
   local typed= word skip=
   case "\${words[CURRENT-1]}" in
-${[...CHOICES].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' ')}; return ;;`).join('\n')}
-    ${FILE_VALUED.join('|')}) _files; return ;;
+${[...choices].map(([flags, words]) => `    ${flags}) compadd -- ${words.join(' ')}; return ;;`).join('\n')}
+    ${fileValued.join('|')}) _files; return ;;
     ${CONTEXT_OPTION}) compadd -- \${(f)"$(_svc_contexts)"}; return ;;
-    ${FREE_VALUED.join('|')}) return 1 ;;
+    ${freeValued.join('|')}) return 1 ;;
   esac
   for word in "\${(@)words[2,CURRENT-1]}"; do
     if [[ -n $skip ]]; then skip=; continue; fi
     case "$word" in
-      ${ALL_VALUED.join('|')}) skip=1 ;;
+      ${valued.join('|')}) skip=1 ;;
       -*) ;;
       *) [[ $typed == *' '* ]] || typed="\${typed:+$typed }$word" ;;
     esac
   done
   case "\${typed%% *}" in
-    ${levels()
+    ${levels
       .map(({ path }) => path)
       .filter(withoutArguments)
       .join('|')}) typed=\${typed%% *} ;;
   esac
   case "$typed" in
-${levels()
+${levels
   .map(
     (level) =>
       `    ${zshQuoted(level.path)}) ${level.takesFiles ? '[[ $PREFIX == -* ]] || { _files; return }; ' : ''}entries=(${[...(level.takesContext ? ['${(f)"$(_svc_contexts)"}'] : []), ...[...level.words, ...level.options.map(entryOf)].map(zshEntry)].join(' ')}) ;;`,
@@ -223,8 +246,8 @@ function fishOption(option: OptionRow): string {
   return `${names} -d ${fishQuoted(meaning)}${value}`;
 }
 
-function fish(): string {
-  const lines = levels().flatMap(({ path, words, options, takesFiles, takesContext }) => [
+function fish({ levels, valued }: Vocabulary): string {
+  const lines = levels.flatMap(({ path, words, options, takesFiles, takesContext }) => [
     ...words.map(
       ({ word, meaning }) =>
         `complete -c svc -n ${fishQuoted(`__svc_at ${path}`)} -a ${word} -d ${fishQuoted(meaning)}`,
@@ -241,7 +264,7 @@ function __svc_typed
   for word in (commandline -opc)[2..-1]
     if test $skip = yes
       set skip no
-    else if contains -- $word ${ALL_VALUED.join(' ')}
+    else if contains -- $word ${valued.join(' ')}
       set skip yes
     else if not string match -q -- '-*' $word
       echo $word

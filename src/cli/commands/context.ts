@@ -1,5 +1,6 @@
 /** `svc context add|use|ls|rm`: named gateways. */
-import { hintOf } from '../../core/api-key.ts';
+import { hintOf } from '../../core/identity/api-key.ts';
+import { usageError } from '../errors.ts';
 import {
   CONTEXT_NAME_RULE,
   isContextName,
@@ -8,14 +9,54 @@ import {
   removeContext,
   unknownContext,
   useContext,
-} from '../config-file.ts';
-import { usageError } from '../errors.ts';
+} from '../files/config-file.ts';
 import type { Invocation } from '../invocation.ts';
-import { note, show, showTable } from '../output.ts';
-import { askHidden } from '../prompt.ts';
-import { readSessions, removeSession, type Session } from '../session-file.ts';
-import type { Column } from '../table.ts';
-import { enteredKey, isSentInClear, parseApiUrl } from '../target.ts';
+import { readSession, readSessions, removeSession, type Session } from '../remote/session-file.ts';
+import { enteredKey, isSentInClear, parseApiUrl, resolveTarget, type Target } from '../remote/target.ts';
+import { note, show, showTable } from '../terminal/output.ts';
+import { askHidden } from '../terminal/prompt.ts';
+import { type Column, fieldLines } from '../terminal/table.ts';
+import { coarse } from '../terminal/words.ts';
+
+// `svc whoami`: the session of this context, without its secrets (spec: CLI whoami projection).
+
+export async function run({ globals, env }: Invocation): Promise<void> {
+  const target = await resolveTarget(globals, env);
+  const session = await readSession(target.label, target.apiUrl);
+  if (session === undefined)
+    return show(globals.output, { logged_in: false }, () => [
+      `Not logged in to ${target.label}. Run \`svc login\` to log in.`,
+    ]);
+  const projection = project(target, session, Date.now());
+  await show(globals.output, projection, () =>
+    fieldLines([
+      ['context', projection.context],
+      ['gateway', projection.api_url],
+      ['scopes', projection.scopes.join(', ')],
+      [
+        'session',
+        projection.expired
+          ? 'expired; the next command renews it'
+          : `expires in about ${coarse(projection.expires_in_secs * 1000)}`,
+      ],
+      ['key', projection.source_key_hint],
+    ]),
+  );
+}
+
+function project({ label, apiUrl }: Target, { scopes, expiresAtSecs, sourceKey }: Session, nowMs: number) {
+  const leftSecs = Math.max(0, Math.floor(expiresAtSecs - nowMs / 1000));
+  return {
+    logged_in: true,
+    context: label,
+    api_url: apiUrl,
+    scopes,
+    expires_at: expiresAtSecs,
+    expires_in_secs: leftSecs,
+    expired: expiresAtSecs * 1000 <= nowMs,
+    source_key_hint: hintOf(sourceKey),
+  };
+}
 
 export async function add({ args: [name = '', url = ''], options, globals, env }: Invocation): Promise<void> {
   if (!isContextName(name)) throw usageError(CONTEXT_NAME_RULE);

@@ -1,10 +1,11 @@
 /** `svc keys create|ls|revoke|rotate-signing`: API keys of the gateway, and the key that signs its tokens. */
-import { Api } from '../api.ts';
+
 import type { Invocation, Run } from '../invocation.ts';
-import { show } from '../output.ts';
-import { printable } from '../printable.ts';
-import { awayAt, type Column, type Row } from '../table.ts';
-import { timeAhead } from '../times.ts';
+import { Api } from '../remote/api.ts';
+import { show } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { awayAt, type Column, type Row } from '../terminal/table.ts';
+import { timeAhead } from '../terminal/words.ts';
 import { showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [

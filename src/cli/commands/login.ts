@@ -1,13 +1,23 @@
 /** `svc login [--scope <read|write|admin>]` (spec: CLI commands, login). */
 import { CliError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
-import { note, show } from '../output.ts';
-import { printable } from '../printable.ts';
-import { askHidden } from '../prompt.ts';
-import { exchangeKey } from '../session.ts';
-import { putSession, type Session } from '../session-file.ts';
-import { enteredKey, isSentInClear, resolveTarget, type Target } from '../target.ts';
-import { coarse } from '../words.ts';
+import { exchangeKey } from '../remote/session.ts';
+import { putSession, removeSession, type Session } from '../remote/session-file.ts';
+import { enteredKey, isSentInClear, resolveTarget, type Target } from '../remote/target.ts';
+import { note, show } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { askHidden } from '../terminal/prompt.ts';
+import { coarse } from '../terminal/words.ts';
+
+// `svc logout`: forgets the session of this context; the API key stays good (spec: CLI commands, logout).
+
+export async function logout({ globals, env }: Invocation): Promise<void> {
+  const { label } = await resolveTarget(globals, env);
+  const wasLoggedIn = await removeSession(label);
+  await show(globals.output, { context: label, was_logged_in: wasLoggedIn }, () => [
+    wasLoggedIn ? `Logged out of ${label}.` : `Not logged in to ${label}; there is nothing to do.`,
+  ]);
+}
 
 export async function run({ globals, env, options }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);

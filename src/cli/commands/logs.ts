@@ -1,15 +1,14 @@
 /** `svc logs [--follow]`: the audit log, oldest of the shown entries first. */
 import { setTimeout } from 'node:timers/promises';
-import { Api } from '../api.ts';
 import { mayPass, UnreachableError, usageError } from '../errors.ts';
-import type { Query } from '../http.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
-import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../output.ts';
-import { printable } from '../printable.ts';
-import { cellText, type Row, valueAt } from '../table.ts';
-import { timeAgo } from '../times.ts';
-import { type AgentFilter, agentFilter, agentText } from './agent-text.ts';
-import { limitOf, moreNote } from './listing.ts';
+import { Api } from '../remote/api.ts';
+import type { Query } from '../remote/http.ts';
+import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { cellText, type Row, valueAt } from '../terminal/table.ts';
+import { timeAgo } from '../terminal/words.ts';
+import { type AgentFilter, agentFilter, agentText, limitOf, moreNote } from './listing.ts';
 
 const POLL_MS = 1000;
 const PATH = '/api/v1/logs';

@@ -5,9 +5,9 @@ import { accept, reset } from '../../mcp/pins.ts';
 import { isServerName, SERVER_NAME_RULE } from '../../mcp/subjects.ts';
 import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Run } from '../invocation.ts';
-import { note, showTable } from '../output.ts';
-import { printable } from '../printable.ts';
-import type { Column } from '../table.ts';
+import { note, showTable } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import type { Column } from '../terminal/table.ts';
 
 export const guard: Run = async ({ args, options, env }) => {
   const server = options.text('server');

@@ -1,19 +1,14 @@
-/**
- * `svc ops pause|resume|terminate|complete`: operations by their ids, or all that an agent, a team, an org or everybody
- * has.
- */
-import type { ControlTrigger } from '../../core/commands.ts';
-import { nextState, OP_STATES, type OpState } from '../../core/op-state.ts';
-import { Api } from '../api.ts';
+import { nextState, OP_STATES, type OpState } from '../../core/ops/op-state.ts';
+import type { ControlTrigger } from '../../core/views.ts';
 import { CliError, EXIT, type ExitStatus, RefusedError, renderError, usageError } from '../errors.ts';
-import { interruptible } from '../interruptible.ts';
 import type { Globals, Invocation, Run } from '../invocation.ts';
-import { note, show, tolerateClosedPipe, writeLines } from '../output.ts';
-import { padded, printable } from '../printable.ts';
-import { confirmed } from '../prompt.ts';
-import type { Row } from '../table.ts';
-import { counted } from '../words.ts';
-import { type AgentFilter, agentFilter, agentText } from './agent-text.ts';
+import { Api } from '../remote/api.ts';
+import { note, show, tolerateClosedPipe, writeLines } from '../terminal/output.ts';
+import { padded, printable } from '../terminal/printable.ts';
+import { confirmed, interruptible } from '../terminal/prompt.ts';
+import type { Row } from '../terminal/table.ts';
+import { counted } from '../terminal/words.ts';
+import { type AgentFilter, agentFilter, agentText } from './listing.ts';
 import { pathOf } from './ops.ts';
 
 /** The states in which the trigger changes something: terminating twice changes nothing. */

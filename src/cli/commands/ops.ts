@@ -1,10 +1,10 @@
 /** `svc ops ls|show`: operations in flight. */
-import { Api } from '../api.ts';
+
 import type { Invocation, Run } from '../invocation.ts';
-import { show } from '../output.ts';
-import { awayAt, type Column, fieldLines, type Row, valueAt } from '../table.ts';
-import { agentFilter, agentText } from './agent-text.ts';
-import { showList } from './listing.ts';
+import { Api } from '../remote/api.ts';
+import { show } from '../terminal/output.ts';
+import { awayAt, type Column, fieldLines, type Row, valueAt } from '../terminal/table.ts';
+import { agentFilter, agentText, showList } from './listing.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'OPERATION', cell: 'op_id', isWhole: true },

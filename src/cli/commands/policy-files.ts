@@ -1,15 +1,16 @@
 /** What the commands that read policy files have in common. They work offline, on the files alone. */
+
+import { STARTER_POLICY } from '../../app/package-files.ts';
 import {
   type LoadedPolicies,
   loadPolicies,
   type PolicyFileProblem,
   renderPolicyProblem,
-} from '../../adapters/policy-file.ts';
-import { STARTER_POLICY } from '../../package-files.ts';
+} from '../../policy-files/policy-file.ts';
 import { CliError } from '../errors.ts';
 import type { OutputFormat } from '../invocation.ts';
-import { show } from '../output.ts';
-import { printable } from '../printable.ts';
+import { show } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
 
 /** The files the gateway would read when started here. */
 export const gatewayPolicyPath = (env: NodeJS.ProcessEnv): string => env.SVC_POLICY_PATH || STARTER_POLICY;

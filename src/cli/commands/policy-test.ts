@@ -1,14 +1,14 @@
 /** `svc policy test FILE...`: the cases of a policy author, run against policy files, without a gateway. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadPolicyCases } from '../../adapters/policy-cases-file.ts';
-import { agentKeyOf } from '../../core/ids.ts';
-import { type CaseOutcome, type PolicyCase, runPolicyCases, wantedOf } from '../../core/policy-cases.ts';
+import { agentKeyOf } from '../../core/base/ids.ts';
+import { type CaseOutcome, type PolicyCase, runPolicyCases, wantedOf } from '../../core/policy/cases.ts';
+import { loadPolicyCases } from '../../policy-files/policy-file.ts';
 import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
-import { green, red, show } from '../output.ts';
-import { printable } from '../printable.ts';
-import { counted } from '../words.ts';
+import { green, red, show } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { counted } from '../terminal/words.ts';
 import { gatewayPolicyPath, isCaseFile, needPolicies, refusedFiles } from './policy-files.ts';
 
 type RunCase = { readonly policyCase: PolicyCase; readonly outcome: CaseOutcome };

@@ -1,9 +1,9 @@
 /** How documents and rules took part in a check, as lines: the same for policies on disk and for those in force. */
-import type { DocumentTrace, RuleTrace } from '../../core/policy-explain.ts';
-import { RULE_OUTCOMES } from '../../core/rule-outcome.ts';
-import { bold, dim, green, red } from '../output.ts';
-import { padded, printable, widthOf } from '../printable.ts';
-import type { Row } from '../table.ts';
+import type { DocumentTrace, RuleTrace } from '../../core/policy/explain.ts';
+import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
+import { bold, dim, green, red } from '../terminal/output.ts';
+import { padded, printable, widthOf } from '../terminal/printable.ts';
+import type { Row } from '../terminal/table.ts';
 
 export const decisionLine = (kind: 'allow' | 'deny', reason: string): string =>
   `${(kind === 'allow' ? green : red)(bold(kind))}  ${printable(reason)}`;

@@ -1,12 +1,12 @@
 /** `svc topology [overview|tree|stats]`, `--team`, `--lineage`: orgs, teams, agents, and who descends from whom. */
-import { Api, MAX_PAGE } from '../api.ts';
+
 import { usageError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
-import { bold, dim, note, show, styledTable } from '../output.ts';
-import { awayAt, type Column, cellText, isRows, type Row, valueAt } from '../table.ts';
-import { counted } from '../words.ts';
-import { agentText } from './agent-text.ts';
-import { limitOf, moreNote } from './listing.ts';
+import { Api, MAX_PAGE } from '../remote/api.ts';
+import { bold, dim, note, show, styledTable } from '../terminal/output.ts';
+import { awayAt, type Column, cellText, isRows, type Row, valueAt } from '../terminal/table.ts';
+import { counted } from '../terminal/words.ts';
+import { agentText, limitOf, moreNote } from './listing.ts';
 
 type View = { readonly path: string; readonly lines: (answer: Row) => readonly string[] };
 

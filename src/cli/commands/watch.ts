@@ -1,15 +1,15 @@
 /** `svc ops watch`: operations as they change; a live table on a terminal, plain lines elsewhere. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { dropFirst } from '../../core/drop-first.ts';
-import { Api } from '../api.ts';
+import { dropFirst } from '../../core/base/lists.ts';
 import { EXIT, type ExitStatus, mayPass } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
-import { type LiveStream, openLiveStream } from '../live-stream.ts';
-import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../output.ts';
-import { clipped } from '../printable.ts';
-import { openScreen, type Screen } from '../screen.ts';
-import { type Column, cellText, type Row, tableLines } from '../table.ts';
-import { agentText } from './agent-text.ts';
+import { Api } from '../remote/api.ts';
+import { type LiveStream, openLiveStream } from '../remote/live-stream.ts';
+import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../terminal/output.ts';
+import { clipped } from '../terminal/printable.ts';
+import { openScreen, type Screen } from '../terminal/screen.ts';
+import { type Column, cellText, type Row, tableLines } from '../terminal/table.ts';
+import { agentText } from './listing.ts';
 
 const REDRAW_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000] as const;

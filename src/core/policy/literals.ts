@@ -2,7 +2,7 @@
  * Many texts that are looked for in another, all of them in one walk over its characters: those that it begins with,
  * ends with, or contains. A walk takes a step for each character, however many texts there are.
  */
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../base/steps.ts';
 
 /** A text that is looked for, and the number that reports it. */
 export type Literal = { readonly text: string; readonly key: number };

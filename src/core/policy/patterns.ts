@@ -2,7 +2,7 @@
  * Finds the patterns that may match a text without trying each: by the literal text that everything they match begins
  * with, ends with, or contains. What is found is still to be tried.
  */
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../base/steps.ts';
 import { type FindLiterals, findingBeginnings, findingContained, findingEndings, type Literal } from './literals.ts';
 
 /** Texts longer than this are looked for by so many of their characters: fewer would be enough in nearly all cases. */

@@ -1,7 +1,7 @@
 /** Who calls the proxy: the bearer of a request and the agent that it names, and whether they may be believed. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type AgentIdentity, parseAgentKey } from '../../core/ids.ts';
+import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
 import { kindOf } from '../environment.ts';
 import { Gateway } from '../gateway.ts';
 import type { Credential, GatewayCalls } from '../gateway-calls.ts';

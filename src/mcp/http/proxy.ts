@@ -1,8 +1,8 @@
 /** `svc mcp proxy`: MCP servers behind one Streamable HTTP address, for agents that the gateway knows. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { messageOf } from '../../core/error-text.ts';
-import type { AgentIdentity } from '../../core/ids.ts';
+import type { AgentIdentity } from '../../core/base/ids.ts';
+import { messageOf } from '../../core/base/text.ts';
 import { openChild } from '../child.ts';
 import type { GatewayAddress } from '../environment.ts';
 import { Gateway } from '../gateway.ts';

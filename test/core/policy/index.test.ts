@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parsePolicyDocument } from '../../../src/core/policy-document.ts';
-import { RuleIndex } from '../../../src/core/policy-index.ts';
-import { type CompiledRule, compileRule, covered } from '../../../src/core/policy-rule.ts';
-import { finish } from '../../../src/core/steps.ts';
+import { finish } from '../../../src/core/base/steps.ts';
+import { parsePolicyDocument } from '../../../src/core/policy/document.ts';
+import { RuleIndex } from '../../../src/core/policy/index.ts';
+import { type CompiledRule, compileRule, covered } from '../../../src/core/policy/rule.ts';
 
 type Patterns = { readonly actions: readonly string[]; readonly resources: readonly string[] };
 

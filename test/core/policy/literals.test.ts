@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { finish } from '../../../src/core/base/steps.ts';
 import {
   type FindLiterals,
   findingBeginnings,
@@ -7,7 +8,6 @@ import {
   findingEndings,
   type Literal,
 } from '../../../src/core/policy/literals.ts';
-import { finish } from '../../../src/core/steps.ts';
 
 const literalsOf = (texts: readonly string[]): readonly Literal[] => texts.map((text, key) => ({ text, key }));
 const foundBy = (find: FindLiterals | undefined, texts: readonly string[], text: string): readonly string[] => {

@@ -1,0 +1,132 @@
+import { refuseWithout } from '../core/access.ts';
+import { lineageOfOrg } from '../core/audit/audit.ts';
+import type { Page, PageRequest } from '../core/base/page.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
+import type { OrgFilter } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
+/** Administration of open invites: list and revoke (admin scope). */
+import { isUuid, mayManageRole } from '../core/identity/account.ts';
+import { type EmailAddress, emailKeyOf } from '../core/identity/email.ts';
+import { type Principal, seesOrg } from '../core/identity/roles.ts';
+import { listForAdmin } from './admin.ts';
+import type { AccountsContext } from './context.ts';
+import type { AccountListing, AccountReads, StoredInvite } from './store.ts';
+
+/** An invite as an admin sees it: without what its token could be checked against. */
+export type OpenInvite = Pick<
+  StoredInvite,
+  'id' | 'email' | 'role' | 'orgId' | 'invitedBy' | 'createdAtMs' | 'expiresAtMs'
+>;
+
+/**
+ * Invites neither used, revoked nor expired whose address has no account, in order of creation; an admin bound to an
+ * org sees those that bind to it.
+ * Faults: `insufficient_scope`, `org_forbidden`, `invalid_argument` for the cursor, and those of the store.
+ */
+export async function listInvites(
+  context: AccountsContext,
+  request: PageRequest & OrgFilter,
+): Promise<Result<Page<OpenInvite>, Fault>> {
+  const page = await listForAdmin(context, request, {
+    seen: async (reads, id) => visible(request.principal, await find(reads.inviteById, id)),
+    list: (reads, listing) => unanswered(reads, listing, context.clock.nowMs()),
+  });
+  return page.ok ? ok({ ...page.value, items: page.value.items.map(openInvite) }) : page;
+}
+
+/**
+ * What is passed over is read in pieces of this size, however few invites are asked for: each piece costs two round
+ * trips.
+ */
+const READ_AT_ONCE = 1000;
+/**
+ * Of the addresses that are passed over, the last so many are not read again: thousands of invites may go to one of
+ * them.
+ */
+const MAX_LEFT_OUT = 1000;
+
+/**
+ * Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one.
+ */
+async function unanswered(
+  reads: AccountReads,
+  listing: AccountListing,
+  nowMs: number,
+): Promise<readonly StoredInvite[]> {
+  const found: StoredInvite[] = [];
+  let afterSequence: number | undefined = listing.afterSequence;
+  let { limit } = listing;
+  let without: readonly EmailAddress[] = [];
+  while (afterSequence !== undefined && found.length < listing.limit) {
+    const rows = await reads.openInvites({ ...listing, afterSequence, limit, without }, nowMs);
+    const taken = await reads.takenEmails(rows.map(({ email }) => emailKeyOf(email)));
+    found.push(...rows.filter(({ email }) => !taken.has(emailKeyOf(email))));
+    const passedOver = rows.flatMap(({ email }) => (taken.has(emailKeyOf(email)) ? [email] : []));
+    without = [...new Set([...without, ...passedOver])].slice(-MAX_LEFT_OUT);
+    afterSequence = rows.length < limit ? undefined : rows.at(-1)?.sequence;
+    limit = Math.max(limit, READ_AT_ONCE);
+  }
+  return found.slice(0, listing.limit);
+}
+
+const openInvite = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: StoredInvite): OpenInvite => ({
+  id,
+  email,
+  role,
+  orgId,
+  invitedBy,
+  createdAtMs,
+  expiresAtMs,
+});
+
+export type InviteRevocation = { readonly principal: Principal; readonly inviteId: string };
+
+/**
+ * Its token stops working. An invite that has ended already is left as it is. Faults: `insufficient_scope`, `not_found`
+ * (also for an invite of another org), `role_forbidden` for a role that the caller could not give, `conflict` for an
+ * invite that was accepted, and those of the store and the audit log.
+ */
+export async function revokeInvite(
+  context: AccountsContext,
+  { principal, inviteId }: InviteRevocation,
+): Promise<Result<void, Fault>> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  const nowMs = context.clock.nowMs();
+  const taken = await context.store.transact(async (transaction): Promise<Result<StoredInvite | undefined, Fault>> => {
+    // The row is locked from here on: an accept at the same moment either comes first, or finds the invite gone.
+    const seen = visible(principal, await find(transaction.lockInviteById, inviteId));
+    if (!seen.ok) return seen;
+    const invite = seen.value;
+    if (!mayManageRole(principal.role, invite.role)) return fail({ kind: 'role_forbidden', role: invite.role });
+    if (invite.usedAtMs !== null)
+      return fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' });
+    if (invite.revokedAtMs !== null || invite.expiresAtMs <= nowMs) return ok(undefined);
+    await transaction.revokeInvite(invite.id, nowMs);
+    const recorded = await context.audit.record({
+      eventType: 'InviteRevoked',
+      actor: principal.subject,
+      lineage: lineageOfOrg(invite.orgId),
+      payload: { email: invite.email, role: invite.role, invited_by: invite.invitedBy },
+    });
+    return recorded.ok ? ok(invite) : recorded;
+  });
+  if (!taken.ok) return taken;
+  if (taken.value !== undefined) {
+    const { email, role, orgId } = taken.value;
+    context.events.publish({ change: 'invite_revoked', accountId: null, email, role, orgId, atMs: nowMs });
+  }
+  return ok(undefined);
+}
+
+/** The store is not asked for a text that cannot be an id. */
+const find = async (
+  by: (id: string) => Promise<StoredInvite | undefined>,
+  id: string,
+): Promise<StoredInvite | undefined> => (isUuid(id) ? by(id) : undefined);
+
+/** The invite, when it binds to the caller's org; any other is `not_found`. */
+function visible(principal: Principal, invite: StoredInvite | undefined): Result<StoredInvite, Fault> {
+  const isSeen = invite !== undefined && seesOrg(principal, invite.orgId);
+  return isSeen ? ok(invite) : fail({ kind: 'not_found', what: 'invite' });
+}

@@ -1,0 +1,246 @@
+/**
+ * Signing in with e-mail and password (spec: Authentication 4, 5, 10; Account lockout).
+ *
+ * Nothing tells an address that has an account from one that has none: not the status, not the body, not the time
+ * (an unknown address costs a real hash and the same statements), and not the lock, which both get.
+ */
+import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { type AuditDraft, NO_LINEAGE } from '../core/audit/audit.ts';
+import type { SecretDigest } from '../core/base/ids.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
+import { type Fault, unauthenticated } from '../core/fault.ts';
+import { afterFailure, lockedForSecs, NO_FAILURES, refreshLifetimeMs } from '../core/identity/account.ts';
+import { type EmailKey, emailKeyOf, parseEmail } from '../core/identity/email.ts';
+import { readPassword } from '../core/identity/password-rules.ts';
+import { digestOf, mintSecret } from '../credentials/secret-token.ts';
+import type { AccessToken, Passwords } from '../ports/ports.ts';
+import { type AccountsContext, announce, auditEntry, ownActor } from './context.ts';
+import type { AccountStore, StoredAccount } from './store.ts';
+
+/**
+ * What a password is compared with when there is no account. It costs what it would if there were one: after the
+ * parameters of hashing have been changed, accounts keep hashes of the old ones until their next sign-in. So each
+ * address without an account goes by an account of its own, and changes with it. Which one, nobody can find out who
+ * does not know the secret: else two such addresses, one on either side of a third, would tell whether that one has an
+ * account.
+ */
+export class Decoys {
+  readonly #passwords: Passwords;
+  readonly #store: AccountStore;
+  #todays: Promise<Result<string, Fault>> | undefined;
+  #secret: Promise<Result<string, Fault>> | undefined;
+
+  constructor({ passwords, store }: { readonly passwords: Passwords; readonly store: AccountStore }) {
+    this.#passwords = passwords;
+    this.#store = store;
+  }
+
+  /** Asks for what all decoys need, once. Call it before the first login, which would otherwise take longer. */
+  async warmUp(): Promise<Result<{ readonly todays: string; readonly secret: string }, Fault>> {
+    this.#todays ??= this.#passwords.hash(randomBytes(32).toString('base64url'));
+    this.#secret ??= this.#store.read((reads) => reads.decoySecret());
+    const [todays, secret] = await Promise.all([this.#todays, this.#secret]);
+    if (!todays.ok) this.#todays = undefined;
+    if (!secret.ok) this.#secret = undefined;
+    if (!todays.ok) return todays;
+    return secret.ok ? ok({ todays: todays.value, secret: secret.value }) : secret;
+  }
+
+  /** Where among the ids of accounts the one is looked for that an address goes by. */
+  async placeOf(attempts: SecretDigest): Promise<Result<string, Fault>> {
+    const ready = await this.warmUp();
+    return ready.ok ? ok(createHmac('sha256', ready.value.secret).update(attempts).digest('hex')) : ready;
+  }
+
+  /** One that costs as much as `hash`; as much as a new account's where there is none. */
+  async like(hash: string | undefined): Promise<Result<string, Fault>> {
+    if (hash !== undefined)
+      return ok(hash.replace(/[^$]+\$[^$]+$/, (saltAndHash) => saltAndHash.replace(/[^$]/g, 'A')));
+    const ready = await this.warmUp();
+    return ready.ok ? ok(ready.value.todays) : ready;
+  }
+}
+
+export type LoginInput = {
+  readonly email: string;
+  readonly password: string;
+  readonly rememberMe: boolean;
+  /** Where the request came from, for the audit log. */
+  readonly address: string | null;
+};
+
+export type SignIn = {
+  readonly access: AccessToken;
+  /** For the cookie only; the store keeps its hash. */
+  readonly refreshToken: string;
+  readonly refreshLifetimeMs: number;
+};
+
+type LoginContext = AccountsContext & { readonly decoys: Decoys };
+
+/** One attempt: the account that is meant, and the key under which its failures are counted. */
+type Attempt = {
+  readonly input: LoginInput;
+  readonly attempts: SecretDigest;
+  readonly account: StoredAccount | undefined;
+  readonly decoy: string;
+};
+
+/**
+ * Faults: `unauthenticated`, the same for every reason; `account_locked`, even with the right password; `overloaded`,
+ * and those of the store and the audit log.
+ */
+export async function login(context: LoginContext, input: LoginInput): Promise<Result<SignIn, Fault>> {
+  const email = parseEmail(input.email);
+  // A text that is not an address has no account, and is handled in the same way.
+  const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
+  const attempts = digestOf(key);
+  // Here and below, what does not need an answer is asked together with what comes before it: the store may be far
+  // away.
+  const place = await context.decoys.placeOf(attempts);
+  if (!place.ok) return place;
+  const found = await context.store.read((reads) =>
+    Promise.all([
+      reads.accountByEmail(email === undefined ? ('' as EmailKey) : key),
+      reads.signInState(attempts, place.value),
+    ]),
+  );
+  if (!found.ok) return found;
+  const [account, { lockout, hashNear }] = found.value;
+  const decoy = await context.decoys.like(hashNear);
+  if (!decoy.ok) return decoy;
+  const attempt: Attempt = { input, attempts, account, decoy: decoy.value };
+
+  const locked = lockedForSecs(lockout, context.clock.nowMs());
+  if (locked !== undefined) return refuseLocked(context, attempt, locked);
+  const verified = await verify(context, attempt);
+  if (!verified.ok) return verified;
+  return verified.value.matches && attempt.account !== undefined && !attempt.account.disabled
+    ? succeed(context, attempt, attempt.account, verified.value.rehash)
+    : countFailure(context, attempt);
+}
+
+async function verify(context: LoginContext, { account, decoy, input }: Attempt) {
+  const password = readPassword(input.password);
+  const verified = await context.passwords.verify(account?.passwordHash ?? decoy, password ?? '');
+  if (!verified.ok || password !== undefined) return verified;
+  return ok({ matches: false, rehash: false });
+}
+
+/** What the transaction at the end of an attempt found, if the account had been locked meanwhile. */
+type Locked = { readonly kind: 'locked'; readonly lockedSecs: number };
+
+/**
+ * The attempt is decided while the row is locked. However many run at once, the first five failures count, and all that
+ * come after them learn only that the account is locked, whether their password is right or wrong.
+ */
+async function countFailure(context: AccountsContext, attempt: Attempt): Promise<Result<never, Fault>> {
+  const counted = await context.store.transact<Locked | { readonly kind: 'counted'; readonly locksNow: boolean }>(
+    async (transaction) => {
+      const nowMs = context.clock.nowMs();
+      const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
+      const lockedSecs = lockedForSecs(lockout, nowMs);
+      if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
+      const next = afterFailure(lockout, nowMs);
+      await transaction.saveLockout(attempt.attempts, next, nowMs);
+      const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'wrong e-mail or password'));
+      if (!recorded.ok) return recorded;
+      if (next.lockedUntilMs === null) return ok({ kind: 'counted', locksNow: false });
+      const lockRecorded = await context.audit.record(
+        failureEntry(attempt, 'AccountLocked', `${next.failures} failed attempts`),
+      );
+      return lockRecorded.ok ? ok({ kind: 'counted', locksNow: true }) : lockRecorded;
+    },
+  );
+  if (!counted.ok) return counted;
+  if (counted.value.kind === 'locked') return refuseLocked(context, attempt, counted.value.lockedSecs);
+  if (counted.value.locksNow && attempt.account !== undefined) announce(context, 'locked', attempt.account);
+  return wrongCredentials();
+}
+
+async function succeed(
+  context: AccountsContext,
+  attempt: Attempt,
+  account: StoredAccount,
+  rehash: boolean,
+): Promise<Result<SignIn, Fault>> {
+  // Both before the transaction, which must not hold a connection while the crypto threads are busy.
+  const access = await context.tokens.mintForAccount(account);
+  if (!access.ok) return access;
+  const rehashed = rehash ? await context.passwords.hash(readPassword(attempt.input.password) ?? '') : undefined;
+  // when the pool is busy, the next login rehashes it
+  const passwordHash = rehashed?.ok ? rehashed.value : account.passwordHash;
+
+  const { secret, digest } = mintSecret();
+  const lifetimeMs = refreshLifetimeMs(attempt.input.rememberMe);
+  const settled = await context.store.transact<Locked | { readonly kind: 'changed' } | { readonly kind: 'signed-in' }>(
+    async (transaction) => {
+      const nowMs = context.clock.nowMs();
+      const [lockout, current] = await Promise.all([
+        transaction.lockLockout(attempt.attempts, nowMs),
+        transaction.lockAccount(account.id),
+      ]);
+      const lockedSecs = lockedForSecs(lockout, nowMs);
+      if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
+      // Disabled, given another role or another password since it was read: this token is already dead.
+      if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch)
+        return ok({ kind: 'changed' });
+      const session = {
+        id: randomUUID(),
+        accountId: account.id,
+        rememberMe: attempt.input.rememberMe,
+        createdAtMs: nowMs,
+        revokedAtMs: null,
+      };
+      await Promise.all([
+        transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs),
+        transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash }),
+        transaction.insertSession(session),
+        transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id),
+      ]);
+      const payload = { session_id: session.id, remember_me: session.rememberMe, address: attempt.input.address };
+      const recorded = await context.audit.record(
+        auditEntry('LoginSucceeded', ownActor(account), account, { payload }),
+      );
+      return recorded.ok ? ok({ kind: 'signed-in' }) : recorded;
+    },
+  );
+  if (!settled.ok) return settled;
+  switch (settled.value.kind) {
+    case 'locked':
+      return refuseLocked(context, attempt, settled.value.lockedSecs);
+    case 'changed':
+      return wrongCredentials();
+    case 'signed-in':
+      announce(context, 'signed_in', account);
+      return ok({ access: access.value, refreshToken: secret, refreshLifetimeMs: lifetimeMs });
+  }
+}
+
+async function refuseLocked(
+  context: AccountsContext,
+  attempt: Attempt,
+  retryAfterSecs: number,
+): Promise<Result<never, Fault>> {
+  const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'locked'));
+  return recorded.ok ? fail({ kind: 'account_locked', retryAfterSecs }) : recorded;
+}
+
+const wrongCredentials = (): Result<never, Fault> => unauthenticated('wrong e-mail or password');
+
+function failureEntry(
+  { account, input }: Attempt,
+  eventType: 'LoginFailed' | 'AccountLocked',
+  reason: string,
+): AuditDraft {
+  const payload = { address: input.address };
+  if (account !== undefined) return auditEntry(eventType, 'anonymous', account, { reason, payload });
+  // Logged only when it is an address: people type passwords into the wrong field.
+  return {
+    eventType,
+    actor: 'anonymous',
+    lineage: NO_LINEAGE,
+    reason,
+    payload: { account_id: null, email: parseEmail(input.email) ?? null, ...payload },
+  };
+}

@@ -1,0 +1,146 @@
+/** Forgotten passwords: a mail with a token that works once, for an hour (spec: Authentication 11). */
+
+import type { SecretDigest } from '../core/base/ids.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
+import type { Fault } from '../core/fault.ts';
+import { NO_FAILURES, RESET_MS } from '../core/identity/account.ts';
+import { emailKeyOf, parseEmail } from '../core/identity/email.ts';
+import { digestIfIssued, digestOf, mintSecret } from '../credentials/secret-token.ts';
+import type { Backlog } from '../limits/backlog.ts';
+import type { Mail } from '../ports/ports.ts';
+import { type AccountsContext, announce, auditEntry, ownActor, revokeTokens } from './context.ts';
+import { hashNewPassword } from './registration.ts';
+import type { PasswordReset, StoredAccount } from './store.ts';
+
+/**
+ * How many tokens of one account may be valid at once. Further requests send nothing, so that no mailbox is flooded.
+ */
+const MAX_OPEN_RESETS = 5;
+
+export type RequestPasswordResetInput = { readonly email: string };
+
+export type ResetQueue = {
+  readonly backlog: Backlog;
+  /**
+   * Called for each reset that could not be prepared, and for each that found no room in the queue. Anyone can cause
+   * many of both.
+   */
+  readonly onFailed: (fields: { readonly fault: Fault['kind'] }) => void;
+  readonly onDropped: () => void;
+};
+
+/**
+ * Answered before anything is looked up, so that neither the answer nor its time tells whether there is such an
+ * account, or whether mail can be delivered. Always succeeds.
+ */
+export async function requestPasswordReset(
+  context: AccountsContext & { readonly resets: ResetQueue },
+  { email }: RequestPasswordResetInput,
+): Promise<Result<void, Fault>> {
+  const { backlog, onFailed, onDropped } = context.resets;
+  const isTaken = backlog.push(async () => {
+    const sent = await sendReset(context, email);
+    if (!sent.ok) onFailed({ fault: sent.fault.kind });
+  });
+  if (!isTaken) onDropped();
+  return ok(undefined);
+}
+
+async function sendReset(context: AccountsContext, text: string): Promise<Result<void, Fault>> {
+  const email = parseEmail(text);
+  if (email === undefined) return ok(undefined);
+  const { secret, digest } = mintSecret();
+  const prepared = await context.store.transact<StoredAccount | undefined>(async (transaction) => {
+    const known = await transaction.accountByEmail(emailKeyOf(email));
+    const account = known && (await transaction.lockAccount(known.id));
+    if (account === undefined || account.disabled) return ok(undefined);
+    const nowMs = context.clock.nowMs();
+    if ((await transaction.countPasswordResets(account.id, nowMs)) >= MAX_OPEN_RESETS) return ok(undefined);
+    await transaction.insertPasswordReset({
+      digest,
+      accountId: account.id,
+      createdAtMs: nowMs,
+      expiresAtMs: nowMs + RESET_MS,
+    });
+    const recorded = await context.audit.record(auditEntry('PasswordResetRequested', 'anonymous', account));
+    return recorded.ok ? ok(account) : recorded;
+  });
+  if (!prepared.ok) return prepared;
+  // To the address on record, never to the one that was typed: see emailKeyOf.
+  // Not waited for: a slow relay delays only its own outbox.
+  if (prepared.value !== undefined)
+    void context.mailer.send(resetMail(context.publicUrl(), prepared.value.email, secret));
+  return ok(undefined);
+}
+
+/** The token stands after the `#`, which browsers do not send: it gets into no log and no Referer header. */
+const resetMail = (publicUrl: string, to: string, secret: string): Mail => ({
+  to,
+  subject: 'Reset your password',
+  text: [
+    'Someone, probably you, requested a password reset for your account at',
+    `${publicUrl}`,
+    '',
+    'To choose a new password, open this link within one hour. It works only once:',
+    `${publicUrl}/#/reset-password/${secret}`,
+    '',
+    'If it was not you, ignore this e-mail; your password stays the same.',
+    '',
+  ].join('\n'),
+});
+
+export type ConfirmPasswordResetInput = { readonly resetToken: string; readonly newPassword: string };
+
+/**
+ * Sets the password, ends every session and token of the account, and lifts a lock. Faults: `invalid_reset_token`,
+ * `weak_password` (the token stays good), and those of hashing, the store and the audit log.
+ */
+export async function confirmPasswordReset(
+  context: AccountsContext,
+  input: ConfirmPasswordResetInput,
+): Promise<Result<void, Fault>> {
+  const digest = digestIfIssued(input.resetToken);
+  if (digest === undefined) return invalidToken();
+  const found = await context.store.read(async (reads) => {
+    const reset = await reads.passwordReset(digest);
+    return isUsable(context, reset) ? reads.accountById(reset.accountId) : undefined;
+  });
+  if (!found.ok) return found;
+  if (found.value === undefined) return invalidToken();
+  const passwordHash = await hashNewPassword(context, input.newPassword, found.value.email);
+  return passwordHash.ok ? changePassword(context, digest, found.value, passwordHash.value) : passwordHash;
+}
+
+async function changePassword(
+  context: AccountsContext,
+  digest: SecretDigest,
+  { id, email }: Pick<StoredAccount, 'id' | 'email'>,
+  passwordHash: string,
+): Promise<Result<void, Fault>> {
+  const attempts = digestOf(emailKeyOf(email));
+  const changed = await context.store.transact<StoredAccount>(async (transaction) => {
+    const nowMs = context.clock.nowMs();
+    // First the lock-out, then the account, as a login does: in another order they could wait for each other.
+    await transaction.lockLockout(attempts, nowMs);
+    const account = await transaction.lockAccount(id);
+    const reset = await transaction.passwordReset(digest); // of two at once, the second finds it gone
+    if (account === undefined || account.disabled || !isUsable(context, reset)) return invalidToken();
+    await transaction.saveLockout(attempts, NO_FAILURES, nowMs);
+    await transaction.changeAccount(id, { passwordHash, tokenEpoch: account.tokenEpoch + 1 });
+    await transaction.deletePasswordResets(id);
+    const sessions = await transaction.revokeSessionsOf(id, nowMs);
+    const recorded = await context.audit.record(
+      auditEntry('PasswordResetCompleted', ownActor(account), account, { payload: { sessions_revoked: sessions } }),
+    );
+    return recorded.ok ? ok({ ...account, tokenEpoch: account.tokenEpoch + 1 }) : recorded;
+  });
+  if (!changed.ok) return changed;
+  revokeTokens(context, id, changed.value.tokenEpoch);
+  announce(context, 'password_reset', changed.value);
+  return ok(undefined);
+}
+
+const isUsable = (context: AccountsContext, reset: PasswordReset | undefined): reset is PasswordReset =>
+  reset !== undefined && reset.expiresAtMs > context.clock.nowMs();
+
+const invalidToken = (): Result<never, Fault> => fail({ kind: 'invalid_reset_token' });

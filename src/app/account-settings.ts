@@ -1,0 +1,24 @@
+/**
+ * The settings of accounts, in a separate file because they are needed even if the libraries of accounts are not
+ * loaded.
+ */
+
+import type { Bounds } from '../limits/bounded.ts';
+import { passwordThreads } from '../threads/crypto/pool.ts';
+import { bracketed, type Config } from './config.ts';
+
+/** While some logins hash, this many others read or write their rows, so that no hash waits for the database. */
+const AROUND_A_HASH = 2;
+
+export const loginBounds = (config: Config): Bounds => ({
+  atOnce: passwordThreads(config.SVC_CRYPTO_THREADS, config.UV_THREADPOOL_SIZE) + AROUND_A_HASH,
+  waiting: config.SVC_CRYPTO_QUEUE,
+  waitMs: 10_000,
+  what: 'sign-in',
+});
+
+/** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */
+export function publicUrlOf(config: Config, httpPort: number): string {
+  const { host } = config.SVC_HTTP_ADDR;
+  return (config.SVC_PUBLIC_URL ?? `http://${bracketed(host)}:${httpPort}`).replace(/\/+$/, '');
+}

@@ -1,0 +1,414 @@
+/** The whole configuration as one table: its variables, how each is read, and what it means. */
+import { isIP } from 'node:net';
+import { fail, ok, type Result } from '../core/base/result.ts';
+import { isBootstrapKey } from '../core/identity/api-key.ts';
+import { usableCores, usableMemoryMib } from '../system/machine.ts';
+
+type Parse<T> = (text: string) => T | undefined;
+
+/**
+ * One variable: `expects` completes the sentence "must be …". `fallback` is the text that stands for an unset variable,
+ * and `fallbackRule` says how it comes about where it depends on the machine.
+ */
+type Variable<T> = {
+  readonly parse: Parse<T>;
+  readonly expects: string;
+  readonly fallback: string | undefined;
+  readonly fallbackRule?: string;
+  readonly meaning: string;
+  readonly isSecret?: boolean;
+};
+
+export type Address = { readonly host: string; readonly port: number };
+
+/** The host as it stands in a URL or before a port. */
+export const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+const text: Parse<string> = (value) => value;
+
+const wholeNumber =
+  (least: number, most: number): Parse<number> =>
+  (value) => {
+    const number = Number(value);
+    return /^\d+$/.test(value) && number >= least && number <= most ? number : undefined;
+  };
+
+const oneOf =
+  <const T extends string>(...words: readonly T[]): Parse<T> =>
+  (value) =>
+    words.find((word) => word === value);
+
+/** Any other word means no, and none is a mistake (spec: Authentication 7). */
+const switchedOn: Parse<boolean> = (value) => /^(1|true|yes)$/i.test(value);
+
+const address: Parse<Address> = (value) => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  const host = match?.[1] ?? match?.[2];
+  return host === undefined || port > 65_535 ? undefined : { host, port };
+};
+
+const url =
+  (...protocols: readonly string[]): Parse<string> =>
+  (value) =>
+    URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined;
+
+/** The host may be left out where the query names the folder of a socket, as PostgreSQL's own tools allow. */
+const databaseUrl: Parse<string> = (value) => {
+  const whole = /[?&]host=/.test(value) ? value.replace('@/', '@localhost/') : value;
+  return url('postgres:', 'postgresql:')(whole) === undefined || hasBadEscape(value) ? undefined : value;
+};
+
+/** The driver takes a stray % as it is, but cannot read escapes that are not UTF-8. */
+function hasBadEscape(value: string): boolean {
+  try {
+    decodeURIComponent(value);
+    return false;
+  } catch {
+    return !/%(?![0-9a-f]{2})/i.test(value);
+  }
+}
+
+/** Paths are appended to it, so it has no query and no fragment. */
+const baseUrl: Parse<string> = (value) => (/[?#]/.test(value) ? undefined : url('http:', 'https:')(value));
+
+const list = (value: string): readonly string[] =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+/** Spelled as browsers send them: any other spelling would never match. */
+const isOrigin = (text: string): boolean =>
+  !text.includes('*') &&
+  (/^https?:/i.test(text)
+    ? URL.canParse(text) && new URL(text).origin === text
+    : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#]+$/.test(text));
+const origins: Parse<readonly string[]> = (value) => (list(value).every(isOrigin) ? list(value) : undefined);
+
+/** An address, or a network in CIDR notation. */
+const isNetwork = (text: string): boolean => {
+  const [, ip = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  return isIP(ip) !== 0 && Number(bits ?? 0) <= (isIP(ip) === 6 ? 128 : 32);
+};
+const networks: Parse<readonly string[]> = (value) => (list(value).every(isNetwork) ? list(value) : undefined);
+
+const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);
+
+function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;
+function variable<T>(parse: Parse<T>, expects: string, fallback: undefined, meaning: string): Variable<T | undefined>;
+function variable<T>(parse: Parse<T>, expects: string, fallback: string | undefined, meaning: string): Variable<T> {
+  return { parse, expects, fallback, meaning };
+}
+
+const secret = <T>(row: Variable<T>): Variable<T> => ({ ...row, isSecret: true });
+
+const count = (least: number, most: number, initial: string, meaning: string): Variable<number> =>
+  variable(wholeNumber(least, most), `a whole number from ${least} to ${most}`, initial, meaning);
+
+const countOf = (unit: string, least: number, most: number, initial: string, meaning: string): Variable<number> => ({
+  ...count(least, most, initial, meaning),
+  expects: `a whole number of ${unit} from ${least} to ${most}`,
+});
+
+const MAX_THREADS = 64;
+const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
+const threads = (meaning: string): Variable<number> => ({
+  ...count(1, MAX_THREADS, defaultThreads, meaning),
+  fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}`,
+});
+
+/**
+ * Measured: the half of these that one org may take fits into any container of 256 MiB or more, with an agent of its
+ * own for each operation.
+ */
+const OPS_PER_MIB = 1_000;
+const AGENTS_PER_MIB = 300;
+const MAX_HELD = 16_000_000;
+const memoryMib = usableMemoryMib();
+const inEnglish = (number: number): string => number.toLocaleString('en');
+const fitting = (perMib: number, most: number, meaning: string): Variable<number> => ({
+  ...count(1, MAX_HELD, String(Math.min(most, perMib * memoryMib)), meaning),
+  fallbackRule: `${inEnglish(perMib)} for each MiB of memory, at most ${inEnglish(most)}`,
+});
+
+/** The rows of docs/configuration.md, in its order. */
+export const VARIABLES = {
+  SVC_HTTP_ADDR: variable(
+    address,
+    'host:port',
+    '127.0.0.1:8080',
+    'address of the HTTP API, WebSocket, Connect and dashboard; port 0: any free port',
+  ),
+  SVC_GRPC_ADDR: variable(address, 'host:port', '127.0.0.1:50051', 'address of the gRPC server; port 0: any free port'),
+  SVC_DATA_DIR: variable(
+    text,
+    'a path',
+    './data',
+    'directory for keys, registrations, the audit log and budgets; created with mode 0700',
+  ),
+  SVC_DATABASE_URL: secret(
+    variable(
+      (value) => (value === 'embedded' ? value : databaseUrl(value)),
+      'postgres://user:password@host:port/database, with special characters of the password percent-encoded (# as %23, / as %2F, @ as %40, % as %25), or the word embedded',
+      undefined,
+      'account store; `embedded`: a PostgreSQL that the gateway runs in its data directory; unset: no accounts',
+    ),
+  ),
+  SVC_DATABASE_POOL: count(
+    1,
+    100,
+    '10',
+    "maximum connections to PostgreSQL; the total across all gateways must stay below `max_connections` and, in session mode, below PgBouncer's pool size",
+  ),
+  SVC_POLICY_PATH: variable(
+    text,
+    'a path',
+    undefined,
+    'YAML policy file, or a folder of them; unset: the starter policy',
+  ),
+  SVC_IO_THREADS: threads('threads that serve HTTP and gRPC'),
+  SVC_CRYPTO_THREADS: threads('threads that hash passwords'),
+  SVC_BOOTSTRAP_API_KEY: secret(
+    variable(
+      bootstrapKey,
+      '32 to 256 visible ASCII characters',
+      undefined,
+      'the admin API key; changing it revokes the old one for good; unset: one is generated on first start',
+    ),
+  ),
+  SVC_JWT_PRIVATE_KEY: secret(
+    variable(
+      text,
+      'an Ed25519 key in PEM format, or the path of one',
+      undefined,
+      'Ed25519 key that signs tokens: PEM, or the path of a PEM file; unset: one is generated on first start',
+    ),
+  ),
+  SVC_JWT_ISSUER: variable(text, 'text', 'svc-gateway', '`iss` claim of tokens'),
+  SVC_JWT_AUDIENCE: variable(text, 'text', 'svc-gateway', '`aud` claim of tokens'),
+  SVC_PUBLIC_URL: variable(
+    baseUrl,
+    'http://… or https://…, without a query',
+    undefined,
+    'URL at which people reach the gateway: the base of links in e-mails, and an accepted Origin',
+  ),
+  SVC_CORS_ORIGINS: variable(
+    origins,
+    'origins as browsers send them, such as https://board.example.com: without path, trailing slash or wildcard; separated by commas',
+    '',
+    'comma-separated origins whose pages may call the HTTP API; unset: none',
+  ),
+  SVC_TRUSTED_PROXIES: variable(
+    networks,
+    'addresses or networks such as 10.0.0.0/8, separated by commas',
+    '',
+    'comma-separated addresses or networks of proxies whose `X-Forwarded-For` is trusted on HTTP; unset: all clients behind a proxy count as one address',
+  ),
+  SVC_AUTH_OPEN_REGISTRATION: variable(
+    switchedOn,
+    '1, true or yes',
+    '',
+    '`1`, `true` or `yes`: anyone may register, with the role `developer`',
+  ),
+  SVC_SMTP_HOST: variable(
+    text,
+    'a host name',
+    undefined,
+    'SMTP relay; unset: e-mails are not sent, only logged, without their text',
+  ),
+  SVC_SMTP_PORT: variable(
+    wholeNumber(1, 65_535),
+    'a port from 1 to 65535',
+    '587',
+    'relay port; 465: implicit TLS; any other: STARTTLS, required if credentials are set',
+  ),
+  SVC_SMTP_USER: variable(text, 'text', undefined, 'relay user name'),
+  SVC_SMTP_PASS: secret(variable(text, 'text', undefined, 'relay password')),
+  SVC_SMTP_FROM: variable(
+    text,
+    'an e-mail address',
+    'no-reply@localhost',
+    'From address of e-mails; in production, use a sender on a verified domain',
+  ),
+  // By default what OWASP's Password Storage Cheat Sheet recommends for argon2id.
+  SVC_ARGON2_MEMORY_KIB: countOf('kibibytes', 8, 4_194_304, '19456', 'memory per password hash, in KiB'),
+  SVC_ARGON2_ITERATIONS: count(1, 100, '2', 'passes per password hash'),
+  SVC_ARGON2_PARALLELISM: count(1, 16, '1', 'lanes per password hash'),
+  SVC_CRYPTO_QUEUE: count(
+    1,
+    100_000,
+    '64',
+    'maximum queued password hashes, at most half for one address (IPv6: one /64); beyond that, 503',
+  ),
+  UV_THREADPOOL_SIZE: count(
+    1,
+    1024,
+    '4',
+    'Node.js worker pool size, shared by password hashing and the store; two threads are reserved for the store',
+  ),
+  SVC_RATE_LIMIT_API: countOf(
+    'requests a minute',
+    0,
+    1_000_000,
+    '6000',
+    'HTTP API requests per minute per credential, or per address (IPv6: per /64) without a valid one; agent registrations and removals over gRPC and Connect count too; 0: no limit',
+  ),
+  SVC_RATE_LIMIT_AUTH: countOf(
+    'requests a minute',
+    0,
+    1_000_000,
+    '600',
+    'requests per minute per address (IPv6: per /64) on the public auth routes, except exchanges of a valid API key; 0: no limit',
+  ),
+  SVC_RATE_LIMIT_CHECK: countOf(
+    'requests a minute',
+    0,
+    100_000_000,
+    '0',
+    'checks per minute per credential; 0: no limit',
+  ),
+  SVC_OPS_TTL_SECS: countOf('seconds', 1, 86_400, '60', 'how long a finished operation stays readable'),
+  SVC_OPS_SWEEP_SECS: countOf('seconds', 1, 3_600, '10', 'how often finished operations are removed'),
+  SVC_MAX_OPS: fitting(
+    OPS_PER_MIB,
+    4_000_000,
+    'maximum operations in the registry, including ended and denied ones, which leave after `SVC_OPS_TTL_SECS`; beyond that, new ones are refused until others leave',
+  ),
+  SVC_MAX_ORG_OPS: fitting(OPS_PER_MIB / 2, 2_000_000, 'the same for each org'),
+  SVC_MAX_AGENTS: fitting(
+    AGENTS_PER_MIB,
+    1_000_000,
+    'maximum registered agents; beyond that, new ones are refused until others are deregistered',
+  ),
+  SVC_MAX_ORG_AGENTS: fitting(AGENTS_PER_MIB / 2, 500_000, 'the same for each org'),
+  SVC_MAX_ORG_API_KEYS: count(
+    1,
+    1_000_000,
+    '10000',
+    'how many valid API keys an org may have; beyond that, 409. Revoked and expired keys count for 30 days, against a limit four times as high (at least 1,000)',
+  ),
+  SVC_MAX_PENDING: count(
+    1,
+    1_000_000,
+    '20000',
+    'how many requests may wait per I/O thread before new ones get 503 (gRPC and Connect: `resource_exhausted`); no org, and no kind of caller, may take more than half',
+  ),
+  SVC_MAX_STREAMS: count(
+    0,
+    1_000_000,
+    '10000',
+    'maximum WebSocket streams per I/O thread, at most half from one org; beyond that, 503',
+  ),
+  SVC_MAX_GRPC_CONNECTIONS: count(
+    1,
+    1_000_000,
+    '10000',
+    'maximum gRPC connections per I/O thread; beyond that, new ones are closed',
+  ),
+  SVC_AUDIT_FSYNC: variable(
+    oneOf('always', 'never'),
+    '`always` or `never`',
+    'never',
+    '`always`: entries also survive power loss, at the cost of one disk flush per batch',
+  ),
+  SVC_AUDIT_ON_FAILURE: variable(
+    oneOf('deny', 'allow'),
+    '`deny` or `allow`',
+    'deny',
+    'while the audit log cannot be written: `deny` (safe): nothing happens unrecorded; `allow`: checks, operations and usage go on unrecorded; keys, tokens, accounts and policies cannot be changed (503)',
+  ),
+  SVC_AUDIT_REDACT: variable(
+    list,
+    'keys, separated by commas',
+    '',
+    'comma-separated words, in addition to the built-in ones: the value of any attribute whose key ends in one of them is not logged',
+  ),
+  SVC_AUDIT_RETENTION_DAYS: countOf('days', 0, 36_500, '0', 'delete audit segments older than this; 0: never'),
+  SVC_AUDIT_RETENTION_MIB: countOf(
+    'mebibytes',
+    0,
+    1_000_000_000,
+    '0',
+    'delete the oldest audit segments above this total size; 0: never',
+  ),
+  SVC_AUDIT_CHECKPOINT_MINUTES: countOf('minutes', 1, 1_440, '10', 'how often the head of the audit chain is signed'),
+  SVC_BODY_TIMEOUT_SECS: countOf(
+    'seconds',
+    1,
+    3_600,
+    '30',
+    'how long a client may take to finish sending an HTTP body or gRPC message, or leave a gRPC answer unread, before the connection or call is ended',
+  ),
+  SVC_SHUTDOWN_SECS: countOf(
+    'seconds',
+    1,
+    600,
+    '7',
+    'how long a shutdown waits for requests in flight and e-mails being sent; the process then exits within 3 s',
+  ),
+  SVC_LOG_LEVEL: variable(
+    oneOf('debug', 'info', 'warn', 'error', 'silent'),
+    'debug, info, warn, error or silent',
+    'info',
+    'minimum level logged to standard error: `debug`, `info`, `warn`, `error` or `silent`',
+  ),
+} as const;
+
+export type VariableName = keyof typeof VARIABLES;
+export type Config = { readonly [N in VariableName]: (typeof VARIABLES)[N] extends Variable<infer T> ? T : never };
+
+export type ConfigFault = { readonly problems: readonly string[] };
+
+/** Reads the environment once. The fault names every mistake. An empty variable counts as unset. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Result<Config, ConfigFault> {
+  const problems: string[] = [];
+  const config: Partial<Record<VariableName, unknown>> = {};
+  for (const [name, row] of Object.entries(VARIABLES) as [VariableName, Variable<unknown>][]) {
+    const given = env[name] === '' ? undefined : env[name];
+    const source = given ?? row.fallback;
+    const value = source === undefined ? undefined : row.parse(source);
+    if (source !== undefined && value === undefined)
+      problems.push(`${name} must be ${row.expects}${row.isSecret === true ? '' : `, not ${JSON.stringify(source)}`}`);
+    config[name] = value;
+  }
+  if (problems.length > 0) return fail({ problems });
+  const conflicts = conflictsIn(config as Config);
+  return conflicts.length === 0 ? ok(config as Config) : fail({ problems: conflicts });
+}
+
+/** The least memory of one lane of argon2. */
+const KIB_PER_LANE = 8;
+/**
+ * `::` listens on both protocols, `0.0.0.0` on IPv4 only. Names are resolved later, at the start (`probeAddresses`).
+ */
+const covers = (host: string, other: string): boolean =>
+  host === other || host === '::' || (host === '0.0.0.0' && !/^[^.]*:[^.]*$/.test(other));
+
+/** Settings that are valid on their own but contradict each other. */
+function conflictsIn({
+  SVC_HTTP_ADDR: http,
+  SVC_GRPC_ADDR: grpc,
+  SVC_ARGON2_MEMORY_KIB: memoryKib,
+  SVC_ARGON2_PARALLELISM: lanes,
+}: Config): readonly string[] {
+  const conflicts: string[] = [];
+  const meet = covers(http.host, grpc.host) || covers(grpc.host, http.host);
+  if (http.port !== 0 && http.port === grpc.port && meet)
+    conflicts.push(`SVC_GRPC_ADDR must not use the same port as SVC_HTTP_ADDR (${grpc.port})`);
+  if (memoryKib < KIB_PER_LANE * lanes)
+    conflicts.push(
+      `SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE * lanes}, which is ${KIB_PER_LANE} times SVC_ARGON2_PARALLELISM, not "${memoryKib}"`,
+    );
+  return conflicts;
+}
+
+// These belong to the command line client, which may run in the same shell.
+const CLIENT_PREFIX = 'SVC_CLI_';
+
+/**
+ * Variables that look like settings but are not, mostly by a typo. They do not keep the gateway from starting, because
+ * container platforms set variables of this prefix for a service of this name.
+ */
+export const unknownVariables = (env: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.keys(env).filter((name) => name.startsWith('SVC_') && !name.startsWith(CLIENT_PREFIX) && !(name in VARIABLES));

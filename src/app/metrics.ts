@@ -1,0 +1,178 @@
+/** The gateway's metrics as one table: the rows of `/metrics`. */
+
+import { microToUsd } from '../core/base/money.ts';
+import type { Governor } from '../core/governor.ts';
+import { OP_STATES } from '../core/ops/op-state.ts';
+import type { RateLimiter } from '../limits/rate-limit.ts';
+import type { Histogram, Metric } from '../system/metrics.ts';
+import type { AuditLink } from '../threads/audit/audit-link.ts';
+import type { CryptoPool } from '../threads/crypto/pool.ts';
+import { BUCKET_SECS, sumOfDurations } from '../threads/durations.ts';
+import type { Switchboard } from '../threads/main/switchboard.ts';
+import type { IoStats } from '../threads/protocol.ts';
+import type { Supervisor } from '../threads/supervisor.ts';
+import type { PolicyKeeper } from '../use-cases/policies.ts';
+import type { StoreOutage } from './store-outage.ts';
+
+export type Measured = {
+  readonly governor: Governor;
+  readonly switchboard: Switchboard;
+  readonly supervisor: Supervisor;
+  readonly audit: AuditLink;
+  readonly crypto: CryptoPool;
+  readonly policies: PolicyKeeper;
+  readonly storeOutage: StoreOutage;
+  /** Undefined without an account store. */
+  readonly isDatabaseAway: (() => boolean) | undefined;
+  readonly limiters: Readonly<Record<string, RateLimiter>>;
+  readonly version: string;
+};
+
+const DOORS = ['http', 'connect', 'grpc'] as const;
+
+export function metricsOf({
+  governor,
+  switchboard,
+  supervisor,
+  audit,
+  crypto,
+  policies,
+  storeOutage,
+  isDatabaseAway,
+  limiters,
+  version,
+}: Measured): readonly (Metric | Histogram)[] {
+  const { tally } = switchboard;
+  const gauge = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({
+    name,
+    type: 'gauge',
+    help,
+    read,
+    labels,
+  });
+  const counter = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({
+    name,
+    type: 'counter',
+    help,
+    read,
+    labels,
+  });
+  const sumOfThreads = (read: (stats: IoStats) => number) => (): number =>
+    switchboard.stats.reduce((sum, stats) => sum + read(stats), 0);
+  const by = (label: string, counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }));
+  return [
+    gauge('svc_info', 'Always 1; the version is a label.', () => [{ labels: { version }, value: 1 }], ['version']),
+    counter(
+      'svc_checks_total',
+      'Policy checks answered, by decision; error: refused without a decision.',
+      () => by('decision', tally.checks),
+      ['decision'],
+    ),
+    {
+      name: 'svc_check_duration_seconds',
+      type: 'histogram',
+      help: 'Time from a policy check to its answer, including the write to the audit log.',
+      buckets: BUCKET_SECS,
+      read: () => {
+        const { counts, sumMs } = sumOfDurations(switchboard.stats.map(({ checks }) => checks));
+        return { counts, sum: sumMs / 1000 };
+      },
+    },
+    counter('svc_violations_total', 'Agent tokens presented for another agent.', () => tally.violations),
+    gauge(
+      'svc_ops',
+      'Operations in the registry, by state.',
+      () => OP_STATES.map((state) => ({ labels: { state }, value: governor.ops.counts[state] })),
+      ['state'],
+    ),
+    gauge('svc_agents_registered', 'Registered agents.', () => governor.agents.registeredCount),
+    gauge('svc_orgs', 'Orgs with a registered agent.', () => governor.agents.groups.registeredOrgs),
+    counter('svc_audit_entries_total', 'Entries sent to the audit log since startup.', () => audit.entriesTotal),
+    counter(
+      'svc_audit_write_failures_total',
+      'Batches of entries that could not be written.',
+      () => audit.failuresTotal,
+    ),
+    counter(
+      'svc_audit_entries_lost_total',
+      'Entries missing from the log because it could not be written; with SVC_AUDIT_ON_FAILURE=allow, these include allowed checks.',
+      () => audit.entriesLost,
+    ),
+    gauge('svc_audit_entries_in_flight', 'Entries not yet known to be written.', () => audit.entriesInFlight),
+    gauge('svc_audit_writable', '1 while the audit log can be written.', () => (audit.isWritable ? 1 : 0)),
+    counter(
+      'svc_budget_alerts_total',
+      'Times spend reached this percentage of a cap.',
+      () => by('percent', tally.budgetAlerts),
+      ['percent'],
+    ),
+    counter('svc_budget_exceeded_total', 'Checks denied and usage recorded over a cap.', () => tally.budgetExceeded),
+    gauge(
+      'svc_budget_reservations',
+      'Operations with a budget reservation.',
+      () => governor.budgets.reservations.count,
+    ),
+    gauge('svc_budget_reserved_usd', 'Money reserved for operations, across all orgs.', () =>
+      microToUsd(governor.budgets.reservations.microUsd),
+    ),
+    counter('svc_policy_reloads_total', 'Policy reloads, by result.', () => by('result', policies.reloads), ['result']),
+    counter(
+      'svc_rate_limited_total',
+      'Requests refused by a rate limit.',
+      () => Object.entries(limiters).map(([limit, { refused }]) => ({ labels: { limit }, value: refused })),
+      ['limit'],
+    ),
+    counter(
+      'svc_requests_total',
+      'Requests, by interface.',
+      () => DOORS.map((door) => ({ labels: { door }, value: sumOfThreads(({ requests }) => requests[door])() })),
+      ['door'],
+    ),
+    gauge(
+      'svc_requests_pending',
+      'Requests awaiting an answer.',
+      sumOfThreads(({ pendingRequests }) => pendingRequests),
+    ),
+    counter(
+      'svc_requests_refused_total',
+      'Requests, and checks in batches and streams, refused because too many were awaiting an answer.',
+      sumOfThreads(({ refusedRequests }) => refusedRequests),
+    ),
+    gauge(
+      'svc_websockets',
+      'Open WebSockets.',
+      sumOfThreads(({ webSockets }) => webSockets),
+    ),
+    gauge(
+      'svc_control_streams',
+      'Open control streams of agents.',
+      sumOfThreads(({ controlStreams }) => controlStreams),
+    ),
+    counter(
+      'svc_events_dropped_total',
+      'Events missed by slow clients.',
+      sumOfThreads(({ droppedEvents }) => droppedEvents),
+    ),
+    gauge('svc_crypto_pending', 'Tasks of the crypto threads, queued or running.', () => by('lane', crypto.pending()), [
+      'lane',
+    ]),
+    gauge('svc_store_writable', '0 while keys, registrations and spend cannot be written to the data directory.', () =>
+      storeOutage.isOn ? 0 : 1,
+    ),
+    ...(isDatabaseAway === undefined
+      ? []
+      : [gauge('svc_database_reachable', '0 while the database is unreachable.', () => (isDatabaseAway() ? 0 : 1))]),
+    counter(
+      'svc_threads_restarted_total',
+      'Threads restarted after a crash.',
+      () => supervisor.restarts + crypto.restarts(),
+    ),
+    counter(
+      'svc_thread_busy_seconds_total',
+      'Time a thread was busy (event loop utilization); a rate near 1 means saturated or stuck.',
+      () => Object.entries(supervisor.busyMs()).map(([thread, ms]) => ({ labels: { thread }, value: ms / 1000 })),
+      ['thread'],
+    ),
+  ];
+}

@@ -1,0 +1,197 @@
+import { type AccountUseCases, createAccounts } from '../accounts/accounts.ts';
+import type { AccountsContext } from '../accounts/context.ts';
+import type { Result } from '../core/base/result.ts';
+import { messageOf, stackOf } from '../core/base/text.ts';
+import { explain, type Fault } from '../core/fault.ts';
+import type { ApiKeyStore } from '../credentials/api-key-store.ts';
+import { createMailer } from '../mail/mailer.ts';
+import type { SmtpOptions } from '../mail/smtp.ts';
+import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from '../ports/ports.ts';
+import { createLmdbApiKeyStore } from '../stores/embedded/api-keys.ts';
+import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import { createPostgresAccountStore } from '../stores/postgres/accounts.ts';
+import { createPostgresApiKeyStore, moveApiKeys } from '../stores/postgres/api-keys.ts';
+import { PostgresClock } from '../stores/postgres/clock.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
+import { startEmbeddedPostgres } from '../stores/trial-postgres/trial-postgres.ts';
+import { within } from '../system/clock.ts';
+import { loadCommonPasswords } from '../system/common-passwords.ts';
+import type { Logger } from '../system/log.ts';
+import { lowerPoolPriority } from '../threads/crypto/pool.ts';
+import { loginBounds } from './account-settings.ts';
+import type { Config } from './config.ts';
+
+export type Database = {
+  readonly postgres: Postgres;
+  readonly apiKeys: ApiKeyStore;
+  /**
+   * An embedded database gets this long to write a checkpoint. Without one it loses nothing, but has to recover at the
+   * next start.
+   */
+  close(timeoutMs?: number): Promise<void>;
+};
+
+export type DatabaseStart = {
+  readonly url: string;
+  readonly config: Config;
+  /** The embedded store. */
+  readonly store: EmbeddedStore;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+};
+
+/**
+ * A database that cannot be used for this long at the start is taken for a mistake in SVC_DATABASE_URL: it, its user
+ * and its password may be made at the same time.
+ */
+const START_TIMEOUT_MS = 30_000;
+/** Tells observers what the start is waiting for. */
+const NOTICE_AFTER_MS = 1_000;
+
+/**
+ * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with
+ * a message for the operator; promptly, and with nothing left running, when `signal` is aborted.
+ */
+export async function openDatabase({ url, config, store, log, signal }: DatabaseStart): Promise<Database> {
+  const own =
+    url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
+  let postgres: Postgres | undefined;
+  const close = async (timeoutMs?: number): Promise<void> => {
+    await postgres?.close();
+    await own?.stop(timeoutMs);
+  };
+  try {
+    postgres = new Postgres(
+      { url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL },
+      log,
+    ); // reads the certificates that the URL names
+    const apiKeys = createPostgresApiKeyStore(postgres);
+    await startWithin(postgres, { timeoutMs: START_TIMEOUT_MS, signal, log });
+    const moved = await moveApiKeys(store, createLmdbApiKeyStore(store), apiKeys);
+    if (!moved.ok) throw new Error(`cannot move the API keys to the database: ${explain(moved.fault)}`);
+    if (moved.value > 0) log.info('moved the API keys from the embedded store to the database', { keys: moved.value });
+    return { postgres, apiKeys, close };
+  } catch (error) {
+    await close();
+    throw new Error(`cannot use the database in SVC_DATABASE_URL: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+type Wait = { readonly timeoutMs: number; readonly signal: AbortSignal; readonly log: Pick<Logger, 'info'> };
+
+async function startWithin(postgres: Postgres, { timeoutMs, signal, log }: Wait): Promise<void> {
+  signal.throwIfAborted();
+  const secs = timeoutMs / 1000;
+  const notice = setTimeout(
+    () => log.info('waiting for the database in SVC_DATABASE_URL', { upToSecs: secs }),
+    NOTICE_AFTER_MS,
+  );
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () =>
+        reject(
+          new Error(
+            `after ${secs} s: ${postgres.trouble ?? 'it accepted the connection, but has not responded since'}`,
+          ),
+        ),
+      timeoutMs,
+    );
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+  await Promise.race([postgres.start(), late]).finally(() => {
+    clearTimeout(notice);
+    clearTimeout(timer);
+  });
+}
+
+export type AccountsStart = {
+  readonly config: Config;
+  readonly database: Database;
+  readonly passwords: Passwords;
+  readonly tokens: AccessTokens;
+  readonly revocations: AccountsContext['revocations'];
+  readonly isKeyRevoked: AccountsContext['isKeyRevoked'];
+  readonly audit: AuditLog;
+  readonly events: AccountEvents;
+  /** The database's time is derived from it, so it must not notice when the wall clock is set. */
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly publicUrl: () => string;
+};
+
+export type RunningAccounts = {
+  readonly useCases: AccountUseCases;
+  /**
+   * Once, before the gateway answers: what the first login needs, what time it is, and what other gateways revoked.
+   * Fault: one of these is not known.
+   */
+  start(): Promise<Result<void, Fault>>;
+  /**
+   * Finishes requested resets and their mails within the time. Call it before the audit log and the database are
+   * closed.
+   */
+  stop(timeoutMs: number): Promise<void>;
+};
+
+const SYNC_EVERY_MS = 2_000;
+const PRUNE_EVERY_MS = 60 * 60 * 1000;
+
+export function startAccounts({ config, database, log, ...ports }: AccountsStart): RunningAccounts {
+  const mailer = createMailer(smtpOf(config), log);
+  const clock = new PostgresClock(database.postgres, ports.clock);
+  const accounts = createAccounts({
+    ...ports,
+    clock,
+    log,
+    mailer,
+    store: createPostgresAccountStore(database.postgres),
+    commonPasswords: loadCommonPasswords(),
+    openRegistration: config.SVC_AUTH_OPEN_REGISTRATION,
+    logins: loginBounds(config),
+  });
+  // The pool reports an outage once, and the next run makes up for this one.
+  const inBackground = (work: () => Promise<unknown>, doing: string) => (): void =>
+    void work().catch((error: unknown) => log.error(`${doing} failed`, { error: stackOf(error) }));
+  const prune = inBackground(async () => {
+    const synced = await clock.sync(); // nothing is deleted by a clock that was set since the last run
+    return synced.ok ? accounts.prune() : synced;
+  }, 'pruning sessions and tokens');
+  const timers = [
+    setInterval(inBackground(accounts.syncRevocations, 'syncing revocations'), SYNC_EVERY_MS),
+    setInterval(
+      inBackground(() => clock.sync(), 'reading the database clock'),
+      SYNC_EVERY_MS,
+    ),
+    setInterval(prune, PRUNE_EVERY_MS),
+  ];
+  return {
+    useCases: accounts.useCases,
+    start: async () => {
+      await lowerPoolPriority(config.UV_THREADPOOL_SIZE);
+      const [timed, synced] = await Promise.all([clock.sync(), accounts.syncRevocations(), accounts.warmUp()]);
+      prune(); // after a long downtime there may be much to delete
+      return timed.ok ? synced : timed;
+    },
+    stop: async (timeoutMs) => {
+      for (const timer of timers) clearInterval(timer);
+      const endMs = performance.now() + timeoutMs;
+      await within(timeoutMs, accounts.idle());
+      await mailer.close(Math.max(0, endMs - performance.now()));
+    },
+  };
+}
+
+function smtpOf(config: Config): SmtpOptions | undefined {
+  const {
+    SVC_SMTP_HOST: host,
+    SVC_SMTP_PORT: port,
+    SVC_SMTP_USER: user,
+    SVC_SMTP_PASS: pass,
+    SVC_SMTP_FROM: from,
+  } = config;
+  if (host === undefined) return undefined;
+  // The mailer reports one without the other as a mistake.
+  const credentials = user === undefined && pass === undefined ? undefined : { user: user ?? '', pass: pass ?? '' };
+  return { host, port, credentials, from };
+}

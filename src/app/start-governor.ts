@@ -1,0 +1,39 @@
+/** The governor as the configuration wants it, with what the embedded store kept of the last run. */
+
+import { redactAttributes } from '../core/audit/redact.ts';
+import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../core/audit/redact-text.ts';
+import { BudgetTracker } from '../core/budget/budget.ts';
+import { usageLimitsFor } from '../core/budget/usage.ts';
+import { Governor } from '../core/governor.ts';
+import type { PolicySet } from '../core/policy/policy.ts';
+import type { AgentStore, BudgetStore } from '../ports/ports.ts';
+import { randomHashKey } from '../system/hash-key.ts';
+import { usableMemoryMib } from '../system/machine.ts';
+import type { Config } from './config.ts';
+
+export type GovernorStart = {
+  readonly config: Config;
+  readonly policies: PolicySet;
+  readonly agents: AgentStore;
+  readonly budgets: BudgetStore;
+  readonly nowMs: number;
+};
+
+export function restoreGovernor({ config, policies, agents, budgets, nowMs }: GovernorStart): Governor {
+  const tracker = new BudgetTracker(policies.budget, nowMs, usageLimitsFor(usableMemoryMib()));
+  tracker.restore(budgets.load(), nowMs);
+  const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
+  const governor = new Governor({
+    policies,
+    budgets: tracker,
+    maxOps: config.SVC_MAX_OPS,
+    maxOrgOps: config.SVC_MAX_ORG_OPS,
+    maxAgents: config.SVC_MAX_AGENTS,
+    maxOrgAgents: config.SVC_MAX_ORG_AGENTS,
+    sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
+    hashKey: randomHashKey(),
+    redact: (attributes) => redactAttributes(attributes, redacted),
+  });
+  for (const registration of agents.load()) governor.restoreAgent(registration);
+  return governor;
+}

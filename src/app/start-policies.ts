@@ -1,0 +1,127 @@
+/** Keeps the policies in force up to date with their files. */
+
+import { fail } from '../core/base/result.ts';
+import { codeOf } from '../core/base/text.ts';
+import type { Governor } from '../core/governor.ts';
+import { renderPolicyProblem } from '../policy-files/policy-file.ts';
+import { type PolicyWatcher, watchPolicies } from '../policy-files/policy-watch.ts';
+import { within } from '../system/clock.ts';
+import { inSlices, loadPoliciesAside } from '../threads/main/policy-reader.ts';
+import { PolicyKeeper, type PolicyKeeperDeps } from '../use-cases/policies.ts';
+
+/**
+ * A reload that failed temporarily is retried after this: it could not be recorded, too many were waiting, or the files
+ * could not be read.
+ */
+const RELOAD_RETRY_MS = 5_000;
+
+/** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
+export class PolicyChanges {
+  readonly #watcher: PolicyWatcher;
+  #isStale = false;
+  #onChange = (): void => {
+    this.#isStale = true;
+  };
+
+  /** Watches from now on. Create it before the policies are read: then no change is missed. */
+  constructor(path: string) {
+    this.#watcher = watchPolicies(path, () => this.#onChange());
+  }
+
+  /** Calls `onChange` for each change to come, and at once if there has been one already. */
+  follow(onChange: () => void): void {
+    this.#onChange = onChange;
+    if (this.#isStale) onChange();
+  }
+
+  close(): void {
+    this.#watcher.close();
+  }
+}
+
+/** The code of the error when the system refuses another thread. */
+const NO_THREAD = 'ERR_WORKER_INIT_FAILED';
+/** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
+const READ_TIMEOUT_MS = 30_000;
+
+export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install' | 'inSlices'> & {
+  readonly path: string;
+  readonly governor: Governor;
+  readonly onError: (error: unknown, doing: string) => void;
+  readonly readTimeoutMs?: number;
+  readonly retryMs?: number;
+};
+
+/** Reads in a thread of its own, and installs policies and budget caps in one step. */
+export function createPolicyKeeper({
+  path,
+  governor,
+  clock,
+  onError,
+  readTimeoutMs = READ_TIMEOUT_MS,
+  retryMs = RELOAD_RETRY_MS,
+  ...deps
+}: PolicyKeeperStart): PolicyKeeper {
+  /**
+   * A read that timed out goes on, and a later reload takes its result: a new read for each reload would occupy another
+   * of the few threads that Node.js has for files.
+   */
+  let reading: ReturnType<typeof loadPoliciesAside> | undefined;
+  const again = (): void => void reloadChanged(keeper, onError);
+  let retry: NodeJS.Timeout | undefined;
+  const tryLater = (): void => {
+    retry ??= setTimeout(() => {
+      retry = undefined;
+      again();
+    }, retryMs).unref();
+  };
+  const keeper = new PolicyKeeper({
+    ...deps,
+    clock,
+    inSlices,
+    load: async () => {
+      const isLate = reading !== undefined;
+      const current = (reading ??= loadPoliciesAside(path));
+      const loaded = await within(readTimeoutMs, current).catch((error: unknown) => {
+        reading = undefined;
+        if (codeOf(error) === NO_THREAD) tryLater();
+        throw error;
+      });
+      if (loaded === undefined) {
+        if (!isLate) current.then(again, again);
+        return fail([
+          `${path}: does not respond, like a network disk that is gone; it will be loaded as soon as it does`,
+        ]);
+      }
+      reading = undefined;
+      if (loaded.ok) {
+        clearTimeout(retry);
+        retry = undefined;
+        return loaded;
+      }
+      // no change of the files will tell that it has passed
+      if (loaded.fault.some(({ mayPass }) => mayPass)) tryLater();
+      return fail(loaded.fault.map(renderPolicyProblem));
+    },
+    install: (policies) => {
+      governor.policies = policies;
+      governor.budgets.reconfigure(policies.budget, clock.nowMs());
+    },
+  });
+  return keeper;
+}
+
+/** Never rejects. */
+export async function reloadChanged(
+  keeper: PolicyKeeper,
+  onError: (error: unknown, doing: string) => void,
+): Promise<void> {
+  try {
+    const reloaded = await keeper.reload('gateway');
+    // The watcher does not report this change again.
+    if (!reloaded.ok && (reloaded.fault.kind === 'audit_unavailable' || reloaded.fault.kind === 'overloaded'))
+      setTimeout(() => void reloadChanged(keeper, onError), RELOAD_RETRY_MS).unref();
+  } catch (error) {
+    onError(error, 'reloading policies');
+  }
+}

@@ -1,0 +1,121 @@
+import { open } from 'node:fs/promises';
+import { codeOf } from '../core/base/text.ts';
+import { explain } from '../core/fault.ts';
+import type { Governor } from '../core/governor.ts';
+import type { ApiKeyDeletion } from '../credentials/api-key-start.ts';
+import type { ApiKeys } from '../credentials/api-keys.ts';
+import type { RevocationList } from '../credentials/revocations.ts';
+import type { Clock } from '../ports/ports.ts';
+/** The periodic work of the main thread. */
+import type { Logger } from '../system/log.ts';
+import { createClockGuard } from '../threads/audit/audit-upkeep.ts';
+import type { Switchboard } from '../threads/main/switchboard.ts';
+import type { Config } from './config.ts';
+
+/**
+ * Returns a function that checks whether the process can open another file. When it cannot, no connection is accepted
+ * either, and the native HTTP library reports nothing. So this logs it, once, and once more when it is over.
+ */
+function createDescriptorWatch(log: Logger): () => Promise<void> {
+  let isOut = false;
+  return async () => {
+    const code = await open(process.execPath)
+      .then((file) => file.close())
+      .then(() => undefined, codeOf);
+    const isOutNow = code === 'EMFILE' || code === 'ENFILE';
+    if (isOutNow === isOut) return;
+    isOut = isOutNow;
+    if (isOut)
+      log.error('out of file descriptors: new connections wait and files cannot be opened', {
+        code,
+        remedy: 'raise the limit (ulimit -n, LimitNOFILE), or find out who opens so many connections',
+      });
+    else log.warn('file descriptors are available again');
+  };
+}
+
+/** How often the last uses of API keys are written, and revocations dropped whose tokens have all expired. */
+const TIDY_EVERY_MS = 60_000;
+/** How often a step is taken in deleting API keys that ended long ago. */
+const DELETE_EVERY_MS = 10_000;
+/** How often to check that the process can open another file. */
+const DESCRIPTORS_EVERY_MS = 2_000;
+/** How often changes of API keys by other gateways on the same database are read. */
+const SHARED_KEYS_EVERY_MS = 2_000;
+
+type OnError = (error: unknown, doing: string) => void;
+
+type Timed = {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly onError: OnError;
+  readonly clock: Clock;
+  readonly governor: Governor;
+  readonly switchboard: Switchboard;
+  readonly apiKeys: ApiKeys;
+  readonly keyDeletion: ApiKeyDeletion;
+  readonly revocations: RevocationList;
+  /** Other gateways may be on the same database. */
+  readonly isShared: boolean;
+};
+
+/** The timers run until the caller clears them. */
+export function startTimers({
+  config,
+  log,
+  onError,
+  clock,
+  governor,
+  switchboard,
+  apiKeys,
+  keyDeletion,
+  revocations,
+  isShared,
+}: Timed): readonly NodeJS.Timeout[] {
+  const lastSeenAtMs = apiKeys.lastSeenAtMs;
+  // A leap is not logged: keys may go unused for days where no clock is wrong. It only makes the deletion wait for a
+  // day.
+  const guard = createClockGuard({
+    witnessedMs: lastSeenAtMs === undefined ? [] : [lastSeenAtMs],
+    onLeap: () => undefined,
+  });
+  const watchDescriptors = createDescriptorWatch(log);
+  return [
+    setInterval(() => void watchDescriptors(), DESCRIPTORS_EVERY_MS),
+    ...(isShared
+      ? [
+          setInterval(
+            () => void apiKeys.refresh().catch((error: unknown) => onError(error, 'syncing API keys')),
+            SHARED_KEYS_EVERY_MS,
+          ),
+        ]
+      : []),
+    setInterval(() => {
+      sweep(governor, clock.nowMs());
+      switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
+    }, config.SVC_OPS_SWEEP_SECS * 1000),
+    setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
+    setInterval(() => revocations.prune(), TIDY_EVERY_MS),
+    setInterval(() => {
+      // The pool logs once that the database is away, and the next turn makes up for this one.
+      if (guard.isBelieved())
+        void keyDeletion.step().catch((error: unknown) => onError(error, 'deleting API keys that ended long ago'));
+    }, DELETE_EVERY_MS),
+  ];
+}
+
+/** Never rejects: what could not be written is logged, and tried again the next time. */
+export async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: OnError): Promise<void> {
+  try {
+    const written = await apiKeys.flush();
+    if (!written.ok)
+      log.warn('revocations or uses of API keys could not be saved yet', { reason: explain(written.fault) });
+  } catch (error) {
+    onError(error, 'saving revocations and uses of API keys'); // a full disk makes the embedded store reject
+  }
+}
+
+/** Removes a slice of the finished operations at a time, so that checks run in between. */
+function sweep(governor: Governor, nowMs: number): void {
+  if (governor.sweep(nowMs)) setImmediate(() => sweep(governor, nowMs));
+}

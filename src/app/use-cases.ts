@@ -1,0 +1,74 @@
+/** The implementation of each use case. */
+
+import { type AccountUseCases, withoutAccountStore } from '../accounts/accounts.ts';
+import { fail, ok } from '../core/base/result.ts';
+import type { WsTickets } from '../credentials/ws-tickets.ts';
+import type { RateLimiter } from '../limits/rate-limit.ts';
+import type { Clock } from '../ports/ports.ts';
+import type { Metrics } from '../system/metrics.ts';
+import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-cases/credentials.ts';
+import { type AuditReads, readLog } from '../use-cases/logs.ts';
+import type { PolicyKeeper } from '../use-cases/policies.ts';
+import type { UseCases } from '../use-cases/use-cases.ts';
+import type { Config } from './config.ts';
+import type { Database } from './start-accounts.ts';
+import type { StoreOutage } from './store-outage.ts';
+
+export type UseCaseParts = CredentialUseCasesDeps & {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly audit: { readonly isWritable: boolean };
+  readonly auditReader: AuditReads;
+  readonly database: Database | undefined;
+  readonly accounts: AccountUseCases | undefined;
+  readonly policyKeeper: PolicyKeeper;
+  readonly tickets: WsTickets;
+  readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
+  readonly storeOutage: StoreOutage;
+  readonly isStopping: () => boolean;
+  readonly metrics: () => Metrics;
+};
+
+export function useCasesOf({
+  config,
+  clock,
+  audit,
+  auditReader,
+  database,
+  accounts,
+  policyKeeper,
+  storeOutage,
+  tickets,
+  limiters,
+  isStopping,
+  metrics,
+  ...credentials
+}: UseCaseParts): UseCases {
+  return {
+    ...(accounts ?? withoutAccountStore()),
+    ...createCredentialUseCases(credentials),
+    readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
+    listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
+    listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
+    explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),
+    reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
+    issueTicket: ({ bearer }) => tickets.issue(bearer),
+    redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
+    readiness: async () => {
+      if (isStopping()) return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
+      if (!audit.isWritable && config.SVC_AUDIT_ON_FAILURE === 'deny') return fail({ kind: 'audit_unavailable' });
+      return ok({
+        audit: audit.isWritable ? 'writable' : 'unwritable',
+        database:
+          database === undefined
+            ? 'not_configured'
+            : (await database.postgres.isReachable())
+              ? 'reachable'
+              : 'unreachable',
+        ...(storeOutage.isOn && { store: 'unwritable' }),
+      });
+    },
+    metrics: async () => ok({ contentType: metrics().contentType, text: await metrics().render() }),
+    takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
+  };
+}

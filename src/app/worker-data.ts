@@ -1,0 +1,59 @@
+/** The parts of the configuration that the other threads get: plain data. */
+import { join } from 'node:path';
+import { usableMemoryMib } from '../system/machine.ts';
+import type { AuditThreadOptions } from '../threads/audit/audit-thread.ts';
+import type { IoData } from '../threads/io/io-thread.ts';
+import { loginBounds } from './account-settings.ts';
+import type { Config } from './config.ts';
+import { WEB_FOLDER } from './package-files.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const MIB = 1024 * 1024;
+/** In each thread, half-sent HTTP requests, half-sent gRPC messages and unread gRPC answers may each take this much. */
+const MAX_HALF_SENT_MIB = 128;
+/** Two of the largest batches. */
+const LEAST_HALF_SENT_MIB = 8;
+/** The part of all memory that each of the three may take. */
+const HALF_SENT_PART = 1 / 8;
+
+export const auditFolderOf = (config: Config): string => join(config.SVC_DATA_DIR, 'audit');
+
+export function ioDataOf(config: Config): IoData {
+  const logins = loginBounds(config);
+  return {
+    httpHost: config.SVC_HTTP_ADDR.host,
+    grpcHost: config.SVC_GRPC_ADDR.host,
+    maxPending: config.SVC_MAX_PENDING,
+    webFolder: WEB_FOLDER,
+    corsOrigins: config.SVC_CORS_ORIGINS,
+    trustedProxies: config.SVC_TRUSTED_PROXIES,
+    bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
+    hasAccountStore: config.SVC_DATABASE_URL !== undefined,
+    maxLogins: logins.atOnce + logins.waiting,
+    ownOrigins: [
+      ...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]),
+      ...config.SVC_CORS_ORIGINS,
+    ],
+    maxStreams: config.SVC_MAX_STREAMS,
+    opsTtlSecs: config.SVC_OPS_TTL_SECS,
+    maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
+    maxHalfSentBytes: maxHalfSentBytes(config.SVC_IO_THREADS, usableMemoryMib()),
+  };
+}
+
+/** Scales with memory: sending half a request needs no credential, and must not exhaust a small container. */
+export const maxHalfSentBytes = (ioThreads: number, memoryMib: number): number =>
+  MIB *
+  Math.min(MAX_HALF_SENT_MIB, Math.max(LEAST_HALF_SENT_MIB, Math.floor((memoryMib * HALF_SENT_PART) / ioThreads)));
+
+export const auditDataOf = (config: Config, counters: SharedArrayBuffer): AuditThreadOptions => ({
+  directory: auditFolderOf(config),
+  fsync: config.SVC_AUDIT_FSYNC,
+  counters,
+  checkpointKeyPath: join(config.SVC_DATA_DIR, 'keys', 'audit-checkpoint.pem'),
+  checkpointEveryMs: config.SVC_AUDIT_CHECKPOINT_MINUTES * 60_000,
+  retention: {
+    maxAgeMs: config.SVC_AUDIT_RETENTION_DAYS === 0 ? undefined : config.SVC_AUDIT_RETENTION_DAYS * DAY_MS,
+    maxBytes: config.SVC_AUDIT_RETENTION_MIB === 0 ? undefined : config.SVC_AUDIT_RETENTION_MIB * MIB,
+  },
+});

@@ -1,0 +1,177 @@
+/**
+ * Signed statements about the log, kept beside it: checkpoints of its head, which reveal a cut tail or a rewritten
+ * chain, and the anchor, which says what retention has deleted. Whoever can change the log but lacks the key cannot
+ * make them.
+ */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
+import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ifThereSync, replaceFileSync, syncDirectory, textIfThereSync, withOpenFile } from '../system/files.ts';
+import type { ChainHead } from './line.ts';
+
+export const CHECKPOINTS_FILE = 'checkpoints.ndjson';
+export const ANCHOR_FILE = 'anchor.json';
+
+type Signed = { /** RFC 3339. */ readonly timestamp: string; readonly signature: string };
+/** At `timestamp`, entry `id` was the last and had this hash. */
+export type Checkpoint = Signed & { readonly id: number; readonly hash: string };
+/** Entries before `first_id` were deleted by retention; the last of them had the hash `prev_hash`. */
+export type Anchor = Signed & { readonly first_id: number; readonly prev_hash: string };
+
+/** What each field must look like; there are no others. */
+type Shape<T> = { readonly [Field in keyof T]: (raw: unknown) => boolean };
+
+const isText = (raw: unknown): boolean => typeof raw === 'string';
+const isId = (raw: unknown): boolean => Number.isSafeInteger(raw) && Number(raw) > 0;
+const isHash = (raw: unknown): boolean => typeof raw === 'string' && /^[0-9a-f]{64}$/.test(raw);
+const CHECKPOINT: Shape<Checkpoint> = { id: isId, hash: isHash, timestamp: isText, signature: isText };
+const ANCHOR: Shape<Anchor> = { first_id: isId, prev_hash: isHash, timestamp: isText, signature: isText };
+
+/** What is signed: these lines, in this order, joined by line feeds. Anybody can check it with the public key. */
+const checkpointText = ({ id, hash, timestamp }: Omit<Checkpoint, 'signature'>): string =>
+  ['svc-audit-checkpoint', id, hash, timestamp].join('\n');
+const anchorText = ({ first_id, prev_hash, timestamp }: Omit<Anchor, 'signature'>): string =>
+  ['svc-audit-anchor', first_id, prev_hash, timestamp].join('\n');
+
+const signed = (text: string, key: KeyObject): string => sign(null, Buffer.from(text), key).toString('base64url');
+const isSigned = (text: string, signature: string, key: KeyObject): boolean =>
+  verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
+
+export const isGenuineCheckpoint = (checkpoint: Checkpoint, publicKey: KeyObject): boolean =>
+  isSigned(checkpointText(checkpoint), checkpoint.signature, publicKey);
+export const isGenuineAnchor = (anchor: Anchor, publicKey: KeyObject): boolean =>
+  isSigned(anchorText(anchor), anchor.signature, publicKey);
+
+/**
+ * The Ed25519 private key in `path` (PKCS#8 PEM). A missing one is created with mode 0600, atomically, so that a crash
+ * leaves no partial key. Throws, with what to do, when the file holds no such key.
+ */
+export function loadCheckpointKey(path: string): KeyObject {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (!existsSync(path)) {
+    replaceFileSync(
+      path,
+      generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    );
+  }
+  const pem = readFileSync(path);
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    // With a new key, every checkpoint so far would look forged.
+    throw new Error(
+      `${path} is damaged; restore it from a backup, or remove it to sign with a new key, after which checkpoints signed with the old key can no longer be verified`,
+    );
+  }
+}
+
+/** The public key of a private or a public one in PEM. */
+export const publicKeyOf = (pem: string | Buffer): KeyObject => createPublicKey(pem);
+
+export type Checkpointer = {
+  /** Records the head, unless it is the one recorded last or the log is empty. Throws what the file system says. */
+  record(head: ChainHead): void;
+};
+
+/** Appends signed checkpoints to the file in `directory`, each of them on the disk before `record` returns. */
+export function createCheckpointer(options: {
+  readonly directory: string;
+  readonly key: KeyObject;
+  readonly nowMs: () => number;
+}): Checkpointer {
+  const { directory, key, nowMs } = options;
+  const path = join(directory, CHECKPOINTS_FILE);
+  // Only the last one is parsed: two years bring a hundred thousand.
+  const last = checkpointLines(directory).at(-1);
+  let lastId = last === undefined ? 0 : (parsed(CHECKPOINT, last)?.id ?? 0);
+  // A crash or a full disk may have left half a line at the end.
+  let endIsClean = false;
+  return {
+    record(head) {
+      if (head.id === 0 || head.id === lastId) return;
+      const checkpoint = { id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() };
+      const isFirst = !endIsClean;
+      if (isFirst) cutHalfLine(path);
+      endIsClean = false;
+      appendLine(path, JSON.stringify({ ...checkpoint, signature: signed(checkpointText(checkpoint), key) }));
+      if (isFirst) syncDirectory(directory); // the file may be new
+      endIsClean = true;
+      lastId = head.id;
+    },
+  };
+}
+
+function cutHalfLine(path: string): void {
+  const bytes = ifThereSync(() => readFileSync(path));
+  if (bytes !== undefined) truncateSync(path, bytes.lastIndexOf('\n') + 1);
+}
+
+function appendLine(path: string, line: string): void {
+  withOpenFile(path, 'a', (fd) => {
+    writeFileSync(fd, `${line}\n`);
+    fdatasyncSync(fd);
+  });
+}
+
+/**
+ * Oldest first; `checkpoint` is undefined for a line that is not one. A last line without its line feed is left out.
+ */
+export function readCheckpoints(
+  directory: string,
+): { readonly line: number; readonly checkpoint: Checkpoint | undefined }[] {
+  return checkpointLines(directory).map((line, index) => ({ line: index + 1, checkpoint: parsed(CHECKPOINT, line) }));
+}
+
+const checkpointLines = (directory: string): readonly string[] =>
+  (textIfThereSync(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n').slice(0, -1);
+
+/** The one that saw the most; undefined where none can be read. */
+export function latestCheckpoint(directory: string): Checkpoint | undefined {
+  return readCheckpoints(directory).reduce<Checkpoint | undefined>(
+    (latest, { checkpoint }) => ((checkpoint?.id ?? 0) > (latest?.id ?? 0) ? checkpoint : latest),
+    undefined,
+  );
+}
+
+/** Undefined when nothing was ever deleted; 'damaged' when the file is not an anchor. */
+export function readAnchor(directory: string): Anchor | 'damaged' | undefined {
+  const text = textIfThereSync(join(directory, ANCHOR_FILE));
+  return text === undefined ? undefined : (parsed(ANCHOR, text) ?? 'damaged');
+}
+
+type NewAnchor = {
+  readonly directory: string;
+  readonly firstId: number;
+  readonly prevHash: string;
+  readonly key: KeyObject;
+  readonly nowMs: number;
+};
+
+/** Durable before it returns: what it vouches for is deleted next. */
+export function writeAnchor({ directory, firstId, prevHash, key, nowMs }: NewAnchor): void {
+  const anchor = { first_id: firstId, prev_hash: prevHash, timestamp: new Date(nowMs).toISOString() };
+  replaceFileSync(
+    join(directory, ANCHOR_FILE),
+    `${JSON.stringify({ ...anchor, signature: signed(anchorText(anchor), key) })}\n`,
+  );
+}
+
+/** Drops checkpoints of entries that are gone; the newest stays in any case. */
+export function pruneCheckpoints(directory: string, firstKeptId: number): void {
+  const lines = checkpointLines(directory);
+  const kept = lines.filter(
+    (line, index) => index === lines.length - 1 || (parsed(CHECKPOINT, line)?.id ?? Infinity) >= firstKeptId,
+  );
+  if (kept.length < lines.length)
+    replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map((line) => `${line}\n`).join(''));
+}
+
+function parsed<T extends object>(shape: Shape<T>, text: string): T | undefined {
+  try {
+    const raw = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
+    const isWhole = Object.entries<(raw: unknown) => boolean>(shape).every(([field, fits]) => fits(raw?.[field]));
+    return isWhole && Object.keys(raw ?? {}).every((field) => Object.hasOwn(shape, field)) ? (raw as T) : undefined;
+  } catch {
+    return undefined; // Not JSON, so not written by the gateway.
+  }
+}

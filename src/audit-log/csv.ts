@@ -1,0 +1,38 @@
+/** Audit entries as CSV (RFC 4180), one column per field of the line. */
+import type { AuditEntry } from '../core/audit/audit.ts';
+
+const COLUMNS: readonly (readonly [name: string, of: (entry: AuditEntry) => string | null])[] = [
+  ['id', (entry) => String(entry.id)],
+  ['timestamp', (entry) => entry.timestamp],
+  ['event_type', (entry) => entry.event_type],
+  ['org_id', (entry) => entry.lineage.org_id],
+  ['team_id', (entry) => entry.lineage.team_id],
+  ['agent_id', (entry) => entry.lineage.agent_id],
+  ['op_id', (entry) => entry.op_id],
+  ['decision', (entry) => entry.decision],
+  ['reason', (entry) => entry.reason],
+  ['policy', (entry) => entry.policy],
+  ['rule_id', (entry) => entry.rule_id],
+  ['actor', (entry) => entry.actor],
+  ['payload', (entry) => JSON.stringify(entry.payload)],
+  ['prev_hash', (entry) => entry.prev_hash],
+  ['hash', (entry) => entry.hash],
+];
+
+export const CSV_HEADER = `${COLUMNS.map(([name]) => name).join()}\r\n`;
+
+export const csvRow = (entry: AuditEntry): string => `${COLUMNS.map(([, of]) => csvCell(of(entry))).join()}\r\n`;
+
+/** A line that was damaged, and is not JSON, is shown unchanged in the payload column. */
+export const csvDamaged = (line: string): string =>
+  `${COLUMNS.map(([name]) => csvCell(name === 'payload' ? line : null)).join()}\r\n`;
+
+// An agent chooses its ids and attributes; a spreadsheet would run a cell that begins like this as a formula.
+const FORMULA_START = /^[=+\-@\t\r]/;
+const NEEDS_QUOTES = /[",\r\n]/;
+
+export function csvCell(value: string | null): string {
+  if (value === null) return '';
+  const text = FORMULA_START.test(value) ? `'${value}` : value;
+  return text !== value || NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,221 @@
+/** Reads the audit log while a writer appends to it, or a copy of it (contract: HTTP shapes, GET /api/v1/logs). */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AuditEntry, AuditFilter } from '../core/audit/audit.ts';
+import type { Page } from '../core/base/page.ts';
+import { assert, ok, type Result } from '../core/base/result.ts';
+import { type Fault, invalid } from '../core/fault.ts';
+import { CSV_HEADER, csvDamaged, csvRow } from './csv.ts';
+import { type CompiledFilter, compileFilter } from './filter.ts';
+import { idOf } from './line.ts';
+import { LineScanner } from './scan.ts';
+import { type ChunkRange, candidates } from './segment-index.ts';
+import { type IndexedSegment, SegmentIndexes, withSegment } from './segment-indexes.ts';
+import { listSegments, readFully } from './segments.ts';
+
+/** What a credential that is bound to an org is shown of an entry of its org (contract: Tokens and scopes). */
+
+/** As far as it can be relied on: the line may have been changed since it was written. */
+type Shown = { readonly payload?: Readonly<Record<string, unknown>> | null };
+
+/**
+ * What is spent and held of the global caps tells what all the other orgs spend. Without it, the hash of the line
+ * cannot be checked.
+ */
+export function lineForOrg(line: string): string {
+  if (!line.includes('"event_type":"BudgetLimitExceeded"')) return line;
+  const entry = JSON.parse(line) as Shown;
+  if (entry.payload?.tier !== 'global') return line;
+  const { spent_usd: _spent, reserved_usd: _reserved, limit_usd: _limit, ...payload } = entry.payload;
+  return JSON.stringify({ ...entry, payload });
+}
+
+export type AuditPageRequest = { readonly perPage: number; readonly cursor?: string | undefined };
+
+/** A page looks at this many chunks or segments at most, about a third of a second. */
+const MAX_STEPS_PER_PAGE = 2000;
+/** And for this long, where disks are slow, lines are long, or indexes are yet to be built. */
+const MAX_MS_PER_PAGE = 400;
+/** About 2 ms of work between two turns of the event loop. */
+const CHUNKS_PER_TURN = 16;
+const EXPORT_PIECE_CHARACTERS = 64 * 1024;
+const LINE_FEED = 10;
+const NO_CURSOR = Number.MAX_SAFE_INTEGER;
+
+type Match = { readonly id: number; readonly line: string };
+/** Everything from `reached` on has been looked at. */
+type Step = { readonly matches: readonly Match[]; readonly cost: number; readonly reached: number };
+type Plan = { readonly chunks: readonly ChunkRange[]; readonly cost: number };
+
+/** One per thread; keeps indexes in memory, and no file open between two calls. */
+export class AuditReader {
+  readonly #directory: string;
+  readonly #maxStepsPerPage: number;
+  readonly #maxMsPerPage: number;
+  readonly #nowMs: () => number;
+  readonly #indexes = new SegmentIndexes();
+  /** Segments with a smaller first id are sealed and have an index. */
+  #refreshedBefore = 0;
+
+  constructor(
+    directory: string,
+    { maxStepsPerPage = MAX_STEPS_PER_PAGE, maxMsPerPage = MAX_MS_PER_PAGE, nowMs = () => performance.now() } = {},
+  ) {
+    this.#directory = directory;
+    this.#maxStepsPerPage = maxStepsPerPage;
+    this.#maxMsPerPage = maxMsPerPage;
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * Matching entries as JSON text, newest first. The next page begins where this one ends, whatever was appended
+   * meanwhile. A page may be short, even empty, and still have a `next`: the search was cut to stay quick. A line that
+   * is no longer JSON is left to `svc audit verify`.
+   */
+  async query(filter: AuditFilter, { perPage, cursor }: AuditPageRequest): Promise<Result<Page<string>, Fault>> {
+    assert(Number.isSafeInteger(perPage) && perPage > 0, 'a page holds at least one entry');
+    const before = cursor === undefined ? NO_CURSOR : parseCursor(cursor);
+    if (before === undefined) return invalid('cursor', 'is not valid; start from the first page');
+    const matches: Match[] = [];
+    const untilMs = this.#nowMs() + this.#maxMsPerPage;
+    let steps = 0;
+    let stoppedAt: number | undefined;
+    for await (const step of this.#walk(compileFilter(filter), before)) {
+      matches.push(...step.matches.filter(({ line }) => entryOf(line) !== undefined));
+      // One entry more than asked for shows that there is a next page.
+      if (matches.length > perPage) break;
+      steps += step.cost;
+      // Not before anything was looked at: the next page would begin where this one did.
+      if ((steps >= this.#maxStepsPerPage || this.#nowMs() >= untilMs) && step.reached < before) {
+        stoppedAt = step.reached;
+        break;
+      }
+    }
+    const shown = matches.slice(0, perPage);
+    const goOnBefore = matches.length > perPage ? shown.at(-1)?.id : stoppedAt;
+    return ok({
+      items: shown.map(({ line }) => utf8Of(line)),
+      next: goOnBefore === undefined ? undefined : cursorOf(goOnBefore),
+    });
+  }
+
+  /**
+   * Everything that matches and was in the log when the export began, newest first, in pieces of some 64 KB, as fast as
+   * they are taken. NDJSON gives the lines as they are, so that their hashes can be checked.
+   */
+  async *export(filter: AuditFilter, format: 'ndjson' | 'csv'): AsyncGenerator<string> {
+    const render = format === 'csv' ? csvOf : (line: string) => `${utf8Of(line)}\n`;
+    let piece = format === 'csv' ? CSV_HEADER : '';
+    for await (const { matches } of this.#walk(compileFilter(filter), NO_CURSOR)) {
+      for (const { line } of matches) piece += render(line);
+      if (piece.length < EXPORT_PIECE_CHARACTERS) continue;
+      yield piece;
+      piece = '';
+    }
+    if (piece !== '') yield piece;
+  }
+
+  /**
+   * Brings the indexes up to date, at most one whole segment per call, so that the next query need not; true when there
+   * is more to do.
+   */
+  async refresh(): Promise<boolean> {
+    const segments = listSegments(this.#directory);
+    const newest = segments.at(-1);
+    for (const segment of segments) {
+      if (segment.firstId < this.#refreshedBefore) continue;
+      const known = await withSegment(segment, (fd) => this.#indexes.of(segment, fd, segment === newest));
+      if (segment === newest) return false;
+      this.#refreshedBefore = segment.firstId + 1;
+      if (known?.wasBuilt === true) return true;
+    }
+    return false;
+  }
+
+  /**
+   * The matches of one chunk after the other, from the newest on, and an empty step for every segment planned. `before`
+   * is exclusive, as a cursor is.
+   */
+  async *#walk(filter: CompiledFilter, before: number): AsyncGenerator<Step> {
+    const segments = listSegments(this.#directory);
+    const newest = segments.at(-1);
+    let reached = before;
+    let read = 0;
+    for (const segment of segments.reverse()) {
+      if (segment.firstId >= before) continue;
+      const plan = await withSegment(segment, async (fd) =>
+        planOf(fd, await this.#indexes.of(segment, fd, segment === newest), filter, before),
+      );
+      if (plan === undefined) continue;
+      yield { matches: [], cost: plan.cost, reached };
+      for (const chunk of plan.chunks) {
+        read += 1;
+        if (read % CHUNKS_PER_TURN === 0) await nextTurn();
+        const matches = await withSegment(segment, async (fd) => matchesIn(fd, chunk, filter, before));
+        if (matches === undefined) break;
+        reached = chunk.firstId;
+        yield { matches, cost: 1, reached };
+      }
+      reached = segment.firstId;
+    }
+  }
+}
+
+function planOf(fd: number, { index, size, wasBuilt }: IndexedSegment, filter: CompiledFilter, before: number): Plan {
+  const chunks = [...candidates(index, filter), ...tailOf(fd, index.endOffset, size)].filter(
+    ({ firstId }) => firstId < before,
+  );
+  return { chunks: chunks.reverse(), cost: wasBuilt ? index.chunkCount : 1 };
+}
+
+/** The lines after the last indexed chunk, which are always looked at. */
+function tailOf(fd: number, from: number, to: number): ChunkRange[] {
+  if (from >= to) return [];
+  const bytes = Buffer.allocUnsafe(to - from);
+  const lines = bytes.subarray(0, readFully(fd, bytes, from));
+  let start = 0;
+  do {
+    const firstId = idOf(lines.subarray(start));
+    if (firstId !== undefined) return [{ from, to, firstId }];
+    start = lines.indexOf(LINE_FEED, start) + 1; // that line is damaged, not those behind it
+  } while (start > 0);
+  return [];
+}
+
+/** The newest first. A line that is not complete yet is left for later. */
+function matchesIn(fd: number, { from, to }: ChunkRange, filter: CompiledFilter, before: number): Match[] {
+  const bytes = Buffer.allocUnsafe(to - from);
+  const text = bytes.toString('latin1', 0, readFully(fd, bytes, from));
+  const scanner = new LineScanner();
+  const matches: Match[] = [];
+  for (let start = 0, feed = text.indexOf('\n'); feed !== -1; start = feed + 1, feed = text.indexOf('\n', start)) {
+    if (!scanner.read(text, start) || !filter.matches(scanner)) continue;
+    const id = scanner.id();
+    if (id < before) matches.push({ id, line: text.slice(start, feed) });
+  }
+  return matches.reverse();
+}
+
+const BEYOND_ASCII = /[\x80-\xff]/;
+const utf8Of = (line: string): string =>
+  BEYOND_ASCII.test(line) ? Buffer.from(line, 'latin1').toString('utf8') : line;
+
+function entryOf(line: string): AuditEntry | undefined {
+  try {
+    return JSON.parse(utf8Of(line)) as AuditEntry;
+  } catch {
+    return undefined; // Changed since it was written.
+  }
+}
+
+function csvOf(line: string): string {
+  const entry = entryOf(line);
+  return entry === undefined ? csvDamaged(utf8Of(line)) : csvRow(entry);
+}
+
+const CURSOR = /^before:([1-9]\d{0,15})$/;
+const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
+
+function parseCursor(cursor: string): number | undefined {
+  const digits = CURSOR.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

@@ -1,0 +1,204 @@
+/** The gateway as a client command sees it: authenticated requests, sessions renewed on the way, refusals as errors. */
+import type { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { CliError, RefusedError } from '../errors.ts';
+import type { Invocation } from '../invocation.ts';
+import { note } from '../terminal/output.ts';
+import { isRows, type Row } from '../terminal/table.ts';
+import { type Answer, isSuccess } from './answer.ts';
+import {
+  type HttpCall,
+  isPage,
+  jsonOf,
+  misspoken,
+  NO_GATEWAY_ADVICE,
+  problemIn,
+  type Query,
+  retryAfterSecsOf,
+  send,
+  waitAdvice,
+} from './http.ts';
+import { isRunningOut, notLoggedIn, renew } from './session.ts';
+import { readSession, type Session } from './session-file.ts';
+import { resolveTarget, type Target } from './target.ts';
+
+export const MAX_PAGE = 1000;
+
+export type ListOptions = {
+  readonly query?: Query;
+  /** No more items than this. */
+  readonly limit?: number;
+  /** Stops after the page whose last item satisfies this. */
+  readonly isEnough?: (last: Row) => boolean;
+};
+
+export type List = { readonly rows: readonly Row[]; readonly nextCursor: string | null };
+
+const ADVICE: Readonly<Record<string, string>> = {
+  not_found: 'Check the name; the `ls` commands list what exists.',
+  invalid_transition: 'See its state with `svc ops show`.',
+  invalid_argument: 'Run the command with --help to see what it accepts.',
+  policy_invalid: 'The previous policies stay in force. Find all mistakes with `svc policy validate`.',
+  internal: 'See the log of the gateway for the cause.',
+};
+
+const adviceFor = (code: string | undefined, answer: Answer): string | undefined =>
+  waitAdvice(answer) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
+
+export type ApiOptions = {
+  /**
+   * Waits when the gateway says that there were too many requests, for as long as it says, and tries again: for
+   * commands of many requests.
+   */
+  readonly isPatient?: boolean;
+};
+
+/**
+ * Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec:
+ * Authentication 15).
+ */
+export class Api {
+  readonly target: Target;
+  readonly #isPatient: boolean;
+  #session: Session | undefined;
+  #renewing: Promise<Session> | undefined;
+  #hasToldOfLimit = false;
+
+  constructor(target: Target, session: Session | undefined, { isPatient = false }: ApiOptions = {}) {
+    this.target = target;
+    this.#session = session;
+    this.#isPatient = isPatient;
+  }
+
+  static async of({ globals, env }: Invocation, options?: ApiOptions): Promise<Api> {
+    const target = await resolveTarget(globals, env);
+    const session = await readSession(target.label, target.apiUrl).catch((error: unknown) => {
+      if (!(error instanceof CliError) || target.apiKey === undefined) throw error;
+      note(`warning: ${error.message}; using the API key instead.`);
+      return undefined;
+    });
+    if (session !== undefined && globals.apiKey !== undefined && session.sourceKey !== target.apiKey) {
+      note(`note: --api-key is ignored because there is a session for ${target.label}; end it with \`svc logout\`.`);
+    }
+    return new Api(target, session, options);
+  }
+
+  /** An answer without `field` is refused as not being the gateway's: a proxy's page would pass for success. */
+  get = (path: string, field: string, query: Query = {}): Promise<Row> =>
+    this.#json({ method: 'GET', path, query }, field);
+  /** A field of the body that is undefined is not sent. */
+  post = (path: string, field: string, body?: unknown): Promise<Row> =>
+    this.#json({ method: 'POST', path, body }, field);
+  /** For routes that answer without content. */
+  order = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
+    const { status } = await this.#answer({ method, path });
+    if (status !== 204) throw this.#misspoken();
+  };
+
+  /** The items of the list under `key`, from as many pages as they take. */
+  async list(
+    path: string,
+    key: string,
+    { query = {}, limit = Infinity, isEnough = () => false }: ListOptions = {},
+  ): Promise<List> {
+    const rows: Row[] = [];
+    let cursor: string | null = null;
+    do {
+      const page = await this.get(path, key, {
+        ...query,
+        per_page: Math.min(MAX_PAGE, limit - rows.length),
+        cursor: cursor ?? undefined,
+      });
+      const items = page[key];
+      const next = typeof page.next_cursor === 'string' ? page.next_cursor : null;
+      // A page that leads to itself would be asked for without end.
+      if (!isRows(items) || (next !== null && next === cursor)) throw this.#misspoken();
+      rows.push(...items);
+      cursor = next;
+    } while (cursor !== null && rows.length < limit && !isEnough(rows.at(-1) ?? {}));
+    return { rows, nextCursor: cursor };
+  }
+
+  /** The body of the answer, which is of this media type. */
+  async stream(path: string, mediaType: string, query: Query = {}): Promise<Readable> {
+    const { headers, body } = await this.#answer({ method: 'GET', path, query, isStream: true });
+    if (body !== undefined && headers['content-type']?.startsWith(mediaType) === true) return body;
+    body?.destroy();
+    throw this.#misspoken();
+  }
+
+  /** The bearer for the Authorization header. A session about to expire is renewed first. */
+  async bearer(): Promise<string | undefined> {
+    if (this.#session === undefined) return this.target.apiKey;
+    if (isRunningOut(this.#session, Date.now())) await this.renew();
+    return this.#session.token;
+  }
+
+  /** Runs once for all concurrent requests that need it. False if there is no session to renew. */
+  async renew(): Promise<boolean> {
+    if (this.#session === undefined) return false;
+    this.#renewing ??= renew(this.target, this.#session).finally(() => {
+      this.#renewing = undefined;
+    });
+    this.#session = await this.#renewing;
+    return true;
+  }
+
+  async #json(call: HttpCall, field: string): Promise<Row> {
+    const answer = jsonOf(this.target.apiUrl, await this.#answer(call));
+    if (typeof answer !== 'object' || answer === null || !(field in answer)) throw this.#misspoken();
+    return answer as Row;
+  }
+
+  #misspoken = (): CliError => misspoken(this.target.apiUrl);
+
+  async #answer(call: HttpCall): Promise<Answer> {
+    for (;;) {
+      const answer = await this.#send(call);
+      if (isSuccess(answer)) return answer;
+      const refused = this.refusalOf(answer);
+      const waitSecs =
+        this.#isPatient && refused instanceof RefusedError && refused.refusal.code === 'rate_limited'
+          ? refused.refusal.retryAfterSecs
+          : undefined;
+      if (waitSecs === undefined) throw refused;
+      if (!this.#hasToldOfLimit) note('The gateway limits the request rate; continuing as fast as it allows.');
+      this.#hasToldOfLimit = true;
+      await setTimeout(waitSecs * 1000);
+    }
+  }
+
+  async #send(call: HttpCall): Promise<Answer> {
+    const bearer = await this.bearer();
+    const first = await send(this.target, call, bearer);
+    if (first.status !== 401) return first;
+    // Renews once after a 401, unless another request has done so meanwhile; a second 401 is final.
+    const isRenewed = (await this.bearer()) !== bearer || (await this.renew());
+    return isRenewed ? send(this.target, call, await this.bearer()) : first;
+  }
+
+  /** What the gateway refused, for the person who asked. */
+  refusalOf(answer: Answer): CliError {
+    const { status, detail, code } = problemIn(answer);
+    switch (isPage(answer) ? undefined : status) {
+      case 401:
+        return notLoggedIn(
+          this.target.label,
+          this.#session === undefined && this.target.apiKey === undefined
+            ? 'this requires a session or an API key'
+            : `the gateway rejected the ${this.#session === undefined ? 'API key' : 'credential'}`,
+        );
+      case 403:
+        return new CliError(
+          detail,
+          code === 'insufficient_scope' ? 'Run `svc login` with an API key that has this scope.' : undefined,
+        );
+      default:
+        return new RefusedError(detail, adviceFor(code, answer), {
+          status,
+          code,
+          retryAfterSecs: retryAfterSecsOf(answer),
+        });
+    }
+  }
+}

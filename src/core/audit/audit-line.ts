@@ -1,0 +1,76 @@
+/**
+ * One line of the audit log (contract: Audit, HTTP shapes). Its fields come in one fixed order:
+ *
+ *   {"id":7,"timestamp":…,"event_type":…,"lineage":{"org_id":…,"team_id":…,"agent_id":…},"op_id":…,"decision":…,
+ *    "reason":…,"policy":…,"rule_id":…,"actor":…,"payload":{…},"prev_hash":"…","hash":"…"}
+ *
+ * `hash` is the SHA-256 of the bytes before `,"hash":`, in hex. `prev_hash` is among them, so every hash seals all
+ * lines before it. The thread that decides encodes the body, from `,"timestamp":` to the end of the payload; the
+ * thread that writes puts the id before it and the two hashes after it.
+ */
+
+import { quote, quoteOrNull } from '../base/text.ts';
+import { rfc3339 } from '../base/time.ts';
+import type { AuditDraft, Lineage } from './audit.ts';
+
+/** What the first entry ever written names as its predecessor. */
+export const GENESIS_HASH = '0'.repeat(64);
+
+export const ID_PREFIX = '{"id":';
+export const PREV_HASH_PREFIX = ',"prev_hash":"';
+export const HASH_PREFIX = ',"hash":"';
+export const HASH_HEX_LENGTH = 64;
+/** Bytes from `,"prev_hash":` up to `,"hash":`. */
+export const PREV_HASH_LENGTH = PREV_HASH_PREFIX.length + HASH_HEX_LENGTH + 1;
+/** Bytes from `,"hash":` to the closing brace, the line feed not counted. */
+export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
+
+// Entries that follow each other often share their agent, and the rule that decided.
+let lineageSeen: Lineage | undefined;
+let lineageText = '';
+let rulingSeen: Pick<AuditDraft, 'decision' | 'reason' | 'policy' | 'ruleId'> = {};
+let rulingText = ',"decision":null,"reason":null,"policy":null,"rule_id":null,"actor":';
+
+function lineageOf(lineage: Lineage): string {
+  if (lineage !== lineageSeen) {
+    const { orgId, teamId, agentId } = lineage;
+    // Spec: an agent without an org has none in the log.
+    lineageText = `{"org_id":${quoteOrNull(orgId === '' ? null : orgId)},"team_id":${quoteOrNull(teamId)},"agent_id":${quoteOrNull(agentId)}}`;
+    lineageSeen = lineage;
+  }
+  return lineageText;
+}
+
+function rulingOf(draft: AuditDraft): string {
+  const { decision, reason, policy, ruleId } = draft;
+  const seen = rulingSeen;
+  if (decision !== seen.decision || reason !== seen.reason || policy !== seen.policy || ruleId !== seen.ruleId) {
+    rulingText = `,"decision":${decision === undefined ? 'null' : `"${decision}"`},"reason":${quoteOrNull(
+      reason,
+    )},"policy":${quoteOrNull(policy)},"rule_id":${quoteOrNull(ruleId)},"actor":`;
+    rulingSeen = { decision, reason, policy, ruleId };
+  }
+  return rulingText;
+}
+
+/** The result of JSON.stringify, faster for the flat objects of strings and numbers that payloads are. */
+function payloadOf(payload: Readonly<Record<string, unknown>>): string {
+  let text = '';
+  for (const key in payload) {
+    const value = payload[key];
+    const json = typeof value === 'string' ? quote(value) : (JSON.stringify(value) as string | undefined);
+    if (json !== undefined) text += text === '' ? `{${quote(key)}:${json}` : `,${quote(key)}:${json}`;
+  }
+  return text === '' ? '{}' : `${text}}`;
+}
+
+/**
+ * The body of a line: from `,"timestamp":` to the end of the payload. Holds no line feed, so bodies can be joined by
+ * one. The draft's lineage must not be mutated: its encoding is cached by identity.
+ */
+export function encodeDraft(draft: AuditDraft, timestampMs: number): string {
+  const { opId, payload } = draft;
+  return `,"timestamp":"${rfc3339(timestampMs)}","event_type":"${draft.eventType}","lineage":${lineageOf(
+    draft.lineage,
+  )},"op_id":${quoteOrNull(opId)}${rulingOf(draft)}${quote(draft.actor)},"payload":${payload === undefined ? '{}' : payloadOf(payload)}`;
+}

@@ -1,0 +1,408 @@
+import type { AgentIdentity } from '../base/ids.ts';
+import { microToUsd } from '../base/money.ts';
+import { firstPage, type Page } from '../base/page.ts';
+import { assert, fail, ok, type Result } from '../base/result.ts';
+import { type BudgetConfig, type Period, TIERS, type Tier, UNLIMITED } from './config.ts';
+import {
+  type BudgetAlert,
+  type BudgetHandle,
+  type Caps,
+  Envelope,
+  type Epoch,
+  type Exceeded,
+  NO_CAPS,
+  type Spend,
+  setCaps,
+} from './envelope.ts';
+import { PeriodCalendar, type PeriodWindow } from './period.ts';
+import { type Held, type OpNumber, Reservations } from './reservations.ts';
+import {
+  type BudgetChange,
+  type BudgetRow,
+  keyOfOwner,
+  type PeriodSpend,
+  type SpendRow,
+  type UsageRow,
+} from './rows.ts';
+import { type BudgetFilter, type BudgetStatusRow, cursorOf, envelopesAfter, statusRow } from './status.ts';
+import { EnvelopeTree } from './tree.ts';
+import { UsageMemory, type UsageMemoryLimits, usageLimitsFor } from './usage.ts';
+
+export type UsageOptions = {
+  /** Makes a retry count once. */
+  readonly usageId?: string | undefined;
+  /** Anything counted under the usage id before this time was a different record. */
+  readonly usageSinceMs?: number | undefined;
+  /** The operation it was spent on; its reservation shrinks by as much. */
+  readonly op?: OpNumber | undefined;
+};
+
+export type UsageOutcome = {
+  /** The first cap that spend is over now, or undefined. The cost is counted either way. */
+  readonly exceeded: Exceeded | undefined;
+  readonly alerts: readonly BudgetAlert[];
+  /** Counted before under the same usage id; `exceeded` is what was answered then. */
+  readonly duplicate: boolean;
+};
+
+const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
+const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
+// A clock set back by no more than this is waited for. One set back further was wrong before.
+const MAX_STEP_BACK_MS = 2 * 3_600_000;
+// A stored day may begin this far ahead of the clock, after a step back or a change of zone. Further ahead, it was
+// written by a wrong clock.
+const MAX_STORED_AHEAD_MS = 28 * 3_600_000;
+const DEFAULT_PAGE = 50;
+
+const RESERVED: Result<void, Exceeded> = ok(undefined);
+const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: false };
+
+/**
+ * Caps on spend, per agent, team, org and over all, by day and by month (spec: Limits; contract: Budgets).
+ *
+ * - Amounts are whole micro-dollars. Caps are checked from the widest tier down, monthly before daily.
+ * - What is allowed is reserved in the same call, so that checks in parallel cannot overrun a cap together.
+ * - An agent without an org has no org tier. Its team is another one than the team of that name in any org.
+ * - A period that has ended is never opened again. While the clock is behind the latest time seen, by up to 2 hours,
+ * that
+ *   time stands still; a clock further back is believed, and what was spent meanwhile counts in the period it shows.
+ * - A new time zone takes effect at once: the date goes on, and ends at its midnight in the new zone.
+ */
+export class BudgetTracker {
+  readonly #caps: Readonly<Record<Tier, Caps>> = {
+    global: { ...NO_CAPS },
+    org: { ...NO_CAPS },
+    team: { ...NO_CAPS },
+    agent: { ...NO_CAPS },
+  };
+  readonly #epoch: Epoch = { month: 0, day: 0 };
+  readonly #tree = new EnvelopeTree(this.#caps);
+  readonly #reservations = new Reservations(RESERVATION_TTL_MS);
+  readonly #usages: UsageMemory;
+  #calendar: PeriodCalendar;
+  #window: PeriodWindow;
+  #timeMs: number; // the latest time seen, in milliseconds since the Unix epoch
+  #dirty: Envelope[] = [];
+  #dropped = new Set<string>(); // keys of rows that the store may delete
+
+  constructor(
+    config: BudgetConfig | undefined,
+    nowMs: number,
+    usageLimits: UsageMemoryLimits = usageLimitsFor(Infinity),
+  ) {
+    this.#usages = new UsageMemory(usageLimits);
+    this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
+    this.#window = this.#calendar.windowAt(nowMs);
+    this.#timeMs = nowMs;
+    this.reconfigure(config, nowMs);
+  }
+
+  /** Puts new caps in force. Spend and the current day and month stay as they are. Undefined lifts all caps. */
+  reconfigure(config: BudgetConfig | undefined, nowMs: number): void {
+    this.#advance(nowMs);
+    for (const tier of TIERS) setCaps(this.#caps[tier], (config ?? UNLIMITED).limitsMicroUsd[tier]);
+    if (config === undefined || config.timezone === this.#calendar.timezone) return;
+    this.#calendar = new PeriodCalendar(config.timezone);
+    const there = this.#calendar.windowAt(this.#timeMs);
+    this.#enter(there.day < this.#window.day ? this.#calendar.windowOfDay(this.#window.day) : there);
+  }
+
+  /** A handle for the agent. Its place in the tree is kept until `forget`. */
+  handleOf(agent: AgentIdentity): BudgetHandle {
+    const envelope = this.#envelopeOf(agent);
+    envelope.pinned = true;
+    return envelope;
+  }
+
+  /** Gives the handle back. What the agent has spent still counts. */
+  forget(handle: BudgetHandle): void {
+    handle.pinned = false;
+  }
+
+  /**
+   * Holds the cost for the operation until it is recorded, released or 10 minutes old. A further call for the same
+   * operation may hold more, and never less: it is a retry, or another step of what is about to spend what was held
+   * before. A refused one leaves everything as it was. A cost of 0 holds nothing, and is refused only where spend alone
+   * is over a cap.
+   */
+  reserve(
+    agent: AgentIdentity | BudgetHandle,
+    op: OpNumber,
+    costMicroUsd: number,
+    nowMs: number,
+  ): Result<void, Exceeded> {
+    assertCost(costMicroUsd);
+    this.#advance(nowMs);
+    const envelope = this.#resolve(agent);
+    const held = this.#reservations.heldBy(op, envelope);
+    const exceeded = envelope.firstExceeded(costMicroUsd, held, this.#epoch);
+    if (exceeded !== undefined) return fail(exceeded);
+    if (costMicroUsd > 0) this.#reservations.take(op, envelope, Math.max(costMicroUsd, held), this.#timeMs);
+    return RESERVED;
+  }
+
+  /**
+   * What `reserve` would answer, for a new operation or the one given. Holds nothing, and makes no place for an unknown
+   * agent.
+   */
+  wouldExceed(
+    agent: AgentIdentity | BudgetHandle,
+    costMicroUsd: number,
+    nowMs: number,
+    op?: OpNumber,
+  ): Exceeded | undefined {
+    assertCost(costMicroUsd);
+    this.#advance(nowMs);
+    const envelope =
+      agent instanceof Envelope ? this.#resolve(agent) : this.#tree.peekAt(agent.orgId, agent.teamId, agent.agentId);
+    return envelope.firstExceeded(
+      costMicroUsd,
+      op === undefined ? 0 : this.#reservations.heldBy(op, envelope),
+      this.#epoch,
+    );
+  }
+
+  /** What the operation holds. */
+  heldBy(op: OpNumber): number {
+    return this.#reservations.amountOf(op);
+  }
+
+  /** Until when the operation holds that; 0 where it holds nothing. */
+  heldUntilMs(op: OpNumber): number {
+    return this.#reservations.heldUntilMs(op);
+  }
+
+  /** Holds for the operation what it held before, for the rest of its time, even where others hold it by now. */
+  holdAgain(agent: AgentIdentity | BudgetHandle, op: OpNumber, held: Held, nowMs: number): void {
+    this.#advance(nowMs);
+    if (held.microUsd === this.heldBy(op) && held.untilMs === this.heldUntilMs(op)) return;
+    const untilMs = Math.min(held.untilMs, this.#timeMs + RESERVATION_TTL_MS);
+    if (held.microUsd > 0 && untilMs > this.#timeMs)
+      this.#reservations.putBack(op, this.#resolve(agent), { ...held, untilMs });
+    else this.#reservations.release(op);
+  }
+
+  /** Gives back what the operation holds, because it has ended. True when it held anything. */
+  release(op: OpNumber): boolean {
+    return this.#reservations.release(op);
+  }
+
+  /**
+   * A usage record is a fact: it counts in every tier even where it exceeds a cap. With `op` it takes the place of
+   * as much of that operation's reservation. The rest is held for what the operation may still spend.
+   */
+  record(
+    agent: AgentIdentity | BudgetHandle,
+    costMicroUsd: number,
+    { usageId, usageSinceMs = 0, op }: UsageOptions,
+    nowMs: number,
+  ): UsageOutcome {
+    assertCost(costMicroUsd);
+    this.#advance(nowMs);
+    const envelope = this.#resolve(agent);
+    const usage = usageId === undefined ? undefined : usageOf(envelope, usageId);
+    const known = usage === undefined ? undefined : this.#usages.recall(usage, this.#timeMs);
+    if (known !== undefined && known.recordedAtMs >= usageSinceMs)
+      return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
+    const held = op === undefined ? 0 : this.#reservations.heldBy(op, envelope);
+    if (op !== undefined && held > 0) this.#reservations.lower(op, Math.max(0, held - costMicroUsd));
+    const alerts = this.#add(envelope, costMicroUsd);
+    const exceeded = envelope.firstExceeded(0, 0, this.#epoch);
+    if (usage !== undefined) this.#usages.remember(rowOf(usage, this.#timeMs, exceeded));
+    return exceeded === undefined && alerts.length === 0 ? COUNTED : { exceeded, alerts, duplicate: false };
+  }
+
+  /** Gives back expired reservations, a limited number at a time, as every other call does too. Returns how many. */
+  expire(nowMs: number): number {
+    const before = this.#reservations.size;
+    this.#advance(nowMs);
+    return before - this.#reservations.size;
+  }
+
+  /** Forgets expired usage ids, and owners without spend and handle, a limited number at a time. Returns how many. */
+  sweep(nowMs: number): number {
+    this.#advance(nowMs);
+    const removed = this.#tree.sweep(MOST_PER_TURN, this.#epoch);
+    for (const envelope of removed) if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
+    return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
+  }
+
+  /** True when owners come faster than sweeps look at them, so that the next sweep should not wait for its time. */
+  get isSweepDue(): boolean {
+    return this.#tree.isSweepDue;
+  }
+
+  /** How many operations hold money, and how much they hold together. */
+  get reservations(): { readonly count: number; readonly microUsd: number } {
+    return { count: this.#reservations.size, microUsd: this.#tree.root.reservedMicroUsd };
+  }
+
+  /** Dollars an org has spent in the running month and day (spec: Budget configuration). */
+  spentUsd(orgId: string, nowMs: number): Readonly<Record<Period, number>> {
+    this.#advance(nowMs);
+    const org = orgId === '' ? undefined : this.#tree.org(orgId);
+    const spentIn = (period: Period) => microToUsd(org?.spend(period, this.#epoch).spentMicroUsd ?? 0);
+    return { monthly: spentIn('monthly'), daily: spentIn('daily') };
+  }
+
+  /** Global first, then orgs, teams and agents; a page at a time. */
+  status(filter: BudgetFilter, nowMs: number): Page<BudgetStatusRow> {
+    this.#advance(nowMs);
+    const { items, next } = firstPage(envelopesAfter(this.#tree.root, filter), filter.limit ?? DEFAULT_PAGE, cursorOf);
+    return { items: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch)), next };
+  }
+
+  /**
+   * What a store must put or remove to catch up, since the last call. To be written as one transaction: a usage id must
+   * not be stored without its spend. Reservations are not stored, because the operations they belong to end with the
+   * process.
+   */
+  drainChanges(): BudgetChange[] {
+    const changes: BudgetChange[] = [...this.#dropped].map((key) => ({ key, row: undefined }));
+    for (const envelope of this.#dirty) {
+      envelope.dirty = false;
+      envelope.stored = true;
+      const row = this.#rowOf(envelope);
+      changes.push({ key: keyOfOwner(row), row });
+    }
+    this.#dropped = new Set();
+    this.#dirty = [];
+    return changes.concat(this.#usages.drainChanges());
+  }
+
+  /**
+   * For changes that the store could not write: their rows come again with the next changes, with the values they have
+   * then.
+   */
+  requeueChanges(changes: readonly BudgetChange[]): void {
+    for (const { row } of changes) {
+      if (row === undefined) continue; // the next restore drops a row that is no longer needed
+      if (row.kind === 'usage') this.#usages.requeue(row);
+      else this.#markDirty(this.#ownerOf(row));
+    }
+  }
+
+  /**
+   * Takes back what `drainChanges` gave to the store, before the first use. Spend of periods that have ended is
+   * dropped.
+   */
+  restore(rows: Iterable<BudgetRow>, nowMs: number): void {
+    assert(this.#tree.isEmpty, 'a tracker is restored before it is used');
+    this.#advance(nowMs);
+    const spends: SpendRow[] = [];
+    this.#usages.restore(usagesAmong(rows, spends), this.#timeMs);
+    this.#catchUp(spends);
+    for (const row of spends) this.#restoreSpend(row);
+  }
+
+  /** Spend in the store may belong to a day that a clock set back has not reached again yet. */
+  #catchUp(rows: readonly SpendRow[]): void {
+    for (const { daily } of rows) {
+      if (daily.name <= this.#window.day) continue;
+      const window = this.#calendar.windowOfDay(daily.name);
+      if (window.dailyStartMs - this.#timeMs <= MAX_STORED_AHEAD_MS) this.#enter(window);
+    }
+  }
+
+  #restoreSpend(row: SpendRow): void {
+    const monthly = this.#stillCounts(row.monthly, this.#window.month);
+    const daily = this.#stillCounts(row.daily, this.#window.day);
+    if (monthly.spentMicroUsd === 0 && daily.spentMicroUsd === 0) {
+      this.#dropped.add(keyOfOwner(row));
+      return;
+    }
+    const envelope = this.#ownerOf(row);
+    envelope.setSpend(monthly, daily, this.#epoch);
+    envelope.stored = true;
+    if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
+  }
+
+  /** A period later than the current one was written by a wrong clock; its money counts in the current one. */
+  #stillCounts(spend: PeriodSpend, running: string): Spend {
+    return spend.name >= running ? spend : { spentMicroUsd: 0, alertedPercent: 0 };
+  }
+
+  #rowOf(envelope: Envelope): SpendRow {
+    const monthly = { name: this.#window.month, ...envelope.spend('monthly', this.#epoch) };
+    const daily = { name: this.#window.day, ...envelope.spend('daily', this.#epoch) };
+    return { kind: 'spend', ...envelope.owner(), monthly, daily };
+  }
+
+  #advance(nowMs: number): void {
+    if (nowMs > this.#timeMs) {
+      this.#timeMs = nowMs;
+      if (nowMs >= this.#window.dailyResetMs) this.#enter(this.#calendar.windowAt(nowMs));
+    } else if (this.#timeMs - nowMs > MAX_STEP_BACK_MS) {
+      this.#timeMs = nowMs;
+      this.#window = this.#calendar.windowAt(nowMs);
+      this.#reservations.setBack(nowMs);
+    }
+    this.#reservations.expire(this.#timeMs, MOST_PER_TURN);
+  }
+
+  #enter(window: PeriodWindow): void {
+    if (window.day !== this.#window.day) this.#epoch.day += 1;
+    if (window.month !== this.#window.month) this.#epoch.month += 1;
+    this.#window = window;
+  }
+
+  #add(agent: Envelope, costMicroUsd: number): readonly BudgetAlert[] {
+    let mayAlert = false;
+    for (let each: Envelope | undefined = agent; each !== undefined; each = each.parent) {
+      if (each.add(costMicroUsd, this.#epoch)) mayAlert = true;
+      this.#markDirty(each);
+    }
+    return mayAlert ? alertsOf(agent, this.#epoch) : COUNTED.alerts;
+  }
+
+  #markDirty(envelope: Envelope): void {
+    if (envelope.dirty || envelope.isPlaceholder) return;
+    envelope.dirty = true;
+    this.#dirty.push(envelope);
+  }
+
+  #resolve(agent: AgentIdentity | BudgetHandle): Envelope {
+    if (!(agent instanceof Envelope)) return this.#envelopeOf(agent);
+    assert(!agent.removed, 'a handle is not used after it was forgotten');
+    return agent;
+  }
+
+  #envelopeOf({ orgId, teamId, agentId }: AgentIdentity): Envelope {
+    return this.#tree.at(orgId, teamId, agentId);
+  }
+
+  #ownerOf({ orgId, teamId, agentId }: SpendRow): Envelope {
+    return this.#tree.at(...[orgId, teamId, agentId].filter((name) => name !== null));
+  }
+}
+
+function assertCost(costMicroUsd: number): void {
+  assert(Number.isSafeInteger(costMicroUsd) && costMicroUsd >= 0, 'a cost is a whole number of micro-dollars');
+}
+
+/** The usage ids of a store, one by one: there may be more than fit into the memory. The few others are set aside. */
+function* usagesAmong(rows: Iterable<BudgetRow>, others: SpendRow[]): Generator<UsageRow> {
+  for (const row of rows) {
+    if (row.kind === 'usage') yield row;
+    else others.push(row);
+  }
+}
+
+type Usage = Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>;
+
+function usageOf(agent: Envelope, usageId: string): Usage {
+  const { orgId, teamId, agentId } = agent.owner();
+  return { orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
+}
+
+/** Field by field: there may be very many, and of a spread each would have a hidden class of its own (docs/style.md, 3). */
+const rowOf = (
+  { orgId, teamId, agentId, usageId }: Usage,
+  recordedAtMs: number,
+  exceeded: Exceeded | undefined,
+): UsageRow => ({ kind: 'usage', orgId, teamId, agentId, usageId, recordedAtMs, exceeded: exceeded ?? null });
+
+const alertsOf = (envelope: Envelope, epoch: Epoch): BudgetAlert[] => [
+  ...(envelope.parent === undefined ? [] : alertsOf(envelope.parent, epoch)),
+  ...envelope.takeAlerts(epoch),
+];

@@ -1,0 +1,365 @@
+import type { AgentEntry } from '../agents/agent-entry.ts';
+import type { Brand, OpId } from '../base/ids.ts';
+import { assert } from '../base/result.ts';
+import type { OpRecord } from '../views.ts';
+import { CHUNK_BITS, CHUNK_SLOTS, Chunk, FREE, LIST_AT, type OpList, SLOT_MASK } from './op-chunk.ts';
+import { OpIndex } from './op-index.ts';
+import {
+  isFinished,
+  nextState,
+  OP_STATES,
+  type OpCounts,
+  type OpState,
+  type OpTrigger,
+  zeroOpCounts,
+} from './op-state.ts';
+
+/** Where an operation lives in the registry. Valid until the operation is swept. */
+export type OpSlot = Brand<number, 'OpSlot'>;
+
+/**
+ * An org, team or agent as the holder of a linked list of its operations, oldest first. The registry keeps both ends.
+ */
+export type OpHolder = { firstOp: number; lastOp: number };
+
+/**
+ * A place in the walk over a list: go on with the first operation whose number is at least `from`, looking from `slot`
+ * on if that still holds the operation with the number `number`, else from the beginning.
+ */
+export type OpPlace = { readonly from: number; readonly slot: number; readonly number: number };
+
+/** What is left of the work that one page of a listing may cost. */
+export type ScanBudget = { steps: number };
+
+function moveOne(counts: OpCounts, from: OpState, to: OpState): void {
+  counts[from] -= 1;
+  counts[to] += 1;
+}
+
+const NONE = -1;
+
+/** The first slot from this one on that holds an operation. */
+function firstTaken(states: Uint8Array, from: number): number {
+  let at = from;
+  while (at < CHUNK_SLOTS && states[at] === FREE) at += 1;
+  return at === CHUNK_SLOTS ? NONE : at;
+}
+
+/**
+ * The registry of operations in flight: authoritative, in memory, owned by one thread (spec: States and transitions).
+ */
+export class OpsRegistry {
+  readonly #chunks: Chunk[] = [];
+  readonly #index: OpIndex;
+  readonly #counts: OpCounts = zeroOpCounts();
+  #size = 0;
+  #ingested = 0;
+  #used = 0; // slots ever handed out
+  #free = NONE;
+  #oldestFinished = NONE;
+  #newestFinished = NONE;
+  /** Operations that run again but are still in the queue of finished ones: see {@link restore}. */
+  readonly #revived = new Set<number>();
+
+  /** `hashKey` is random: see {@link OpIndex}. */
+  constructor(hashKey: Int32Array) {
+    this.#index = new OpIndex(hashKey, (slot) => this.#chunks[slot >> CHUNK_BITS]!.ids[slot & SLOT_MASK]);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** How many operations are in each state right now. */
+  get counts(): Readonly<OpCounts> {
+    return this.#counts;
+  }
+
+  /** The number of the latest operation. Each gets a higher one than all before it. */
+  get lastNumber(): number {
+    return this.#ingested;
+  }
+
+  find(opId: OpId): OpSlot | undefined {
+    return this.#index.find(opId) as OpSlot | undefined;
+  }
+
+  /** Adds an operation that {@link find} does not know, in state Pending. */
+  ingest(opId: OpId, owner: AgentEntry, nowMs: number): OpSlot {
+    const slot = this.#takeSlot();
+    const chunk = this.#chunkOf(slot);
+    const at = slot & SLOT_MASK;
+    chunk.ids[at] = opId;
+    chunk.owners[at] = owner;
+    chunk.states[at] = 0;
+    chunk.live += 1;
+    this.#ingested += 1;
+    chunk.numbers[at] = this.#ingested;
+    chunk.registeredAtMs[at] = nowMs;
+    chunk.updatedAtMs[at] = nowMs;
+    this.#append(LIST_AT.org, slot, chunk, owner.org);
+    this.#append(LIST_AT.team, slot, chunk, owner.team);
+    this.#append(LIST_AT.agent, slot, chunk, owner);
+    this.#index.add(opId, slot);
+    this.#size += 1;
+    this.#counts.pending += 1;
+    owner.ops += 1;
+    owner.org.ops.pending += 1;
+    owner.team.ops.pending += 1;
+    owner.unfinishedOps += 1;
+    return slot;
+  }
+
+  stateOf(slot: OpSlot): OpState {
+    return OP_STATES[this.#chunkOf(slot).states[slot & SLOT_MASK]!]!;
+  }
+
+  numberOf(slot: OpSlot): number {
+    return this.#chunkOf(slot).numbers[slot & SLOT_MASK]!;
+  }
+
+  ownerOf(slot: OpSlot): AgentEntry {
+    const owner = this.#chunkOf(slot).owners[slot & SLOT_MASK];
+    assert(owner !== undefined, 'an operation in the registry has an owner');
+    return owner;
+  }
+
+  /** Moves the operation along the table; undefined, and nothing changed, where the table has no such row. */
+  advance(slot: OpSlot, trigger: OpTrigger, nowMs: number): OpState | undefined {
+    const chunk = this.#chunkOf(slot);
+    const at = slot & SLOT_MASK;
+    const from = OP_STATES[chunk.states[at]!]!;
+    const to = nextState(from, trigger);
+    if (to === undefined || to === from) return to;
+    assert(nowMs >= chunk.updatedAtMs[at]!, 'the clock handed to the core never runs backwards');
+    chunk.states[at] = OP_STATES.indexOf(to);
+    chunk.updatedAtMs[at] = nowMs;
+    const owner = chunk.owners[at]!;
+    this.#recount(owner, from, to);
+    if (isFinished(to)) {
+      owner.unfinishedOps -= 1;
+      this.#queueForSweep(slot);
+    }
+    return to;
+  }
+
+  recordOf(slot: OpSlot): OpRecord {
+    const chunk = this.#chunkOf(slot);
+    const at = slot & SLOT_MASK;
+    return {
+      opId: chunk.ids[at]!,
+      state: OP_STATES[chunk.states[at]!]!,
+      registeredAtMs: chunk.registeredAtMs[at]!,
+      updatedAtMs: chunk.updatedAtMs[at]!,
+      agent: chunk.owners[at]!.identity,
+    };
+  }
+
+  /**
+   * Drops operations that finished at least `ttlMs` ago, oldest first, at most `limit` of them, and calls `onRemoved`
+   * for each. Costs only what it removes, because finished operations wait in the order in which they finished.
+   */
+  sweep(nowMs: number, ttlMs: number, limit: number, onRemoved: (opId: OpId, owner: AgentEntry) => void): number {
+    let removed = 0;
+    while (removed < limit && this.#oldestFinished !== NONE) {
+      const slot = this.#oldestFinished as OpSlot;
+      const chunk = this.#chunkOf(slot);
+      const at = slot & SLOT_MASK;
+      // An operation that runs again does not hold up those behind it, however often it moves.
+      const isRevived = this.#revived.size > 0 && this.#revived.delete(slot);
+      if (!isRevived && nowMs - chunk.updatedAtMs[at]! < ttlMs) break;
+      this.#oldestFinished = chunk.next[at]!;
+      if (this.#oldestFinished === NONE) this.#newestFinished = NONE;
+      if (isRevived) continue;
+      const opId = chunk.ids[at]!;
+      const owner = chunk.owners[at]!;
+      this.#drop(slot);
+      onRemoved(opId, owner);
+      removed += 1;
+    }
+    return removed;
+  }
+
+  /** Undoes a move: the operation is in the state `to` again, and has been since `atMs`. */
+  restore(slot: OpSlot, to: OpState, atMs: number): void {
+    const chunk = this.#chunkOf(slot);
+    const at = slot & SLOT_MASK;
+    const from = OP_STATES[chunk.states[at]!]!;
+    const owner = chunk.owners[at]!;
+    assert(!isFinished(to), 'an operation is put back among those that run');
+    chunk.states[at] = OP_STATES.indexOf(to);
+    chunk.updatedAtMs[at] = atMs;
+    this.#recount(owner, from, to);
+    if (!isFinished(from)) return;
+    owner.unfinishedOps += 1;
+    // The queue is singly linked, so the operation stays in it until the sweep comes by. If it finishes again before
+    // that, it is swept from its old place, and those behind it wait until it is old enough.
+    this.#revived.add(slot);
+  }
+
+  /** Removes an unfinished operation as if it had never existed. */
+  withdraw(slot: OpSlot): void {
+    const { owners, states } = this.#chunkOf(slot);
+    assert(!isFinished(OP_STATES[states[slot & SLOT_MASK]!]!), 'what has finished is left to the sweep');
+    owners[slot & SLOT_MASK]!.unfinishedOps -= 1;
+    if (this.#revived.delete(slot)) this.#unqueue(slot);
+    this.#drop(slot);
+  }
+
+  #drop(slot: OpSlot): void {
+    const chunk = this.#chunkOf(slot);
+    const at = slot & SLOT_MASK;
+    const owner = chunk.owners[at]!;
+    const state = OP_STATES[chunk.states[at]!]!;
+    this.#index.remove(chunk.ids[at]!, slot);
+    this.#unlink(LIST_AT.org, slot, chunk, owner.org);
+    this.#unlink(LIST_AT.team, slot, chunk, owner.team);
+    this.#unlink(LIST_AT.agent, slot, chunk, owner);
+    this.#counts[state] -= 1;
+    owner.org.ops[state] -= 1;
+    owner.team.ops[state] -= 1;
+    chunk.states[at] = FREE;
+    chunk.live -= 1;
+    chunk.ids[at] = undefined;
+    chunk.owners[at] = undefined;
+    chunk.next[at] = this.#free;
+    this.#free = slot;
+    this.#size -= 1;
+    owner.ops -= 1;
+  }
+
+  /**
+   * A page of operations in the order of their slots. An operation that exists, and stays in that state, during the
+   * whole walk is seen exactly once. Only the column of states is read to find the next slot, so a rare state costs no
+   * more than a common one.
+   */
+  list(
+    state: OpState | undefined,
+    limit: number,
+    from = 0,
+  ): { readonly ops: readonly OpRecord[]; readonly next: number | undefined } {
+    const ops: OpRecord[] = [];
+    for (let slot = this.#nextIn(state, from); slot !== NONE; slot = this.#nextIn(state, slot + 1)) {
+      // Goes on at the next match, not at the next slot: whether there is a next page must not depend on other holders.
+      if (ops.length === limit) return { ops, next: slot };
+      ops.push(this.recordOf(slot as OpSlot));
+    }
+    return { ops, next: undefined };
+  }
+
+  /** The first slot from this one on that holds an operation in this state, or in any. */
+  #nextIn(state: OpState | undefined, from: number): number {
+    const code = state === undefined ? undefined : OP_STATES.indexOf(state);
+    for (let slot = from; slot < this.#used; slot = (slot | SLOT_MASK) + 1) {
+      const { states, live } = this.#chunkOf(slot as OpSlot);
+      if (live === 0) continue;
+      const start = slot & SLOT_MASK;
+      const at = code === undefined ? firstTaken(states, start) : states.indexOf(code, start);
+      if (at !== NONE) return slot - start + at;
+    }
+    return NONE;
+  }
+
+  /**
+   * A page of one holder's operations, in one state or in any, oldest first, with the same promise. It has at most
+   * `limit` of them, and looks at no more than the budget allows. It looks only at the holder's own, so neither its
+   * time nor the number of pages tells what others do. `next` is undefined at the end of the list.
+   */
+  walk(
+    list: OpList,
+    holder: OpHolder,
+    state: OpState | undefined,
+    limit: number,
+    budget: ScanBudget,
+    place?: OpPlace,
+  ): { readonly ops: readonly OpRecord[]; readonly next: OpPlace | undefined } {
+    const ops: OpRecord[] = [];
+    const code = state === undefined ? undefined : OP_STATES.indexOf(state);
+    const from = place?.from ?? 0;
+    let slot = place !== undefined && this.#isAt(place, list, holder) ? place.slot : holder.firstOp;
+    while (slot !== NONE) {
+      const chunk = this.#chunkOf(slot as OpSlot);
+      const at = slot & SLOT_MASK;
+      const number = chunk.numbers[at]!;
+      const isMatch = number >= from && (code === undefined || chunk.states[at] === code);
+      if (budget.steps === 0 || (isMatch && ops.length === limit))
+        return { ops, next: { from: Math.max(from, number), slot, number } };
+      if (isMatch) ops.push(this.recordOf(slot as OpSlot));
+      budget.steps -= 1;
+      slot = chunk.links[LIST_AT[list]]!.newer[at]!;
+    }
+    return { ops, next: undefined };
+  }
+
+  /** Whether the operation of this place is still there, and in this list. */
+  #isAt({ slot, number }: OpPlace, list: OpList, holder: OpHolder): boolean {
+    if (slot >= this.#used) return false;
+    const { owners, numbers } = this.#chunkOf(slot as OpSlot);
+    const owner = owners[slot & SLOT_MASK];
+    return (
+      owner !== undefined && numbers[slot & SLOT_MASK] === number && holder === (list === 'agent' ? owner : owner[list])
+    );
+  }
+
+  /** Moves one operation of this owner from one state to another in every count that includes it. */
+  #recount({ org, team }: AgentEntry, from: OpState, to: OpState): void {
+    moveOne(this.#counts, from, to);
+    moveOne(org.ops, from, to);
+    moveOne(team.ops, from, to);
+  }
+
+  #append(list: number, slot: OpSlot, chunk: Chunk, holder: OpHolder): void {
+    const links = chunk.links[list]!;
+    const at = slot & SLOT_MASK;
+    const older = holder.lastOp;
+    links.older[at] = older;
+    links.newer[at] = NONE;
+    if (older === NONE) holder.firstOp = slot;
+    else this.#chunkOf(older as OpSlot).links[list]!.newer[older & SLOT_MASK] = slot;
+    holder.lastOp = slot;
+  }
+
+  #unlink(list: number, slot: OpSlot, chunk: Chunk, holder: OpHolder): void {
+    const links = chunk.links[list]!;
+    const older = links.older[slot & SLOT_MASK]!;
+    const newer = links.newer[slot & SLOT_MASK]!;
+    if (older === NONE) holder.firstOp = newer;
+    else this.#chunkOf(older as OpSlot).links[list]!.newer[older & SLOT_MASK] = newer;
+    if (newer === NONE) holder.lastOp = older;
+    else this.#chunkOf(newer as OpSlot).links[list]!.older[newer & SLOT_MASK] = older;
+  }
+
+  #chunkOf(slot: OpSlot): Chunk {
+    return this.#chunks[slot >> CHUNK_BITS]!;
+  }
+
+  #takeSlot(): OpSlot {
+    if (this.#free !== NONE) {
+      const slot = this.#free as OpSlot;
+      this.#free = this.#chunkOf(slot).next[slot & SLOT_MASK]!;
+      return slot;
+    }
+    const slot = this.#used as OpSlot;
+    if ((slot & SLOT_MASK) === 0) this.#chunks.push(new Chunk());
+    this.#used += 1;
+    return slot;
+  }
+
+  #queueForSweep(slot: OpSlot): void {
+    if (this.#revived.size > 0 && this.#revived.delete(slot)) return;
+    this.#chunkOf(slot).next[slot & SLOT_MASK] = NONE;
+    if (this.#newestFinished === NONE) this.#oldestFinished = slot;
+    else this.#chunkOf(this.#newestFinished as OpSlot).next[this.#newestFinished & SLOT_MASK] = slot;
+    this.#newestFinished = slot;
+  }
+
+  /** Walks the whole queue; the call is so rare that its cost does not matter. */
+  #unqueue(slot: OpSlot): void {
+    const nextOf = (queued: number): number => this.#chunkOf(queued as OpSlot).next[queued & SLOT_MASK]!;
+    let before = NONE;
+    for (let at = this.#oldestFinished; at !== slot; at = nextOf(at)) before = at;
+    if (before === NONE) this.#oldestFinished = nextOf(slot);
+    else this.#chunkOf(before as OpSlot).next[before & SLOT_MASK] = nextOf(slot);
+    if (this.#newestFinished === slot) this.#newestFinished = before;
+  }
+}

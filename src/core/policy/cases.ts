@@ -1,0 +1,133 @@
+/** The unit tests of a policy author: checks with the decision each should get, run against a set of policies. */
+import { type AgentIdentity, parseAgentKey } from '../base/ids.ts';
+import { type DocumentProblem, isMapping, type Mapping, MappingReader } from '../base/mapping.ts';
+import { MAX_COST_USD, usdToMicro } from '../base/money.ts';
+import { fail, ok, type Result } from '../base/result.ts';
+import type { CheckSubject } from '../condition/condition.ts';
+import { RULE_EFFECTS, type RuleEffect } from './document.ts';
+import type { PolicySet } from './policy.ts';
+import type { PolicyDecision } from './rule.ts';
+
+export type PolicyCase = {
+  readonly name: string;
+  readonly subject: CheckSubject;
+  readonly expect: RuleEffect;
+  /** The id of the rule that must decide; undefined: any. */
+  readonly rule: string | undefined;
+};
+
+export type CaseOutcome = {
+  readonly name: string;
+  readonly passed: boolean;
+  readonly expected: { readonly kind: RuleEffect; readonly ruleId: string | undefined };
+  readonly actual: PolicyDecision;
+  /** What differs, in one sentence; undefined when nothing does. */
+  readonly difference: string | undefined;
+};
+
+/** In the order in which an author reads them. */
+const KEY_OF = {
+  name: 'name',
+  agent: 'agent',
+  action: 'action',
+  resource: 'resource',
+  attributes: 'attributes',
+  caller: 'caller',
+  estimatedCostMicroUsd: 'estimated_cost_usd',
+  expect: 'expect',
+  rule: 'rule',
+} as const satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>;
+export type CaseKey = (typeof KEY_OF)[keyof typeof KEY_OF];
+const CASE_KEYS: readonly string[] = Object.values(KEY_OF);
+
+/**
+ * Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`.
+ */
+export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {
+  if (!isMapping(raw) || !Array.isArray(raw.cases))
+    return fail([{ path: [], problem: 'a policy test file must be a mapping with one key, cases, that holds a list' }]);
+  const problems: DocumentProblem[] = [];
+  const file = new MappingReader(raw, [], problems);
+  for (const key of Object.keys(raw))
+    if (key !== 'cases') file.note({ path: [key], problem: 'unknown key; the only valid key is cases', onKey: true });
+  const cases = raw.cases.map((each: unknown, index) => readCase(file, index, each));
+  if (problems.length > 0) return fail(problems);
+  return ok(cases.filter((each) => each !== undefined));
+}
+
+function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase | undefined {
+  const path = ['cases', index];
+  if (!isMapping(raw))
+    return file.note({ path, problem: `a case must be a mapping with the keys ${CASE_KEYS.join(', ')}` });
+  const from = file.within(path, raw);
+  from.refuseKeysExcept(CASE_KEYS);
+  const action = readText(from, 'action');
+  const resource = readResource(from);
+  const agent = raw.agent === undefined ? from.missing('agent') : readAgent(from, 'agent');
+  const expect = RULE_EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', 'must be allow or deny');
+  const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
+  const subject = {
+    attributes: readAttributes(from),
+    caller: readAgent(from, 'caller'),
+    estimatedCostMicroUsd: readCost(from),
+  };
+  if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
+  const name = raw.name === undefined ? wantedOf({ action, resource }) : readText(from, 'name');
+  return name === undefined ? undefined : { name, subject: { agent, action, resource, ...subject }, expect, rule };
+}
+
+function readText(from: MappingReader, key: string): string | undefined {
+  const value = from.raw[key];
+  if (value === undefined) return from.missing(key);
+  return typeof value === 'string' && value !== '' ? value : from.refuse(key, 'must be a non-empty string');
+}
+
+function readResource(from: MappingReader): string | undefined {
+  const { resource } = from.raw;
+  if (resource === undefined) return from.missing('resource');
+  return typeof resource === 'string' ? resource : from.refuse('resource', 'must be a string, which may be empty');
+}
+
+function readAgent(from: MappingReader, key: 'agent' | 'caller'): AgentIdentity | undefined {
+  const value = from.raw[key];
+  if (value === undefined) return undefined;
+  const agent = typeof value === 'string' ? parseAgentKey(value) : undefined;
+  return agent ?? from.refuse(key, 'must be <org>/<team>/<agent>, or /<team>/<agent> for an agent without an org');
+}
+
+function readAttributes(from: MappingReader): Mapping | undefined {
+  const { attributes } = from.raw;
+  return attributes === undefined || isMapping(attributes)
+    ? attributes
+    : from.refuse('attributes', 'must be a mapping');
+}
+
+function readCost(from: MappingReader): number {
+  const { estimated_cost_usd: usd = 0 } = from.raw;
+  const microUsd = typeof usd === 'number' ? usdToMicro(usd) : undefined;
+  return (
+    microUsd ?? from.refuse('estimated_cost_usd', `must be an amount in US dollars from 0 to ${MAX_COST_USD}`) ?? 0
+  );
+}
+
+/** `tool.call on web_search`; some actions have no resource. */
+export const wantedOf = ({ action, resource }: Pick<CheckSubject, 'action' | 'resource'>): string =>
+  resource === '' ? action : `${action} on ${resource}`;
+
+export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]): readonly CaseOutcome[] =>
+  cases.map(({ name, subject, expect, rule }) => {
+    const actual = policies.decide(subject);
+    const difference = differenceOf(expect, rule, actual);
+    return { name, passed: difference === undefined, expected: { kind: expect, ruleId: rule }, actual, difference };
+  });
+
+function differenceOf(
+  expect: RuleEffect,
+  rule: string | undefined,
+  { kind, ruleId, reason }: PolicyDecision,
+): string | undefined {
+  if (kind !== expect) return `expected ${expect}, got ${kind}: ${reason}`;
+  if (rule !== undefined && ruleId !== rule)
+    return `expected ${expect} by rule ${rule}, got ${kind} by ${ruleId === undefined ? 'no rule' : `rule ${ruleId}`}: ${reason}`;
+  return undefined;
+}

@@ -1,0 +1,229 @@
+/**
+ * A policy document as plain data, checked key by key. The adapter that parsed the YAML knows its lines and columns.
+ */
+import { type DocumentProblem, isMapping, MappingReader } from '../base/mapping.ts';
+import { finish, type Steps } from '../base/steps.ts';
+import { type Condition, compileCondition } from '../condition/condition.ts';
+import { MAX_GLOB_LENGTH } from './glob.ts';
+import { type PolicyScope, parsePolicyScope, SCOPE_FORMS } from './scope.ts';
+
+export const RULE_EFFECTS = ['allow', 'deny'] as const;
+export type RuleEffect = (typeof RULE_EFFECTS)[number];
+
+/**
+ * Its keys are those that an author writes. Its JSON is part of the version of the policies, so whatever a key says
+ * must be in it.
+ */
+export type Rule = {
+  readonly id: string;
+  /** Globs over the action; `['*']` when left out. */
+  readonly actions: readonly string[];
+  /** Globs over the resource; `['*']` when left out. */
+  readonly resources: readonly string[];
+  /** Undefined: always. */
+  readonly when: Condition | undefined;
+  readonly effect: RuleEffect;
+  readonly reason: string | undefined;
+};
+
+/** Whether a rule that has this key may leave out some of the checks that its patterns match. */
+export const NARROWS = {
+  id: false,
+  actions: false,
+  resources: false,
+  when: true,
+  effect: false,
+  reason: false,
+} as const satisfies Record<keyof Rule, boolean>;
+
+export type PolicyDocument = {
+  readonly name: string;
+  readonly scope: PolicyScope;
+  readonly rules: readonly Rule[];
+  /** The `budget:` section as written; undefined when there is none. */
+  readonly budget: unknown;
+  /** Where it was read from, for people: a file name. */
+  readonly source: string;
+};
+
+export const MAX_NAME_LENGTH = 128;
+export const MAX_REASON_LENGTH = 512;
+export const MAX_RULES = 10_000;
+
+const DOCUMENT_KEYS = ['name', 'scope', 'rules', 'budget'] as const;
+const RULE_KEYS = Object.keys(NARROWS);
+
+/**
+ * `document` is there if its name and scope could be read; rules that could not be are left out. Use it only without
+ * problems.
+ */
+export type ParsedDocument = {
+  readonly document: PolicyDocument | undefined;
+  readonly problems: readonly DocumentProblem[];
+};
+
+/** Reads a parsed YAML document. Reports every mistake, not only the first. */
+export const parsePolicyDocument = (raw: unknown, source: string): ParsedDocument =>
+  finish(parsingPolicyDocument(raw, source));
+
+/** The same, one rule per step: compiling the conditions of thousands of rules takes longer than a check may wait. */
+export function* parsingPolicyDocument(raw: unknown, source: string): Steps<ParsedDocument> {
+  if (!isMapping(raw)) {
+    return {
+      document: undefined,
+      problems: [
+        { path: [], problem: `a policy document must be a mapping with the keys ${DOCUMENT_KEYS.join(', ')}` },
+      ],
+    };
+  }
+  const problems: DocumentProblem[] = [];
+  const document = new MappingReader(raw, [], problems);
+  document.refuseKeysExcept(DOCUMENT_KEYS);
+  const name = readName(document, 'name');
+  const scope = readScope(document);
+  const rules = yield* readRules(document);
+  if (name === undefined || scope === undefined) return { document: undefined, problems };
+  return { document: { name, scope, rules, budget: raw.budget, source }, problems };
+}
+
+// Names are shown on terminals and in audit entries; a control character in them could forge a line.
+const PRINTABLE = /^[^\p{C}]+$/u;
+
+function readName(mapping: MappingReader, key: 'name' | 'id'): string | undefined {
+  const value = mapping.raw[key];
+  if (value === undefined) return mapping.missing(key);
+  if (typeof value === 'string' && value.trim() === value && value.length <= MAX_NAME_LENGTH && PRINTABLE.test(value))
+    return value;
+  return mapping.refuse(
+    key,
+    `must be a string of 1 to ${MAX_NAME_LENGTH} printable characters, without spaces at either end; this is ${kindOf(value)}`,
+  );
+}
+
+function readScope(document: MappingReader): PolicyScope | undefined {
+  const { scope } = document.raw;
+  if (scope === undefined) return document.missing('scope');
+  return (
+    (typeof scope === 'string' ? parsePolicyScope(scope) : undefined) ??
+    document.refuse('scope', `must be ${SCOPE_FORMS}`)
+  );
+}
+
+function* readRules(document: MappingReader): Steps<readonly Rule[]> {
+  const raws = listOfRules(document);
+  const rules: Rule[] = [];
+  for (const [index, raw] of raws.entries()) {
+    const rule = readRule(document, index, raw);
+    if (rule !== undefined) rules.push(rule);
+    yield;
+  }
+  refuseTwins(document, raws);
+  return rules;
+}
+
+/** Only a document with a budget may have none. */
+function listOfRules(document: MappingReader): readonly unknown[] {
+  const { rules, budget } = document.raw;
+  if (rules === undefined) return budget === undefined ? (document.missing('rules') ?? []) : [];
+  if (!Array.isArray(rules)) return document.refuse('rules', `must be a list of rules; this is ${kindOf(rules)}`) ?? [];
+  if (rules.length > MAX_RULES)
+    return document.refuse('rules', `has ${rules.length} rules; the maximum per document is ${MAX_RULES}`) ?? [];
+  return rules;
+}
+
+function refuseTwins(document: MappingReader, rules: readonly unknown[]): void {
+  const firstAt = new Map<unknown, number>();
+  rules.forEach((raw, index) => {
+    const id = isMapping(raw) ? raw.id : undefined;
+    if (typeof id !== 'string') return;
+    const first = firstAt.get(id);
+    if (first === undefined) firstAt.set(id, index);
+    else
+      document.note({
+        path: ['rules', index, 'id'],
+        problem: `${id} is also the id of rules[${first}]; ids must be unique within a document`,
+      });
+  });
+}
+
+function readRule(document: MappingReader, index: number, raw: unknown): Rule | undefined {
+  const path = ['rules', index];
+  if (!isMapping(raw))
+    return document.note({
+      path,
+      problem: `a rule must be a mapping with the keys ${RULE_KEYS.join(', ')}; this is ${kindOf(raw)}`,
+    });
+  const rule = document.within(path, raw);
+  rule.refuseKeysExcept(RULE_KEYS);
+  const id = readName(rule, 'id');
+  const actions = readGlobs(rule, 'actions');
+  const resources = readGlobs(rule, 'resources');
+  const when = readCondition(rule);
+  const effect = readEffect(rule);
+  const reason = readText(rule, 'reason', {
+    wanted: `a string of at most ${MAX_REASON_LENGTH} characters`,
+    maxLength: MAX_REASON_LENGTH,
+  });
+  return id === undefined || effect === undefined ? undefined : { id, actions, resources, when, effect, reason };
+}
+
+function readCondition(rule: MappingReader): Condition | undefined {
+  const text = readText(rule, 'when', { wanted: 'a CEL expression in quotes', maxLength: Infinity });
+  if (text === undefined) return undefined;
+  const compiled = compileCondition(text);
+  if (compiled.ok) return compiled.value;
+  for (const { offset, problem } of compiled.fault) rule.note({ path: ['when'], offset, problem });
+  return undefined;
+}
+
+function readEffect(rule: MappingReader): RuleEffect | undefined {
+  const { effect } = rule.raw;
+  if (effect === undefined) return rule.missing('effect');
+  return RULE_EFFECTS.find((known) => known === effect) ?? rule.refuse('effect', 'must be allow or deny');
+}
+
+const EVERYTHING: readonly string[] = ['*'];
+
+function readGlobs(rule: MappingReader, key: 'actions' | 'resources'): readonly string[] {
+  const value = rule.raw[key];
+  if (value === undefined) return EVERYTHING;
+  if (!Array.isArray(value))
+    return rule.refuse(key, `must be a list of patterns such as ["web_*"]; this is ${kindOf(value)}`) ?? EVERYTHING;
+  if (value.length === 0) rule.refuse(key, `is empty; omit ${key} to match all`);
+  value.forEach((glob: unknown, index) => {
+    if (typeof glob === 'string' && glob.length > 0 && glob.length <= MAX_GLOB_LENGTH) return;
+    rule.note({
+      path: [key, index],
+      problem: `must be a pattern of 1 to ${MAX_GLOB_LENGTH} characters; this is ${kindOf(glob)}`,
+    });
+  });
+  return value as readonly string[];
+}
+
+function readText(
+  rule: MappingReader,
+  key: 'when' | 'reason',
+  { wanted, maxLength }: { readonly wanted: string; readonly maxLength: number },
+): string | undefined {
+  const value = rule.raw[key];
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && value.trim() !== '' && value.length <= maxLength) return value;
+  return rule.refuse(key, `must be ${wanted}; this is ${kindOf(value)}`);
+}
+
+/** What a reader would call the value. */
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  switch (typeof value) {
+    case 'string':
+      return value.trim() === '' ? 'an empty string' : `a string of ${value.length} characters`;
+    case 'number':
+    case 'bigint':
+      return 'a number';
+    case 'boolean':
+      return 'a boolean';
+    default:
+      return 'a mapping';
+  }
+}

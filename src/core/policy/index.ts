@@ -1,0 +1,167 @@
+/**
+ * Finds the rules that may apply to a check, in two steps. The agent's triple leads to the scopes that reach it, in the
+ * order of the cascade. In each of them, the action and the resource lead to the rules that may match both.
+ */
+
+import type { AgentIdentity } from '../base/ids.ts';
+import { append } from '../base/lists.ts';
+import type { Steps } from '../base/steps.ts';
+import { ANY, PatternTable } from './patterns.ts';
+import type { CompiledDocument, CompiledRule } from './rule.ts';
+import type { PolicyScope } from './scope.ts';
+
+/** So few rules are tried as fast as they are looked up. */
+const FEW_RULES = 4;
+/**
+ * A rule is found by each of its actions together with each of its resources. Where that is more than so many pairs, it
+ * is found by the longer of the two lists alone.
+ */
+const MAX_PAIRS = 64;
+
+type LookUp = (action: string, resource: string) => readonly number[];
+
+/** The rules of one scope, by what their patterns match. */
+export class RuleIndex {
+  /** In the order of the cascade. The place of a rule in it stands for the rule. */
+  readonly rules: readonly CompiledRule[];
+  /**
+   * The places of all rules that match this action and this resource, and of a few that do not, in their order, each
+   * once. The list is only valid until the next call.
+   */
+  readonly mayMatch: LookUp;
+
+  private constructor(rules: readonly CompiledRule[], mayMatch: LookUp) {
+    this.rules = rules;
+    this.mayMatch = mayMatch;
+  }
+
+  /** One rule per step. */
+  static *building(rules: readonly CompiledRule[]): Steps<RuleIndex> {
+    return new RuleIndex(rules, rules.length > FEW_RULES ? yield* buildingLookUp(rules) : lookUpAll(rules));
+  }
+}
+
+function lookUpAll(rules: readonly CompiledRule[]): LookUp {
+  const places = rules.map((_, place) => place);
+  return () => places;
+}
+
+const NO_PLACES: readonly number[] = [];
+
+function* buildingLookUp(rules: readonly CompiledRule[]): Steps<LookUp> {
+  const actions = yield* PatternTable.building(rules.map(({ rule }) => rule.actions));
+  const resources = yield* PatternTable.building(rules.map(({ rule }) => rule.resources));
+  /** By the key of an action, and then by that of a resource, the places of the rules that have both. */
+  const places = new Map<number, Map<number, number[]>>();
+  for (const [place, { rule }] of rules.entries()) {
+    const [byAction, byResource] = within(MAX_PAIRS, actions.keysOf(rule.actions), resources.keysOf(rule.resources));
+    for (const action of byAction) {
+      const ofAction = places.get(action) ?? new Map<number, number[]>();
+      places.set(action, ofAction);
+      for (const resource of byResource) append(ofAction, resource, place);
+    }
+    yield;
+  }
+  const merged: number[] = [];
+  return (action, resource) => {
+    const foundResources = resources.find(resource);
+    let only: readonly number[] = NO_PLACES;
+    merged.length = 0;
+    for (const actionKey of actions.find(action)) {
+      const ofAction = places.get(actionKey);
+      if (ofAction === undefined) continue;
+      for (const resourceKey of foundResources) {
+        const list = ofAction.get(resourceKey);
+        if (list === undefined) continue;
+        if (only.length === 0) only = list;
+        else addTo(merged, merged.length === 0 ? only : NO_PLACES, list);
+      }
+    }
+    return merged.length === 0 ? only : sortOnce(merged);
+  };
+}
+
+function within(
+  most: number,
+  actions: readonly number[],
+  resources: readonly number[],
+): readonly [readonly number[], readonly number[]] {
+  if (actions.length * resources.length <= most) return [actions, resources];
+  return actions.length > resources.length ? [actions, [ANY]] : [[ANY], resources];
+}
+
+function addTo(merged: number[], ...lists: readonly (readonly number[])[]): void {
+  for (const list of lists) for (const place of list) merged.push(place);
+}
+
+/** A rule that is found by several of its patterns is there several times. */
+function sortOnce(places: number[]): readonly number[] {
+  places.sort((one, other) => one - other);
+  let kept = 1;
+  for (let at = 1; at < places.length; at += 1) {
+    if (places[at] === places[at - 1]) continue;
+    places[kept] = places[at]!;
+    kept += 1;
+  }
+  places.length = kept;
+  return places;
+}
+
+/** A scope that documents name: the rules that reach it, those of the scopes around it first, and the scopes within. */
+type Scope = { readonly reaching: readonly RuleIndex[]; readonly within: ReadonlyMap<string, Scope> };
+type Draft = { readonly rules: CompiledRule[]; readonly within: Map<string, Draft> };
+
+const newDraft = (): Draft => ({ rules: [], within: new Map() });
+
+export class ScopeIndex {
+  readonly #global: Scope;
+
+  private constructor(global: Scope) {
+    this.#global = global;
+  }
+
+  /** One rule per step. */
+  static *building(documents: readonly CompiledDocument[]): Steps<ScopeIndex> {
+    const global = newDraft();
+    for (const { document, rules } of documents) {
+      const draft = namesOf(document.scope).reduce(draftWithin, global);
+      for (const rule of rules) draft.rules.push(rule);
+    }
+    return new ScopeIndex(yield* buildingScope(global, []));
+  }
+
+  /** The rules that reach the agent, in the order of the cascade. */
+  reaching({ orgId, teamId, agentId }: AgentIdentity): readonly RuleIndex[] {
+    const org = this.#global.within.get(orgId);
+    if (org === undefined) return this.#global.reaching;
+    const team = org.within.get(teamId);
+    if (team === undefined) return org.reaching;
+    return (team.within.get(agentId) ?? team).reaching;
+  }
+}
+
+function namesOf(scope: PolicyScope): readonly string[] {
+  switch (scope.tier) {
+    case 'global':
+      return [];
+    case 'org':
+      return [scope.orgId];
+    case 'team':
+      return [scope.orgId, scope.teamId];
+    case 'agent':
+      return [scope.orgId, scope.teamId, scope.agentId];
+  }
+}
+
+function draftWithin({ within }: Draft, name: string): Draft {
+  const known = within.get(name) ?? newDraft();
+  within.set(name, known);
+  return known;
+}
+
+function* buildingScope({ rules, within }: Draft, around: readonly RuleIndex[]): Steps<Scope> {
+  const reaching = rules.length === 0 ? around : [...around, yield* RuleIndex.building(rules)];
+  const inner = new Map<string, Scope>();
+  for (const [name, draft] of within) inner.set(name, yield* buildingScope(draft, reaching));
+  return { reaching, within: inner };
+}

@@ -1,0 +1,261 @@
+/** The policies of the gateway, compiled once and asked on every check (contract: Policy documents). */
+
+import type { DocumentProblem } from '../base/mapping.ts';
+import { assert, fail, ok, type Result } from '../base/result.ts';
+import { finish, type Steps } from '../base/steps.ts';
+import { type BudgetConfig, parseBudgetConfig, TIERS } from '../budget/config.ts';
+import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
+import type { PolicyDocument, RuleEffect } from './document.ts';
+import { type Explanation, explainingCheck } from './explain.ts';
+import { ScopeIndex } from './index.ts';
+import {
+  type CompiledDocument,
+  type CompiledRule,
+  compileRule,
+  covered,
+  noPolicyAllows,
+  type PolicyDecision,
+  verdictOf,
+} from './rule.ts';
+import { formatPolicyScope } from './scope.ts';
+
+/** A fingerprint to tell contents apart: 16 hexadecimal digits (FNV-1a, 64 bits). Not safe against an adversary. */
+function hashText(text: string): string {
+  // 64 bits as four 16-bit limbs: the prime is 2^40 + 0x1b3, so a product is a few small ones and a shift.
+  let [a, b, c, d] = [0x2325, 0x8422, 0x9ce4, 0xcbf2]; // the least significant first
+  for (let i = 0; i < text.length; i += 1) {
+    a ^= text.charCodeAt(i);
+    const low = a * 0x1b3;
+    const second = b * 0x1b3 + (low >>> 16);
+    const third = c * 0x1b3 + (a << 8) + (second >>> 16);
+    const fourth = d * 0x1b3 + (b << 8) + (third >>> 16);
+    [a, b, c, d] = [low & 0xffff, second & 0xffff, third & 0xffff, fourth & 0xffff];
+  }
+  return [d, c, b, a].map((limb) => limb.toString(16).padStart(4, '0')).join('');
+}
+
+/** A mistake in a set of documents: which document, where in it, what. */
+export type PolicyProblem = DocumentProblem & { readonly document: number };
+
+export type DocumentSummary = {
+  readonly name: string;
+  readonly scope: string;
+  readonly ruleCount: number;
+  readonly source: string;
+};
+
+/** A rule as it was written, and the document in which it stands. */
+export type RuleSummary = {
+  readonly policy: string;
+  readonly scope: string;
+  readonly source: string;
+  readonly id: string;
+  readonly effect: RuleEffect;
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+  readonly when: string | undefined;
+  readonly reason: string | undefined;
+};
+
+/** `orgId`: as if the documents of all other orgs were not there. `policy`: only the document of that name. */
+export type RuleFilter = { readonly orgId: string | undefined; readonly policy: string | undefined };
+
+/** What `GET /api/v1/policies` answers. */
+export type PolicySummary = {
+  /** Changes when and only when what the documents say changes; 16 hexadecimal digits. */
+  readonly version: string;
+  readonly documents: readonly DocumentSummary[];
+};
+
+/**
+ * Answers checks. Every document whose scope reaches the agent is considered, and the order of documents and rules
+ * never changes whether a check is allowed:
+ * - a rule that denies, in any tier, decides; so does a rule whose condition fails to evaluate, because what it would
+ * have
+ *   said is unknown;
+ * - else a rule that allows, in any tier, decides; of several, the one of the most specific tier is reported, and
+ * within a
+ *   tier the first as written;
+ * - else the check is denied.
+ */
+export class PolicySet {
+  /** From the one global document that has a `budget:` section. */
+  readonly budget: BudgetConfig | undefined;
+  readonly version: string;
+  readonly #documents: readonly CompiledDocument[];
+  readonly #index: ScopeIndex;
+  readonly #variables = new ConditionVariables();
+
+  /** Only `compilePolicies` calls this: it has checked the documents, and put them in the order of the cascade. */
+  constructor(documents: readonly CompiledDocument[], index: ScopeIndex, budget: BudgetConfig | undefined) {
+    this.budget = budget;
+    this.version = versionOf(documents);
+    this.#documents = documents;
+    this.#index = index;
+  }
+
+  decide(subject: CheckSubject): PolicyDecision {
+    const { action, resource } = subject;
+    let filled = false;
+    let allowing: CompiledRule | undefined;
+    for (const { rules, mayMatch } of this.#index.reaching(subject.agent)) {
+      for (const place of mayMatch(action, resource)) {
+        const compiled = rules[place];
+        assert(compiled !== undefined, 'each place has a rule');
+        if (!covered(compiled.actions, action) || !covered(compiled.resources, resource)) continue;
+        if (compiled.rule.when !== undefined && !filled) {
+          this.#variables.fill(subject);
+          filled = true;
+        }
+        const verdict = verdictOf(compiled, this.#variables);
+        if (verdict === undefined) continue;
+        if (verdict.kind === 'deny') return verdict;
+        if (compiled.document.scope.tier !== allowing?.document.scope.tier) allowing = compiled;
+      }
+    }
+    return allowing?.decision ?? noPolicyAllows(subject);
+  }
+
+  /**
+   * The decision with every document and rule that was looked at, and why each did or did not decide. Slower than
+   * {@link decide}.
+   */
+  explain(subject: CheckSubject): Explanation {
+    return finish(this.explaining(subject));
+  }
+
+  /** The same, one rule per step. Other checks may be decided in between. */
+  explaining(subject: CheckSubject): Steps<Explanation> {
+    return explainingCheck(this.#documents, subject, this.decide(subject));
+  }
+
+  /** With `orgId`, as if the documents of all other orgs were not there. */
+  summary(orgId?: string): PolicySummary {
+    const documents = this.#seenBy(orgId);
+    return {
+      version: orgId === undefined ? this.version : versionOf(documents),
+      documents: documents.map(({ document: { name, scope, rules, source } }) => ({
+        name,
+        scope: formatPolicyScope(scope),
+        ruleCount: rules.length,
+        source,
+      })),
+    };
+  }
+
+  /** In the order in which a check goes through them, from the `from`th on, at most `most`. */
+  rules({ orgId, policy }: RuleFilter, from: number, most: number): readonly RuleSummary[] {
+    const found: RuleSummary[] = [];
+    let before = from;
+    for (const {
+      document: { name, scope, rules, source },
+    } of this.#seenBy(orgId)) {
+      if (policy !== undefined && name !== policy) continue;
+      for (const { id, effect, actions, resources, when, reason } of rules.slice(
+        before,
+        before + most - found.length,
+      )) {
+        found.push({
+          policy: name,
+          scope: formatPolicyScope(scope),
+          source,
+          id,
+          effect,
+          actions,
+          resources,
+          when: when?.source,
+          reason,
+        });
+      }
+      before = Math.max(0, before - rules.length);
+      if (found.length === most) break;
+    }
+    return found;
+  }
+
+  #seenBy(orgId: string | undefined): readonly CompiledDocument[] {
+    return orgId === undefined
+      ? this.#documents
+      : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
+  }
+}
+
+const versionOf = (documents: readonly CompiledDocument[]): string =>
+  hashText(documents.map(({ version }) => version).join(' '));
+
+/** Global documents first, then those of orgs, teams and agents; as given within a tier. */
+const inCascadeOrder = (documents: readonly PolicyDocument[]): readonly PolicyDocument[] =>
+  TIERS.flatMap((tier) => documents.filter(({ scope }) => scope.tier === tier));
+
+/** Takes documents in which `parsePolicyDocument` found no problem. An empty set is valid, and denies everything. */
+export const compilePolicies = (documents: readonly PolicyDocument[]): Result<PolicySet, readonly PolicyProblem[]> =>
+  finish(compilingPolicies(documents));
+
+/** The same, one rule per step. */
+export function* compilingPolicies(
+  documents: readonly PolicyDocument[],
+): Steps<Result<PolicySet, readonly PolicyProblem[]>> {
+  const problems = checkTogether(documents);
+  if (problems.length > 0) return fail(problems);
+  const compiled: CompiledDocument[] = [];
+  for (const document of inCascadeOrder(documents)) compiled.push(yield* compilingDocument(document));
+  return ok(new PolicySet(compiled, yield* ScopeIndex.building(compiled), budgetOf(documents)));
+}
+
+/** Hashes rule by rule, too: thousands of rules as one text would be one long step. */
+function* compilingDocument(document: PolicyDocument): Steps<CompiledDocument> {
+  const rules: CompiledRule[] = [];
+  const hashes: string[] = [];
+  for (const rule of document.rules) {
+    rules.push(compileRule(rule, document));
+    hashes.push(hashText(JSON.stringify(rule)));
+    yield;
+  }
+  const { name, scope } = document;
+  return { document, rules, version: hashText(JSON.stringify({ name, scope, budget: budgetOf([document]), hashes })) };
+}
+
+function budgetOf(documents: readonly PolicyDocument[]): BudgetConfig | undefined {
+  const budgeted = documents.find(({ budget }) => budget !== undefined);
+  if (budgeted === undefined) return undefined;
+  const budget = parseBudgetConfig(budgeted.budget);
+  assert(budget.ok, 'the budget was checked above');
+  return budget.value;
+}
+
+/** Mistakes across documents: duplicate names, and misplaced budgets. */
+export function checkTogether(documents: readonly (PolicyDocument | undefined)[]): readonly PolicyProblem[] {
+  const problems: PolicyProblem[] = [];
+  const named = new Map<string, PolicyDocument>();
+  let budgeted: PolicyDocument | undefined;
+  documents.forEach((policy, document) => {
+    if (policy === undefined) return;
+    const namesake = named.get(policy.name);
+    if (namesake === undefined) named.set(policy.name, policy);
+    else
+      problems.push({
+        document,
+        path: ['name'],
+        problem: `${policy.name} is also the name of a policy in ${namesake.source}; names must be unique`,
+      });
+    if (policy.budget === undefined) return;
+    problems.push(...checkBudget(policy, budgeted).map((problem) => ({ ...problem, document })));
+    if (policy.scope.tier === 'global') budgeted ??= policy;
+  });
+  return problems;
+}
+
+function checkBudget({ scope, budget }: PolicyDocument, other: PolicyDocument | undefined): readonly DocumentProblem[] {
+  if (scope.tier !== 'global')
+    return [{ path: ['budget'], onKey: true, problem: 'a budget is allowed only in a document with global scope' }];
+  if (other !== undefined)
+    return [
+      {
+        path: ['budget'],
+        onKey: true,
+        problem: `policy ${other.name} in ${other.source} already has a budget; only one is allowed in all documents together`,
+      },
+    ];
+  const parsed = parseBudgetConfig(budget);
+  return parsed.ok ? [] : parsed.fault.map((fault) => ({ ...fault, path: ['budget', ...fault.path] }));
+}

@@ -1,0 +1,172 @@
+/**
+ * What may stand in policy files and in files of policy cases, as JSON Schema: for editors, which complete and check
+ * keys with it. The parsers decide; the tests hold parsers and schemas together. A schema knows neither CEL nor what
+ * must be unique, and counts characters where the parser counts bytes.
+ */
+
+import { MAX_COST_USD } from '../base/money.ts';
+import { LIMIT_KEYS, MAX_LIMIT_USD, PERIODS, type Period, TIERS, type Tier } from '../budget/config.ts';
+import { MAX_CONDITION_LENGTH } from '../condition/condition.ts';
+import type { CaseKey } from './cases.ts';
+import {
+  MAX_NAME_LENGTH,
+  MAX_REASON_LENGTH,
+  MAX_RULES,
+  type PolicyDocument,
+  RULE_EFFECTS,
+  type Rule,
+} from './document.ts';
+import { MAX_GLOB_LENGTH } from './glob.ts';
+
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/** The draft that editors support best. */
+const DRAFT = 'http://json-schema.org/draft-07/schema#';
+
+// The names of core/ids.ts.
+const NAME = '(?!\\.{1,2}(?:/|$))[^\\s\\p{C}/]{1,256}';
+const ORG_NAME = `(?!-(?:/|$))${NAME}`;
+const SCOPE = `^(?:global|org:${ORG_NAME}|team:${ORG_NAME}/${NAME}|agent:${ORG_NAME}/${NAME}/${NAME})$`;
+const AGENT = `^(?:${ORG_NAME})?/${NAME}/${NAME}$`;
+
+const COMMON_ACTIONS = ['tool.call', 'llm.call', 'file.read', 'file.write', 'net.connect', 'process.exec'];
+
+const nameSchema = (description: string): JsonSchema => ({
+  description,
+  type: 'string',
+  maxLength: MAX_NAME_LENGTH,
+  pattern: '^(?!\\s)[^\\p{C}]+(?<!\\s)$',
+});
+
+const textSchema = (description: string, maxLength: number): JsonSchema => ({
+  description,
+  type: 'string',
+  pattern: '\\S',
+  maxLength,
+});
+
+const effectSchema = (description: string): JsonSchema => ({ description, enum: RULE_EFFECTS });
+
+/** `examples` are what an editor offers; other patterns are as good. */
+const globsSchema = (description: string, examples: readonly string[]): JsonSchema => ({
+  description,
+  type: 'array',
+  minItems: 1,
+  items: { type: 'string', minLength: 1, maxLength: MAX_GLOB_LENGTH, examples },
+});
+
+const RULE_PROPERTIES = {
+  id: nameSchema('Unique in the document. Answers and audit entries name it.'),
+  actions: globsSchema('Patterns over the action: * is any run of characters, ? exactly one. Omitted: every action.', [
+    ...COMMON_ACTIONS,
+    '*',
+  ]),
+  resources: globsSchema('Patterns over the resource. Omitted: every resource.', []),
+  when: textSchema(
+    'A CEL expression over agent, action, resource, attributes, caller and estimated_cost_usd. An error in it denies.',
+    MAX_CONDITION_LENGTH,
+  ),
+  effect: effectSchema('A matching deny in any scope wins over every allow.'),
+  reason: textSchema('What the author of the agent reads, and what the audit log keeps.', MAX_REASON_LENGTH),
+} as const satisfies Record<keyof Rule, JsonSchema>;
+
+const RULE: JsonSchema = {
+  type: 'object',
+  properties: RULE_PROPERTIES,
+  required: ['id', 'effect'],
+  additionalProperties: false,
+};
+
+const WHOSE = { global: 'all orgs together', org: 'each org', team: 'each team', agent: 'each agent' } as const;
+const WHEN = { monthly: 'per month', daily: 'per day' } as const;
+
+const capSchema = (tier: Tier, period: Period): JsonSchema => ({
+  description: `What ${WHOSE[tier]} may spend ${WHEN[period]}, in US dollars. Omitted: no cap.`,
+  type: 'number',
+  minimum: 0,
+  maximum: MAX_LIMIT_USD,
+});
+
+const BUDGET: JsonSchema = {
+  description: 'Caps on spend. Only in one document of global scope.',
+  type: 'object',
+  properties: {
+    ...Object.fromEntries(
+      TIERS.flatMap((tier) => PERIODS.map((period) => [LIMIT_KEYS[tier][period], capSchema(tier, period)])),
+    ),
+    timezone: {
+      description: 'The IANA time zone at whose midnight days and months end. Omitted: UTC.',
+      type: 'string',
+      pattern: '^[A-Za-z]',
+      examples: ['UTC', 'Europe/Berlin', 'America/New_York'],
+    },
+    action_on_exceed: { description: 'The only action.', enum: ['deny'] },
+  },
+  additionalProperties: false,
+};
+
+const DOCUMENT_PROPERTIES = {
+  name: nameSchema('Unique among all policies.'),
+  scope: {
+    description: 'Whom the rules govern: global, org:<id>, team:<org>/<team> or agent:<org>/<team>/<agent>.',
+    type: 'string',
+    pattern: SCOPE,
+    examples: ['global', 'org:acme', 'team:acme/search', 'agent:acme/search/crawler'],
+  },
+  rules: { description: 'What is allowed and denied.', type: 'array', maxItems: MAX_RULES, items: RULE },
+  budget: BUDGET,
+} as const satisfies Record<Exclude<keyof PolicyDocument, 'source'>, JsonSchema>;
+
+/** One document of a policy file. */
+export const POLICY_SCHEMA: JsonSchema = {
+  $schema: DRAFT,
+  title: 'Policy of svc-gateway',
+  type: 'object',
+  properties: DOCUMENT_PROPERTIES,
+  required: ['name', 'scope'],
+  anyOf: [{ required: ['rules'] }, { required: ['budget'] }],
+  if: { required: ['budget'] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { properties: { scope: { enum: ['global'] } } },
+  additionalProperties: false,
+};
+
+const agentSchema = (description: string): JsonSchema => ({ description, type: 'string', pattern: AGENT });
+
+const CASE_PROPERTIES = {
+  name: { description: 'Shown in the result. Omitted: the action and the resource.', type: 'string', minLength: 1 },
+  agent: agentSchema('Who asks: <org>/<team>/<agent>, or /<team>/<agent> without an org.'),
+  action: { description: 'What it wants to do.', type: 'string', minLength: 1, examples: COMMON_ACTIONS },
+  resource: { description: 'What it wants to do it to; may be empty.', type: 'string' },
+  attributes: { description: 'What else it sends.', type: 'object' },
+  caller: agentSchema('The agent on whose behalf it asks.'),
+  estimated_cost_usd: {
+    description: 'What the action is expected to cost, in US dollars.',
+    type: 'number',
+    minimum: 0,
+    maximum: MAX_COST_USD,
+  },
+  expect: effectSchema('The decision that it must get.'),
+  rule: { description: 'The id of the rule that must decide. Omitted: any, or none.', type: 'string', minLength: 1 },
+} as const satisfies Record<CaseKey, JsonSchema>;
+
+/** A file of cases for `svc policy test`. */
+export const POLICY_TEST_SCHEMA: JsonSchema = {
+  $schema: DRAFT,
+  title: 'Test cases of policies of svc-gateway',
+  type: 'object',
+  properties: {
+    cases: {
+      description: 'Checks, with the decision that each must get.',
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: CASE_PROPERTIES,
+        required: ['agent', 'action', 'resource', 'expect'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['cases'],
+  additionalProperties: false,
+};

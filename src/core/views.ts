@@ -1,0 +1,38 @@
+import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './base/ids.ts';
+import type { Principal } from './identity/roles.ts';
+import type { OpState } from './ops/op-state.ts';
+
+/**
+ * How a request about an agent is vouched for: by the agent's own credential token, or by a bearer whose principal has
+ * the write scope (contract: gRPC). With both, the token decides. With neither, a check is denied.
+ */
+export type Voucher = {
+  readonly credential: SecretDigest | undefined;
+  readonly principal: Principal | undefined;
+};
+
+export type ControlTrigger = 'pause' | 'resume' | 'terminate' | 'complete';
+
+export type AgentView = {
+  readonly identity: AgentIdentity;
+  readonly parent: AgentKey | undefined;
+  readonly registeredAtMs: number;
+  readonly lastSeenMs: number | undefined;
+  readonly activeOps: number;
+};
+
+/** An operation, and when its agent acknowledged the operator's last signal. */
+export type OpView = OpRecord & { readonly acknowledgedAtMs: number | undefined };
+
+export type Signal = 'pause' | 'resume' | 'terminate';
+
+export type SignalMessage = { readonly opId: OpId; readonly signal: Signal; readonly sequence: number };
+
+/** An operation as others see it (spec: Operation record). Milliseconds here; RFC 3339 exists only in wire/. */
+export type OpRecord = {
+  readonly opId: OpId;
+  readonly state: OpState;
+  readonly registeredAtMs: number;
+  readonly updatedAtMs: number;
+  readonly agent: AgentIdentity;
+};

@@ -1,0 +1,433 @@
+/** People: signing in and out, invites, resets, and looking after accounts (spec: Authentication endpoints). */
+import { z } from 'zod';
+import type { SeenAccount } from '../../accounts/access.ts';
+import type { OpenInvite } from '../../accounts/invite-admin.ts';
+import type { SignIn } from '../../accounts/login.ts';
+import { fail, ok } from '../../core/base/result.ts';
+import { rfc3339 } from '../../core/base/time.ts';
+import { ACCESS_TOKEN_SECS, type Account } from '../../core/identity/account.ts';
+import { ROLES } from '../../core/identity/roles.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import { refuseForeignOrigin } from '../engine/access.ts';
+import { problemOf } from '../engine/reply.ts';
+import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
+import type { Header } from '../shared/http-answer.ts';
+import { type Listing, name, optional, optionalOr, withBody, withListing } from './body.ts';
+import {
+  accountPage,
+  createdAccount,
+  createdInvite,
+  invitePage,
+  ownAccount,
+  shownAccount,
+  signedIn,
+  signInMethods,
+} from './shapes.ts';
+import { pageView, rfc3339OrNull } from './views.ts';
+
+// The cookie that carries the refresh token (spec: Authentication 5).
+
+export const REFRESH_COOKIE = 'svc_refresh';
+
+/**
+ * Sent only over TLS (or to localhost), from pages of this site, to the authentication endpoints. No script can read
+ * it.
+ */
+const ATTRIBUTES = 'Path=/api/v1/auth; HttpOnly; Secure; SameSite=Strict';
+
+const setRefreshCookie = (token: string, lifetimeMs: number): Header => [
+  'Set-Cookie',
+  `${REFRESH_COOKIE}=${token}; Max-Age=${Math.floor(lifetimeMs / 1000)}; ${ATTRIBUTES}`,
+];
+
+const clearRefreshCookie = (): Header => ['Set-Cookie', `${REFRESH_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`];
+
+function readRefreshCookie(headers: ReadonlyMap<string, string>): string | undefined {
+  for (const pair of headers.get('cookie')?.split(';') ?? []) {
+    const [name, value] = pair.split('=', 2);
+    if (name?.trim() === REFRESH_COOKIE) return value?.trim();
+  }
+  return undefined;
+}
+
+export type AccountRouteOptions = {
+  /** Whether SVC_DATABASE_URL is set. Without it every row but `methods` answers 503 to every request. */
+  readonly hasAccountStore: boolean;
+  /** How many logins may run or wait at once. */
+  readonly maxLogins: number;
+  /** The origin of SVC_PUBLIC_URL and those of SVC_CORS_ORIGINS. */
+  readonly ownOrigins: readonly string[];
+};
+
+const registration = z.strictObject({ email: z.string(), password: z.string() });
+const loginRequest = z.strictObject({ email: z.string(), password: z.string(), remember_me: optional(z.boolean()) });
+const role = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`);
+const invitation = z.strictObject({ email: z.string(), role: optionalOr(role, 'developer'), org_id: optional(name) });
+const acceptance = z.strictObject({ invite_token: z.string(), password: z.string() });
+const resetRequest = z.strictObject({ email: z.string() });
+const resetConfirmation = z.strictObject({ reset_token: z.string(), new_password: z.string() });
+const roleChange = z.strictObject({ role });
+
+/** An account as its owner sees it right after creating it. */
+const newAccountView = ({ id, email, role, orgId, createdAtMs }: Account) => ({
+  id,
+  email,
+  role,
+  org_id: orgId,
+  created_at: rfc3339(createdAtMs),
+});
+
+const accountView = (account: SeenAccount) => ({
+  ...newAccountView(account),
+  disabled: account.disabled,
+  last_login_at: rfc3339OrNull(account.lastLoginAtMs),
+  locked_until: rfc3339OrNull(account.lockedUntilMs),
+});
+
+const signInReply = ({ access, refreshToken, refreshLifetimeMs }: SignIn): HttpReply =>
+  ok({
+    status: 200,
+    headers: [setRefreshCookie(refreshToken, refreshLifetimeMs)],
+    body: {
+      access_token: access.token,
+      token_type: 'Bearer',
+      expires_in: ACCESS_TOKEN_SECS,
+      expires_at: access.expiresAtSecs,
+      scopes: access.scopes,
+    },
+  });
+
+async function methods(_request: HttpRequest, link: Link): Promise<HttpReply> {
+  const found = await link.call('signInMethods', {});
+  return found.ok ? ok({ status: 200, body: found.value }) : found;
+}
+
+async function register({ body, remoteAddress }: HttpRequest<typeof registration>, link: Link): Promise<HttpReply> {
+  const registered = await link.call('register', { ...body, address: remoteAddress });
+  return registered.ok ? ok({ status: 201, body: { account: newAccountView(registered.value) } }) : registered;
+}
+
+async function login({ body, remoteAddress }: HttpRequest<typeof loginRequest>, link: Link): Promise<HttpReply> {
+  const { email, password, remember_me: rememberMe = false } = body;
+  const signedIn = await link.call('login', { email, password, rememberMe, address: remoteAddress });
+  return signedIn.ok ? signInReply(signedIn.value) : signedIn;
+}
+
+const refresh =
+  (ownOrigins: readonly string[]) =>
+  async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
+    const refused = refuseForeignOrigin(headers.get('origin'), headers.get('host'), ownOrigins);
+    if (refused !== undefined) return refused;
+    const refreshToken = readRefreshCookie(headers);
+    if (refreshToken === undefined)
+      return fail({ kind: 'unauthenticated', detail: 'no refresh cookie was sent; sign in' });
+    const refreshed = await link.call('refresh', { refreshToken });
+    if (refreshed.ok) return signInReply(refreshed.value);
+    if (refreshed.fault.kind !== 'unauthenticated') return refreshed;
+    // The cookie will never be valid again, so the browser may forget it.
+    const problem = problemOf(refreshed.fault);
+    return ok({ ...problem, headers: [...(problem.headers ?? []), clearRefreshCookie()] });
+  };
+
+/** The cookie is cleared only when the session is known to be over: with the database away, the answer is 503. */
+const logout =
+  (ownOrigins: readonly string[]) =>
+  async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
+    const refused = refuseForeignOrigin(headers.get('origin'), headers.get('host'), ownOrigins);
+    if (refused !== undefined) return refused;
+    const ended = await link.call('logout', { refreshToken: readRefreshCookie(headers) });
+    return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie()] }) : ended;
+  };
+
+async function invite({ principal, body }: Authorized<typeof invitation>, link: Link): Promise<HttpReply> {
+  const { email, role, org_id: orgId } = body;
+  const made = await link.call('invite', { principal, email, role, orgId });
+  if (!made.ok) return made;
+  const { inviteToken, expiresAtMs, ...rest } = made.value;
+  return ok({
+    status: 201,
+    body: {
+      invite_token: inviteToken,
+      email: rest.email,
+      role: rest.role,
+      org_id: rest.orgId,
+      expires_at: rfc3339(expiresAtMs),
+    },
+  });
+}
+
+async function acceptInvite({ body }: HttpRequest<typeof acceptance>, link: Link): Promise<HttpReply> {
+  const accepted = await link.call('acceptInvite', { inviteToken: body.invite_token, password: body.password });
+  return accepted.ok ? ok({ status: 201, body: { account: newAccountView(accepted.value) } }) : accepted;
+}
+
+async function listInvites(listing: Listing, link: Link): Promise<HttpReply> {
+  const listed = await link.call('listInvites', listing);
+  return listed.ok ? ok({ status: 200, body: pageView('invites', listed.value, inviteView) }) : listed;
+}
+
+const inviteView = ({ id, email, role, orgId, invitedBy, createdAtMs, expiresAtMs }: OpenInvite) => ({
+  id,
+  email,
+  role,
+  org_id: orgId,
+  invited_by: invitedBy,
+  created_at: rfc3339(createdAtMs),
+  expires_at: rfc3339(expiresAtMs),
+});
+
+async function revokeInvite({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const revoked = await link.call('revokeInvite', { principal, inviteId: params.id ?? '' });
+  return revoked.ok ? ok({ status: 204 }) : revoked;
+}
+
+async function requestPasswordReset({ body }: HttpRequest<typeof resetRequest>, link: Link): Promise<HttpReply> {
+  const taken = await link.call('requestPasswordReset', body);
+  return taken.ok ? ok({ status: 202 }) : taken;
+}
+
+async function confirmPasswordReset({ body }: HttpRequest<typeof resetConfirmation>, link: Link): Promise<HttpReply> {
+  const confirmed = await link.call('confirmPasswordReset', {
+    resetToken: body.reset_token,
+    newPassword: body.new_password,
+  });
+  return confirmed.ok ? ok({ status: 204 }) : confirmed;
+}
+
+async function me({ principal }: Authorized, link: Link): Promise<HttpReply> {
+  const found = await link.call('me', { principal });
+  return found.ok ? ok({ status: 200, body: { account: accountView(found.value), scopes: principal.scopes } }) : found;
+}
+
+async function list(listing: Listing, link: Link): Promise<HttpReply> {
+  const listed = await link.call('listAccounts', listing);
+  return listed.ok ? ok({ status: 200, body: pageView('accounts', listed.value, accountView) }) : listed;
+}
+
+async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const found = await link.call('getAccount', { principal, accountId: params.id ?? '' });
+  return found.ok ? ok({ status: 200, body: { account: accountView(found.value) } }) : found;
+}
+
+async function changeRole({ principal, params, body }: Authorized<typeof roleChange>, link: Link): Promise<HttpReply> {
+  const changed = await link.call('changeRole', { principal, accountId: params.id ?? '', role: body.role });
+  return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
+}
+
+const setDisabled =
+  (disabled: boolean) =>
+  async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
+    const changed = await link.call('setDisabled', { principal, accountId: params.id ?? '', disabled });
+    return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
+  };
+
+async function unlock({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const unlocked = await link.call('unlock', { principal, accountId: params.id ?? '' });
+  return unlocked.ok ? ok({ status: 200, body: { account: accountView(unlocked.value) } }) : unlocked;
+}
+
+/** Ends the sessions of the account in the path or, on the path without one, of the caller. */
+async function revokeSessions({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const accountId = params.id ?? principal.subject.replace(/^account:/, '');
+  const revoked = await link.call('revokeSessions', { principal, accountId });
+  return revoked.ok ? ok({ status: 204 }) : revoked;
+}
+
+const ADMIN = { scope: 'admin' } as const;
+const READ = { scope: 'read' } as const;
+
+const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
+  {
+    method: 'post',
+    path: '/api/v1/auth/register',
+    access: 'public',
+    atOnce: { limit: maxLogins, what: 'registration' },
+    summary: 'Registers the first account, or any account if registration is open',
+    answers: { 201: createdAccount },
+    refusals: [403, 409, 422],
+    ...withBody(registration, register),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/login',
+    access: 'public',
+    atOnce: { limit: maxLogins, what: 'sign-in' },
+    summary: 'Signs in with e-mail and password',
+    answers: { 200: signedIn },
+    headers: ['Set-Cookie'],
+    refusals: [401, 423],
+    ...withBody(loginRequest, login),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/refresh',
+    access: 'public',
+    credentials: ['refresh_cookie'],
+    summary: 'Exchanges the refresh cookie for a new access token',
+    answers: { 200: signedIn },
+    headers: ['Set-Cookie'],
+    refusals: [401, 403, 409],
+    handle: refresh(ownOrigins),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/logout',
+    access: 'public',
+    isBodyIgnored: true,
+    credentials: ['refresh_cookie', 'none'],
+    summary: 'Ends the session of the refresh cookie',
+    answers: { 204: 'empty' },
+    headers: ['Set-Cookie'],
+    refusals: [403],
+    handle: logout(ownOrigins),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/invite',
+    access: ADMIN,
+    summary: 'Creates an invite and shows its token once',
+    answers: { 201: createdInvite },
+    refusals: [409],
+    ...withBody(invitation, invite),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/invite/accept',
+    access: 'public',
+    summary: 'Accepts an invite: creates the account and sets its password',
+    answers: { 201: createdAccount },
+    refusals: [409, 422],
+    ...withBody(acceptance, acceptInvite),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/auth/invites',
+    access: ADMIN,
+    summary: 'Lists open invites',
+    answers: { 200: invitePage },
+    ...withListing([], listInvites),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/invites/:id/revoke',
+    access: ADMIN,
+    summary: 'Revokes an open invite',
+    answers: { 204: 'empty' },
+    refusals: [409],
+    handle: revokeInvite,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/password/reset',
+    access: 'public',
+    summary: 'Requests a password reset e-mail',
+    answers: { 202: 'empty' },
+    ...withBody(resetRequest, requestPasswordReset),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/password/reset/confirm',
+    access: 'public',
+    summary: 'Sets a new password with a reset token',
+    answers: { 204: 'empty' },
+    refusals: [422],
+    ...withBody(resetConfirmation, confirmPasswordReset),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/auth/me',
+    access: READ,
+    summary: 'Shows the account of the caller',
+    answers: { 200: ownAccount },
+    refusals: [404],
+    handle: me,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/auth/sessions/revoke',
+    access: READ,
+    summary: 'Signs the caller out everywhere',
+    answers: { 204: 'empty' },
+    refusals: [404],
+    handle: revokeSessions,
+  },
+  {
+    method: 'get',
+    path: '/api/v1/accounts',
+    access: ADMIN,
+    summary: 'Lists accounts',
+    answers: { 200: accountPage },
+    ...withListing([], list),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/accounts/:id',
+    access: ADMIN,
+    summary: 'Shows an account',
+    answers: { 200: shownAccount },
+    handle: get,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/accounts/:id/role',
+    access: ADMIN,
+    summary: 'Changes the role of an account',
+    answers: { 200: shownAccount },
+    refusals: [409],
+    ...withBody(roleChange, changeRole),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/accounts/:id/disable',
+    access: ADMIN,
+    summary: 'Disables an account',
+    answers: { 200: shownAccount },
+    refusals: [409],
+    handle: setDisabled(true),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/accounts/:id/enable',
+    access: ADMIN,
+    summary: 'Enables a disabled account',
+    answers: { 200: shownAccount },
+    handle: setDisabled(false),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/accounts/:id/unlock',
+    access: ADMIN,
+    summary: 'Lifts the lock that failed sign-ins have put on an account',
+    answers: { 200: shownAccount },
+    handle: unlock,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/accounts/:id/sessions/revoke',
+    access: ADMIN,
+    summary: 'Signs an account out everywhere',
+    answers: { 204: 'empty' },
+    handle: revokeSessions,
+  },
+];
+
+const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_unavailable' });
+
+export function accountRoutes(options: AccountRouteOptions): readonly Route[] {
+  const native = nativeRoutes(options);
+  return [
+    {
+      method: 'get',
+      path: '/api/v1/auth/methods',
+      access: 'public',
+      summary: 'Lists the ways to sign in',
+      answers: { 200: signInMethods },
+      handle: methods,
+    },
+    ...(options.hasAccountStore
+      ? native
+      : native.map(
+          ({ atOnce: _, ...row }): Route => ({ ...row, access: 'public', isBodyIgnored: true, handle: unavailable }),
+        )),
+  ];
+}

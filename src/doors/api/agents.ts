@@ -1,0 +1,78 @@
+/** Agents: register, list, deregister (contract: HTTP shapes). */
+import { z } from 'zod';
+import { parseAgentKey } from '../../core/base/ids.ts';
+import { ok } from '../../core/base/result.ts';
+import { invalid } from '../../core/fault.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../rpc/requests.ts';
+import { agentIdentity, type Listing, optional, readNames, ruled, withBody, withListing } from './body.ts';
+import { agentPage, agentRegistered } from './shapes.ts';
+import { agentView, pageView } from './views.ts';
+
+const registration = z.strictObject({
+  agent: agentIdentity,
+  credential_token: optional(ruled(isAgentCredential, CREDENTIAL_RULE)),
+  parent: optional(agentIdentity),
+});
+
+async function register({ principal, body }: Authorized<typeof registration>, link: Link): Promise<HttpReply> {
+  const { agent, parent } = body;
+  const { token, digest, isMinted } = agentCredential(body.credential_token);
+  const { reply } = await link.ask({ type: 'register-agent', principal, agent, credential: digest, parent });
+  if (!reply.ok) return reply;
+  return ok({
+    status: reply.value.rotated ? 200 : 201,
+    body: {
+      agent: agentView(reply.value.agent),
+      rotated: reply.value.rotated,
+      ...(isMinted ? { credential_token: token } : {}),
+    },
+  });
+}
+
+async function list(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
+  const names = readNames(request.query, ['team_id', 'agent_id']);
+  if (!names.ok) return names;
+  const { team_id: teamId, agent_id: agentId } = names.value;
+  const { reply } = await link.ask({ type: 'list-agents', teamId, agentId, ...listing });
+  return reply.ok ? ok({ status: 200, body: pageView('agents', reply.value, agentView) }) : reply;
+}
+
+async function deregister({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  // An agent without an org has an empty first half, which a path cannot hold: there it is written as `-`.
+  const orgId = params.org === '-' ? '' : (params.org ?? '');
+  const agent = parseAgentKey([orgId, params.team, params.agent].join('/'));
+  if (agent === undefined) return invalid('path', 'must be /api/v1/agents/{org}/{team}/{agent}');
+  const { reply } = await link.ask({ type: 'deregister-agent', principal, agent });
+  return reply.ok ? ok({ status: 204 }) : reply;
+}
+
+export const agentRoutes: readonly Route[] = [
+  {
+    method: 'post',
+    path: '/api/v1/agents',
+    access: { scope: 'write' },
+    summary: 'Registers an agent, or rotates its token',
+    answers: { 200: agentRegistered, 201: agentRegistered },
+    refusals: [409],
+    ...withBody(registration, register),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/agents',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Lists registered agents',
+    answers: { 200: agentPage },
+    ...withListing(['team_id', 'agent_id'], list),
+  },
+  {
+    method: 'delete',
+    path: '/api/v1/agents/:org/:team/:agent',
+    access: { scope: 'write' },
+    summary: 'Deregisters an agent',
+    answers: { 204: 'empty' },
+    handle: deregister,
+  },
+];

@@ -1,0 +1,79 @@
+/** Budgets: what was spent, and what is left of it (contract: HTTP shapes, Budgets). */
+import { z } from 'zod';
+import { parseOpId } from '../../core/base/ids.ts';
+import { microToUsd, usdToMicro } from '../../core/base/money.ts';
+import { ok } from '../../core/base/result.ts';
+import { rfc3339 } from '../../core/base/time.ts';
+import type { BudgetStatusRow, PeriodStatus } from '../../core/budget/status.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { isUsageId, OP_ID_RULE, USAGE_ID_RULE } from '../shared/limits.ts';
+import { agentIdentity, type Listing, moneyUsd, optional, ruled, withBody, withListing } from './body.ts';
+import { budgetPage, usageStatus } from './shapes.ts';
+import { pageView } from './views.ts';
+
+const USAGE_ID_MEANING =
+  'Idempotency key, 1 to 256 bytes: for a day, records sent again with the same key count once. Without one, do not retry a request that was answered with 503, or not at all: it may have been counted already.';
+
+const usage = z.strictObject({
+  agent: agentIdentity,
+  cost_usd: moneyUsd,
+  op_id: optional(ruled((text) => parseOpId(text) !== undefined, OP_ID_RULE)),
+  usage_id: optional(ruled(isUsageId, USAGE_ID_RULE).meta({ description: USAGE_ID_MEANING })),
+});
+
+async function record({ principal, body }: Authorized<typeof usage>, link: Link): Promise<HttpReply> {
+  const { agent, cost_usd, op_id, usage_id } = body;
+  const { reply } = await link.ask({
+    type: 'record-usage',
+    principal,
+    credential: undefined,
+    agent,
+    costMicroUsd: usdToMicro(cost_usd) ?? 0,
+    opId: op_id === undefined ? undefined : parseOpId(op_id),
+    usageId: usage_id,
+  });
+  return reply.ok ? ok({ status: 200, body: reply.value }) : reply;
+}
+
+async function list(listing: Listing, link: Link): Promise<HttpReply> {
+  const { reply } = await link.ask({ type: 'list-budgets', ...listing });
+  return reply.ok ? ok({ status: 200, body: pageView('budgets', reply.value, budgetView) }) : reply;
+}
+
+const budgetView = ({ tier, orgId, teamId, agentId, daily, monthly, reservedMicroUsd }: BudgetStatusRow) => ({
+  tier,
+  org_id: orgId,
+  team_id: teamId,
+  agent_id: agentId,
+  daily: periodView(daily),
+  monthly: periodView(monthly),
+  reserved_usd: microToUsd(reservedMicroUsd),
+});
+
+const periodView = ({ spentMicroUsd, limitMicroUsd, periodStartMs, resetMs }: PeriodStatus) => ({
+  spent_usd: microToUsd(spentMicroUsd),
+  limit_usd: limitMicroUsd === undefined ? null : microToUsd(limitMicroUsd),
+  period_start: rfc3339(periodStartMs),
+  reset: rfc3339(resetMs),
+});
+
+export const budgetRoutes: readonly Route[] = [
+  {
+    method: 'post',
+    path: '/api/v1/usage',
+    access: { scope: 'write' },
+    summary: 'Records what an agent has spent',
+    answers: { 200: usageStatus },
+    ...withBody(usage, record),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/budgets',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Shows spend, reservations and caps, widest tier first',
+    answers: { 200: budgetPage },
+    ...withListing([], list),
+  },
+];

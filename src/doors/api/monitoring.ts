@@ -1,0 +1,91 @@
+/** For those who run the gateway: whether it is alive and ready, its metrics, and the description of the API. */
+import { fail, ok } from '../../core/base/result.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
+import { describeApi } from './openapi.ts';
+import { liveness, readiness } from './shapes.ts';
+
+export type MonitoringRouteOptions = {
+  /** Where the gateway listens. If not only on this machine, metrics need a credential that sees every org. */
+  readonly httpHost: string;
+};
+
+/** Answered by this thread alone: a probe must not fail because the main thread is busy. */
+const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status: 'ok' } });
+
+async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
+  const found = await link.call('readiness', {});
+  if (!found.ok) return found;
+  const { audit, database, store } = found.value;
+  const isWhole = audit === 'writable' && database !== 'unreachable' && store === undefined;
+  return ok({
+    status: 200,
+    body: { status: isWhole ? 'ready' : 'degraded', audit, database, ...(store && { store }) },
+  });
+}
+
+async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
+  const rendered = await link.call('metrics', {});
+  return rendered.ok
+    ? ok({ status: 200, text: { type: rendered.value.contentType, content: rendered.value.text } })
+    : rendered;
+}
+
+// They count every org together.
+const metricsOfAllOrgs = async (request: Authorized, link: Link): Promise<HttpReply> =>
+  request.principal.orgId === null ? metrics(request, link) : fail({ kind: 'org_forbidden', orgId: undefined });
+
+/**
+ * Made once, when it is first asked for: that takes milliseconds of this thread, and anybody may ask without a limit.
+ */
+function describe(rows: () => readonly Route[]): () => Promise<HttpReply> {
+  let description: object | undefined;
+  return async () => ok({ status: 200, body: (description ??= describeApi(rows())) });
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
+
+const METRICS = {
+  method: 'get',
+  path: '/metrics',
+  limit: 'none',
+  summary: 'Metrics for Prometheus; needs no credential if the gateway listens only on loopback',
+  answers: { 200: { mediaTypes: ['text/plain'] } },
+} as const;
+
+/** `rows` is the whole table as it is described, these rows among it. */
+export const monitoringRoutes = (
+  { httpHost }: MonitoringRouteOptions,
+  rows: () => readonly Route[],
+): readonly Route[] => [
+  {
+    method: 'get',
+    path: '/healthz',
+    access: 'public',
+    limit: 'none',
+    summary: 'Liveness: answers as long as the process runs',
+    answers: { 200: liveness },
+    handle: health,
+  },
+  {
+    method: 'get',
+    path: '/readyz',
+    access: 'public',
+    limit: 'none',
+    summary: 'Readiness for checks, and which parts are unavailable; 503 says why it is not ready',
+    answers: { 200: readiness },
+    refusals: [503],
+    handle: ready,
+  },
+  isLoopback(httpHost)
+    ? { ...METRICS, access: 'public', handle: metrics }
+    : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },
+  {
+    method: 'get',
+    path: '/openapi.json',
+    access: 'public',
+    limit: 'none',
+    summary: 'This description',
+    handle: describe(rows),
+  },
+];

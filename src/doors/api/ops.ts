@@ -1,0 +1,136 @@
+/** Operations: register, look at, and control (spec: Operations endpoints). */
+import { z } from 'zod';
+import type { OpId } from '../../core/base/ids.ts';
+import { ok, type Result } from '../../core/base/result.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
+import type { ControlTrigger } from '../../core/views.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import { type Authorized, type HttpReply, QUERY, type Route } from '../engine/route.ts';
+import {
+  agentIdentity,
+  type Listing,
+  optional,
+  readNames,
+  readOpHalves,
+  readOpId,
+  readWord,
+  withBody,
+  withListing,
+} from './body.ts';
+import { opPage, opShape } from './shapes.ts';
+import { opView, pageView } from './views.ts';
+
+const registration = z.strictObject({
+  op_id: optional(z.string().meta({ description: '`<trace_id>:<span_id>`; give either this or both halves' })),
+  trace_id: optional(z.string()),
+  span_id: optional(z.string()),
+  agent: agentIdentity,
+});
+
+async function register({ principal, body }: Authorized<typeof registration>, link: Link): Promise<HttpReply> {
+  const opId = opIdIn(body);
+  if (!opId.ok) return opId;
+  const { reply } = await link.ask({ type: 'register-op', principal, opId: opId.value, agent: body.agent });
+  return reply.ok ? ok({ status: reply.value.created ? 201 : 200, body: opView(reply.value.op) }) : reply;
+}
+
+function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Result<OpId, Fault> {
+  if (op_id !== undefined) {
+    if (trace_id === undefined && span_id === undefined) return readOpId(op_id, 'op_id');
+    return invalid('op_id', 'send either op_id, or trace_id and span_id, not both');
+  }
+  if (trace_id === undefined || span_id === undefined)
+    return invalid('op_id', 'is required; send either op_id, or trace_id and span_id');
+  return readOpHalves(trace_id, span_id);
+}
+
+async function list(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
+  const state = readWord(request.query, 'state', QUERY.state.options);
+  if (!state.ok) return state;
+  const names = readNames(request.query, ['team_id', 'agent_id']);
+  if (!names.ok) return names;
+  const { team_id: teamId, agent_id: agentId } = names.value;
+  const { reply } = await link.ask({ type: 'list-ops', teamId, agentId, state: state.value, ...listing });
+  return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
+}
+
+async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const opId = readOpId(params.id ?? '');
+  if (!opId.ok) return opId;
+  const { reply } = await link.ask({ type: 'get-op', principal, opId: opId.value });
+  return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+}
+
+const control =
+  (trigger: ControlTrigger) =>
+  async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
+    const opId = readOpId(params.id ?? '');
+    if (!opId.ok) return opId;
+    const { reply } = await link.ask({ type: 'control-op', principal, opId: opId.value, trigger });
+    return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+  };
+
+export const opRoutes: readonly Route[] = [
+  {
+    method: 'post',
+    path: '/api/v1/ops',
+    access: { scope: 'write' },
+    summary: 'Registers an operation',
+    answers: { 200: opShape, 201: opShape },
+    refusals: [409],
+    ...withBody(registration, register),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/ops',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Lists operations in flight and recently ended ones',
+    answers: { 200: opPage },
+    ...withListing(['state', 'team_id', 'agent_id'], list),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/ops/:id',
+    access: { scope: 'read' },
+    summary: 'Shows an operation',
+    answers: { 200: opShape },
+    handle: get,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/pause',
+    access: { scope: 'write' },
+    summary: 'Pauses a running operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('pause'),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/resume',
+    access: { scope: 'write' },
+    summary: 'Resumes a paused operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('resume'),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/terminate',
+    access: { scope: 'write' },
+    summary: 'Terminates an operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('terminate'),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/ops/:id/complete',
+    access: { scope: 'write' },
+    summary: 'Completes a running operation',
+    answers: { 200: opShape },
+    refusals: [409],
+    handle: control('complete'),
+  },
+];

@@ -1,0 +1,135 @@
+/** Policies: shows those in force, and reloads them (contract: HTTP shapes). */
+import { z } from 'zod';
+import { usdToMicro } from '../../core/base/money.ts';
+import { ok } from '../../core/base/result.ts';
+import { rfc3339 } from '../../core/base/time.ts';
+import type { RuleTrace } from '../../core/policy/explain.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { readStructJson } from '../proto/json-values.ts';
+import { attempt } from '../proto/schema.ts';
+import { isLongerThan, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
+import { agentIdentity, moneyUsd, optional, optionalOr, readNames, readPage, ruled, withBody } from './body.ts';
+import { policyExplanation, policyPage, policyReload, rulePage } from './shapes.ts';
+import { cursorView } from './views.ts';
+
+const textOf = (bytes: number) => ruled((text) => !isLongerThan(text, bytes), `must be at most ${bytes} bytes`);
+
+const check = z.strictObject({
+  agent: agentIdentity,
+  caller: optional(agentIdentity),
+  action: textOf(MAX_ACTION_BYTES).min(1, 'is required'),
+  resource: optionalOr(textOf(MAX_RESOURCE_BYTES), ''),
+  // Not checked further: a record schema would drop a key named __proto__, for which a check is refused.
+  attributes: optional(z.unknown().meta({ type: 'object', additionalProperties: {} })),
+  estimated_cost_usd: optionalOr(moneyUsd, 0),
+});
+
+async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const listed = await link.call('listPolicies', { principal, ...page.value });
+  if (!listed.ok) return listed;
+  const { version, loadedAtMs, items } = listed.value;
+  const documents = items.map(({ name, scope, ruleCount, source }) => ({ name, scope, rule_count: ruleCount, source }));
+  return ok({ status: 200, body: { version, loaded_at: rfc3339(loadedAtMs), documents, ...cursorView(listed.value) } });
+}
+
+async function listRules({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
+  const page = readPage(query);
+  if (!page.ok) return page;
+  const names = readNames(query, ['policy']);
+  if (!names.ok) return names;
+  const listed = await link.call('listRules', { principal, policy: names.value.policy, ...page.value });
+  if (!listed.ok) return listed;
+  const rules = listed.value.items.map(({ when, reason, ...rule }) => ({
+    ...rule,
+    when: when ?? null,
+    reason: reason ?? null,
+  }));
+  return ok({ status: 200, body: { version: listed.value.version, rules, ...cursorView(listed.value) } });
+}
+
+async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
+  const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
+  const measured = attempt(() => (attributes === undefined ? undefined : readStructJson(attributes, 'attributes')));
+  if (!measured.ok) return measured;
+  const subject = {
+    agent,
+    caller,
+    action,
+    resource,
+    attributes: measured.value,
+    estimatedCostMicroUsd: usdToMicro(costUsd) ?? 0,
+  };
+  const explained = await link.call('explainCheck', { principal, subject });
+  if (!explained.ok) return explained;
+  const {
+    version,
+    decision: { kind, policy, ruleId, reason },
+    documents,
+  } = explained.value;
+  const views = documents.map(({ name, scope, source, rules }) => ({
+    name,
+    scope,
+    source,
+    rules: rules.map(ruleView),
+  }));
+  return ok({
+    status: 200,
+    body: {
+      version,
+      decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason },
+      documents: views,
+    },
+  });
+}
+
+const ruleView = ({ id, effect, outcome, detail, decided }: RuleTrace) => ({ id, effect, outcome, detail, decided });
+
+async function reload({ principal }: Authorized, link: Link): Promise<HttpReply> {
+  const reloaded = await link.call('reloadPolicies', { principal });
+  return reloaded.ok ? ok({ status: 200, body: reloaded.value }) : reloaded;
+}
+
+export const policyRoutes: readonly Route[] = [
+  {
+    method: 'get',
+    path: '/api/v1/policies',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Shows the policy documents in force',
+    query: ['per_page', 'cursor'],
+    answers: { 200: policyPage },
+    handle: list,
+  },
+  {
+    method: 'get',
+    path: '/api/v1/policies/rules',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Lists the rules in force, in the order in which a check goes through them',
+    query: ['policy', 'per_page', 'cursor'],
+    answers: { 200: rulePage },
+    handle: listRules,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/policies/explain',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary:
+      'Explains what policies would decide for a check and how each rule evaluates; ignores budgets and operations, and records nothing',
+    answers: { 200: policyExplanation },
+    ...withBody(check, explain),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/policies/reload',
+    access: { scope: 'admin' },
+    summary: 'Reloads the policy files, all or none',
+    answers: { 200: policyReload },
+    refusals: [409],
+    handle: reload,
+  },
+];

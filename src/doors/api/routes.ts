@@ -1,0 +1,35 @@
+/** The whole HTTP API as rows. */
+
+import type { Route } from '../engine/route.ts';
+import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
+import { agentRoutes } from './agents.ts';
+import { budgetRoutes } from './budgets.ts';
+import { credentialRoutes } from './credentials.ts';
+import { logRoutes } from './logs.ts';
+import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
+import { opRoutes } from './ops.ts';
+import { policyRoutes } from './policies.ts';
+import { streamRoutes } from './stream.ts';
+import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
+
+export function routesOf(
+  options: AccountRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
+): readonly Route[] {
+  const rows: readonly Route[] = [
+    ...credentialRoutes,
+    ...accountRoutes(options),
+    ...opRoutes,
+    ...agentRoutes,
+    ...budgetRoutes,
+    ...policyRoutes,
+    ...streamRoutes,
+    ...logRoutes,
+    ...topologyRoutes(options),
+    // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all
+    // the same.
+    ...monitoringRoutes(options, () =>
+      options.hasAccountStore ? rows : routesOf({ ...options, hasAccountStore: true }),
+    ),
+  ];
+  return rows;
+}

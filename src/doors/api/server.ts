@@ -1,0 +1,249 @@
+import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
+import { refuseWithout } from '../../core/access.ts';
+import { networkOf } from '../../core/base/client-address.ts';
+import { fail, ok, type Result } from '../../core/base/result.ts';
+import type { Fault } from '../../core/fault.ts';
+import { FairQueue } from '../../limits/fair-queue.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, isPreflight, preflightReply } from '../engine/access.ts';
+import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
+import type { DoorState } from '../engine/door-state.ts';
+import { type BodyResult, Exchange, isSoundlyFramed, type Sending } from '../engine/exchange.ts';
+import { problemOf } from '../engine/reply.ts';
+import type { ConcurrencyLimit, HttpReply, HttpRequest, Limit, Method, Route } from '../engine/route.ts';
+import { parseJson } from '../proto/json.ts';
+import { attempt } from '../proto/schema.ts';
+import { bearerOf } from '../rpc/bearer.ts';
+import type { WirePorts } from '../rpc/ports.ts';
+import type { Header } from '../shared/http-answer.ts';
+import { refuseRepeated } from './body.ts';
+import { Router } from './router.ts';
+
+/** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
+const MAX_BODY_BYTES = 1024 * 1024;
+/**
+ * One listing at a time: a second one would double how long checks wait for this thread, which spends more time on a
+ * page than the main thread.
+ */
+const LISTINGS = { atOnce: 1, places: 1024 };
+
+export type RouteServerOptions = {
+  readonly door: DoorState;
+  readonly link: Link;
+  readonly routes: readonly Route[];
+  readonly authenticate: WirePorts['authenticate'];
+  readonly corsOrigins: readonly string[];
+  /**
+   * The address of a request's client, for the limits of callers without a credential. Default: the peer of the
+   * connection.
+   */
+  readonly addressOf?: AddressOf;
+  /** How long a client may take to send a body. */
+  readonly bodyTimeoutMs: number;
+  readonly onError: (error: unknown, doing: string) => void;
+  /**
+   * Called when an answer was cut off because it could not go on, such as an export whose credential was revoked
+   * meanwhile.
+   */
+  readonly onCut: (fault: Fault, doing: string) => void;
+  /** Called for every request, for the metrics. */
+  readonly onRequest?: () => void;
+};
+
+type Head = Omit<HttpRequest, 'body' | 'params'>;
+
+/** Adds the whole HTTP API to the app: every row of the table, and an answer for everything else. */
+export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
+  const server = new RouteServer(options);
+  const onDefect = (error: unknown): void => options.onError(error, 'an HTTP request');
+  app.any('/*', (res, req) => {
+    options.onRequest?.();
+    const exchange = new Exchange(res, options.door, onDefect);
+    exchange.guard(() => server.answer(exchange, req));
+  });
+}
+
+type PublicRow = Extract<Route, { readonly access: 'public' }>;
+type ScopedRow = Exclude<Route, PublicRow>;
+type Unparsed = Omit<HttpRequest, 'body'>;
+type Respond = (reply: HttpReply) => void;
+
+/** The requests of one row in progress. None is queued: there are as many slots as may run at once. */
+type InProgress = { readonly places: FairQueue; readonly refusal: HttpReply };
+
+const overloaded = (what: string): HttpReply => fail({ kind: 'overloaded', what, retryAfterSecs: 1 });
+const inProgressOf = ({ limit, what }: ConcurrencyLimit): InProgress => ({
+  places: new FairQueue({ atOnce: limit, places: limit }),
+  refusal: overloaded(what),
+});
+
+class RouteServer {
+  readonly #options: RouteServerOptions;
+  readonly #router: Router<Route>;
+  /** Of the rows with a limit of their own. */
+  readonly #inProgress: ReadonlyMap<Route, InProgress>;
+  /** Requests of queued rows that run or wait. */
+  readonly #queue = new FairQueue(LISTINGS);
+
+  constructor(options: RouteServerOptions) {
+    this.#options = options;
+    this.#router = new Router(options.routes);
+    this.#inProgress = new Map(
+      options.routes.flatMap((route) => (route.atOnce === undefined ? [] : [[route, inProgressOf(route.atOnce)]])),
+    );
+  }
+
+  answer(exchange: Exchange, req: UwsRequest): void {
+    if (!isSoundlyFramed(req)) return exchange.close();
+    const { addressOf, bodyTimeoutMs } = this.#options;
+    const verb = req.getMethod();
+    const method = (verb === 'head' ? 'get' : verb) as Method;
+    const path = req.getUrl();
+    const head = readHead(req, exchange, addressOf);
+    exchange.askForBody(head.headers.get('expect'));
+    const respond = this.#responder(exchange, head, verb, path);
+    const match = this.#router.match(method, path);
+    if (isPreflight(verb, head.headers))
+      return respond(ok(preflightReply(match.kind === 'no-method' ? match.allowed : [])));
+    if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
+    if (match.kind === 'no-method')
+      return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
+    if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
+    const inProgress = this.#inProgress.get(match.route);
+    if (inProgress?.places.isFull === true) return respond(inProgress.refusal);
+    const take = (body: BodyResult): void => this.#take(match.route, { params: match.params, ...head }, body, respond);
+    if (method === 'get') take(NO_BODY);
+    else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
+  }
+
+  #responder(exchange: Exchange, { headers }: Head, verb: string, path: string): Respond {
+    const { corsOrigins, onCut } = this.#options;
+    const sending: Sending = {
+      headers: [...SAFETY_HEADERS, ...corsHeaders(corsOrigins, headers.get('origin'))],
+      isHead: verb === 'head',
+      onCut: (fault) => onCut(fault, `${verb.toUpperCase()} ${path}`),
+    };
+    return (reply) => exchange.send(reply.ok ? reply.value : problemOf(reply.fault), sending);
+  }
+
+  /** A request is counted only now: a body that never arrives must not use up a place. */
+  #take(route: Route, request: Unparsed, body: BodyResult, respond: Respond): void {
+    const kept = copyOf(body);
+    const answer = (): Promise<void> => this.#answerRow(route, request, kept).then(respond);
+    const inProgress = this.#inProgress.get(route);
+    if (inProgress === undefined) return void answer();
+    if (inProgress.places.run(networkOf(request.remoteAddress), answer) === undefined) respond(inProgress.refusal);
+  }
+
+  async #answerRow(route: Route, request: Unparsed, body: BodyResult): Promise<HttpReply> {
+    try {
+      return await (route.access === 'public'
+        ? this.#answerPublic(route, request, body)
+        : this.#answerScoped(route, request, body));
+    } catch (error) {
+      this.#options.onError(error, `${route.method} ${route.path}`);
+      return fail({ kind: 'internal' });
+    }
+  }
+
+  async #answerPublic(route: PublicRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
+    const { link } = this.#options;
+    const limited = await this.#overPublicLimit(route, request);
+    if (limited !== undefined) return limited;
+    const parsed = route.isBodyIgnored === true ? ok(undefined) : parseBody(body, request.headers);
+    return parsed.ok ? route.handle({ body: parsed.value, ...request }, link) : parsed;
+  }
+
+  /** A bearer that holds is a caller of its own, who does not feel what others at its address have used up. */
+  async #overPublicLimit(
+    { limit = 'address', credentials }: PublicRow,
+    { bearer, remoteAddress }: Unparsed,
+  ): ReturnType<typeof overLimit> {
+    const { link, authenticate } = this.#options;
+    const known =
+      bearer !== undefined && credentials?.includes('bearer') === true ? await authenticate(bearer) : undefined;
+    return known?.ok === true
+      ? overLimit(link, 'credential', known.value.subject)
+      : overLimit(link, limit, networkOf(remoteAddress));
+  }
+
+  /**
+   * Only callers who may send a body have it parsed, which may take half a second, and are told what is wrong with it.
+   */
+  async #answerScoped(route: ScopedRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
+    const { link, authenticate } = this.#options;
+    if (request.bearer === undefined) return NO_CREDENTIAL;
+    const authenticated = await authenticate(request.bearer);
+    if (!authenticated.ok) return (await overLimitOfStranger(link, request.remoteAddress)) ?? authenticated;
+    const principal = authenticated.value;
+    const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
+    if (limited !== undefined) return limited;
+    const refused = refuseWithout(route.access.scope, principal);
+    if (refused !== undefined) return refused;
+    const parsed = parseBody(body, request.headers);
+    if (!parsed.ok) return parsed;
+    const repeated = refuseRepeated(request.query, route.query);
+    if (repeated !== undefined) return repeated;
+    const answer = (): Promise<HttpReply> => route.handle({ body: parsed.value, principal, ...request }, link);
+    return route.isQueued === true
+      ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS)
+      : await answer();
+  }
+}
+
+/** Counts a request; the refusal when it is one too many. */
+async function overLimit(link: Link, limit: Limit, key: string): Promise<Result<never, Fault> | undefined> {
+  if (limit === 'none') return undefined;
+  const permit = await link.call('takePermit', { limit, key });
+  return permit.ok ? undefined : permit;
+}
+
+/**
+ * Counts a request with an invalid credential, separately from the public auth routes of its address: a program that
+ * keeps using an expired token must not lock people at the same address out of signing in.
+ */
+export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> =>
+  overLimit(link, 'credential', `address:${networkOf(address)}`);
+
+function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => {
+    headers.set(name, value);
+  });
+  return {
+    headers,
+    query: new URLSearchParams(req.getQuery()),
+    remoteAddress: remoteAddressOf(req, exchange, addressOf),
+    bearer: bearerOf(headers.get('authorization')),
+  };
+}
+
+/** What outlives the handler of its request: parsing waits until the caller is known. */
+const copyOf = (body: BodyResult): BodyResult =>
+  body.kind === 'whole' ? { kind: 'whole', bytes: Buffer.from(body.bytes) } : body;
+
+function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Result<unknown, Fault> {
+  if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_BODY_BYTES });
+  const { bytes } = body;
+  if (bytes.length === 0) return ok(undefined);
+  const type = headers.get('content-type');
+  if (type !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(type))
+    return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
+  const coding = headers.get('content-encoding') || 'identity';
+  if (coding !== 'identity') return fail({ kind: 'unsupported_media_type', expected: 'uncompressed application/json' });
+  return attempt(() => parseJson(bytes));
+}
+
+const NO_BODY: BodyResult = { kind: 'whole', bytes: Buffer.alloc(0) };
+
+const TOO_MANY_LISTINGS = overloaded('the number of lists being read');
+
+const NO_CREDENTIAL = fail({
+  kind: 'unauthenticated',
+  detail: 'no credential presented; send an API key or access token as Authorization: Bearer …',
+} as const);
+
+const SAFETY_HEADERS: readonly Header[] = [
+  ['X-Content-Type-Options', 'nosniff'],
+  ['Cache-Control', 'no-store'],
+];

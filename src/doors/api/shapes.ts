@@ -1,0 +1,308 @@
+/** The API's answers as schemas: OpenAPI is generated from them, and tests check real answers against them. */
+import { z } from 'zod';
+import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
+import { PERIODS, TIERS } from '../../core/budget/config.ts';
+import { ROLES, SCOPES } from '../../core/identity/roles.ts';
+import { OP_STATES } from '../../core/ops/op-state.ts';
+import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
+
+const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
+const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of the next page; null on the last one.' });
+const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) =>
+  z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
+
+export const usageStatus = z.union([
+  z.strictObject({ status: z.literal('ok') }),
+  z.strictObject({ status: z.literal('limit_exceeded'), tier: z.enum(TIERS), period: z.enum(PERIODS) }),
+]);
+
+const budgetPeriod = z.strictObject({
+  spent_usd: z.number(),
+  limit_usd: z.number().nullable(),
+  period_start: rfc3339,
+  reset: rfc3339,
+});
+
+export const budgetPage = pageOf(
+  'budgets',
+  z.strictObject({
+    tier: z.enum(TIERS),
+    org_id: z.string().nullable(),
+    team_id: z.string().nullable(),
+    agent_id: z.string().nullable(),
+    daily: budgetPeriod,
+    monthly: budgetPeriod,
+    reserved_usd: z.number(),
+  }),
+);
+
+export const policyPage = z.strictObject({
+  version: z.string().meta({ description: 'Changes if and only if the content of the documents changes.' }),
+  loaded_at: rfc3339,
+  documents: z.array(z.strictObject({ name: z.string(), scope: z.string(), rule_count: z.int(), source: z.string() })),
+  next_cursor: nextCursor,
+});
+
+export const rulePage = z.strictObject({
+  version: z.string(),
+  rules: z
+    .array(
+      z.strictObject({
+        policy: z.string(),
+        scope: z.string(),
+        source: z.string(),
+        id: z.string(),
+        effect: z.enum(['allow', 'deny']),
+        actions: z.array(z.string()),
+        resources: z.array(z.string()),
+        when: z.string().nullable(),
+        reason: z.string().nullable(),
+      }),
+    )
+    .meta({ description: 'In the order in which a check goes through them.' }),
+  next_cursor: nextCursor,
+});
+
+export const policyReload = z.strictObject({
+  version: z.string(),
+  documents: z.int(),
+  changed: z.boolean(),
+  warnings: z.array(z.string()),
+});
+
+export const policyExplanation = z.strictObject({
+  version: z.string(),
+  decision: z.strictObject({
+    decision: z.enum(['allow', 'deny']),
+    policy: z.string().nullable(),
+    rule_id: z.string().nullable(),
+    reason: z.string(),
+  }),
+  documents: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        scope: z.string(),
+        source: z.string(),
+        rules: z.array(
+          z.strictObject({
+            id: z.string(),
+            effect: z.enum(['allow', 'deny']),
+            outcome: z.enum(RULE_OUTCOMES),
+            detail: z.string(),
+            decided: z.boolean().meta({ description: 'True for the rule named in the decision.' }),
+          }),
+        ),
+      }),
+    )
+    .meta({ description: 'Documents whose scope includes the agent, in cascade order.' }),
+});
+
+const auditEntry = z.strictObject({
+  id: z.int().meta({ description: 'Counts from 1 without gaps, across all orgs.' }),
+  timestamp: rfc3339,
+  event_type: z.enum(AUDIT_EVENTS),
+  lineage: z.strictObject({
+    org_id: z.string().nullable(),
+    team_id: z.string().nullable(),
+    agent_id: z.string().nullable(),
+  }),
+  op_id: z.string().nullable(),
+  decision: z.enum(['allow', 'deny']).nullable(),
+  reason: z.string().nullable(),
+  policy: z.string().nullable(),
+  rule_id: z.string().nullable(),
+  actor: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  prev_hash: z.string(),
+  hash: z.string(),
+});
+
+export const logPage = pageOf('entries', auditEntry);
+
+const identity = {
+  org_id: z.string().meta({ description: 'Empty for an agent without an org.' }),
+  team_id: z.string(),
+  agent_id: z.string(),
+};
+
+const agentFields = {
+  ...identity,
+  parent: z.string().nullable().meta({ description: '`<org>/<team>/<agent>`' }),
+  registered_at: rfc3339,
+  last_seen_at: rfc3339.nullable(),
+  active_ops: z.int(),
+};
+const agentShape = z.strictObject(agentFields);
+
+const opCounts = z.strictObject({
+  pending: z.int(),
+  running: z.int(),
+  paused: z.int(),
+  completing: z.int(),
+  terminated: z.int(),
+});
+const groupFields = {
+  org_id: z.string(),
+  agent_count: z.int(),
+  agents_seen: z.int().meta({ description: 'In the last five minutes.' }),
+  active_ops: z.int(),
+  ops: opCounts,
+};
+const teamShape = z.strictObject({ team_id: z.string(), ...groupFields });
+
+const agentsWithTeams = {
+  teams: z.array(teamShape).meta({ description: 'The teams of the agents on this page.' }),
+  agents: z.array(agentShape),
+  next_cursor: nextCursor,
+};
+const counts = { org_count: z.int(), team_count: z.int(), agent_count: z.int() };
+
+export const topologyOverview = z.strictObject({ ...counts, ...agentsWithTeams });
+export const topologyTeam = z.strictObject(agentsWithTeams);
+
+const treeNode: z.ZodType = z
+  .strictObject({
+    ...agentFields,
+    get children(): z.ZodArray {
+      return z.array(treeNode);
+    },
+    truncated: z.boolean().meta({ description: 'There are more descendants; request the lineage.' }),
+  })
+  .meta({ id: 'TreeNode' });
+export const topologyTree = pageOf(
+  'orgs',
+  z.strictObject({
+    org_id: z.string(),
+    teams: z.array(z.strictObject({ team_id: z.string(), agents: z.array(treeNode) })),
+  }),
+);
+
+export const topologyLineage = pageOf(
+  'lineages',
+  z.strictObject({
+    agent: agentShape,
+    ancestors: z.array(agentShape).meta({ description: 'Nearest first.' }),
+    descendants: z.array(z.strictObject({ ...agentFields, depth: z.int() })).meta({ description: 'Nearest first.' }),
+    truncated: z.boolean(),
+  }),
+);
+
+export const topologyStats = z.strictObject({
+  ...counts,
+  agents_seen: z.int(),
+  active_ops: z.int(),
+  ops: opCounts,
+  ops_ttl_secs: z.int().meta({ description: 'How long a finished operation is kept and counted.' }),
+  groups: z
+    .array(z.union([z.strictObject(groupFields), teamShape]))
+    .meta({ description: 'Orgs, or the teams of the requested org.' }),
+  next_cursor: nextCursor,
+});
+
+export const liveness = z.strictObject({ status: z.literal('ok') });
+
+export const readiness = z.strictObject({
+  status: z
+    .enum(['ready', 'degraded'])
+    .meta({ description: '`degraded`: checks work, but a part named below does not.' }),
+  audit: z
+    .enum(['writable', 'unwritable'])
+    .meta({ description: '`unwritable` only with SVC_AUDIT_ON_FAILURE=allow: checks are answered but not recorded.' }),
+  database: z.enum(['not_configured', 'reachable', 'unreachable']).meta({ description: 'Checks do not need it.' }),
+  store: z.literal('unwritable').optional().meta({
+    description:
+      'Present only while keys, registrations and spend cannot be written to the data directory. Checks still work.',
+  }),
+});
+
+export const opShape = z.strictObject({
+  op_id: z.string().meta({ description: '`<trace_id>:<span_id>`' }),
+  state: z.enum(OP_STATES),
+  registered_at: rfc3339,
+  updated_at: rfc3339,
+  agent: z.strictObject(identity),
+  acknowledged_at: rfc3339.nullable().meta({ description: 'When the agent acknowledged the last signal.' }),
+});
+export const opPage = pageOf('ops', opShape);
+
+export const agentPage = pageOf('agents', agentShape);
+export const agentRegistered = z.strictObject({
+  agent: agentShape,
+  rotated: z.boolean(),
+  credential_token: z.string().optional().meta({ description: 'Shown once, if the gateway generated it.' }),
+});
+
+const scopes = z.array(z.enum(SCOPES));
+const unixSecs = z.int().meta({ description: 'Unix seconds' });
+
+export const tokenShape = z.strictObject({ token: z.string(), expires_at: unixSecs, scopes });
+const keyFields = {
+  id: z.string(),
+  name: z.string(),
+  hint: z.string(),
+  scopes,
+  org_id: z.string().nullable(),
+  created_at: rfc3339,
+  created_by: z.string(),
+  expires_at: rfc3339.nullable(),
+  revoked_at: rfc3339.nullable(),
+  last_used_at: rfc3339.nullable(),
+};
+export const createdKeyShape = z.strictObject({ key: z.string().meta({ description: 'Shown once.' }), ...keyFields });
+export const ownKey = z
+  .strictObject(keyFields)
+  .pick({ id: true, name: true, scopes: true, org_id: true, expires_at: true });
+export const keyPage = pageOf('api_keys', z.strictObject(keyFields));
+export const rotatedKey = z.strictObject({ kid: z.string() });
+export const jwkSet = z.strictObject({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) });
+
+const newAccountFields = {
+  id: z.string(),
+  email: z.string(),
+  role: z.enum(ROLES),
+  org_id: z.string().nullable(),
+  created_at: rfc3339,
+};
+const account = z.strictObject({
+  ...newAccountFields,
+  disabled: z.boolean(),
+  last_login_at: rfc3339.nullable(),
+  locked_until: rfc3339
+    .nullable()
+    .meta({ description: 'End of the lock after too many failed sign-ins; null: not locked' }),
+});
+export const createdAccount = z.strictObject({ account: z.strictObject(newAccountFields) });
+export const shownAccount = z.strictObject({ account });
+export const ownAccount = z.strictObject({ account, scopes });
+export const accountPage = pageOf('accounts', account);
+export const signedIn = z.strictObject({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int(),
+  expires_at: unixSecs,
+  scopes,
+});
+export const createdInvite = z.strictObject({
+  invite_token: z.string().meta({ description: 'Shown once.' }),
+  email: z.string(),
+  role: z.enum(ROLES),
+  org_id: z.string().nullable(),
+  expires_at: rfc3339,
+});
+export const invitePage = pageOf(
+  'invites',
+  z.strictObject({
+    ...newAccountFields,
+    invited_by: z.string().meta({ description: '`key:<id>` or `account:<id>`' }),
+    expires_at: rfc3339,
+  }),
+);
+export const signInMethods = z.strictObject({
+  methods: z.array(z.enum(['api_key', 'password'])),
+  registration: z
+    .enum(['first_account', 'open', 'closed'])
+    .optional()
+    .meta({ description: 'Who may register without an invite. Absent without an account store.' }),
+});
+export const ticket = z.strictObject({ ticket: z.string(), expires_in: z.int() });

@@ -1,0 +1,41 @@
+import type { AgentIdentity } from '../../core/base/ids.ts';
+import type { Page } from '../../core/base/page.ts';
+import { rfc3339 } from '../../core/base/time.ts';
+import type { AgentView, OpView } from '../../core/views.ts';
+
+/** Null for what has not happened yet, or never will. */
+export const rfc3339OrNull = (ms: number | null | undefined): string | null => (ms == null ? null : rfc3339(ms));
+
+/** The cursor of the next page; null on the last one (contract: Errors, lists, times). */
+export const cursorView = ({ next }: Pick<Page<unknown>, 'next'>) => ({ next_cursor: next ?? null });
+
+/** A page of a listing: its items under `name`, and the cursor of the next page. */
+export const pageView = <T>(name: string, page: Page<T>, view: (item: T) => object) => ({
+  [name]: page.items.map(view),
+  ...cursorView(page),
+});
+
+const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({
+  org_id: orgId,
+  team_id: teamId,
+  agent_id: agentId,
+});
+
+export const opView = ({ opId, state, registeredAtMs, updatedAtMs, agent, acknowledgedAtMs }: OpView) => ({
+  op_id: opId,
+  state,
+  registered_at: rfc3339(registeredAtMs),
+  updated_at: rfc3339(updatedAtMs),
+  agent: identityView(agent),
+  acknowledged_at: rfc3339OrNull(acknowledgedAtMs),
+});
+
+export const agentView = ({ identity, parent, registeredAtMs, lastSeenMs, activeOps }: AgentView) => ({
+  org_id: identity.orgId,
+  team_id: identity.teamId,
+  agent_id: identity.agentId,
+  parent: parent ?? null,
+  registered_at: rfc3339(registeredAtMs),
+  last_seen_at: rfc3339OrNull(lastSeenMs),
+  active_ops: activeOps,
+});

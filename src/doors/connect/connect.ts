@@ -1,0 +1,243 @@
+/**
+ * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or
+ * protobuf (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request
+ * and sends the reply.
+ */
+
+import { ok, type Result } from '../../core/base/result.ts';
+import { quote } from '../../core/base/text.ts';
+import { explain, type Fault, invalid } from '../../core/fault.ts';
+import { binaryCodec } from '../proto/binary.ts';
+import { jsonCodec } from '../proto/json.ts';
+import type { MessageName, Messages } from '../proto/messages.ts';
+import { methodShapes } from '../proto/schema.ts';
+import type { Caller } from '../rpc/handle.ts';
+import { type UnaryMethod, unaryMethods } from '../rpc/methods.ts';
+import type { WirePorts } from '../rpc/ports.ts';
+import type { Header, HttpStatus } from '../shared/http-answer.ts';
+import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
+import { RPC_CODE, RPC_HTTP_STATUS, type RpcCode, rateLimitHeaders, retryAfterSecs } from '../shared/rpc-code.ts';
+
+/** The headers that the protocol reads. */
+export type ConnectHeader =
+  | 'authorization'
+  | 'content-type'
+  | 'content-encoding'
+  | 'connect-protocol-version'
+  | 'connect-timeout-ms';
+
+export type ConnectRequest = Caller & {
+  /** In capitals. */
+  readonly method: string;
+  /** Undefined when it was not sent, or empty. */
+  header(name: ConnectHeader): string | undefined;
+  /** The whole body. It need not stay valid after `answer` has returned. */
+  readonly body: Buffer;
+};
+
+export type ConnectReply = {
+  readonly status: HttpStatus;
+  readonly contentType: 'application/json' | 'application/proto' | StreamType;
+  readonly content: string | Buffer;
+  readonly headers: readonly Header[];
+};
+
+/** Of a body in envelopes, as clients of streams send and read it. */
+const STREAM_TYPES = ['application/connect+json', 'application/connect+proto'] as const;
+type StreamType = (typeof STREAM_TYPES)[number];
+
+type Respond = (reply: ConnectReply) => void;
+
+export type ConnectMethod = {
+  /** Larger bodies need not be read to their end: `connectError` with `payload_too_large` answers them. */
+  readonly maxBytes: number;
+  /**
+   * Calls `reply` once, in this turn or a later one, and does not throw. Without a promise: a check would pay for it.
+   */
+  readonly answer: (request: ConnectRequest, reply: Respond) => void;
+};
+
+const NO_HEADERS: ConnectReply['headers'] = [];
+
+/**
+ * The methods by their path, `/svc.governance.v1.PolicyService/CheckAction`. `onDefect` gets the error behind every
+ * `internal`.
+ */
+export function connectMethods(
+  ports: WirePorts,
+  onDefect: (error: unknown) => void,
+): ReadonlyMap<string, ConnectMethod> {
+  const unary = new Map(unaryMethods(ports).map((method) => [method.name, method]));
+  return new Map(
+    methodShapes.map(({ path, name }) => {
+      const method = unary.get(name);
+      return [path, method === undefined ? STREAM_METHOD : connectMethod(method, onDefect)];
+    }),
+  );
+}
+
+function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void): ConnectMethod {
+  const { decode, response } = method;
+  const json: Format = { contentType: 'application/json', decode: decode.json, encode: jsonCodec(response).encode };
+  const proto: Format = {
+    contentType: 'application/proto',
+    decode: decode.binary,
+    encode: binaryCodec(response).encode,
+  };
+  const answerIn = (format: Format, request: ConnectRequest, reply: Respond): void => {
+    const message = format.decode(request.body);
+    if (!message.ok) return reply(connectError(message.fault));
+    method.handle(message.value as never, request.header('authorization'), request).then(
+      (answer) =>
+        reply(
+          answer.ok
+            ? {
+                status: 200,
+                contentType: format.contentType,
+                content: format.encode(answer.value),
+                headers: NO_HEADERS,
+              }
+            : connectError(answer.fault),
+        ),
+      (error: unknown) => {
+        onDefect(error);
+        reply(connectError({ kind: 'internal' }));
+      },
+    );
+  };
+  return {
+    maxBytes: method.maxBytes,
+    answer: (request, reply) => {
+      const problem = problemOfRequest(request, method.maxBytes);
+      if (problem !== undefined) return reply(problem);
+      const format = formatNamed(request.header('content-type'), json, proto);
+      if (format === undefined) return reply(UNSUPPORTED_MEDIA_TYPE);
+      const timeoutMs = readTimeoutMs(request.header('connect-timeout-ms'));
+      if (!timeoutMs.ok) return reply(connectError(timeoutMs.fault));
+      answerIn(format, request, timeoutMs.value === undefined ? reply : withDeadline(reply, timeoutMs.value));
+    },
+  };
+}
+
+type Format = {
+  readonly contentType: ConnectReply['contentType'];
+  readonly decode: (body: Buffer) => Result<unknown, Fault>;
+  readonly encode: (message: Messages[MessageName]) => string | Buffer;
+};
+
+function formatNamed(contentType: string | undefined, json: Format, proto: Format): Format | undefined {
+  if (contentType === 'application/json') return json;
+  if (contentType === 'application/proto') return proto;
+  // A charset is allowed as long as it is the only one that JSON has.
+  return contentType !== undefined && /^application\/json\s*(?:;\s*charset="?utf-8"?\s*)?$/i.test(contentType)
+    ? json
+    : undefined;
+}
+
+function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectReply | undefined {
+  if (request.method !== 'POST') return METHOD_NOT_ALLOWED;
+  if (request.body.length > maxBytes) return connectError({ kind: 'payload_too_large', limitBytes: maxBytes });
+  const version = request.header('connect-protocol-version');
+  if (version !== undefined && version !== '1')
+    return connectError({ kind: 'invalid_argument', field: 'connect-protocol-version', problem: 'must be 1' });
+  const encoding = request.header('content-encoding');
+  if (encoding !== undefined && encoding !== 'identity') return COMPRESSED;
+  return undefined;
+}
+
+function readTimeoutMs(text: string | undefined): Result<number | undefined, Fault> {
+  if (text === undefined) return ok(undefined);
+  if (/^\d{1,10}$/.test(text)) return ok(Number(text));
+  return invalid('connect-timeout-ms', 'must be a whole number of at most 10 digits');
+}
+
+/** Sends whichever comes first: the reply, or the end of its deadline. */
+function withDeadline(reply: Respond, timeoutMs: number): Respond {
+  let isLate = false;
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      reply(DEADLINE_EXCEEDED);
+    },
+    Math.min(timeoutMs, LONGEST_TIMER_MS),
+  );
+  return (answer) => {
+    clearTimeout(timer);
+    if (!isLate) reply(answer);
+  };
+}
+
+/**
+ * A fault in the words of Connect: `{"code":"invalid_argument","message":…}`, and the stable word for it in `svc-code`.
+ */
+export function connectError(fault: Fault): ConnectReply {
+  const code = RPC_CODE[fault.kind];
+  const headers: Header[] = [['svc-code', fault.kind]];
+  const seconds = retryAfterSecs(fault);
+  if (seconds > 0) headers.push(['retry-after', String(seconds)]);
+  if (fault.kind === 'rate_limited') headers.push(...rateLimitHeaders(fault));
+  if (code === 'unauthenticated') headers.push(['www-authenticate', 'Bearer']);
+  // Connect has no code of its own for these two, HTTP has.
+  const status =
+    fault.kind === 'payload_too_large' ? 413 : fault.kind === 'unsupported_media_type' ? 415 : RPC_HTTP_STATUS[code];
+  return errorReply(code, status, explain(fault), headers);
+}
+
+const errorReply = (
+  code: RpcCode,
+  status: HttpStatus,
+  message: string,
+  headers: ConnectReply['headers'],
+): ConnectReply => ({
+  status,
+  contentType: 'application/json',
+  content: `{"code":"${code}","message":${quote(message)}}`,
+  headers,
+});
+
+const DEADLINE_EXCEEDED = errorReply('deadline_exceeded', 504, 'the timeout set by connect-timeout-ms has expired', [
+  ['svc-code', 'deadline_exceeded'],
+]);
+const METHOD_NOT_ALLOWED = errorReply('unimplemented', 405, 'call this method with POST', [
+  ['svc-code', 'method_not_allowed'],
+  ['allow', 'POST'],
+]);
+const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not supported; send the body uncompressed', [
+  ['svc-code', 'unsupported_media_type'],
+]);
+const CALL_OVER_GRPC = 'this is a streaming method; call it over gRPC';
+const STREAM = errorReply('unimplemented', 501, CALL_OVER_GRPC, [['svc-code', 'unimplemented']]);
+const UNSUPPORTED_MEDIA_TYPE = errorReply(
+  'invalid_argument',
+  415,
+  'the content type must be application/json or application/proto',
+  [
+    ['svc-code', 'unsupported_media_type'],
+    ['accept-post', 'application/json, application/proto'],
+  ],
+);
+
+/**
+ * A stream that ends with an error before its first message: a client that asks for a stream reads no error in any
+ * other answer.
+ */
+function endOfStream(contentType: StreamType): ConnectReply {
+  const end = Buffer.from(`{"error":{"code":"unimplemented","message":${quote(CALL_OVER_GRPC)}}}`);
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt8(IS_LAST_ENVELOPE);
+  prefix.writeUInt32BE(end.length, 1);
+  return { status: 200, contentType, content: Buffer.concat([prefix, end]), headers: NO_HEADERS };
+}
+
+/** The bit in the first byte of an envelope: it ends the stream. */
+const IS_LAST_ENVELOPE = 2;
+
+/** Streams need HTTP/2, so they are answered at the gRPC address only. */
+const STREAM_METHOD: ConnectMethod = {
+  maxBytes: MAX_MESSAGE_BYTES,
+  answer: (request, reply) => {
+    if (request.method !== 'POST') return reply(METHOD_NOT_ALLOWED);
+    const type = STREAM_TYPES.find((known) => known === request.header('content-type'));
+    reply(type === undefined ? STREAM : endOfStream(type));
+  },
+};

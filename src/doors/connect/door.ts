@@ -1,0 +1,157 @@
+/**
+ * Serves the Connect methods on the HTTP port. The hottest path there is: read what is needed, hand it over, write the
+ * answer.
+ */
+import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
+import { AUTHORIZED_TWICE, corsHeaders, preflightReply } from '../engine/access.ts';
+import type { DoorState } from '../engine/door-state.ts';
+import { Exchange, isChunked } from '../engine/exchange.ts';
+import {
+  type ConnectHeader,
+  type ConnectMethod,
+  type ConnectReply,
+  type ConnectRequest,
+  connectError,
+} from './connect.ts';
+
+export type ConnectDoorOptions = {
+  readonly door: DoorState;
+  readonly methods: ReadonlyMap<string, ConnectMethod>;
+  readonly corsOrigins: readonly string[];
+  /** How long a client may take to send a body. */
+  readonly bodyTimeoutMs: number;
+  readonly onRequest: () => void;
+  readonly onDefect: (error: unknown) => void;
+};
+
+export function serveConnect(
+  app: TemplatedApp,
+  { door, methods, corsOrigins, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions,
+): void {
+  for (const [path, method] of methods) {
+    app.any(path, (res, req) => {
+      onRequest();
+      const exchange = new Exchange(res, door, onDefect);
+      const head = new RequestHead(req, exchange);
+      if (!head.isSoundlyFramed) return exchange.close();
+      exchange.askForBody(head.expectation);
+      if (head.method === 'OPTIONS')
+        return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
+      if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
+      exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
+        if (body.kind === 'too-large')
+          return send(
+            exchange,
+            connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }),
+            head,
+            corsOrigins,
+          );
+        method.answer(head.withBody(body.bytes), (reply) => send(exchange, reply, head, corsOrigins));
+      });
+    });
+  }
+}
+
+const PREFLIGHT = preflightReply(['post']);
+
+function send(
+  exchange: Exchange,
+  { status, contentType, content, headers }: ConnectReply,
+  { method, origin }: RequestHead,
+  corsOrigins: readonly string[],
+): void {
+  if (status === 200 && origin === undefined) return exchange.sendText(contentType, content);
+  exchange.send(
+    { status, text: { type: contentType, content }, headers },
+    { headers: corsHeaders(corsOrigins, origin), isHead: method === 'HEAD' },
+  );
+}
+
+/** What the protocol needs of a request's head, copied while the request is valid. */
+class RequestHead implements ConnectRequest {
+  readonly method: string;
+  body: Buffer = EMPTY;
+  origin: string | undefined = undefined;
+  expectation: string | undefined = undefined;
+  isAuthorizedTwice = false;
+  isSoundlyFramed = true;
+  #authorization: string | undefined = undefined;
+  #contentType: string | undefined = undefined;
+  #contentEncoding: string | undefined = undefined;
+  #version: string | undefined = undefined;
+  #timeout: string | undefined = undefined;
+  #length: string | undefined = undefined;
+
+  readonly #exchange: Exchange;
+
+  constructor(req: UwsRequest, exchange: Exchange) {
+    this.#exchange = exchange;
+    const method = req.getMethod();
+    this.method = method === 'post' ? 'POST' : method.toUpperCase();
+    req.forEach((name, value) => this.#take(name, value));
+  }
+
+  get cancelled(): boolean {
+    return this.#exchange.isOver;
+  }
+
+  header(name: ConnectHeader): string | undefined {
+    switch (name) {
+      case 'authorization':
+        return this.#authorization || undefined;
+      case 'content-type':
+        return this.#contentType;
+      case 'content-encoding':
+        return this.#contentEncoding;
+      case 'connect-protocol-version':
+        return this.#version;
+      case 'connect-timeout-ms':
+        return this.#timeout;
+    }
+  }
+
+  withBody(body: Buffer): this {
+    this.body = body;
+    return this;
+  }
+
+  #take(name: string, value: string): void {
+    switch (name) {
+      case 'authorization':
+        this.isAuthorizedTwice ||= this.#authorization !== undefined;
+        this.#authorization = value;
+        return;
+      case 'content-type':
+        this.#contentType = value || undefined;
+        return;
+      case 'content-length':
+        this.isSoundlyFramed &&= this.#length === undefined || this.#length === value;
+        this.#length = value;
+        return;
+      // If the library does not know the transfer coding, it assumes that there is no body, and takes the body for the
+      // next request.
+      case 'transfer-encoding':
+        this.isSoundlyFramed &&= isChunked(value);
+        return;
+      case 'content-encoding':
+        this.#contentEncoding = value || undefined;
+        return;
+      case 'connect-protocol-version':
+        this.#version = value || undefined;
+        return;
+      case 'connect-timeout-ms':
+        this.#timeout = value || undefined;
+        return;
+      case 'origin':
+        this.origin = value || undefined;
+        return;
+      case 'expect':
+        this.expectation = value;
+        return;
+      default:
+        return;
+    }
+  }
+}
+
+const EMPTY = Buffer.alloc(0);

@@ -1,0 +1,73 @@
+import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
+import { fail, type Result } from '../../core/base/result.ts';
+import type { Fault } from '../../core/fault.ts';
+/** Cross-origin reads, for the origins that are named and no other (contract: HTTP shapes). */
+import type { Header } from '../shared/http-answer.ts';
+import type { HttpResponse } from './route.ts';
+
+// The Authorization header. It must say without ambiguity who asks: of two, a proxy may have checked the other one.
+
+/** Whether the header is there more than once, even if one is empty or both are equal. */
+export function isAuthorizedTwice(req: Pick<UwsRequest, 'forEach'>): boolean {
+  let times = 0;
+  req.forEach((name) => {
+    if (name === 'authorization') times += 1;
+  });
+  return times > 1;
+}
+
+export const AUTHORIZED_TWICE: Fault = {
+  kind: 'invalid_argument',
+  field: 'Authorization',
+  problem: 'must not be sent more than once',
+};
+
+// Which pages may make a browser act for its user, with its cookie or by opening a stream.
+
+/**
+ * A fault when the request comes from a page of another site. A request without an `Origin` comes from no page, or from
+ * a browser that vouches for its own by SameSite. Own pages are those of the requested host, which a
+ * proxy passes on, of SVC_PUBLIC_URL, and of SVC_CORS_ORIGINS.
+ */
+export function refuseForeignOrigin(
+  origin: string | undefined,
+  askedHost: string | undefined,
+  ownOrigins: readonly string[],
+): Result<never, Fault> | undefined {
+  if (origin === undefined || ownOrigins.includes(origin)) return undefined;
+  const { host, protocol } = URL.canParse(origin) ? new URL(origin) : NO_PAGE;
+  // An origin leaves out the default port of its scheme, a proxy may name it.
+  const asked = askedHost?.toLowerCase().replace(protocol === 'https:' ? /:443$/ : /:80$/, '');
+  return host !== '' && host === asked ? undefined : fail({ kind: 'foreign_origin', origin: origin.slice(0, 256) });
+}
+
+const NO_PAGE = { host: '', protocol: '' };
+
+const NO_HEADERS: readonly Header[] = [];
+
+/** The headers that let a page of `origin` read the answer; none where that is not one of the `allowed` origins. */
+export function corsHeaders(allowed: readonly string[], origin: string | undefined): readonly Header[] {
+  if (origin === undefined || !allowed.includes(origin)) return NO_HEADERS;
+  return [
+    ['Access-Control-Allow-Origin', origin],
+    ['Access-Control-Allow-Credentials', 'true'],
+    ['Access-Control-Expose-Headers', 'Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, svc-code'],
+    ['Vary', 'Origin'],
+  ];
+}
+
+export const isPreflight = (method: string, headers: ReadonlyMap<string, string>): boolean =>
+  method === 'options' && headers.has('origin') && headers.has('access-control-request-method');
+
+/**
+ * `methods`: those that the path takes. Every origin gets the same answer; only an allowed one gets the headers that
+ * permit the request.
+ */
+export const preflightReply = (methods: readonly string[]): HttpResponse => ({
+  status: 204,
+  headers: [
+    ['Access-Control-Allow-Methods', methods.map((method) => method.toUpperCase()).join(', ')],
+    ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms'],
+    ['Access-Control-Max-Age', '600'],
+  ],
+});

@@ -1,0 +1,127 @@
+/** The routes of the HTTP API. A handler only translates; it decides nothing. */
+import { z } from 'zod';
+import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
+import type { Result } from '../../core/base/result.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { Principal, Scope } from '../../core/identity/roles.ts';
+import { OP_STATES } from '../../core/ops/op-state.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import type { Header, HttpStatus } from '../shared/http-answer.ts';
+import { DEFAULT_PER_PAGE, MAX_PER_PAGE } from '../shared/page-limits.ts';
+
+// The query parameters of the API. Each means the same in every route.
+
+const time = z.iso.datetime({ offset: true });
+
+export const QUERY = {
+  org_id: z.string().meta({
+    description:
+      'Only this org. Default: the org that the credential is bound to, or every org if it is bound to none.',
+  }),
+  team_id: z.string().min(1).meta({ description: 'Limit to teams of this name.' }),
+  agent_id: z.string().min(1).meta({ description: 'Limit to agents of this name.' }),
+  state: z.enum(OP_STATES).meta({ description: 'Only operations in this state.' }),
+  event_type: z.enum(AUDIT_EVENTS).meta({ description: 'Only entries of this type.' }),
+  decision: z.enum(['allow', 'deny']).meta({ description: 'Only entries with this decision.' }),
+  op_id: z.string().min(1).meta({ description: 'Only entries about this operation.' }),
+  actor: z.string().min(1).meta({ description: 'Only entries caused by this actor, such as `key:<id>`.' }),
+  since: time.meta({ description: 'Only entries at or after this time.' }),
+  until: time.meta({ description: 'Only entries before this time.' }),
+  policy: z.string().min(1).meta({ description: 'Only the policy document of this name.' }),
+  format: z.enum(['ndjson', 'csv']).meta({ description: 'Format of the export.', default: 'ndjson' }),
+  per_page: z
+    .int()
+    .min(1)
+    .max(MAX_PER_PAGE)
+    .meta({ description: 'Maximum items per page.', default: DEFAULT_PER_PAGE }),
+  cursor: z.string().meta({ description: '`next_cursor` of the previous page.' }),
+  snapshot: z.boolean().meta({ description: 'Send the operations in flight first.', default: false }),
+  lineage: z
+    .boolean()
+    .meta({ description: 'Add `registered_at` and `team_id` to the payload of `ops_change`.', default: false }),
+  types: z.string().meta({ description: 'Comma-separated event types. Default: all.' }),
+  ticket: z.string().meta({ description: 'A ticket from POST /api/v1/auth/ws-ticket, instead of a bearer.' }),
+} as const satisfies Record<string, z.ZodType>;
+
+export type QueryName = keyof typeof QUERY;
+
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** Which rate limit counts a request: that of its credential, that of its address, or none. */
+export type Limit = 'credential' | 'address' | 'none';
+
+/** `Body` is the schema of its body. */
+export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
+  /** The `:names` of the path, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** What the schema makes of the JSON body. Where there is none, the parsed JSON; undefined when there was no body. */
+  readonly body: z.output<Body>;
+  readonly remoteAddress: string;
+  readonly bearer: string | undefined;
+};
+
+export type Authorized<Body extends z.ZodType = z.ZodUnknown> = HttpRequest<Body> & { readonly principal: Principal };
+
+export type HttpResponse = {
+  readonly status: HttpStatus;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent unchanged, with its own content type, instead of `body`. */
+  readonly text?: { readonly type: string; readonly content: string | Uint8Array };
+  /** Sent piece by piece, as fast as the client reads, instead of `body`. A fault in place of a piece cuts it off. */
+  readonly stream?: { readonly type: string; readonly chunks: AsyncIterable<Result<Uint8Array, Fault>> };
+  readonly headers?: readonly Header[];
+};
+
+export type HttpReply = Result<HttpResponse, Fault>;
+
+/** What a success looks like: the schema of its JSON, another media type, or nothing at all. */
+export type AnswerShape = z.ZodType | { readonly mediaTypes: readonly string[] } | 'empty';
+
+/**
+ * How many requests of a row may be in progress at once in an I/O thread, at most half of them from one address; `what`
+ * names it in the refusal.
+ */
+export type ConcurrencyLimit = { readonly limit: number; readonly what: string };
+
+type Common = {
+  readonly method: Method;
+  readonly path: `/${string}`;
+  readonly limit?: Limit;
+  /** Beyond it an I/O thread refuses requests of this row by itself, before they cost anything. */
+  readonly atOnce?: ConcurrencyLimit;
+  /**
+   * Its answers may take the main thread long, so they are requested one at a time, from a queue that is fair between
+   * orgs, with checks in between.
+   */
+  readonly isQueued?: true;
+  // From here on: what OpenAPI says about the row.
+  /** One line. */
+  readonly summary: string;
+  /** The JSON body it takes. */
+  readonly body?: z.ZodType;
+  readonly query?: readonly QueryName[];
+  /** The successful answers by status. */
+  readonly answers?: Readonly<Record<number, AnswerShape>>;
+  /** Headers of its successful answers. */
+  readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition')[];
+  /** Statuses of problems that only this row has, besides those that follow from its input and its access. */
+  readonly refusals?: readonly HttpStatus[];
+  /** The credentials that a public row reads by itself; any one of them will do. */
+  readonly credentials?: readonly ('bearer' | 'refresh_cookie' | 'none')[];
+};
+
+/** `access`: with `public` no credential is looked at; a scope takes a bearer that holds it. */
+export type Route =
+  | (Common & {
+      readonly access: 'public' /** Ignores the body, even one that is not JSON. */;
+      readonly isBodyIgnored?: true;
+      readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply>;
+    })
+  | (Common & {
+      readonly access: { readonly scope: Scope };
+      readonly handle: (request: Authorized, link: Link) => Promise<HttpReply>;
+    });

@@ -1,0 +1,283 @@
+/**
+ * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain
+ * JSON and is held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
+ */
+import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
+import type { BinaryWriter } from './binary-writer.ts';
+import type {
+  AgentId,
+  CheckActionRequest,
+  CheckActionResponse,
+  CheckError,
+  JsonObject,
+  StreamCheckActionsResponse,
+} from './messages.ts';
+import { Malformed } from './schema.ts';
+import { type Allowance, allowanceFor, readStruct, writeStruct } from './struct.ts';
+
+const tag = (field: number, wireType: number): number => (field << 3) | wireType;
+const AGENT = tag(1, WIRE_BYTES);
+const CREDENTIAL_TOKEN = tag(2, WIRE_BYTES);
+const TRACE_ID = tag(3, WIRE_BYTES);
+const SPAN_ID = tag(4, WIRE_BYTES);
+const ACTION = tag(5, WIRE_BYTES);
+const RESOURCE = tag(6, WIRE_BYTES);
+const ATTRIBUTES = tag(7, WIRE_BYTES);
+const ESTIMATED_COST_USD = tag(8, WIRE_FIXED64);
+const CALLER = tag(9, WIRE_BYTES);
+const DRY_RUN = tag(10, WIRE_VARINT);
+const REQUEST_CORRELATION_ID = tag(11, WIRE_BYTES);
+
+/** Reads up to the end of the reader. */
+export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest {
+  let agent: AgentId | undefined;
+  let credentialToken = '';
+  let traceId = '';
+  let spanId = '';
+  let action = '';
+  let resource = '';
+  let attributes: JsonObject | undefined;
+  let allowance: Allowance | undefined; // of all parts that attributes come in
+  let estimatedCostUsd = 0;
+  let caller: AgentId | undefined;
+  let dryRun = false;
+  let correlationId = '';
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case AGENT:
+        agent = readAgentId(reader, agent, 'agent');
+        break;
+      case CREDENTIAL_TOKEN:
+        credentialToken = reader.string('credential_token');
+        break;
+      case TRACE_ID:
+        traceId = reader.string('trace_id');
+        break;
+      case SPAN_ID:
+        spanId = reader.string('span_id');
+        break;
+      case ACTION:
+        action = reader.string('action');
+        break;
+      case RESOURCE:
+        resource = reader.string('resource');
+        break;
+      case ATTRIBUTES:
+        attributes = readAttributes(reader, attributes, (allowance ??= allowanceFor('attributes')));
+        break;
+      case ESTIMATED_COST_USD:
+        estimatedCostUsd = reader.double();
+        break;
+      case CALLER:
+        caller = readAgentId(reader, caller, 'caller');
+        break;
+      case DRY_RUN:
+        dryRun = reader.bool();
+        break;
+      case REQUEST_CORRELATION_ID:
+        correlationId = reader.string('correlation_id');
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return {
+    agent,
+    credentialToken,
+    traceId,
+    spanId,
+    action,
+    resource,
+    attributes,
+    estimatedCostUsd,
+    caller,
+    dryRun,
+    correlationId,
+  };
+}
+
+/**
+ * The correlation id of a request that cannot be read as a whole, so that the refusal can be matched to it; undefined
+ * when not even that can be found.
+ */
+export function correlationIdOf(bytes: Buffer): string | undefined {
+  try {
+    const reader = new BinaryReader(bytes);
+    let correlationId: string | undefined;
+    while (reader.position < reader.end) {
+      const tag = reader.uint32();
+      if (tag === REQUEST_CORRELATION_ID) correlationId = reader.string('correlation_id');
+      else reader.skip(tag);
+    }
+    return correlationId;
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    return undefined;
+  }
+}
+
+/** A field that comes twice is merged, as the format demands. */
+function readAgentId(reader: BinaryReader, known: AgentId | undefined, field: string): AgentId {
+  let orgId = known?.orgId ?? '';
+  let teamId = known?.teamId ?? '';
+  let agentId = known?.agentId ?? '';
+  const outer = reader.open();
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case 10:
+        orgId = reader.string(`${field}.org_id`);
+        break;
+      case 18:
+        teamId = reader.string(`${field}.team_id`);
+        break;
+      case 26:
+        agentId = reader.string(`${field}.agent_id`);
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  reader.close(outer);
+  return { orgId, teamId, agentId };
+}
+
+function readAttributes(reader: BinaryReader, known: JsonObject | undefined, allowance: Allowance): JsonObject {
+  const outer = reader.open();
+  const attributes = readStruct(reader, allowance, 1, known);
+  reader.close(outer);
+  return attributes;
+}
+
+export function writeCheckActionRequest(writer: BinaryWriter, request: CheckActionRequest): void {
+  if (request.agent !== undefined) writeAgentId(writer, AGENT, request.agent);
+  writeText(writer, CREDENTIAL_TOKEN, request.credentialToken);
+  writeText(writer, TRACE_ID, request.traceId);
+  writeText(writer, SPAN_ID, request.spanId);
+  writeText(writer, ACTION, request.action);
+  writeText(writer, RESOURCE, request.resource);
+  if (request.attributes !== undefined) {
+    writer.uint32(ATTRIBUTES);
+    const start = writer.open();
+    writeStruct(writer, request.attributes, allowanceFor('attributes'));
+    writer.close(start);
+  }
+  // Negative zero is not the default value: it goes over the wire as what it is.
+  if (!Object.is(request.estimatedCostUsd, 0)) {
+    writer.uint32(ESTIMATED_COST_USD);
+    writer.double(request.estimatedCostUsd);
+  }
+  if (request.caller !== undefined) writeAgentId(writer, CALLER, request.caller);
+  if (request.dryRun) {
+    writer.uint32(DRY_RUN);
+    writer.uint32(1);
+  }
+  writeText(writer, REQUEST_CORRELATION_ID, request.correlationId);
+}
+
+function writeAgentId(writer: BinaryWriter, tag: number, agent: AgentId): void {
+  writer.uint32(tag);
+  const start = writer.open();
+  writeText(writer, 10, agent.orgId);
+  writeText(writer, 18, agent.teamId);
+  writeText(writer, 26, agent.agentId);
+  writer.close(start);
+}
+
+const DECISION_BY_NUMBER = ['unspecified', 'allow', 'deny'] as const;
+const OP_STATE_BY_NUMBER = ['unspecified', 'pending', 'running', 'paused', 'completing', 'terminated'] as const;
+
+const DECISION = tag(1, WIRE_VARINT);
+const REASON = tag(2, WIRE_BYTES);
+const POLICY = tag(3, WIRE_BYTES);
+const RULE_ID = tag(4, WIRE_BYTES);
+const OP_ID = tag(5, WIRE_BYTES);
+const OP_STATE = tag(6, WIRE_VARINT);
+const AUDIT_ID = tag(7, WIRE_VARINT);
+const RESPONSE_CORRELATION_ID = tag(8, WIRE_BYTES);
+const ERROR = tag(9, WIRE_BYTES);
+
+export function writeCheckActionResponse(writer: BinaryWriter, response: CheckActionResponse): void {
+  writeChoice(writer, DECISION, DECISION_BY_NUMBER.indexOf(response.decision));
+  writeText(writer, REASON, response.reason);
+  writeText(writer, POLICY, response.policy);
+  writeText(writer, RULE_ID, response.ruleId);
+  writeText(writer, OP_ID, response.opId);
+  writeChoice(writer, OP_STATE, OP_STATE_BY_NUMBER.indexOf(response.opState));
+  if (response.auditId !== 0) {
+    writer.uint32(AUDIT_ID);
+    writer.uint64(response.auditId);
+  }
+  writeText(writer, RESPONSE_CORRELATION_ID, response.correlationId);
+}
+
+export function writeStreamCheckActionsResponse(writer: BinaryWriter, response: StreamCheckActionsResponse): void {
+  writeCheckActionResponse(writer, response);
+  if (response.error !== undefined) writeCheckError(writer, response.error);
+}
+
+function writeCheckError(writer: BinaryWriter, error: CheckError): void {
+  writer.uint32(ERROR);
+  const start = writer.open();
+  writeText(writer, 10, error.code);
+  writeText(writer, 18, error.message);
+  writeChoice(writer, 24, error.retryAfterSecs);
+  writer.close(start);
+}
+
+/** Reads up to the end of the reader. A decision of a newer schema reads as `unspecified`, which allows nothing. */
+export function readCheckActionResponse(reader: BinaryReader): CheckActionResponse {
+  let decision: CheckActionResponse['decision'] = 'unspecified';
+  let reason = '';
+  let policy = '';
+  let ruleId = '';
+  let opId = '';
+  let opState: CheckActionResponse['opState'] = 'unspecified';
+  let auditId = 0;
+  let correlationId = '';
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    switch (tag) {
+      case DECISION:
+        decision = DECISION_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        break;
+      case REASON:
+        reason = reader.string('reason');
+        break;
+      case POLICY:
+        policy = reader.string('policy');
+        break;
+      case RULE_ID:
+        ruleId = reader.string('rule_id');
+        break;
+      case OP_ID:
+        opId = reader.string('op_id');
+        break;
+      case OP_STATE:
+        opState = OP_STATE_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        break;
+      case AUDIT_ID:
+        auditId = reader.uint64('audit_id');
+        break;
+      case RESPONSE_CORRELATION_ID:
+        correlationId = reader.string('correlation_id');
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { decision, reason, policy, ruleId, opId, opState, auditId, correlationId };
+}
+
+function writeText(writer: BinaryWriter, tag: number, text: string): void {
+  if (text === '') return;
+  writer.uint32(tag);
+  writer.string(text);
+}
+
+function writeChoice(writer: BinaryWriter, tag: number, number: number): void {
+  if (number <= 0) return;
+  writer.uint32(tag);
+  writer.uint32(number);
+}

@@ -1,0 +1,115 @@
+/**
+ * The messages of `svc.governance.v1` as plain values. Enums are the lower-case words of the core (`allow`, `running`);
+ * `unspecified` stands for zero and for values of a newer schema. A uint64 is a number: the gateway issues none above
+ * 2^53. A field that is absent and has no default is `undefined`.
+ */
+import type { OpState } from '../../core/ops/op-state.ts';
+
+export type JsonObject = { readonly [key: string]: unknown };
+
+export type AgentId = { readonly orgId: string; readonly teamId: string; readonly agentId: string };
+
+export type CheckActionRequest = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly attributes: JsonObject | undefined;
+  readonly estimatedCostUsd: number;
+  readonly caller: AgentId | undefined;
+  readonly dryRun: boolean;
+  readonly correlationId: string;
+};
+export type CheckActionResponse = {
+  readonly decision: 'unspecified' | 'allow' | 'deny';
+  readonly reason: string;
+  readonly policy: string;
+  readonly ruleId: string;
+  readonly opId: string;
+  readonly opState: 'unspecified' | OpState;
+  readonly auditId: number;
+  readonly correlationId: string;
+};
+export type BatchCheckActionsRequest = { readonly requests: readonly CheckActionRequest[] };
+export type BatchCheckActionsResponse = { readonly responses: readonly StreamCheckActionsResponse[] };
+export type StreamCheckActionsRequest = CheckActionRequest;
+export type StreamCheckActionsResponse = CheckActionResponse & { readonly error?: CheckError | undefined };
+export type CheckError = { readonly code: string; readonly message: string; readonly retryAfterSecs: number };
+
+export type RegisterAgentRequest = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly parent: AgentId | undefined;
+};
+export type RegisterAgentResponse = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly rotated: boolean;
+};
+export type DeregisterAgentRequest = { readonly agent: AgentId | undefined };
+export type DeregisterAgentResponse = Readonly<Record<never, never>>;
+export type CompleteOpRequest = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly opId: string;
+  readonly costUsd: number | undefined;
+};
+export type CompleteOpResponse = { readonly opId: string; readonly opState: 'unspecified' | OpState };
+export type RecordUsageRequest = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly costUsd: number | undefined;
+  readonly opId: string | undefined;
+  readonly usageId: string | undefined;
+};
+export type RecordUsageResponse = {
+  readonly status: 'unspecified' | 'ok' | 'limit_exceeded';
+  readonly tier: 'unspecified' | 'global' | 'org' | 'team' | 'agent';
+  readonly period: 'unspecified' | 'monthly' | 'daily';
+};
+export type OpControlStreamRequest = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly resumeAfter: number | undefined;
+};
+export type OpControlStreamResponse = {
+  readonly opId: string;
+  readonly signal: 'unspecified' | 'pause' | 'resume' | 'terminate';
+  readonly sequence: number;
+};
+export type AckOpControlRequest = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly opId: string;
+  readonly sequence: number;
+};
+export type AckOpControlResponse = Readonly<Record<never, never>>;
+
+/** Every message, by its name in the schema. */
+export type Messages = {
+  AgentId: AgentId;
+  CheckActionRequest: CheckActionRequest;
+  CheckActionResponse: CheckActionResponse;
+  BatchCheckActionsRequest: BatchCheckActionsRequest;
+  BatchCheckActionsResponse: BatchCheckActionsResponse;
+  StreamCheckActionsRequest: StreamCheckActionsRequest;
+  StreamCheckActionsResponse: StreamCheckActionsResponse;
+  CheckError: CheckError;
+  RegisterAgentRequest: RegisterAgentRequest;
+  RegisterAgentResponse: RegisterAgentResponse;
+  DeregisterAgentRequest: DeregisterAgentRequest;
+  DeregisterAgentResponse: DeregisterAgentResponse;
+  CompleteOpRequest: CompleteOpRequest;
+  CompleteOpResponse: CompleteOpResponse;
+  RecordUsageRequest: RecordUsageRequest;
+  RecordUsageResponse: RecordUsageResponse;
+  OpControlStreamRequest: OpControlStreamRequest;
+  OpControlStreamResponse: OpControlStreamResponse;
+  AckOpControlRequest: AckOpControlRequest;
+  AckOpControlResponse: AckOpControlResponse;
+};
+export type MessageName = keyof Messages;
+type MethodOf<Name> = Name extends `${infer Method}Request` ? Method : never;
+export type MethodName = MethodOf<MessageName>;

@@ -1,0 +1,17 @@
+/** How a unary method is answered, over whichever protocol it was asked. */
+
+import type { Result } from '../../core/base/result.ts';
+import type { Fault } from '../../core/fault.ts';
+
+export type Answer<T> = Promise<Result<T, Fault>>;
+/**
+ * `cancelled`, as grpc-js calls it: nobody reads the answer any more. The connection is gone, or the time for the
+ * answer is over.
+ */
+export type Caller = { readonly cancelled: boolean };
+/** `authorization` is the header or metadata of that name, as it came. */
+export type Handle<Request, Response> = (
+  request: Request,
+  authorization: string | undefined,
+  caller: Caller,
+) => Answer<Response>;

@@ -1,0 +1,169 @@
+import { ok, type Result } from '../../core/base/result.ts';
+/**
+ * Every unary method of the two services, once for both protocols: gRPC and Connect differ only in how a message
+ * travels.
+ */
+import type { Fault } from '../../core/fault.ts';
+import type { Principal } from '../../core/identity/roles.ts';
+import { binaryBatch, type CheckBatch, jsonBatch } from '../proto/batch.ts';
+import { binaryCodec } from '../proto/binary.ts';
+import { jsonCodec } from '../proto/json.ts';
+import type {
+  BatchCheckActionsResponse,
+  CheckActionRequest,
+  CheckActionResponse,
+  MessageName,
+  Messages,
+  MethodName,
+} from '../proto/messages.ts';
+import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
+import { batchHandler } from './batch-checks.ts';
+import { authenticateWriter, requireOperator, voucherPrincipal } from './bearer.ts';
+import type { Answer, Handle } from './handle.ts';
+import type { WirePorts } from './ports.ts';
+import {
+  acknowledgementOf,
+  checkCommandOf,
+  checkResponseOf,
+  completionOf,
+  identityOf,
+  registrationOf,
+  usageOf,
+} from './requests.ts';
+
+/** Reads a request, from either format. */
+type Decoders<Request> = Readonly<Record<'json' | 'binary', (body: Buffer) => Result<Request, Fault>>>;
+
+export type UnaryMethod = {
+  /** `CheckAction`: no two methods of the services share one. */
+  readonly name: string;
+  readonly decode: Decoders<unknown>;
+  readonly response: MessageName;
+  readonly maxBytes: number;
+  readonly handle: Handle<never, Messages[MessageName]>;
+};
+
+/** The methods whose messages are named after them, and decoded as the schema says. */
+type SimpleName = Exclude<MethodName, 'BatchCheckActions'>;
+
+type HandleOf<N extends SimpleName> = Handle<Messages[`${N}Request`], Messages[`${N}Response`]>;
+
+const method = <N extends SimpleName>(name: N, handle: HandleOf<N>): UnaryMethod => ({
+  name,
+  decode: { json: jsonCodec(`${name}Request`).decode, binary: binaryCodec(`${name}Request`).decode },
+  response: `${name}Response`,
+  maxBytes: MAX_MESSAGE_BYTES,
+  handle,
+});
+
+const batchMethod = (handle: Handle<CheckBatch, BatchCheckActionsResponse>): UnaryMethod => ({
+  name: 'BatchCheckActions',
+  decode: BATCH,
+  response: 'BatchCheckActionsResponse',
+  maxBytes: MAX_BATCH_BYTES,
+  handle,
+});
+
+const BATCH: Decoders<CheckBatch> = { json: jsonBatch(), binary: binaryBatch() };
+
+/** The table of methods. */
+export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
+  method('CheckAction', checkHandler(ports)),
+  batchMethod(batchHandler(ports)),
+  method('RegisterAgent', register(ports)),
+  method('DeregisterAgent', deregister(ports)),
+  method('CompleteOp', complete(ports)),
+  method('RecordUsage', recordUsage(ports)),
+  method('AckOpControl', acknowledge(ports)),
+];
+
+/** One check. Written without `async`: it is the hot path, and every await costs a turn. */
+export function checkHandler(
+  ports: WirePorts,
+): (request: CheckActionRequest, authorization: string | undefined) => Answer<CheckActionResponse> {
+  const check = (request: CheckActionRequest, principal: Principal | undefined): Answer<CheckActionResponse> => {
+    const command = checkCommandOf(request, principal);
+    if (!command.ok) return Promise.resolve(command);
+    return ports.link
+      .ask(command.value)
+      .then(({ reply, auditId }) =>
+        reply.ok ? ok(checkResponseOf(command.value, request.correlationId, reply.value, auditId)) : reply,
+      );
+  };
+  return (request, authorization) => {
+    // With a token, the token decides and the bearer is not even looked at (contract: gRPC).
+    if (request.credentialToken !== '' || authorization === undefined) return check(request, undefined);
+    return authenticateWriter(ports, authorization).then((principal) =>
+      principal.ok ? check(request, principal.value) : principal,
+    );
+  };
+}
+
+const register =
+  (ports: WirePorts): HandleOf<'RegisterAgent'> =>
+  async (request, authorization) => {
+    const principal = await requireOperator(ports, authorization);
+    if (!principal.ok) return principal;
+    const registration = registrationOf(request, principal.value);
+    if (!registration.ok) return registration;
+    const { command, minted } = registration.value;
+    const { reply } = await ports.link.ask(command);
+    return reply.ok
+      ? ok({ agent: reply.value.agent.identity, credentialToken: minted ?? '', rotated: reply.value.rotated })
+      : reply;
+  };
+
+const deregister =
+  (ports: WirePorts): HandleOf<'DeregisterAgent'> =>
+  async (request, authorization) => {
+    const principal = await requireOperator(ports, authorization);
+    if (!principal.ok) return principal;
+    const agent = identityOf(request.agent);
+    if (!agent.ok) return agent;
+    const { reply } = await ports.link.ask({
+      type: 'deregister-agent',
+      principal: principal.value,
+      agent: agent.value,
+    });
+    return reply.ok ? ok({}) : reply;
+  };
+
+const complete =
+  (ports: WirePorts): HandleOf<'CompleteOp'> =>
+  async (request, authorization) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+    if (!principal.ok) return principal;
+    const completion = completionOf(request, principal.value);
+    if (!completion.ok) return completion;
+    const { command, usage } = completion.value;
+    // Money first: what was spent is a fact, whatever has become of the operation.
+    if (usage !== undefined) {
+      const { reply } = await ports.link.ask(usage);
+      if (!reply.ok) return reply;
+    }
+    const { reply } = await ports.link.ask(command);
+    return reply.ok ? ok({ opId: reply.value.opId, opState: reply.value.state }) : reply;
+  };
+
+const recordUsage =
+  (ports: WirePorts): HandleOf<'RecordUsage'> =>
+  async (request, authorization) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+    if (!principal.ok) return principal;
+    const usage = usageOf(request, principal.value);
+    if (!usage.ok) return usage;
+    const { reply } = await ports.link.ask(usage.value);
+    if (!reply.ok) return reply;
+    return ok(reply.value.status === 'ok' ? { status: 'ok', tier: 'unspecified', period: 'unspecified' } : reply.value);
+  };
+
+const acknowledge =
+  (ports: WirePorts): HandleOf<'AckOpControl'> =>
+  async (request, authorization) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+    if (!principal.ok) return principal;
+    const command = acknowledgementOf(request, principal.value);
+    if (!command.ok) return command;
+    const { reply } = await ports.link.ask(command.value);
+    return reply.ok ? ok({}) : reply;
+  };

@@ -1,0 +1,14 @@
+import type { Result } from '../../core/base/result.ts';
+/** What the doors need of the I/O thread they run in. */
+import type { Fault } from '../../core/fault.ts';
+import type { Principal } from '../../core/identity/roles.ts';
+import type { LargeBatches } from '../../limits/large-batches.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+
+export type WirePorts = {
+  readonly link: Link & { /** Requests that wait for an answer. */ readonly pending: number };
+  /** `bearer` is the credential without the word before it: an API key or a token. */
+  readonly authenticate: (bearer: string) => Promise<Result<Principal, Fault>>;
+  /** Not counted by the link while they are being read. */
+  readonly largeBatches: LargeBatches;
+};

@@ -1,0 +1,283 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type AgentIdentity,
+  isName,
+  isOpHalf,
+  isOrgName,
+  type OpId,
+  parseOpId,
+  type SecretDigest,
+  usageIdOfCompletion,
+} from '../../core/base/ids.ts';
+import { dropFirst } from '../../core/base/lists.ts';
+import { usdToMicro } from '../../core/base/money.ts';
+import { ok, type Result } from '../../core/base/result.ts';
+/**
+ * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found
+ * here, before the main thread is asked (contract: gRPC, rule 5). Every fault is `invalid_argument` and names the
+ * field.
+ */
+import type { CheckAnswer, CheckCommand, CommandOf } from '../../core/commands.ts';
+import { explain, type Fault, invalid } from '../../core/fault.ts';
+import type { Principal } from '../../core/identity/roles.ts';
+import type { Voucher } from '../../core/views.ts';
+import { digestOf } from '../../credentials/secret-token.ts';
+import type {
+  AckOpControlRequest,
+  AgentId,
+  CheckActionRequest,
+  CheckActionResponse,
+  CompleteOpRequest,
+  OpControlStreamRequest,
+  RecordUsageRequest,
+  RegisterAgentRequest,
+  StreamCheckActionsResponse,
+} from '../proto/messages.ts';
+import {
+  COST_RULE,
+  isLongerThan,
+  isUsageId,
+  MAX_ACTION_BYTES,
+  MAX_LABEL_BYTES,
+  MAX_RESOURCE_BYTES,
+  NAME_RULE,
+  OP_HALF_RULE,
+  OP_ID_RULE,
+  ORG_RULE,
+  USAGE_ID_RULE,
+} from '../shared/limits.ts';
+import { retryAfterSecs } from '../shared/rpc-code.ts';
+
+/** How many digests one thread remembers: enough for the agents that are busy at the same time. */
+const MAX_REMEMBERED = 10_000;
+/**
+ * In characters: as long as an agent's token may be, and longer than access tokens are. Anybody can present longer
+ * ones, and fill the memory with them.
+ */
+const MAX_LENGTH = 1_024;
+
+const remembered = new Map<string, SecretDigest>();
+
+/** The digest of a presented token, remembered because an agent presents the same one with every check. */
+export function digestOfPresented(token: string): SecretDigest {
+  const known = remembered.get(token);
+  if (known !== undefined) return known;
+  const digest = digestOf(token);
+  if (token.length > MAX_LENGTH) return digest;
+  if (remembered.size >= MAX_REMEMBERED) dropFirst(remembered);
+  // A copy: the token may be a slice of a whole message, which the map would keep alive with it.
+  remembered.set(Buffer.from(token).toString(), digest);
+  return digest;
+}
+
+/** What an agent may bring as its own token: 32 to 1024 visible ASCII characters (contract: gRPC, RegisterAgent). */
+export const isAgentCredential = (token: string): boolean => /^[\x21-\x7e]{32,1024}$/.test(token);
+
+export const CREDENTIAL_RULE = 'must be 32 to 1024 visible ASCII characters; omit it to have one generated';
+
+const TOKEN_BYTES = 32;
+
+/** The token that is given, or a fresh one of 256 bits, with the digest that the gateway keeps of it. */
+export function agentCredential(given: string | undefined): {
+  readonly token: string;
+  readonly digest: SecretDigest;
+  readonly isMinted: boolean;
+} {
+  const token = given ?? `svcagent_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
+  return { token, digest: digestOf(token), isMinted: given === undefined };
+}
+
+const MAX_TOKEN_BYTES = 1024;
+
+/** `principal` is the bearer's, already known to hold the write scope. */
+export function checkCommandOf(
+  request: CheckActionRequest,
+  principal: Principal | undefined,
+): Result<CheckCommand, Fault> {
+  const { traceId, spanId, action, resource, attributes, dryRun, correlationId } = request;
+  const problem =
+    problemOfIdentity(request.agent, 'agent') ??
+    problemOfPresentedToken(request.credentialToken) ??
+    (isOpHalf(traceId) ? undefined : invalid('trace_id', OP_HALF_RULE)) ??
+    (isOpHalf(spanId) ? undefined : invalid('span_id', OP_HALF_RULE)) ??
+    (action === '' ? invalid('action', 'is required') : undefined) ??
+    (isLongerThan(action, MAX_ACTION_BYTES)
+      ? invalid('action', `must be at most ${MAX_ACTION_BYTES} bytes`)
+      : undefined) ??
+    (isLongerThan(resource, MAX_RESOURCE_BYTES)
+      ? invalid('resource', `must be at most ${MAX_RESOURCE_BYTES} bytes`)
+      : undefined) ??
+    (isLongerThan(correlationId, MAX_LABEL_BYTES)
+      ? invalid('correlation_id', `must be at most ${MAX_LABEL_BYTES} bytes`)
+      : undefined) ??
+    (request.caller === undefined ? undefined : problemOfIdentity(request.caller, 'caller'));
+  if (problem !== undefined) return problem;
+  const estimatedCostMicroUsd = usdToMicro(request.estimatedCostUsd);
+  if (estimatedCostMicroUsd === undefined) return invalid('estimated_cost_usd', COST_RULE);
+  return ok({
+    type: 'check',
+    agent: request.agent as AgentIdentity,
+    credential: request.credentialToken === '' ? undefined : digestOfPresented(request.credentialToken),
+    principal,
+    opId: `${traceId}:${spanId}` as OpId,
+    action,
+    resource,
+    attributes,
+    estimatedCostMicroUsd,
+    caller: request.caller,
+    dryRun,
+  });
+}
+
+/** An `auditId` of undefined, where nothing was recorded, is 0 on the wire. */
+export function checkResponseOf(
+  command: CheckCommand,
+  correlationId: string,
+  answer: CheckAnswer,
+  auditId: number | undefined,
+): CheckActionResponse {
+  return {
+    decision: answer.decision,
+    reason: answer.reason,
+    policy: answer.policy ?? '',
+    ruleId: answer.ruleId ?? '',
+    opId: command.opId,
+    opState: answer.opState ?? 'unspecified',
+    auditId: auditId ?? 0,
+    correlationId,
+  };
+}
+
+/** Stands for the answer to a check that got none, among the answers of a batch or a stream. */
+export const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
+  decision: 'unspecified',
+  reason: '',
+  policy: '',
+  ruleId: '',
+  opId: '',
+  opState: 'unspecified',
+  auditId: 0,
+  correlationId,
+  error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },
+});
+
+export type Registration = {
+  readonly command: CommandOf<'register-agent'>;
+  /** Shown once, in the answer; undefined when the agent has brought its own. */
+  readonly minted: string | undefined;
+};
+
+export function registrationOf(request: RegisterAgentRequest, principal: Principal): Result<Registration, Fault> {
+  const { agent, parent, credentialToken } = request;
+  const problem =
+    problemOfIdentity(agent, 'agent') ?? (parent === undefined ? undefined : problemOfParent(parent, agent));
+  if (problem !== undefined) return problem;
+  if (credentialToken !== '' && !isAgentCredential(credentialToken))
+    return invalid('credential_token', CREDENTIAL_RULE);
+  const { token, digest, isMinted } = agentCredential(credentialToken === '' ? undefined : credentialToken);
+  const command = {
+    type: 'register-agent',
+    principal,
+    agent: agent as AgentIdentity,
+    credential: digest,
+    parent,
+  } as const;
+  return ok({ command, minted: isMinted ? token : undefined });
+}
+
+export function identityOf(agent: AgentId | undefined): Result<AgentIdentity, Fault> {
+  return problemOfIdentity(agent, 'agent') ?? ok(agent as AgentIdentity);
+}
+
+export function completionOf(
+  request: CompleteOpRequest,
+  principal: Principal | undefined,
+): Result<
+  { readonly command: CommandOf<'complete-op'>; readonly usage: CommandOf<'record-usage'> | undefined },
+  Fault
+> {
+  const voucher = voucherOf(request, principal);
+  if (!voucher.ok) return voucher;
+  const opId = parseOpId(request.opId);
+  if (opId === undefined) return invalid('op_id', OP_ID_RULE);
+  const command = { type: 'complete-op', opId, ...voucher.value } as const;
+  if (request.costUsd === undefined) return ok({ command, usage: undefined });
+  const costMicroUsd = usdToMicro(request.costUsd);
+  if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
+  return ok({
+    command,
+    usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: usageIdOfCompletion(opId) },
+  });
+}
+
+export function usageOf(
+  request: RecordUsageRequest,
+  principal: Principal | undefined,
+): Result<CommandOf<'record-usage'>, Fault> {
+  const voucher = voucherOf(request, principal);
+  if (!voucher.ok) return voucher;
+  if (request.costUsd === undefined) return invalid('cost_usd', 'is required');
+  const costMicroUsd = usdToMicro(request.costUsd);
+  if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
+  const opId = request.opId === undefined ? undefined : parseOpId(request.opId);
+  if (opId === undefined && request.opId !== undefined) return invalid('op_id', OP_ID_RULE);
+  const { usageId } = request;
+  if (usageId !== undefined && !isUsageId(usageId)) return invalid('usage_id', USAGE_ID_RULE);
+  return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId });
+}
+
+/** The command without the number of the stream, which is given only after the request was found valid. */
+export const controlOf = (
+  request: OpControlStreamRequest,
+  principal: Principal | undefined,
+): Result<Omit<CommandOf<'open-control'>, 'stream'>, Fault> => {
+  const voucher = voucherOf(request, principal);
+  return voucher.ok ? ok({ type: 'open-control', ...voucher.value }) : voucher;
+};
+
+export function acknowledgementOf(
+  request: AckOpControlRequest,
+  principal: Principal | undefined,
+): Result<CommandOf<'ack-signal'>, Fault> {
+  const voucher = voucherOf(request, principal);
+  if (!voucher.ok) return voucher;
+  const opId = parseOpId(request.opId);
+  if (opId === undefined) return invalid('op_id', OP_ID_RULE);
+  if (request.sequence === 0) return invalid('sequence', 'is required');
+  return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value });
+}
+
+type OfAgent = { readonly agent: AgentId | undefined; readonly credentialToken: string };
+
+/** In the agent's own calls: who asks, and what vouches for it. */
+function voucherOf(
+  { agent, credentialToken }: OfAgent,
+  principal: Principal | undefined,
+): Result<Voucher & { readonly agent: AgentIdentity }, Fault> {
+  const problem = problemOfIdentity(agent, 'agent') ?? problemOfPresentedToken(credentialToken);
+  if (problem !== undefined) return problem;
+  return ok({
+    agent: agent as AgentIdentity,
+    credential: credentialToken === '' ? undefined : digestOfPresented(credentialToken),
+    principal,
+  });
+}
+
+function problemOfIdentity(agent: AgentId | undefined, field: string): Result<never, Fault> | undefined {
+  if (agent === undefined) return invalid(field, 'is required');
+  if (agent.orgId !== '' && !isOrgName(agent.orgId)) return invalid(`${field}.org_id`, ORG_RULE);
+  if (!isName(agent.teamId)) return invalid(`${field}.team_id`, NAME_RULE);
+  if (!isName(agent.agentId)) return invalid(`${field}.agent_id`, NAME_RULE);
+  return undefined;
+}
+
+function problemOfParent(parent: AgentId, agent: AgentId | undefined): Result<never, Fault> | undefined {
+  const problem = problemOfIdentity(parent, 'parent');
+  if (problem !== undefined) return problem;
+  return parent.orgId === agent?.orgId ? undefined : invalid('parent.org_id', 'must be the org of the agent');
+}
+
+const problemOfPresentedToken = (token: string): Result<never, Fault> | undefined =>
+  isLongerThan(token, MAX_TOKEN_BYTES)
+    ? invalid('credential_token', `must be at most ${MAX_TOKEN_BYTES} bytes`)
+    : undefined;

@@ -1,0 +1,345 @@
+import type { OpId } from '../../core/base/ids.ts';
+import { Multimap } from '../../core/base/lists.ts';
+import type { Page, PageRequest } from '../../core/base/page.ts';
+import { fail, ok, type Result } from '../../core/base/result.ts';
+/** Delivers events to the readers of one I/O thread, as fast as each of them reads. */
+import type { OrgFilter } from '../../core/commands.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { Principal } from '../../core/identity/roles.ts';
+import type { OpView } from '../../core/views.ts';
+import { CallerQuota } from '../../limits/fair-queue.ts';
+import type { GatewayEvent, Interest } from '../../ports/events.ts';
+import { Channel, channelKeyOf, type Entry, type ReaderInterest } from './channel.ts';
+import { frameOf } from './frames.ts';
+import { CLOSE, type CloseReason, Reader, type Sink } from './reader.ts';
+
+export type FanOutOptions = {
+  /** How many readers there may be, and half as many of one org. */
+  readonly maxReaders: number;
+  /** Called whenever the set of orgs changes for whose events this thread has readers. */
+  readonly onInterest: (interest: Interest) => void;
+  readonly listOps: (request: OrgFilter & PageRequest) => Promise<Result<Page<OpView>, Fault>>;
+  readonly onError: (error: unknown) => void;
+  /** The time by which credentials end. */
+  readonly nowMs: () => number;
+  /** Makes ids of snapshot frames differ from those of other threads and other runs. */
+  readonly name: string;
+};
+
+export type Seat = {
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+  readonly interest: ReaderInterest;
+  readonly wantsSnapshot: boolean;
+};
+
+/** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
+const MAX_CHANNEL_ENTRIES = 50_000;
+const MAX_ENTRIES = 200_000;
+/** How long readers are served before requests get their turn again. */
+const SLICE_MS = 4;
+const VISITS_PER_LOOK_AT_THE_CLOCK = 8;
+const SWEEP_EVERY_MS = 1_000;
+/** A reader that takes nothing for this long, in milliseconds, is disconnected. */
+const STUCK_AFTER_MS = 30_000;
+const MAX_MESSAGES_PER_SWEEP = 20;
+const SNAPSHOT_PAGE = 500;
+
+type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean };
+
+export class FanOut {
+  readonly #options: FanOutOptions;
+  readonly #readers = new Set<Reader>();
+  readonly #quota: CallerQuota;
+  readonly #channels = new Map<string, Channel<Reader>>();
+  /** The channels by the org they are about; null: every org. */
+  readonly #byOrg = new Multimap<string | null, Channel<Reader>>();
+  /** For each form, the kept entry with the newest state of each operation. */
+  readonly #latest = { bare: new Map<OpId, Entry>(), lineage: new Map<OpId, Entry>() };
+  /** Channels with something to send, each with the readers whose turn is still to come. */
+  readonly #passes = new Map<Channel<Reader>, Pass>();
+  /** Readers that wait for the next page of their snapshot. */
+  readonly #pageQueue = new Set<Reader>();
+  readonly #timer: NodeJS.Timeout;
+  #seq = 0;
+  #held = 0;
+  #snapshotFrames = 0;
+  #droppedBefore = 0;
+  #isServing = false;
+  #isReadingPage = false;
+
+  constructor(options: FanOutOptions) {
+    this.#options = options;
+    this.#quota = new CallerQuota(options.maxReaders);
+    this.#timer = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  /** How many readers there are, including those that are still connecting. */
+  get size(): number {
+    return this.#readers.size;
+  }
+  /** Events that readers were too slow for, since the thread started. */
+  get dropped(): number {
+    let dropped = this.#droppedBefore;
+    for (const reader of this.#readers) dropped += reader.dropped;
+    return dropped;
+  }
+  /** Events kept for readers that are behind. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Reserves a place for a reader that is not connected yet. From now on it misses no event of its filter. */
+  reserve({ principal, expiresAtMs, interest, wantsSnapshot }: Seat): Result<Reader, Fault> {
+    if (this.#readers.size >= this.#options.maxReaders || !this.#quota.tryAcquire(principal.orgId))
+      return fail({ kind: 'overloaded', retryAfterSecs: 5, what: 'the number of streams' });
+    const channel = this.#channelFor(interest);
+    const reader = new Reader({
+      principal,
+      expiresAtMs,
+      channel,
+      cursor: this.#seq,
+      wantsSnapshot: wantsSnapshot && interest.kinds.has('ops_change'),
+    });
+    channel.readers.add(reader);
+    this.#readers.add(reader);
+    return ok(reader);
+  }
+
+  /** The reader is connected. */
+  open(reader: Reader, sink: Sink): void {
+    reader.open(sink);
+    this.#visit(reader);
+  }
+
+  /** Removes a reader that is gone or never connected. */
+  leave(reader: Reader): void {
+    reader.closed();
+    if (!this.#readers.delete(reader)) return;
+    this.#quota.release(reader.principal.orgId);
+    this.#droppedBefore += reader.dropped;
+    this.#pageQueue.delete(reader);
+    reader.channel.readers.delete(reader);
+    // Interest in the org ends with the sweep, not here: readers that leave together often return together.
+  }
+
+  publish(events: readonly GatewayEvent[]): void {
+    for (const event of events) this.#add(event);
+  }
+
+  /** Call it when the reader's socket has taken some of what was sent. */
+  drained(reader: Reader): void {
+    if (reader.drained()) this.#visit(reader);
+  }
+
+  /** Clients have nothing to send here; one that keeps sending is disconnected. */
+  heard(reader: Reader): void {
+    reader.messages += 1;
+    if (reader.messages > MAX_MESSAGES_PER_SWEEP) reader.close(CLOSE.tooMuchSaid);
+  }
+
+  closeSubject(subject: string): void {
+    for (const reader of [...this.#readers])
+      if (reader.principal.subject === subject) reader.close(CLOSE.credentialEnded);
+  }
+
+  closeAll(reason: CloseReason): void {
+    clearInterval(this.#timer);
+    for (const reader of [...this.#readers]) reader.close(reason);
+  }
+
+  #channelFor(interest: ReaderInterest): Channel<Reader> {
+    const key = channelKeyOf(interest);
+    const known = this.#channels.get(key);
+    if (known !== undefined) return known;
+    const channel = new Channel<Reader>(interest, this.#release);
+    this.#channels.set(key, channel);
+    const isNewOrg = !this.#byOrg.has(interest.orgId);
+    this.#byOrg.add(interest.orgId, channel);
+    if (isNewOrg) this.#tellInterest();
+    return channel;
+  }
+
+  #add(event: GatewayEvent): void {
+    this.#seq += 1;
+    // Each form is encoded once, on first demand, and dropped with the last channel that keeps it.
+    let bare: Entry | undefined;
+    let full: Entry | undefined;
+    for (const orgId of event.orgId === null ? [null] : [null, event.orgId]) {
+      for (const channel of this.#byOrg.of(orgId)) {
+        if (channel.readers.size === 0 || !channel.wants(event)) continue;
+        if (event.kind === 'ops_change' && channel.interest.lineage)
+          channel.push((full ??= this.#entryOf(event, true)));
+        else channel.push((bare ??= this.#entryOf(event, false)));
+        this.#held += 1;
+        if (channel.length > MAX_CHANNEL_ENTRIES) channel.shrink(MAX_CHANNEL_ENTRIES * 0.75);
+        this.#schedule(channel);
+      }
+    }
+    if (this.#held > MAX_ENTRIES) this.#shrinkLargest();
+  }
+
+  #entryOf(event: GatewayEvent, lineage: boolean): Entry {
+    const opId = event.kind === 'ops_change' ? event.payload.opId : undefined;
+    const entry: Entry = {
+      seq: this.#seq,
+      frame: frameOf(event, lineage),
+      opId,
+      lineage,
+      isSuperseded: false,
+      holders: 0,
+    };
+    if (opId !== undefined) {
+      const latest = this.#latestOf(entry);
+      const before = latest.get(opId);
+      if (before !== undefined) before.isSuperseded = true;
+      latest.set(opId, entry);
+    }
+    return entry;
+  }
+
+  /** A channel has dropped the entry. */
+  readonly #release = (entry: Entry): void => {
+    this.#held -= 1;
+    entry.holders -= 1;
+    if (entry.holders > 0 || entry.opId === undefined) return;
+    const latest = this.#latestOf(entry);
+    if (latest.get(entry.opId) === entry) latest.delete(entry.opId);
+  };
+
+  #latestOf({ lineage }: Entry): Map<OpId, Entry> {
+    return lineage ? this.#latest.lineage : this.#latest.bare;
+  }
+
+  #shrinkLargest(): void {
+    let largest: Channel<Reader> | undefined;
+    for (const channel of this.#channels.values())
+      if (largest === undefined || channel.length > largest.length) largest = channel;
+    largest?.shrink(Math.floor(largest.length / 2));
+  }
+
+  #schedule(channel: Channel<Reader>): void {
+    const pass = this.#passes.get(channel);
+    if (pass !== undefined) pass.isAgain = true;
+    else this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
+    if (this.#isServing) return;
+    this.#isServing = true;
+    setImmediate(this.#serve);
+  }
+
+  /**
+   * Serves readers for a slice of time. The channel whose readers have all had their turn goes to the end of the queue.
+   */
+  readonly #serve = (): void => {
+    const untilMs = performance.now() + SLICE_MS;
+    for (const [channel, pass] of this.#passes) {
+      if (!this.#walk(pass, untilMs)) return void setImmediate(this.#serve);
+      this.#passes.delete(channel);
+      channel.trim();
+      if (pass.isAgain && channel.readers.size > 0)
+        this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
+      if (performance.now() >= untilMs) break;
+    }
+    if (this.#passes.size > 0) return void setImmediate(this.#serve);
+    this.#isServing = false;
+  };
+
+  /** True when every reader of the pass has had its turn. */
+  #walk(pass: Pass, untilMs: number): boolean {
+    for (let visits = 1; ; visits += 1) {
+      const next = pass.readers.next();
+      if (next.done === true) return true;
+      if (this.#sendTo(next.value)) pass.isAgain = true;
+      if (visits % VISITS_PER_LOOK_AT_THE_CLOCK === 0 && performance.now() >= untilMs) return false;
+    }
+  }
+
+  /** Sends to this reader now; what is left waits for the turns of its channel. */
+  #visit(reader: Reader): void {
+    if (this.#sendTo(reader)) this.#schedule(reader.channel);
+  }
+
+  /**
+   * Sends as much as one turn allows, and asks for the next page of its snapshot where that is due. True when there is
+   * more to send.
+   */
+  #sendTo(reader: Reader): boolean {
+    const hasMore = reader.visit(performance.now());
+    if (reader.snapshot?.wantsPage === true && !reader.isOver) {
+      this.#pageQueue.add(reader);
+      this.#readPage();
+    }
+    return hasMore;
+  }
+
+  /** Reads one page at a time, so that a thousand dashboards that come at once leave the main thread to the checks. */
+  #readPage(): void {
+    if (this.#isReadingPage) return;
+    const [reader] = this.#pageQueue;
+    if (reader === undefined) return;
+    this.#pageQueue.delete(reader);
+    const { snapshot, principal, channel } = reader;
+    if (snapshot === undefined) return;
+    this.#isReadingPage = true;
+    snapshot.await();
+    this.#options
+      .listOps({
+        principal,
+        orgId: channel.interest.orgId ?? undefined,
+        perPage: SNAPSHOT_PAGE,
+        cursor: snapshot.cursor,
+      })
+      .then(
+        (page) => this.#takePage(reader, page),
+        (error: unknown) => {
+          this.#options.onError(error);
+          reader.close(CLOSE.tryAgain);
+        },
+      )
+      .finally(() => {
+        this.#isReadingPage = false;
+        this.#readPage();
+      });
+  }
+
+  #takePage(reader: Reader, page: Result<Page<OpView>, Fault>): void {
+    if (reader.isOver) return;
+    if (!page.ok) return reader.close(CLOSE.tryAgain);
+    reader.takePage(page.value, () => `${this.#options.name}-${(this.#snapshotFrames += 1)}`);
+    this.#visit(reader);
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now();
+    const dateMs = this.#options.nowMs();
+    for (const reader of [...this.#readers]) {
+      reader.messages = 0;
+      if (reader.expiresAtMs <= dateMs) reader.close(CLOSE.credentialEnded);
+      else if (reader.blockedSinceMs !== undefined && nowMs - reader.blockedSinceMs > STUCK_AFTER_MS)
+        reader.close(CLOSE.tooSlow);
+    }
+    this.#dropEmptyChannels();
+  }
+
+  #dropEmptyChannels(): void {
+    let isFewer = false;
+    for (const channel of [...this.#channels.values()]) {
+      if (channel.readers.size > 0) {
+        channel.trim();
+        continue;
+      }
+      channel.clear();
+      this.#channels.delete(channel.key);
+      this.#passes.delete(channel);
+      this.#byOrg.delete(channel.interest.orgId, channel);
+      isFewer ||= !this.#byOrg.has(channel.interest.orgId);
+    }
+    if (isFewer) this.#tellInterest();
+  }
+
+  #tellInterest(): void {
+    const orgs = [...this.#byOrg.keys()];
+    this.#options.onInterest(orgs.includes(null) ? 'all' : orgs.filter((org) => org !== null));
+  }
+}

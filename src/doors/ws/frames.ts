@@ -1,0 +1,58 @@
+/**
+ * What goes over the WebSocket, as bytes that many readers share (spec: Events; contract: WebSocket):
+ *
+ *     {"id","event_type","org_id","agent_id","timestamp","payload"}
+ *
+ * `id` is a string of its own for every frame. docs/live-stream.md has the payload of each kind; a frame of the kind `lagged`
+ * has nothing but that and its payload.
+ */
+
+import { quote, quoteOrNull } from '../../core/base/text.ts';
+import { rfc3339 } from '../../core/base/time.ts';
+import type { OpView } from '../../core/views.ts';
+import type { GatewayEvent } from '../../ports/events.ts';
+
+type Head = Pick<GatewayEvent, 'kind' | 'orgId' | 'agentId' | 'atMs'> & { readonly id: number | string };
+type OpsChange = Head & Pick<Extract<GatewayEvent, { readonly kind: 'ops_change' }>, 'payload'>;
+
+/** Up to the payload. */
+const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
+  `{"id":"${id}","event_type":"${kind}","org_id":${quoteOrNull(orgId)},"agent_id":${quoteOrNull(agentId)},"timestamp":"${rfc3339(atMs)}","payload":`;
+
+/**
+ * `lineage`: the payload of an `ops_change` names the team, and when the operation was registered; other kinds are the
+ * same either way.
+ */
+export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
+  event.kind === 'ops_change'
+    ? opsChange(event, lineage)
+    : Buffer.from(`${beginningOf(event)}${JSON.stringify(event.payload)}}`);
+
+/** An operation as the snapshot tells it: the change that led to its state. */
+export const snapshotFrame = (
+  id: string,
+  { opId, state, registeredAtMs, updatedAtMs, agent: { orgId, teamId, agentId } }: OpView,
+  lineage: boolean,
+): Buffer =>
+  opsChange(
+    {
+      id,
+      kind: 'ops_change',
+      orgId: orgId === '' ? null : orgId,
+      agentId,
+      atMs: updatedAtMs,
+      payload: { opId, state, registeredAtMs, updatedAtMs, teamId },
+    },
+    lineage,
+  );
+
+function opsChange(event: OpsChange, lineage: boolean): Buffer {
+  const { opId, state, registeredAtMs, updatedAtMs, teamId } = event.payload;
+  return Buffer.from(
+    `${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${lineage ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${quote(teamId)}` : ''}}}`,
+  );
+}
+
+/** Takes the place of events that this reader was too slow for. */
+export const laggedFrame = (dropped: number): Buffer =>
+  Buffer.from(`{"event_type":"lagged","payload":{"dropped":${dropped}}}`);

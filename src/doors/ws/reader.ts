@@ -1,0 +1,221 @@
+import type { Page } from '../../core/base/page.ts';
+import type { Principal } from '../../core/identity/roles.ts';
+import type { OpView } from '../../core/views.ts';
+import type { Channel } from './channel.ts';
+import { laggedFrame, snapshotFrame } from './frames.ts';
+
+/** The current operations on their way to one reader, a page at a time. */
+class Snapshot {
+  #rows: Buffer[] = [];
+  #next = 0;
+  #isAwaited = false;
+  #isComplete = false;
+  #cursor: string | undefined;
+
+  /** Where the next page begins; undefined for the first. */
+  get cursor(): string | undefined {
+    return this.#cursor;
+  }
+
+  /** While a page is on its way, or its rows are not sent, the events that follow it wait. */
+  get isHolding(): boolean {
+    return this.#isAwaited || this.#next < this.#rows.length;
+  }
+
+  /** True when the next page should be asked for. */
+  get wantsPage(): boolean {
+    return !this.#isComplete && !this.isHolding;
+  }
+
+  await(): void {
+    this.#isAwaited = true;
+  }
+
+  /** `next`: where the page after this one begins; undefined for the last. */
+  take(rows: Buffer[], next: string | undefined): void {
+    this.#isAwaited = false;
+    this.#isComplete = next === undefined;
+    this.#cursor = next;
+    this.#rows = rows;
+    this.#next = 0;
+  }
+
+  next(): Buffer | undefined {
+    const row = this.#rows[this.#next];
+    if (row === undefined) return undefined;
+    this.#next += 1;
+    if (this.#next === this.#rows.length) {
+      this.#rows = [];
+      this.#next = 0;
+    }
+    return row;
+  }
+}
+
+/** The socket, or a test's stand-in for it. */
+export type Sink = {
+  /** False when the frame was not taken. */
+  send(frame: Buffer): boolean;
+  /** Runs `write`, and sends what it wrote in as few packets as possible. */
+  together(write: () => void): void;
+  /** Bytes that were sent and that the system has not taken yet. */
+  unsentBytes(): number;
+  end(code: number, reason: string): void;
+};
+
+/** Why the gateway closes a stream. Codes from 4000 are this API's own. */
+export const CLOSE = {
+  goingAway: { code: 1001, reason: 'the gateway is shutting down' },
+  tooMuchSaid: { code: 1008, reason: 'this stream does not accept messages' },
+  tooLong: { code: 1009, reason: 'this stream does not accept messages' },
+  tryAgain: { code: 1013, reason: 'the snapshot could not be read; try again' },
+  tooSlow: { code: 4008, reason: 'events were not read in time' },
+  credentialEnded: { code: 4401, reason: 'the credential has expired or was revoked' },
+} as const;
+export type CloseReason = (typeof CLOSE)[keyof typeof CLOSE];
+
+/** A reader with this much unsent is left alone until it has caught up with half of it. */
+const MAX_UNSENT_BYTES = 32 * 1024;
+/** Sent to one reader before it is the next one's turn. */
+const VISIT_BYTES = 32 * 1024;
+/** A reader that is this far behind gets only the latest state of each operation. */
+const BEHIND_ENTRIES = 1_000;
+
+export class Reader {
+  readonly principal: Principal;
+  readonly expiresAtMs: number;
+  readonly channel: Channel<Reader>;
+  readonly snapshot: Snapshot | undefined;
+  /** The last entry that it was sent or lost. */
+  cursor: number;
+  /** When it stopped taking what it is sent, by the clock of `performance`; undefined while it keeps up. */
+  blockedSinceMs: number | undefined;
+  messages = 0;
+  #sink: Sink | undefined;
+  #isBehind = false;
+  #unreported = 0;
+  #dropped = 0;
+  #isOver = false;
+
+  constructor({
+    principal,
+    expiresAtMs,
+    channel,
+    cursor,
+    wantsSnapshot,
+  }: { principal: Principal; expiresAtMs: number; channel: Channel<Reader>; cursor: number; wantsSnapshot: boolean }) {
+    this.principal = principal;
+    this.expiresAtMs = expiresAtMs;
+    this.channel = channel;
+    this.cursor = cursor;
+    this.snapshot = wantsSnapshot ? new Snapshot() : undefined;
+  }
+
+  /** Events that it has missed for good. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  open(sink: Sink): void {
+    this.#sink = sink;
+  }
+
+  /** Notes entries that were dropped before it was sent them, and continues after `seq`. */
+  drop(count: number, seq: number): void {
+    if (count <= 0) return;
+    this.#unreported += count;
+    this.#dropped += count;
+    this.cursor = seq;
+  }
+
+  /** Sends what there is to send, as much as one visit allows. True when there is more that could be sent at once. */
+  visit(nowMs: number): boolean {
+    const sink = this.#sink;
+    if (sink === undefined || this.#isOver || this.blockedSinceMs !== undefined) return false;
+    let hasMore = false;
+    sink.together(() => {
+      hasMore = this.#write(sink);
+    });
+    if (this.#isOver) return false;
+    if (sink.unsentBytes() > MAX_UNSENT_BYTES) {
+      this.blockedSinceMs = nowMs;
+      this.#isBehind = true;
+      return false;
+    }
+    return hasMore;
+  }
+
+  /** The socket has taken something. True when the reader can be visited again. */
+  drained(): boolean {
+    if (
+      this.blockedSinceMs === undefined ||
+      this.#sink === undefined ||
+      this.#sink.unsentBytes() > MAX_UNSENT_BYTES / 2
+    )
+      return false;
+    this.blockedSinceMs = undefined;
+    return true;
+  }
+
+  /** A page of the snapshot. Operations that have changed since it was requested are left out: the change is newer. */
+  takePage({ items, next }: Page<OpView>, newId: () => string): void {
+    const changed = new Set<string>();
+    for (
+      let index = this.channel.indexAfter(this.cursor), entry;
+      (entry = this.channel.at(index)) !== undefined;
+      index += 1
+    ) {
+      if (entry.opId !== undefined) changed.add(entry.opId);
+    }
+    const unchanged = items.filter(({ opId }) => !changed.has(opId));
+    this.snapshot?.take(
+      unchanged.map((op) => snapshotFrame(newId(), op, this.channel.interest.lineage)),
+      next,
+    );
+  }
+
+  close({ code, reason }: CloseReason): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sink?.end(code, reason);
+  }
+
+  /** The socket is gone. */
+  closed(): void {
+    this.#isOver = true;
+  }
+
+  #write(sink: Sink): boolean {
+    let left = VISIT_BYTES;
+    for (let row; left > 0 && (row = this.snapshot?.next()) !== undefined; ) {
+      this.#send(sink, row);
+      left -= row.length;
+    }
+    // What changed since the page was asked for follows the page's rows.
+    if (this.snapshot?.isHolding === true) return left <= 0;
+    if (this.#unreported > 0) {
+      this.#send(sink, laggedFrame(this.#unreported));
+      this.#unreported = 0;
+    }
+    let index = this.channel.indexAfter(this.cursor);
+    if (this.channel.length - index > BEHIND_ENTRIES) this.#isBehind = true;
+    for (let entry; left > 0 && (entry = this.channel.at(index)) !== undefined; index += 1) {
+      this.cursor = entry.seq;
+      if (this.#isBehind && entry.isSuperseded) continue;
+      this.#send(sink, entry.frame);
+      left -= entry.frame.length;
+    }
+    const hasMore = index < this.channel.length;
+    if (!hasMore) this.#isBehind = false;
+    return hasMore;
+  }
+
+  #send(sink: Sink, frame: Buffer): void {
+    if (sink.send(frame)) return;
+    this.#unreported += 1;
+    this.#dropped += 1;
+  }
+}

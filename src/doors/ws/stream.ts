@@ -1,0 +1,312 @@
+/** WebSocket `GET /api/v1/stream`: lets readers in, and ties their sockets to the fan-out (contract: WebSocket). */
+import type { TemplatedApp, HttpRequest as UwsRequest, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import { refuseWithout } from '../../core/access.ts';
+import { isOrgName } from '../../core/base/ids.ts';
+import { fail, ok, type Result } from '../../core/base/result.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
+import { type Principal, seesOrg } from '../../core/identity/roles.ts';
+import { EVENT_KINDS, type EventKind, type GatewayEvent, type Interest } from '../../ports/events.ts';
+import type { Authenticated } from '../../ports/use-case.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import { refuseRepeated } from '../api/body.ts';
+import { overLimitOfStranger } from '../api/server.ts';
+import { STREAM_QUERY } from '../api/stream.ts';
+import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, refuseForeignOrigin } from '../engine/access.ts';
+import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
+import type { DoorState } from '../engine/door-state.ts';
+import { Exchange, type Handshake } from '../engine/exchange.ts';
+import { problemOf } from '../engine/reply.ts';
+import { bearerOf } from '../rpc/bearer.ts';
+import type { ReaderInterest } from './channel.ts';
+import { FanOut } from './fan-out.ts';
+import { CLOSE, type Reader, type Sink } from './reader.ts';
+
+// Decides who may open a stream and what it shows (contract: WebSocket).
+
+export type StreamQuery = {
+  readonly orgId: string | undefined;
+  readonly kinds: ReadonlySet<EventKind> | undefined;
+  readonly snapshot: boolean;
+  readonly lineage: boolean;
+};
+
+/** Fault: `invalid_argument`. */
+export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {
+  const repeated = refuseRepeated(query, STREAM_QUERY);
+  if (repeated !== undefined) return repeated;
+  const orgId = query.get('org_id') ?? undefined; // an empty one is refused below: a client that meant an org must not see all
+  if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not a valid org name');
+  const snapshot = readFlag(query, 'snapshot');
+  if (!snapshot.ok) return snapshot;
+  const lineage = readFlag(query, 'lineage');
+  if (!lineage.ok) return lineage;
+  const words = (query.get('types') ?? '')
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+  const unknown = words.find((word) => !isEventKind(word));
+  if (unknown !== undefined)
+    return invalid('types', `${JSON.stringify(unknown)} is not one of ${EVENT_KINDS.join(', ')}`);
+  return ok({
+    orgId,
+    kinds: words.length === 0 ? undefined : new Set(words.filter(isEventKind)),
+    snapshot: snapshot.value,
+    lineage: lineage.value,
+  });
+}
+
+/** Not given: false. */
+function readFlag(query: URLSearchParams, name: 'snapshot' | 'lineage'): Result<boolean, Fault> {
+  const word = query.get(name) || 'false';
+  return word === 'true' || word === 'false' ? ok(word === 'true') : invalid(name, 'must be true or false');
+}
+
+/**
+ * What this principal is shown of what it asked for. A credential that is bound to an org sees that org alone;
+ * `account` events name people, so they are for administrators.
+ */
+export function interestOf(
+  principal: Principal,
+  { orgId, kinds, lineage }: StreamQuery,
+): Result<ReaderInterest, Fault> {
+  const noReader = refuseWithout('read', principal);
+  if (noReader !== undefined) return noReader;
+  if (orgId !== undefined && !seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+  const noAdmin = refuseWithout('admin', principal);
+  if (kinds?.has('account') === true && noAdmin !== undefined) return noAdmin;
+  return ok({
+    orgId: orgId ?? principal.orgId,
+    kinds: kinds ?? (noAdmin === undefined ? ALL_KINDS : KINDS_FOR_READERS),
+    lineage,
+  });
+}
+
+const isEventKind = (word: string): word is EventKind => (EVENT_KINDS as readonly string[]).includes(word);
+const ALL_KINDS: ReadonlySet<EventKind> = new Set(EVENT_KINDS);
+const KINDS_FOR_READERS: ReadonlySet<EventKind> = new Set(EVENT_KINDS.filter((kind) => kind !== 'account'));
+
+// What makes a request a WebSocket handshake (RFC 6455, 4.2.1). The library looks at its key alone.
+
+/**
+ * Without the offer to upgrade, as where a proxy has taken it out, the connection would be a stream to the gateway
+ * alone, and the proxy would send it the next request, maybe of another client. Drafts before the standard had other
+ * versions.
+ */
+function isHandshake(req: Pick<UwsRequest, 'getHeader' | 'forEach'>): boolean {
+  let isForThisConnection = false;
+  req.forEach((name, value) => {
+    if (name === 'connection') isForThisConnection ||= /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/i.test(value);
+  });
+  return (
+    isForThisConnection &&
+    req.getHeader('upgrade').toLowerCase() === 'websocket' &&
+    req.getHeader('sec-websocket-version') === '13'
+  );
+}
+
+const STREAM_PATH = '/api/v1/stream';
+
+export type StreamOptions = {
+  readonly door: DoorState;
+  readonly link: Link;
+  /** Tells the main thread whose events this thread has readers for. It must arrive before any later request. */
+  readonly tellInterest: (interest: Interest) => void;
+  readonly authenticate: (bearer: string) => Promise<Result<Authenticated, Fault>>;
+  /** Origins whose pages may open streams, beside the gateway's own. */
+  readonly origins: readonly string[];
+  readonly maxStreams: number;
+  /** The time by which credentials end. */
+  readonly nowMs: () => number;
+  readonly addressOf?: AddressOf | undefined;
+  /** Unlike that of any other I/O thread and any other run. */
+  readonly name: string;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+type Data = { readonly reader: Reader };
+
+/** A client that sends more in one message is disconnected: it has nothing to say, but some say "ping". */
+const MAX_HEARD_BYTES = 1024;
+const IDLE_SECS = 60;
+/** Never reached by the fan-out, which looks before it sends. */
+const MAX_BACKPRESSURE_BYTES = 1024 * 1024;
+/** How long a revocation is remembered, for readers whose credential was being checked when it arrived. */
+const REVOCATION_KEPT_MS = 60_000;
+
+/** Copied from a request, which is only valid within its handler. */
+type Head = {
+  readonly query: URLSearchParams;
+  readonly bearer: string | undefined;
+  readonly origin: string | undefined;
+  readonly host: string | undefined;
+  readonly remoteAddress: string;
+};
+
+export class Stream {
+  readonly #options: StreamOptions;
+  readonly #fanOut: FanOut;
+  readonly #sockets = new Set<WebSocket<Data>>();
+  readonly #revokedAtMs = new Map<string, number>();
+  #isClosed = false;
+
+  constructor(app: TemplatedApp, options: StreamOptions) {
+    this.#options = options;
+    this.#fanOut = new FanOut({
+      maxReaders: options.maxStreams,
+      onInterest: options.tellInterest,
+      listOps: async (request) => (await options.link.ask({ type: 'list-ops', ...request })).reply,
+      onError: (error) => options.onError(error, 'reading a snapshot'),
+      nowMs: options.nowMs,
+      name: options.name,
+    });
+    const onDefect = (error: unknown): void => options.onError(error, 'opening a stream');
+    app.ws<Data>(STREAM_PATH, {
+      maxPayloadLength: 16 * MAX_HEARD_BYTES,
+      maxBackpressure: MAX_BACKPRESSURE_BYTES,
+      idleTimeout: IDLE_SECS,
+      sendPingsAutomatically: true,
+      upgrade: (res, req, context) => {
+        const exchange = new Exchange(res, options.door, onDefect);
+        exchange.guard(() => this.#begin(exchange, req, context));
+      },
+      open: (ws) => {
+        this.#sockets.add(ws);
+        this.#fanOut.open(ws.getUserData().reader, sinkOf(ws));
+      },
+      drain: (ws) => this.#fanOut.drained(ws.getUserData().reader),
+      message: (ws, message) => {
+        const { reader } = ws.getUserData();
+        if (message.byteLength > MAX_HEARD_BYTES) reader.close(CLOSE.tooLong);
+        else this.#fanOut.heard(reader);
+      },
+      close: (ws) => {
+        this.#sockets.delete(ws);
+        this.#fanOut.leave(ws.getUserData().reader);
+      },
+    });
+  }
+
+  get size(): number {
+    return this.#fanOut.size;
+  }
+  get dropped(): number {
+    return this.#fanOut.dropped;
+  }
+
+  publish(events: readonly GatewayEvent[]): void {
+    this.#fanOut.publish(events);
+  }
+
+  /** An API key or an account was revoked: its streams are closed, also those that are being opened. */
+  revokeSubject(subject: string): void {
+    const nowMs = performance.now();
+    for (const [known, atMs] of this.#revokedAtMs) {
+      if (nowMs - atMs < REVOCATION_KEPT_MS) break;
+      this.#revokedAtMs.delete(known);
+    }
+    this.#revokedAtMs.delete(subject);
+    this.#revokedAtMs.set(subject, nowMs);
+    this.#fanOut.closeSubject(subject);
+  }
+
+  /** Closes every reader with a close code, and admits no more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#fanOut.closeAll(CLOSE.goingAway);
+  }
+
+  #begin(exchange: Exchange, req: UwsRequest, context: us_socket_context_t): void {
+    const head = readHead(req, exchange, this.#options.addressOf);
+    const handshake: Handshake = {
+      key: req.getHeader('sec-websocket-key'),
+      extensions: req.getHeader('sec-websocket-extensions'),
+      context,
+    };
+    const refuse = (fault: Fault): void =>
+      exchange.send(problemOf(fault), {
+        headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)],
+      });
+    if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
+    if (!isHandshake(req)) return refuse({ kind: 'upgrade_required' });
+    this.#admit(head)
+      .then((reader) => {
+        if (!reader.ok) return refuse(reader.fault);
+        if (exchange.isOver) return this.#fanOut.leave(reader.value);
+        // Meanwhile the credential may have ended, or the shutdown begun.
+        if (reader.value.isOver || this.#isClosed) {
+          this.#fanOut.leave(reader.value);
+          return refuse(this.#isClosed ? SHUTTING_DOWN : REVOKED);
+        }
+        exchange.guard(() =>
+          exchange.upgrade<Data>({ reader: reader.value }, handshake, this.#sockets.values().next().value),
+        );
+      })
+      .catch((error: unknown) => {
+        this.#options.onError(error, 'opening a stream');
+        refuse({ kind: 'internal' });
+      });
+  }
+
+  async #admit(head: Head): Promise<Result<Reader, Fault>> {
+    const foreign = refuseForeignOrigin(head.origin, head.host, this.#options.origins);
+    if (foreign !== undefined) return foreign;
+    const query = readStreamQuery(head.query);
+    if (!query.ok) return query;
+    const sinceMs = performance.now();
+    const known = await this.#identify(head);
+    if (!known.ok) return (await overLimitOfStranger(this.#options.link, head.remoteAddress)) ?? known;
+    const { subject } = known.value.principal;
+    if ((this.#revokedAtMs.get(subject) ?? -1) >= sinceMs) return fail(REVOKED);
+    return this.#seat(known.value, query.value);
+  }
+
+  async #identify({ query, bearer }: Head): Promise<Result<Authenticated, Fault>> {
+    const ticket = query.get('ticket');
+    if (ticket !== null) return this.#options.link.call('redeemTicket', { ticket });
+    return bearer === undefined ? NO_CREDENTIAL : this.#options.authenticate(bearer);
+  }
+
+  async #seat({ principal, expiresAtMs }: Authenticated, query: StreamQuery): Promise<Result<Reader, Fault>> {
+    const interest = interestOf(principal, query);
+    if (!interest.ok) return interest;
+    const reader = this.#fanOut.reserve({
+      principal,
+      expiresAtMs,
+      interest: interest.value,
+      wantsSnapshot: query.snapshot,
+    });
+    if (!reader.ok) return reader;
+    // Its answer also confirms that the main thread knows of the interest: later events will be delivered.
+    const permit = await this.#options.link.call('takePermit', { limit: 'credential', key: principal.subject });
+    if (permit.ok) return ok(reader.value);
+    this.#fanOut.leave(reader.value);
+    return permit;
+  }
+}
+
+function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
+  return {
+    query: new URLSearchParams(req.getQuery()),
+    bearer: bearerOf(req.getHeader('authorization')),
+    origin: req.getHeader('origin') || undefined,
+    host: req.getHeader('host') || undefined,
+    remoteAddress: remoteAddressOf(req, exchange, addressOf),
+  };
+}
+
+const sinkOf = (ws: WebSocket<Data>): Sink => ({
+  send: (frame) => ws.send(frame, false) !== DROPPED,
+  together: (write) => void ws.cork(write),
+  unsentBytes: () => ws.getBufferedAmount(),
+  end: (code, reason) => ws.end(code, reason),
+});
+
+/** What the library answers when a message would exceed `maxBackpressure`. */
+const DROPPED = 2;
+
+const REVOKED: Fault = { kind: 'unauthenticated', detail: 'the credential was revoked' };
+const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
+const NO_CREDENTIAL = fail({
+  kind: 'unauthenticated',
+  detail: 'no credential presented; send Authorization: Bearer …, or ?ticket= from POST /api/v1/auth/ws-ticket',
+} as const);

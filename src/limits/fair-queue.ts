@@ -1,0 +1,121 @@
+import { append } from '../core/base/lists.ts';
+
+/**
+ * How many of a limited number of places each caller has taken. Callers are orgs, or the addresses that people sign in
+ * from. The quota of each is half of the places, so that some are always left for others. The caller null, an
+ * operator's credential that is bound to no org, is not limited. The quota does not depend on what others have taken,
+ * so it reveals nothing about them.
+ */
+export class CallerQuota {
+  readonly #quota: number;
+  readonly #taken = new Map<string, number>();
+
+  constructor(places: number) {
+    this.#quota = Math.ceil(places / 2);
+  }
+
+  /** False when the caller has used up its quota. A place that was acquired must be released exactly once. */
+  tryAcquire(caller: string | null): boolean {
+    if (caller === null) return true;
+    const taken = this.#taken.get(caller) ?? 0;
+    if (taken >= this.#quota) return false;
+    this.#taken.set(caller, taken + 1);
+    return true;
+  }
+
+  /** Takes a place that must not be refused, even beyond the quota. It must be released like any other. */
+  acquireAnyway(caller: string | null): void {
+    if (caller !== null) this.#taken.set(caller, (this.#taken.get(caller) ?? 0) + 1);
+  }
+
+  release(caller: string | null): void {
+    if (caller === null) return;
+    const taken = this.#taken.get(caller) ?? 0;
+    if (taken > 1) this.#taken.set(caller, taken - 1);
+    else this.#taken.delete(caller);
+  }
+}
+
+export type FairQueueOptions = {
+  /** How many pieces of work run at the same time. */
+  readonly atOnce: number;
+  /** How many may run or wait. One caller gets half of them. */
+  readonly places: number;
+};
+
+/**
+ * A fair queue, round robin by caller, for work whose pieces would hold everybody up. Few pieces run at the same time.
+ * However much one caller, an org or an address, asks for, any other waits for one piece of that work and no longer.
+ */
+export class FairQueue {
+  readonly #places: number;
+  readonly #quota: CallerQuota;
+  /** By caller; the one whose turn is next stands first. */
+  readonly #waiting = new Map<string | null, (() => void)[]>();
+  #taken = 0;
+  #free: number;
+
+  constructor({ atOnce, places }: FairQueueOptions) {
+    this.#free = atOnce;
+    this.#places = places;
+    this.#quota = new CallerQuota(places);
+  }
+
+  /** How many pieces run or wait. */
+  get taken(): number {
+    return this.#taken;
+  }
+  get isFull(): boolean {
+    return this.#taken >= this.#places;
+  }
+
+  /** Undefined, and nothing is run, when there is no place left. */
+  run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {
+    if (this.isFull || !this.#quota.tryAcquire(caller)) return undefined;
+    this.#taken += 1;
+    return this.#runInTurn(caller, work);
+  }
+
+  /**
+   * For a later piece of work that has already begun: it takes a place and waits for its turn, but is never refused.
+   */
+  runFurther<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
+    this.#quota.acquireAnyway(caller);
+    this.#taken += 1;
+    return this.#runInTurn(caller, work);
+  }
+
+  async #runInTurn<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
+    try {
+      if (this.#free > 0) this.#free -= 1;
+      else await this.#turnOf(caller);
+      return await work();
+    } finally {
+      this.#taken -= 1;
+      this.#quota.release(caller);
+      this.#beginNext(caller);
+    }
+  }
+
+  #turnOf(caller: string | null): Promise<void> {
+    return new Promise((resolve) => append(this.#waiting, caller, resolve));
+  }
+
+  /** The caller that was served goes behind the others. */
+  #beginNext(served: string | null): void {
+    const rest = this.#waiting.get(served);
+    if (rest !== undefined) {
+      this.#waiting.delete(served);
+      this.#waiting.set(served, rest);
+    }
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#free += 1;
+      return;
+    }
+    const [caller, queue] = next;
+    const begin = queue.shift();
+    if (queue.length === 0) this.#waiting.delete(caller);
+    begin?.();
+  }
+}

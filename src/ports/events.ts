@@ -1,0 +1,33 @@
+/** What operators see live (contract: WebSocket). Milliseconds here; the wire makes RFC 3339 of them. */
+import type { OpId } from '../core/base/ids.ts';
+import type { OpState } from '../core/ops/op-state.ts';
+
+export const EVENT_KINDS = ['ops_change', 'violation', 'budget', 'agent', 'account'] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+type Common = {
+  /** Unique per event, growing. */
+  readonly id: number;
+  /** The org whose readers may see the event; null: only readers that see every org may. */
+  readonly orgId: string | null;
+  readonly agentId: string | null;
+  readonly atMs: number;
+};
+
+export type GatewayEvent = Common &
+  (
+    | {
+        readonly kind: 'ops_change';
+        readonly payload: {
+          readonly opId: OpId;
+          readonly state: OpState;
+          readonly registeredAtMs: number;
+          readonly updatedAtMs: number;
+          readonly teamId: string;
+        };
+      }
+    | { readonly kind: Exclude<EventKind, 'ops_change'>; readonly payload: Readonly<Record<string, unknown>> }
+  );
+
+/** The orgs whose events a thread has a reader for; `all` when one of them may see every org. */
+export type Interest = 'all' | readonly string[];

@@ -1,0 +1,94 @@
+import type { AgentRegistration } from '../core/agents/agents.ts';
+import type { AuditDraft } from '../core/audit/audit.ts';
+import type { AgentKey } from '../core/base/ids.ts';
+import type { Result } from '../core/base/result.ts';
+import { messageOf } from '../core/base/text.ts';
+import type { BudgetChange, BudgetRow } from '../core/budget/rows.ts';
+import type { Fault } from '../core/fault.ts';
+/** What the use cases need of the outside world. Adapters and threads implement it. */
+import type { Account } from '../core/identity/account.ts';
+import type { Role, Scope } from '../core/identity/roles.ts';
+
+/**
+ * Rejection of a store on this machine's disk when the system refuses a write, for example because the disk is full. It
+ * is no defect: the caller is told to try again later, and the log tells the operator what to do.
+ */
+export class StoreUnwritable extends Error {
+  override readonly name = 'StoreUnwritable';
+  /** Both as in the system's error. */
+  readonly code: unknown;
+  readonly path: unknown;
+
+  constructor(cause: unknown) {
+    super(`the store cannot be written: ${messageOf(cause)}`, { cause });
+    const { code, path } = Object(cause) as { readonly code?: unknown; readonly path?: unknown };
+    this.code = code;
+    this.path = path;
+  }
+}
+
+/** Milliseconds since the Unix epoch, never running backwards within one process. */
+export type Clock = { nowMs(): number };
+
+/** Resolves once the entry is in the log; a fault means it is not, and what it would have recorded must not happen. */
+export type AuditLog = { record(draft: AuditDraft): Promise<Result<void, Fault>> };
+
+/** Keeps registrations across restarts. Resolves once the change would survive a crash. */
+export type AgentStore = {
+  load(): Iterable<AgentRegistration>;
+  save(registration: AgentRegistration): Promise<void>;
+  remove(key: AgentKey): Promise<void>;
+};
+
+/** Keeps spend across restarts. Changes that are saved together are kept together, or not at all. */
+export type BudgetStore = {
+  load(): Iterable<BudgetRow>;
+  save(changes: readonly BudgetChange[]): Promise<void>;
+};
+
+/** argon2id on the crypto pool. The fault is `overloaded` when the bounded queue is full. */
+export type Passwords = {
+  hash(password: string): Promise<Result<string, Fault>>;
+  /** `rehash`: the stored hash was made with other parameters than the configured ones. */
+  verify(
+    hash: string,
+    password: string,
+  ): Promise<Result<{ readonly matches: boolean; readonly rehash: boolean }, Fault>>;
+};
+
+export type Mail = { readonly to: string; readonly subject: string; readonly text: string };
+/** Resolves when the mail is handed over or given up. Never rejects, because no caller may depend on delivery. */
+export type Mailer = { send(mail: Mail): Promise<void> };
+
+/** `expiresAtSecs` counts from the Unix epoch, as on the wire (contract: Errors, lists, times). */
+export type AccessToken = { readonly token: string; readonly expiresAtSecs: number; readonly scopes: readonly Scope[] };
+
+/** Access tokens of accounts: 15 minutes, scopes by role (contract: Tokens and scopes). */
+export type AccessTokens = {
+  mintForAccount(account: Pick<Account, 'id' | 'role' | 'orgId' | 'tokenEpoch'>): Promise<Result<AccessToken, Fault>>;
+};
+
+/** An event about an account for dashboards (contract: WebSocket, kind `account`). */
+export type AccountEvent = {
+  readonly change:
+    | 'registered'
+    | 'invited'
+    | 'invite_revoked'
+    | 'signed_in'
+    | 'locked'
+    | 'unlocked'
+    | 'role_changed'
+    | 'disabled'
+    | 'enabled'
+    | 'password_reset'
+    | 'sessions_revoked';
+  /** Null for an invite: there is no account yet. */
+  readonly accountId: string | null;
+  readonly email: string;
+  readonly role: Role;
+  readonly orgId: string | null;
+  readonly atMs: number;
+};
+
+/** Never fails and never waits: a dashboard that misses an event reads the list. */
+export type AccountEvents = { publish(event: AccountEvent): void };

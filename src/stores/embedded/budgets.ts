@@ -1,0 +1,20 @@
+import type { BudgetChange, BudgetRow } from '../../core/budget/rows.ts';
+import type { BudgetStore } from '../../ports/ports.ts';
+import { type EmbeddedStore, storedKey } from './lmdb.ts';
+
+/** Spend in the embedded store. */
+export function createLmdbBudgets(store: EmbeddedStore): BudgetStore {
+  const table = store.table<string, BudgetRow>('budgets');
+  return {
+    *load() {
+      for (const [, row] of table.entries()) yield row;
+    },
+    save: (changes: readonly BudgetChange[]) =>
+      table.transaction((inTransaction) => {
+        for (const { key, row } of changes) {
+          if (row === undefined) inTransaction.remove(storedKey(key));
+          else inTransaction.put(storedKey(key), row);
+        }
+      }),
+  };
+}

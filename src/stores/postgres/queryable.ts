@@ -1,0 +1,7 @@
+/** What a query runs on: a transaction's connection or any free one. */
+export type Queryable = {
+  query<Row extends object>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number }>;
+};

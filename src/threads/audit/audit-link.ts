@@ -1,0 +1,217 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { AuditDraft } from '../../core/audit/audit.ts';
+import { encodeDraft } from '../../core/audit/audit-line.ts';
+import { assertNever, fail, ok, type Result } from '../../core/base/result.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { AuditLog, Clock } from '../../ports/ports.ts';
+import { encodeToAudit } from '../codec.ts';
+import type { AuditToMain, IoId } from '../protocol.ts';
+
+/** Entries that are written together, or not at all. */
+export type Entries = {
+  /** Each a body of `audit-line.ts`. */
+  readonly bodies: readonly string[];
+  /** What goes on to the I/O thread `io` once they are written. */
+  readonly answers?: { readonly io: IoId; readonly replies: Uint8Array };
+  /** Somebody waits to hear what became of them; otherwise the listener may be called late. */
+  readonly isAwaited: boolean;
+};
+
+/** Hears what became of a batch. */
+export type BatchListener = {
+  /** Whether its entries are in the log. */
+  written(isWritten: boolean): void;
+  /** The entries are written, but the audit thread died with the answers, so that nobody will get them from there. */
+  unreleased?(): void;
+};
+
+/** The log has stopped taking entries, or takes them again. `entriesLost` counts from the start of the gateway. */
+export type Trouble =
+  | { readonly isWritable: false; readonly reason: string }
+  | { readonly isWritable: true; readonly entriesLost: number };
+
+type Port = Pick<MessagePort, 'postMessage'>;
+
+type Waiting = { readonly batch: number; readonly count: number; readonly listener: BatchListener };
+
+/** The number of the last batch written, and of the last one whose answers are on their way. */
+export const WRITTEN = 0;
+export const RELEASED = 1;
+
+/** With this many waiting batches, the shared counter is read to find out which are written. */
+const LOOK_EVERY_BATCHES = 64;
+
+/**
+ * The main thread's link to the audit thread: what was handed over, and what became of it. Batches are written in
+ * order, so the number of the last one written, in shared memory, usually says all there is to know: a message per
+ * batch would wake this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
+ *
+ * When a write fails, everything handed over after it fails too, as it may build on what failed: the audit thread
+ * writes nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
+ */
+export class AuditLink implements AuditLog {
+  readonly #clock: Clock;
+  readonly #onTrouble: (trouble: Trouble) => void;
+  readonly #onFailure: 'deny' | 'allow';
+  /** Oldest first. */
+  #batches: Waiting[] = [];
+  /** Written batches whose answers are not known to be on their way. */
+  #unreleased: Waiting[] = [];
+  #port: Port | undefined;
+  readonly #counters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  #lastBatch = 0;
+  #entriesInFlight = 0;
+  #entriesLost = 0;
+  #entriesTotal = 0;
+  #failuresTotal = 0;
+  #isWritable = true;
+
+  /** With `allow` nothing is rolled back, so that entries are tried even while the log is not writable. */
+  constructor(clock: Clock, onFailure: 'deny' | 'allow', onTrouble: (trouble: Trouble) => void) {
+    this.#clock = clock;
+    this.#onFailure = onFailure;
+    this.#onTrouble = onTrouble;
+  }
+
+  /** False from the first failed write until the log takes entries again. */
+  get isWritable(): boolean {
+    return this.#isWritable;
+  }
+
+  /** Entries handed over and not yet known to be written. */
+  get entriesInFlight(): number {
+    this.catchUp();
+    return this.#entriesInFlight;
+  }
+
+  /** Entries handed over since the start, and batches of them that failed. */
+  get entriesTotal(): number {
+    return this.#entriesTotal;
+  }
+  get failuresTotal(): number {
+    return this.#failuresTotal;
+  }
+
+  /** Entries that were handed over and are not in the log, or may not be (contract: Audit, `allow` is counted). */
+  get entriesLost(): number {
+    return this.#entriesLost;
+  }
+
+  /** The counters of the audit thread, kept across its restarts: see WRITTEN and RELEASED. */
+  get counters(): SharedArrayBuffer {
+    return this.#counters.buffer;
+  }
+
+  /** Connects the audit thread: the first one, or the successor of one that crashed. */
+  connect(port: Port): void {
+    this.#port = port;
+    this.#isWritable = true;
+  }
+
+  /** Call it when the thread is gone. What it had not counted as written counts as lost. */
+  disconnect(): void {
+    this.#port = undefined;
+    this.#isWritable = false;
+    this.#loseAll();
+    for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased?.();
+    this.#unreleased = [];
+  }
+
+  /** Hands entries over to the audit thread. */
+  append({ bodies, answers, isAwaited }: Entries, listener: BatchListener): void {
+    if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny'))
+      return this.#lose(bodies.length, listener);
+    this.#lastBatch = (this.#lastBatch + 1) | 0;
+    const batch = this.#lastBatch;
+    this.#batches.push({ batch, count: bodies.length, listener });
+    this.#entriesInFlight += bodies.length;
+    this.#entriesTotal += bodies.length;
+    if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.catchUp();
+    const bytes = encodeToAudit({
+      type: 'append',
+      batch,
+      io: answers?.io,
+      bodies: bodies.join('\n'),
+      count: bodies.length,
+      replies: answers?.replies,
+      isAwaited,
+    });
+    this.#port.postMessage(bytes, [bytes.buffer]);
+  }
+
+  record(draft: AuditDraft): Promise<Result<void, Fault>> {
+    return new Promise((resolve) => {
+      const body = encodeDraft(draft, this.#clock.nowMs());
+      const written = (isWritten: boolean): void =>
+        resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
+      this.append({ bodies: [body], isAwaited: true }, { written });
+    });
+  }
+
+  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' }>): void {
+    switch (message.type) {
+      case 'written':
+        return this.catchUp();
+      case 'not-written':
+        // Reported once, however many batches fail until the log is writable again.
+        if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
+        this.#isWritable = false;
+        this.#loseAll();
+        // One for each failure and no more: a second could arrive after the next failure, and end it before this thread
+        // has heard of it.
+        return this.#onFailure === 'allow' ? this.#resume() : undefined;
+      case 'writable':
+        this.#isWritable = true;
+        if (this.#onFailure === 'deny') this.#resume();
+        return this.#onTrouble({ isWritable: true, entriesLost: this.#entriesLost });
+      default:
+        return assertNever(message);
+    }
+  }
+
+  /** Learns what has been written by now. */
+  catchUp(): void {
+    const last = Atomics.load(this.#counters, WRITTEN);
+    let written = 0;
+    // The difference is compared, not the numbers themselves, because they wrap around.
+    while (written < this.#batches.length && ((last - this.#batches[written]!.batch) | 0) >= 0) written += 1;
+    if (written === 0) return;
+    const settled = this.#batches.slice(0, written);
+    this.#batches = this.#batches.slice(written);
+    for (const waiting of settled) {
+      this.#entriesInFlight -= waiting.count;
+      waiting.listener.written(true);
+    }
+    this.#unreleased.push(...settled);
+    this.#unreleased = this.#stillUnreleased();
+  }
+
+  #stillUnreleased(): Waiting[] {
+    const released = Atomics.load(this.#counters, RELEASED);
+    return this.#unreleased.filter(({ batch }) => ((batch - released) | 0) > 0);
+  }
+
+  /**
+   * All that is not written by now never will be. To be rolled back, the newest comes first: each may build on those
+   * before it.
+   */
+  #loseAll(): void {
+    this.catchUp();
+    const lost = this.#batches;
+    this.#batches = [];
+    this.#entriesInFlight = 0;
+    for (const { count, listener } of this.#onFailure === 'deny' ? lost.toReversed() : lost)
+      this.#lose(count, listener);
+  }
+
+  #lose(count: number, listener: BatchListener): void {
+    this.#entriesLost += count;
+    this.#failuresTotal += 1;
+    listener.written(false);
+  }
+
+  /** Ahead of what is handed over next, because ports keep the order. */
+  #resume(): void {
+    this.#port?.postMessage(encodeToAudit({ type: 'resume' }));
+  }
+}

@@ -1,0 +1,246 @@
+import type { KeyObject } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  ANCHOR_FILE,
+  CHECKPOINTS_FILE,
+  type Checkpointer,
+  createCheckpointer,
+  loadCheckpointKey,
+  readAnchor,
+  readCheckpoints,
+} from '../../audit-log/checkpoint.ts';
+import { spanOf } from '../../audit-log/recovery.ts';
+import { applyRetention } from '../../audit-log/retention.ts';
+import type { AuditWriter } from '../../audit-log/writer.ts';
+import { messageOf } from '../../core/base/text.ts';
+import { rfc3339 } from '../../core/base/time.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+export type ClockGuardOptions = {
+  /**
+   * Times that were written down before this start, in their order: they show a leap that came while the gateway was
+   * off.
+   */
+  readonly witnessedMs: readonly number[];
+  /** Called when a leap is seen, with the times before and after it, in milliseconds since the Unix epoch. */
+  readonly onLeap: (fromMs: number, toMs: number) => void;
+  readonly wallMs?: () => number;
+  readonly monotonicMs?: () => number;
+};
+
+export type ClockGuard = { isBelieved(): boolean };
+
+/**
+ * Whether the clock may be believed when something is deleted for its age. Where it has leapt ahead by more than a day,
+ * it is wrong or the gateway was off. What is deleted does not come back, so in both cases deletion waits until the
+ * gateway has run for a day. A smaller leap makes an entry look older by no more than a day.
+ */
+export function createClockGuard({
+  witnessedMs,
+  onLeap,
+  wallMs = Date.now,
+  monotonicMs = () => performance.now(),
+}: ClockGuardOptions): ClockGuard {
+  let lastWallMs = wallMs();
+  let lastMonotonicMs = monotonicMs();
+  let believedFromMs = lastMonotonicMs;
+  const leapt = (fromMs: number, toMs: number): void => {
+    believedFromMs = lastMonotonicMs + DAY_MS;
+    onLeap(fromMs, toMs);
+  };
+  const before = leapIn([...witnessedMs, lastWallMs], lastWallMs);
+  if (before !== undefined) leapt(before.fromMs, before.toMs);
+  return {
+    isBelieved() {
+      const wall = wallMs();
+      const monotonic = monotonicMs();
+      const expectedMs = lastWallMs + (monotonic - lastMonotonicMs);
+      lastWallMs = wall;
+      lastMonotonicMs = monotonic;
+      if (wall - expectedMs > DAY_MS) leapt(expectedMs, wall);
+      return monotonic >= believedFromMs;
+    },
+  };
+}
+
+/** The last leap, when it is no older than a day: after a restart the clock is still not believed. */
+function leapIn(
+  timesMs: readonly number[],
+  nowMs: number,
+): { readonly fromMs: number; readonly toMs: number } | undefined {
+  for (let at = timesMs.length - 1; at > 0; at -= 1) {
+    const [fromMs = 0, toMs = 0] = [timesMs[at - 1], timesMs[at]];
+    if (nowMs - toMs > DAY_MS) return undefined;
+    if (toMs <= nowMs && toMs - fromMs > DAY_MS) return { fromMs, toMs };
+  }
+  return undefined;
+}
+
+export type UpkeepOptions = {
+  readonly directory: string;
+  /** Where the key that signs checkpoints is kept: not in the folder that it vouches for. */
+  readonly checkpointKeyPath: string;
+  readonly checkpointEveryMs: number;
+  /** Undefined: no limit. */
+  readonly retention: { readonly maxAgeMs: number | undefined; readonly maxBytes: number | undefined };
+};
+
+export type Note = (level: 'info' | 'warn', message: string) => void;
+
+const RETENTION_EVERY_MS = 10 * 60_000;
+/**
+ * How soon a new segment is noticed. A busy gateway may write several a second, far too many for the interval above.
+ */
+const LOOK_EVERY_MS = 1_000;
+/** A new limit may exceed by many segments. They are deleted in steps, with entries written in between. */
+const SEGMENTS_PER_STEP = 8;
+const NEXT_STEP_MS = 200;
+const LOST_KEY = `what the old key signed can no longer be verified, and \`svc audit verify\` reports it as forged. Stop the gateway and restore keys and audit from the same backup; if the old key is lost, move ${CHECKPOINTS_FILE} away`;
+/** Without the anchor the log would look cut at its beginning, so it cannot be moved away. */
+const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until retention has deleted another file and signed ${ANCHOR_FILE} again`;
+const UNSIGNED =
+  'if its end was cut off, this cannot be detected. If a restore left the file out, stop the gateway and restore all parts from the same backup';
+const NOT_SIGNED = 'could not sign the head of the audit log';
+
+type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
+
+/**
+ * Housekeeping of the audit thread: signs the head of the log periodically, and deletes segments beyond the retention
+ * limits (contract: Audit). A failure is reported and tried again; writing entries continues.
+ */
+export class AuditUpkeep {
+  readonly #writer: UpkeptWriter;
+  readonly #options: UpkeepOptions;
+  readonly #note: Note;
+  readonly #key: KeyObject;
+  readonly #checkpointer: Checkpointer;
+  /** Undefined where nothing is deleted for its age. */
+  readonly #clock: ClockGuard | undefined;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #nextStep: NodeJS.Timeout | undefined;
+  /** The segment that was current when retention last ran. */
+  #seenSegment: string | undefined;
+  #isFlushing = false;
+  #isStopped = false;
+
+  /** Starts at once. Throws where the key of the checkpoints cannot be read. */
+  constructor(writer: UpkeptWriter, options: UpkeepOptions, note: Note) {
+    const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;
+    this.#writer = writer;
+    this.#options = options;
+    this.#note = note;
+    const hasKey = existsSync(checkpointKeyPath);
+    this.#key = loadCheckpointKey(checkpointKeyPath);
+    const isSigned = readCheckpoints(directory).length > 0;
+    const isAnchored = readAnchor(directory) !== undefined;
+    if (!hasKey && (isSigned || isAnchored))
+      note(
+        'warn',
+        `${checkpointKeyPath} was missing, and a new key was created: ${LOST_KEY}${isAnchored ? LOST_ANCHOR : ''}`,
+      );
+    if (!isSigned) this.#attempt('could not determine the age of the audit log', () => this.#warnIfOld());
+    this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
+    this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
+    const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);
+    const hasRetention = retention.maxAgeMs !== undefined || retention.maxBytes !== undefined;
+    if (hasRetention) this.#retain();
+    this.#timers = hasRetention
+      ? [
+          checkpoints,
+          setInterval(() => this.#retain(), RETENTION_EVERY_MS),
+          setInterval(() => this.#retainIfGrown(), LOOK_EVERY_MS),
+        ]
+      : [checkpoints];
+  }
+
+  /** Warns about a log that must have been signed before, unless every run of the gateway was killed early. */
+  #warnIfOld(): void {
+    const { directory, checkpointEveryMs } = this.#options;
+    const span = spanOf(directory);
+    if (span === undefined || span.toMs - span.fromMs <= checkpointEveryMs) return;
+    this.#note(
+      'warn',
+      `${join(directory, CHECKPOINTS_FILE)} was missing, although the log goes back to ${rfc3339(span.fromMs)}: ${UNSIGNED}`,
+    );
+  }
+
+  /** Signs the head a last time. */
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    clearTimeout(this.#nextStep);
+    this.#isStopped = true;
+    this.#attempt(NOT_SIGNED, () => this.#checkpointer.record(this.#writer.flushNow()));
+  }
+
+  /**
+   * The entries must be on the disk before the checkpoint is: otherwise a loss of power would look like a log that was
+   * cut.
+   */
+  async #checkpoint(): Promise<void> {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    try {
+      const head = await this.#writer.flush();
+      if (!this.#isStopped) this.#checkpointer.record(head);
+    } catch (error) {
+      this.#failed(NOT_SIGNED, error);
+    } finally {
+      this.#isFlushing = false;
+    }
+  }
+
+  #retain(): void {
+    this.#attempt('could not delete old audit segments', () => {
+      clearTimeout(this.#nextStep);
+      this.#seenSegment = this.#writer.segmentPath;
+      const { directory, retention } = this.#options;
+      const maxAgeMs = this.#clock?.isBelieved() === true ? retention.maxAgeMs : undefined;
+      const { deletedSegments, deletedBytes, isCut } = applyRetention({
+        directory,
+        ...retention,
+        maxAgeMs,
+        maxSegments: SEGMENTS_PER_STEP,
+        key: this.#key,
+        nowMs: Date.now(),
+      });
+      if (isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
+      if (deletedSegments.length > 0)
+        this.#note(
+          'info',
+          `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`,
+        );
+    });
+  }
+
+  #retainIfGrown(): void {
+    if (this.#writer.segmentPath !== this.#seenSegment) this.#retain();
+  }
+
+  #createClockGuard(): ClockGuard {
+    const signedMs = readCheckpoints(this.#options.directory).map(({ checkpoint }) =>
+      Date.parse(checkpoint?.timestamp ?? ''),
+    );
+    return createClockGuard({
+      witnessedMs: signedMs.filter((ms) => !Number.isNaN(ms)),
+      onLeap: (fromMs, toMs) =>
+        this.#note(
+          'warn',
+          `the clock went from ${rfc3339(fromMs)} to ${rfc3339(toMs)}; no audit segment will be deleted because of its age until the gateway has run for another day`,
+        ),
+    });
+  }
+
+  #attempt(what: string, step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#failed(what, error);
+    }
+  }
+
+  #failed(what: string, error: unknown): void {
+    this.#note('warn', `${what}: ${messageOf(error)}`);
+  }
+}

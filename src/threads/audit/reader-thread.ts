@@ -1,0 +1,65 @@
+import type { MessagePort } from 'node:worker_threads';
+import { CSV_HEADER, csvRow } from '../../audit-log/csv.ts';
+import { AuditReader, lineForOrg } from '../../audit-log/reader.ts';
+import type { AuditEntry } from '../../core/audit/audit.ts';
+import type { Page } from '../../core/base/page.ts';
+import { fail, ok, type Result } from '../../core/base/result.ts';
+import { stackOf } from '../../core/base/text.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { LogFormat, LogRequest, LogText } from '../../use-cases/logs.ts';
+import { decode, encode } from '../codec.ts';
+
+export type AuditReaderOptions = { readonly directory: string };
+/** `orgId` is the org that the reader is bound to; null: it sees all. */
+export type ReadMessage = { readonly id: number; readonly request: LogRequest; readonly orgId: string | null };
+/** `defect` is for the log of the gateway: what went wrong and is not for the caller. */
+export type ReadReply = { readonly id: number; readonly reply: Result<LogText, Fault>; readonly defect?: string };
+
+/** How often indexes are brought up to date while nobody asks. */
+const REFRESH_EVERY_MS = 10_000;
+
+/**
+ * The thread that reads the audit log, so that no search ever holds up the thread that decides or the one that writes.
+ */
+export function runAuditReaderThread(main: MessagePort, { directory }: AuditReaderOptions): void {
+  const reader = new AuditReader(directory);
+
+  const answer = async ({ id, request, orgId }: ReadMessage): Promise<void> => {
+    const reply = await read(reader, request, orgId).then(
+      (result): ReadReply => ({ id, reply: result }),
+      (error: unknown): ReadReply => ({ id, reply: fail({ kind: 'internal' }), defect: stackOf(error) }),
+    );
+    const bytes = encode(reply);
+    main.postMessage(bytes, [bytes.buffer]);
+  };
+  main.on('message', (bytes: Uint8Array) => void answer(decode(bytes) as ReadMessage));
+
+  // A failure here will recur for the next read, which reports it.
+  const refresh = (): void =>
+    void reader.refresh().then(
+      (hasMore) => {
+        if (hasMore) setImmediate(refresh);
+      },
+      () => {},
+    );
+  setInterval(refresh, REFRESH_EVERY_MS).unref();
+}
+
+async function read(
+  reader: AuditReader,
+  { filter, format, perPage, cursor }: LogRequest,
+  orgId: string | null,
+): Promise<Result<LogText, Fault>> {
+  const found = await reader.query(filter, { perPage, cursor });
+  if (!found.ok) return found;
+  const { items, next } = found.value;
+  const shown = orgId === null ? items : items.map(lineForOrg);
+  return ok({ text: Buffer.from(RENDER[format]({ items: shown, next }, cursor === undefined)), next });
+}
+
+const RENDER: Readonly<Record<LogFormat, (found: Page<string>, isFirst: boolean) => string>> = {
+  page: ({ items, next }) => `{"entries":[${items.join()}],"next_cursor":${JSON.stringify(next ?? null)}}`,
+  ndjson: ({ items }) => items.map((line) => `${line}\n`).join(''),
+  csv: ({ items }, isFirst) =>
+    (isFirst ? CSV_HEADER : '') + items.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),
+};

@@ -1,0 +1,203 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { AgentIdentity, SecretDigest } from '../../core/base/ids.ts';
+import { fail } from '../../core/base/result.ts';
+import type { CheckCommand, Command, CommandOf, CommandType, Replies } from '../../core/commands.ts';
+import type { Fault } from '../../core/fault.ts';
+import type { Principal } from '../../core/identity/roles.ts';
+import { KnownCredentials } from '../../credentials/known-credentials.ts';
+import { CallerQuota } from '../../limits/fair-queue.ts';
+import type { InputOf, Link, Recorded, ReplyOf, UseCaseName } from '../../use-cases/use-cases.ts';
+import { Batcher } from '../batcher.ts';
+import { decodeRelease, decodeToIo, encodeToMain } from '../codec.ts';
+import { Durations } from '../durations.ts';
+import type { AuditToIo, IoToMain, MainToIo, Reply } from '../protocol.ts';
+import { Pending } from './pending.ts';
+
+export type IoLinkOptions = {
+  /** Most requests waiting for an answer; further ones are refused at once. One org may have half of them. */
+  readonly maxPending: number;
+  /** Receives every message of the main thread that is not a reply. */
+  readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
+};
+
+/** In place of the time of asking, for requests whose duration nobody measures. */
+const UNTIMED = 0;
+
+type Settle = (recorded: Recorded<unknown>) => void;
+
+/** Who a request is from. */
+type Asked = {
+  readonly principal?: Principal | undefined;
+  readonly bearer?: string;
+  readonly agent?: AgentIdentity;
+  readonly credential?: SecretDigest | undefined;
+};
+
+const REFUSED: Recorded<unknown> = {
+  reply: fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the gateway' } as const),
+  auditId: undefined,
+};
+
+/**
+ * All agents unknown to this thread share one quota (no org has this name). Counted towards the org they claim, they
+ * could use up its quota.
+ */
+const STRANGERS = '/';
+/** Likewise for unverified bearers, which may be invalid. Separate, so that neither group crowds out the other. */
+const BEARERS = '/bearers';
+
+/** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
+export class IoLink implements Link {
+  readonly #batcher: Batcher<IoToMain>;
+  readonly #waiting = new Pending<Settle>();
+  readonly #options: IoLinkOptions;
+  /**
+   * Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, the quota of
+   * an org is half of all.
+   */
+  #openPlaces: number;
+  readonly #quota: CallerQuota;
+  readonly #credentials = new KnownCredentials();
+  /** From asking to the answer. */
+  readonly checks = new Durations();
+  /** When the batch that waits to be sent was begun: all of its checks share one look at the clock. */
+  #batchMs = 0;
+  #refused = 0;
+  /** Answers every request at once, from `refuseAll` on; undefined before. */
+  #finalAnswer: Recorded<unknown> | undefined;
+
+  constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
+    this.#options = options;
+    this.#openPlaces = Math.ceil(options.maxPending / 4);
+    this.#quota = new CallerQuota(2 * this.#openPlaces);
+    this.#batcher = new Batcher(main, encodeToMain);
+    this.#listenTo(audit);
+    main.on('message', (message: Uint8Array | MessagePort) => {
+      if (message instanceof Uint8Array) this.#receive(decodeToIo(message));
+      else this.#listenTo(message); // a new audit thread, in place of one that died
+    });
+  }
+
+  get pending(): number {
+    return this.#waiting.size;
+  }
+
+  /** How many requests were refused because too many waited. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>> {
+    const isFirst = this.#batcher.isEmpty;
+    if (isFirst) this.#batchMs = performance.now();
+    const learnsFrom = this.#learnsFrom(command, isFirst);
+    const asked = this.#request(
+      command,
+      (id) => ({ type: 'command', id, command }),
+      command.type === 'check' ? this.#batchMs : UNTIMED,
+    );
+    if (learnsFrom)
+      void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) =>
+        this.#learn(command as CheckCommand, reply),
+      );
+    return asked as Promise<Recorded<Replies[T]>>;
+  }
+
+  async call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>> {
+    const { reply } = await this.#request(input, (id) => ({ type: 'call', id, name, input }));
+    return reply as ReplyOf<N>;
+  }
+
+  /** Sends a message that has no answer. */
+  tell(message: Exclude<IoToMain, { readonly id: number }>): void {
+    this.#batcher.send(message);
+  }
+
+  /**
+   * Answers every waiting request with this fault, and every later one too: otherwise the rest of a batch would wait
+   * for ever. Replies that still come are dropped.
+   */
+  refuseAll(fault: Fault): void {
+    this.#finalAnswer = { reply: fail(fault), auditId: undefined };
+    this.#openPlaces = 0; // from now on every request takes the path that looks at it
+    for (const settle of this.#waiting.takeAll()) settle(this.#finalAnswer);
+  }
+
+  #listenTo(audit: MessagePort): void {
+    audit.on('message', (bytes: Uint8Array) => this.#release(decodeRelease(bytes)));
+  }
+
+  #request(asked: object, messageOf: (id: number) => IoToMain, askedMs = UNTIMED): Promise<Recorded<unknown>> {
+    if (this.#waiting.size >= this.#openPlaces) return this.#requestWithinQuota(this.#orgOf(asked), messageOf, askedMs);
+    return new Promise((resolve) => this.#batcher.send(messageOf(this.#waiting.add(resolve, askedMs))));
+  }
+
+  #requestWithinQuota(
+    orgId: string | null,
+    messageOf: (id: number) => IoToMain,
+    askedMs: number,
+  ): Promise<Recorded<unknown>> {
+    if (this.#finalAnswer !== undefined) return Promise.resolve(this.#finalAnswer);
+    if (this.#waiting.size >= this.#options.maxPending || !this.#quota.tryAcquire(orgId)) {
+      this.#refused += 1;
+      return Promise.resolve(REFUSED);
+    }
+    return new Promise((resolve) => {
+      const settle: Settle = (recorded) => {
+        this.#quota.release(orgId);
+        resolve(recorded);
+      };
+      this.#batcher.send(messageOf(this.#waiting.add(settle, askedMs)));
+    });
+  }
+
+  /** The org of the credential; null where none is bound to an org, or none is needed. */
+  #orgOf({ principal, bearer, agent, credential }: Asked): string | null {
+    if (principal !== undefined) return principal.orgId;
+    if (bearer !== undefined) return BEARERS;
+    return agent === undefined ? null : (this.#credentials.orgOf(credential) ?? STRANGERS);
+  }
+
+  /**
+   * Whether to learn from the answer which org the credential belongs to. The first check of each batch is enough to
+   * know, sooner or later, whoever is busy here; when places are scarce, every check is used.
+   */
+  #learnsFrom(command: Command, isFirst: boolean): boolean {
+    if (command.type !== 'check') return false;
+    return (
+      this.#waiting.size >= this.#openPlaces || (isFirst && this.#credentials.orgOf(command.credential) === undefined)
+    );
+  }
+
+  /** Notes whether the credential was valid: only then is there an operation. */
+  #learn({ credential, agent, dryRun }: CheckCommand, reply: Replies['check']): void {
+    if (credential === undefined || !reply.ok || dryRun) return;
+    if (reply.value.opState === undefined) this.#credentials.forget(credential);
+    else this.#credentials.add(credential, agent.orgId);
+  }
+
+  #receive(messages: readonly MainToIo[]): void {
+    const nowMs = performance.now();
+    for (const message of messages) {
+      if (message.type === 'command-reply' || message.type === 'call-reply')
+        this.#settle(message.id, message.reply, undefined, nowMs);
+      else this.#options.onMessage(message);
+    }
+  }
+
+  #release({ firstId, replies }: AuditToIo): void {
+    const nowMs = performance.now();
+    for (const message of decodeToIo(replies)) {
+      if (message.type === 'command-reply')
+        this.#settle(message.id, message.reply, firstId + message.auditIndex, nowMs);
+    }
+  }
+
+  #settle(id: number, reply: unknown, auditId: number | undefined, nowMs: number): void {
+    const askedMs = this.#waiting.markOf(id);
+    const settle = this.#waiting.take(id);
+    if (settle === undefined) return;
+    if (askedMs !== UNTIMED) this.checks.add(nowMs - askedMs);
+    settle({ reply, auditId });
+  }
+}

@@ -1,0 +1,257 @@
+/** Everything that one I/O thread runs: the HTTP and gRPC listeners, and the link to the main thread behind them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MessagePort } from 'node:worker_threads';
+import { assertNever, ok, type Result } from '../../core/base/result.ts';
+import { messageOf, stackOf } from '../../core/base/text.ts';
+import { explain, type Fault } from '../../core/fault.ts';
+import type { Principal } from '../../core/identity/roles.ts';
+import { CachedAuthenticator, VerifiedCache } from '../../credentials/verified-cache.ts';
+import { routesOf } from '../../doors/api/routes.ts';
+import { addressBehind } from '../../doors/engine/client-address.ts';
+import { staticRoutes } from '../../doors/engine/static.ts';
+import { createGrpcServer, type GrpcServer } from '../../doors/grpc/server.ts';
+import { HttpDoor } from '../../doors/http-door.ts';
+import { ControlSwitch } from '../../doors/rpc/control-switch.ts';
+import type { WirePorts } from '../../doors/rpc/ports.ts';
+import { digestOfPresented } from '../../doors/rpc/requests.ts';
+import { canSharePort, type GrpcListener, listenForGrpc } from '../../doors/shared/listener.ts';
+import { LargeBatches } from '../../limits/large-batches.ts';
+import type { Clock } from '../../ports/ports.ts';
+import { createClock } from '../../system/clock.ts';
+import type { IoNotice, IoStart, MainToIo, Reply } from '../protocol.ts';
+import { IoLink } from './io-link.ts';
+
+/** The part of the configuration that each I/O thread gets. */
+export type IoData = {
+  readonly httpHost: string;
+  readonly grpcHost: string;
+  readonly maxPending: number;
+  /** Where the dashboard's files are. */
+  readonly webFolder: string;
+  readonly corsOrigins: readonly string[];
+  readonly bodyTimeoutMs: number;
+  readonly trustedProxies: readonly string[];
+  /** Whether people have accounts here, and which pages may act with their cookies and open streams. */
+  readonly hasAccountStore: boolean;
+  readonly maxLogins: number;
+  readonly ownOrigins: readonly string[];
+  readonly maxStreams: number;
+  readonly opsTtlSecs: number;
+  readonly maxGrpcConnections: number;
+  /** Bytes of all incomplete requests together, over HTTP and over gRPC each; and of unread answers over gRPC. */
+  readonly maxHalfSentBytes: number;
+};
+
+const TICK_EVERY_MS = 1_000;
+const DRAIN_POLL_MS = 10;
+/** How long before the end of the grace period waiting requests are refused. */
+const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
+
+/** Resolves once both doors are open, or ends the thread with a notice that says why not. */
+export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
+  const thread = new IoThread(main, start);
+  // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
+  // close, and another takes its place.
+  process.on('uncaughtException', (error) =>
+    thread.die({ type: 'error', doing: 'an event handler', message: stackOf(error) }),
+  );
+  try {
+    await thread.listen();
+  } catch (error) {
+    thread.die({ type: 'cannot-listen', reason: messageOf(error) });
+  }
+}
+
+class IoThread {
+  readonly #main: MessagePort;
+  readonly #start: IoStart;
+  readonly #data: IoData;
+  readonly #link: IoLink;
+  /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
+  readonly #clock: Clock;
+  readonly #credentials: CachedAuthenticator;
+  readonly #control: ControlSwitch;
+  readonly #largeBatches = new LargeBatches();
+  readonly #http: HttpDoor;
+  readonly #grpc: GrpcServer | undefined;
+  #grpcListener: GrpcListener | undefined;
+
+  constructor(main: MessagePort, start: IoStart) {
+    this.#main = main;
+    this.#start = start;
+    this.#data = start.data as IoData;
+    this.#clock = createClock(undefined, undefined, start.nowMs);
+    const { maxPending, bodyTimeoutMs, maxHalfSentBytes } = this.#data;
+    const link = new IoLink(main, start.auditPort, { maxPending, onMessage: (message) => this.#receive(message) });
+    this.#link = link;
+    this.#credentials = new CachedAuthenticator({
+      cache: new VerifiedCache(),
+      ask: (bearer) => link.call('authenticate', { bearer }),
+      digestOf: digestOfPresented,
+      nowMs: this.#clock.nowMs,
+    });
+    this.#control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
+    const ports: WirePorts = {
+      link,
+      authenticate: (bearer) => this.#principalOf(bearer),
+      largeBatches: this.#largeBatches,
+    };
+    this.#http = this.#createHttpDoor(ports);
+    // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
+    const servesGrpc = start.place === 0 || canSharePort();
+    this.#grpc = servesGrpc
+      ? createGrpcServer({
+          ports,
+          control: this.#control,
+          messageTimeoutMs: bodyTimeoutMs,
+          maxHalfSentBytes,
+          onDefect: (error) => this.#onError(error, 'a gRPC call'),
+        })
+      : undefined;
+    setInterval(() => this.#tick(), TICK_EVERY_MS).unref();
+  }
+
+  /** Opens the doors and reports their ports. Rejects where an address is taken. */
+  async listen(): Promise<void> {
+    const { ports, threads } = this.#start;
+    const { httpHost, grpcHost, maxGrpcConnections } = this.#data;
+    const httpPort = await this.#http.listen(httpHost, ports.httpPort, threads > 1);
+    if (httpPort === undefined)
+      throw new Error(
+        `cannot listen on ${httpHost}:${ports.httpPort} for HTTP; if the port is in use, choose another SVC_HTTP_ADDR`,
+      );
+    this.#grpcListener =
+      this.#grpc &&
+      (await listenForGrpc({
+        host: grpcHost,
+        port: ports.grpcPort,
+        isShared: threads > 1 && canSharePort(),
+        maxConnections: maxGrpcConnections,
+        onConnection: this.#grpc.serve,
+        onError: (error) => this.#onError(error, 'accepting a gRPC connection'),
+      }));
+    const grpcPort = this.#grpcListener?.port ?? ports.grpcPort;
+    this.#notify({ type: 'listening', httpPort, grpcPort, httpImplementation: this.#http.implementation });
+  }
+
+  /** Ends the thread with its sockets closed: Node.js aborts the process when they are still open. */
+  die(lastNotice: IoNotice): never {
+    this.#notify(lastNotice);
+    this.#http.close();
+    process.exit(1);
+  }
+
+  #createHttpDoor(ports: WirePorts): HttpDoor {
+    const data = this.#data;
+    return new HttpDoor({
+      ports,
+      routes: [...routesOf(data), ...staticRoutes(data.webFolder)],
+      corsOrigins: data.corsOrigins,
+      addressOf: addressBehind(data.trustedProxies),
+      bodyTimeoutMs: data.bodyTimeoutMs,
+      maxHalfSentBytes: data.maxHalfSentBytes,
+      onError: (error, doing) => this.#onError(error, doing),
+      onCut: (fault, doing) => this.#notify({ type: 'cut', doing, reason: explain(fault) }),
+      stream: {
+        tellInterest: (interest) => this.#link.tell({ type: 'interest', interest }),
+        authenticate: (bearer) => this.#credentials.authenticate(bearer),
+        origins: data.ownOrigins,
+        maxStreams: data.maxStreams,
+        nowMs: this.#clock.nowMs,
+        name: `${Date.now().toString(36)}-${this.#start.place}`,
+      },
+    });
+  }
+
+  async #principalOf(bearer: string): Promise<Result<Principal, Fault>> {
+    const known = await this.#credentials.authenticate(bearer);
+    return known.ok ? ok(known.value.principal) : known;
+  }
+
+  #receive(message: Exclude<MainToIo, Reply>): void {
+    switch (message.type) {
+      case 'events':
+        return this.#http.stream.publish(message.events);
+      case 'signal':
+        return this.#control.deliver(message.stream, message.message);
+      case 'revoked':
+        this.#credentials.drop(message.subject);
+        this.#grpc?.recheckBearers();
+        this.#http.stream.revokeSubject(message.subject);
+        return this.#control.revokeSubject(message.subject);
+      case 'agent-revoked':
+        return this.#control.revokeAgent(message.agent);
+      case 'drain':
+        return void this.#drain(message.graceMs);
+      default:
+        return assertNever(message);
+    }
+  }
+
+  /**
+   * Takes no new connections, answers what comes on open ones, and refuses what is left shortly before `graceMs` are
+   * over.
+   */
+  async #drain(graceMs: number): Promise<void> {
+    const untilMs = performance.now() + graceMs - LAST_ANSWERS_MS;
+    this.#http.drain();
+    void this.#grpcListener?.close();
+    this.#grpc?.drain(graceMs);
+    this.#http.stream.close();
+    if (!(await this.#isQuiet(untilMs))) {
+      this.#link.refuseAll({ kind: 'shutting_down', retryAfterSecs: 1 });
+      // One more turn, so that the refusals are written before their connections are closed.
+      await sleep(DRAIN_POLL_MS);
+    }
+    this.#http.close();
+    this.#notify({ type: 'drained' });
+  }
+
+  /**
+   * Resolves with true once two looks in a row find everything answered, and nothing was asked between them: by the
+   * second, the last answers are written. Closing the connections in that same turn cuts off no request that was
+   * accepted.
+   */
+  async #isQuiet(untilMs: number): Promise<boolean> {
+    let askedWhenIdle: number | undefined;
+    for (; performance.now() < untilMs; await sleep(DRAIN_POLL_MS)) {
+      const asked = this.#isAnswering() ? undefined : this.#asked;
+      if (asked !== undefined && asked === askedWhenIdle) return true;
+      askedWhenIdle = asked;
+    }
+    return !this.#isAnswering();
+  }
+
+  get #asked(): number {
+    return this.#http.requests.http + this.#http.requests.connect + (this.#grpc?.calls() ?? 0);
+  }
+
+  #isAnswering(): boolean {
+    return this.#link.pending + this.#largeBatches.taken > 0 || this.#http.isBusy || this.#grpc?.isBusy() === true;
+  }
+
+  #tick(): void {
+    const { requests, stream } = this.#http;
+    this.#grpc?.recheckBearers();
+    this.#link.tell({
+      type: 'stats',
+      stats: {
+        pendingRequests: this.#link.pending,
+        controlStreams: this.#control.size,
+        webSockets: stream.size,
+        droppedEvents: stream.dropped,
+        refusedRequests: this.#link.refused,
+        requests: { ...requests, grpc: this.#grpc?.calls() ?? 0 },
+        checks: this.#link.checks.totals,
+      },
+    });
+  }
+
+  #notify(notice: IoNotice): void {
+    this.#main.postMessage(notice);
+  }
+
+  #onError(error: unknown, doing: string): void {
+    this.#notify({ type: 'error', doing, message: stackOf(error) });
+  }
+}

@@ -1,0 +1,57 @@
+import type { OpId } from '../../core/base/ids.ts';
+import { fail, ok } from '../../core/base/result.ts';
+import type { Command, CommandType, Replies } from '../../core/commands.ts';
+import type { Effect } from '../../core/effects.ts';
+import { explain } from '../../core/fault.ts';
+import type { Undo } from '../../core/rollback.ts';
+import type { Reply } from '../protocol.ts';
+
+// The answer to a command whose change could not be recorded: a check is denied, anything else fails (contract: Audit).
+
+export const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
+const DENIED: Replies['check'] = ok({
+  decision: 'deny',
+  reason: explain({ kind: 'audit_unavailable' }),
+  policy: undefined,
+  ruleId: undefined,
+  opState: undefined,
+});
+
+export const unrecordedCommand = (type: CommandType): Replies[CommandType] =>
+  type === 'check' ? DENIED : AUDIT_UNAVAILABLE;
+
+/** The same, derived from the answer that it replaces. */
+export const unrecordedReply = (reply: Replies[CommandType]): Replies[CommandType] =>
+  reply.ok && reply.value !== undefined && 'decision' in reply.value ? DENIED : AUDIT_UNAVAILABLE;
+
+export type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
+export type SignalEffect = Extract<Effect, { kind: 'signal' }>;
+
+/** What the commands of one batch have changed, to be recorded together or rolled back together. */
+export type Batch = {
+  readonly bodies: string[];
+  readonly replies: AuditedReply[];
+  readonly commands: Command[];
+  readonly undos: Undo[];
+  readonly signals: SignalEffect[];
+  readonly appliedAtMs: number;
+  /** The number of the latest operation before it. */
+  readonly lastOpBefore: number;
+  /** The answer of a registration that was rolled back while it waited for its store. */
+  refusal: AuditedReply['reply'] | undefined;
+};
+
+export const newBatch = (appliedAtMs: number, lastOpBefore: number): Batch => ({
+  bodies: [],
+  replies: [],
+  commands: [],
+  undos: [],
+  signals: [],
+  appliedAtMs,
+  lastOpBefore,
+  refusal: undefined,
+});
+
+/** The operations that its checks may have begun. */
+export const checkedOps = ({ commands }: Batch): readonly OpId[] =>
+  commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));

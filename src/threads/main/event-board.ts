@@ -1,0 +1,136 @@
+import { microToUsd } from '../../core/base/money.ts';
+import type { Effect } from '../../core/effects.ts';
+import { claimOf } from '../../core/identify.ts';
+import type { GatewayEvent, Interest } from '../../ports/events.ts';
+import type { IoId } from '../protocol.ts';
+
+type Deliver = (io: IoId, event: GatewayEvent) => void;
+type OtherEvent = Exclude<GatewayEvent, { readonly kind: 'ops_change' }>;
+
+/**
+ * Gives every event its id, and sends to each I/O thread only the events that one of its readers may see. The payloads
+ * are sent to readers as they are here, with the names that docs/live-stream.md gives their fields; only that of `ops_change`
+ * is translated.
+ */
+export class EventBoard {
+  readonly #interests = new Map<IoId, 'all' | ReadonlySet<string>>();
+  readonly #deliver: Deliver;
+  #nextId: number;
+
+  /** Ids begin with the current time in microseconds, so that a later run uses different ids. */
+  constructor(deliver: Deliver, startedAtMs: number) {
+    this.#deliver = deliver;
+    this.#nextId = Math.floor(startedAtMs) * 1000 + 1;
+  }
+
+  get isWatched(): boolean {
+    return this.#interests.size > 0;
+  }
+
+  setInterest(io: IoId, interest: Interest): void {
+    if (interest !== 'all' && interest.length === 0) this.#interests.delete(io);
+    else this.#interests.set(io, interest === 'all' ? 'all' : new Set(interest));
+  }
+
+  dropThread(io: IoId): void {
+    this.#interests.delete(io);
+  }
+
+  /** Publishes the event of an effect. Most effects have none. */
+  publishEffect(effect: Effect, atMs: number): void {
+    if (!this.isWatched) return;
+    const event = eventOf(effect, this.#nextId, atMs);
+    if (event !== undefined) this.#publish(event);
+  }
+
+  publish(event: Omit<OtherEvent, 'id'>): void {
+    if (this.isWatched) this.#publish({ id: this.#nextId, ...event });
+  }
+
+  #publish(event: GatewayEvent): void {
+    this.#nextId += 1;
+    for (const [io, interest] of this.#interests) {
+      if (interest === 'all' || (event.orgId !== null && interest.has(event.orgId))) this.#deliver(io, event);
+    }
+  }
+}
+
+function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undefined {
+  switch (effect.kind) {
+    case 'op-changed': {
+      const {
+        opId,
+        state,
+        registeredAtMs,
+        updatedAtMs,
+        agent: { orgId, teamId, agentId },
+      } = effect.op;
+      return {
+        id,
+        kind: 'ops_change',
+        orgId: orgOf(orgId),
+        agentId,
+        atMs,
+        payload: { opId, state, registeredAtMs, updatedAtMs, teamId },
+      };
+    }
+    case 'violation': {
+      const {
+        agent: { orgId, teamId, agentId },
+        reason,
+        claimed,
+        action,
+      } = effect;
+      const payload = { reason, action, team_id: teamId, ...claimOf(claimed) };
+      return { id, kind: 'violation', orgId: orgOf(orgId), agentId, atMs, payload };
+    }
+    case 'budget-alert': {
+      const { tier, orgId, teamId, agentId, period, percent, spentMicroUsd, limitMicroUsd } = effect.alert;
+      const payload = {
+        tier,
+        team_id: teamId,
+        period,
+        percent,
+        spent_usd: microToUsd(spentMicroUsd),
+        limit_usd: microToUsd(limitMicroUsd),
+      };
+      return { id, kind: 'budget', orgId: orgOf(orgId), agentId, atMs, payload };
+    }
+    case 'agent-saved': {
+      const {
+        key,
+        rotated,
+        registration: {
+          identity: { orgId, teamId, agentId },
+          parent = null,
+        },
+      } = effect;
+      return {
+        id,
+        kind: 'agent',
+        orgId: orgOf(orgId),
+        agentId,
+        atMs,
+        payload: { change: rotated ? 'rotated' : 'registered', team_id: teamId, key, parent },
+      };
+    }
+    case 'agent-removed': {
+      const {
+        key,
+        identity: { orgId, teamId, agentId },
+      } = effect;
+      return {
+        id,
+        kind: 'agent',
+        orgId: orgOf(orgId),
+        agentId,
+        atMs,
+        payload: { change: 'deregistered', team_id: teamId, key },
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const orgOf = (orgId: string | null): string | null => (orgId === '' ? null : orgId);

@@ -1,0 +1,162 @@
+import { refuseUnlessAdminOfAll } from '../core/access.ts';
+/** The policies in force: shown, and replaced as a whole (contract: Policy documents). */
+import { NO_LINEAGE } from '../core/audit/audit.ts';
+import { BAD_CURSOR, type Page, type PageRequest, placeOfCursor } from '../core/base/page.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
+import type { Steps } from '../core/base/steps.ts';
+import type { CheckSubject } from '../core/condition/condition.ts';
+import { explain, type Fault } from '../core/fault.ts';
+import { type Principal, seesOrg } from '../core/identity/roles.ts';
+import type { Explanation } from '../core/policy/explain.ts';
+import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy/policy.ts';
+import { FairQueue } from '../limits/fair-queue.ts';
+import type { AuditLog, Clock } from '../ports/ports.ts';
+
+/** Problems are sentences that name file, line and column. */
+export type LoadPolicies = () => Promise<
+  Result<{ readonly policies: PolicySet; readonly warnings: readonly string[] }, readonly string[]>
+>;
+
+export type PoliciesInForce = Page<DocumentSummary> & { readonly version: string; readonly loadedAtMs: number };
+export type RulesInForce = Page<RuleSummary> & { readonly version: string };
+export type ExplainedCheck = Explanation & { readonly version: string };
+export type Reloaded = {
+  readonly version: string;
+  readonly documents: number;
+  readonly changed: boolean;
+  readonly warnings: readonly string[];
+};
+
+export type PolicyKeeperDeps = {
+  readonly policies: PolicySet;
+  readonly load: LoadPolicies;
+  /** Does long work without holding up checks. */
+  readonly inSlices: <T>(steps: Steps<T>) => Promise<T>;
+  /** Puts the set in force, from the next check on. */
+  readonly install: (policies: PolicySet) => void;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+  readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
+};
+
+/**
+ * Reloads that run or wait. With these, one more would find nothing new: the last of them has yet to read the files.
+ */
+const MAX_RELOADS = 64;
+const TOO_MANY_RELOADS = fail({ kind: 'overloaded', what: 'policy reloading', retryAfterSecs: 1 } as const);
+
+export class PolicyKeeper {
+  readonly #deps: PolicyKeeperDeps;
+  #policies: PolicySet;
+  #loadedAtMs: number;
+  readonly #queue = new FairQueue({ atOnce: 1, places: MAX_RELOADS });
+  readonly reloads = { done: 0, failed: 0 };
+
+  constructor(deps: PolicyKeeperDeps) {
+    this.#deps = deps;
+    this.#policies = deps.policies;
+    this.#loadedAtMs = deps.clock.nowMs();
+  }
+
+  /** A principal that is bound to an org sees the global documents and those of its org. */
+  list(principal: Principal, { perPage, cursor }: PageRequest): Result<PoliciesInForce, Fault> {
+    const from = placeOfCursor(cursor);
+    if (from === undefined) return BAD_CURSOR;
+    const { version, documents } = this.#policies.summary(principal.orgId ?? undefined);
+    const end = from + perPage;
+    return ok({
+      version,
+      loadedAtMs: this.#loadedAtMs,
+      items: documents.slice(from, end),
+      next: end < documents.length ? String(end) : undefined,
+    });
+  }
+
+  /**
+   * In the order in which a check goes through them; with `policy`, those of one document. Seen are those of the
+   * documents that `list` shows.
+   */
+  listRules(
+    principal: Principal,
+    policy: string | undefined,
+    { perPage, cursor }: PageRequest,
+  ): Result<RulesInForce, Fault> {
+    const from = placeOfCursor(cursor);
+    if (from === undefined) return BAD_CURSOR;
+    const orgId = principal.orgId ?? undefined;
+    // One more than asked for tells whether there is a next page.
+    const found = this.#policies.rules({ orgId, policy }, from, perPage + 1);
+    return ok({
+      version: this.#policies.summary(orgId).version,
+      items: found.slice(0, perPage),
+      next: found.length > perPage ? String(from + perPage) : undefined,
+    });
+  }
+
+  /**
+   * The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org.
+   */
+  async explain(principal: Principal, subject: CheckSubject): Promise<Result<ExplainedCheck, Fault>> {
+    const { orgId } = subject.agent;
+    if (!seesOrg(principal, orgId)) return fail({ kind: 'org_forbidden', orgId });
+    const policies = this.#policies; // others may come into force meanwhile
+    const { decision, documents } = await this.#deps.inSlices(policies.explaining(subject));
+    return ok({
+      version: policies.summary(principal.orgId ?? undefined).version,
+      decision,
+      documents: documents.filter(({ applies }) => applies),
+    });
+  }
+
+  /** The set holds for every org, so an admin of one org does not replace it. */
+  async reloadFor(principal: Principal): Promise<Result<Reloaded, Fault>> {
+    return refuseUnlessAdminOfAll(principal) ?? this.reload(principal.subject);
+  }
+
+  /** One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. */
+  reload(actor: string): Promise<Result<Reloaded, Fault>> {
+    const reloaded = this.#queue.run(null, () => this.#reload(actor));
+    if (reloaded === undefined) return Promise.resolve(TOO_MANY_RELOADS);
+    reloaded.catch(() => {
+      this.reloads.failed += 1;
+    }); // why is reported to the caller
+    return reloaded;
+  }
+
+  async #reload(actor: string): Promise<Result<Reloaded, Fault>> {
+    const { load, install, audit, clock, log } = this.#deps;
+    const loaded = await load();
+    if (!loaded.ok) return this.#failed({ kind: 'policy_invalid', problems: loaded.fault }, actor);
+    const { policies, warnings } = loaded.value;
+    const {
+      version,
+      documents: { length: documents },
+    } = policies.summary();
+    const changed = version !== this.#policies.version;
+    const recorded = await audit.record({
+      eventType: 'PolicyReloaded',
+      lineage: NO_LINEAGE,
+      actor,
+      payload: { version, documents, changed },
+    });
+    if (!recorded.ok) return this.#failed(recorded.fault, actor);
+    install(policies);
+    this.#policies = policies;
+    this.#loadedAtMs = clock.nowMs();
+    this.reloads.done += 1;
+    log.info('policies reloaded', {
+      version,
+      documents,
+      changed,
+      by: actor,
+      ...(warnings.length > 0 ? { warnings } : {}),
+    });
+    return ok({ version, documents, changed, warnings });
+  }
+
+  #failed(fault: Fault, actor: string): Result<never, Fault> {
+    this.reloads.failed += 1;
+    this.#deps.log.error('policies were not reloaded', { reason: explain(fault), by: actor });
+    return fail(fault);
+  }
+}

@@ -1,0 +1,74 @@
+import type { Page, PageRequest } from '../core/base/page.ts';
+import type { Principal, Scope } from '../core/identity/roles.ts';
+import type { Authenticated, UseCase } from '../ports/use-case.ts';
+
+/**
+ * What I/O threads can ask of the main thread by name, answered asynchronously. What the governor answers at once is a
+ * command.
+ */
+
+import type { AccountUseCases } from '../accounts/accounts.ts';
+import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
+import type { CheckSubject } from '../core/condition/condition.ts';
+import type { ApiKey } from '../core/identity/api-key.ts';
+import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
+import type { CreatedApiKey } from '../credentials/api-keys.ts';
+import type { PublicJwk } from '../credentials/signing-keys.ts';
+import type { AccessToken } from '../ports/ports.ts';
+import type { LogRequest, LogText } from './logs.ts';
+import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
+
+// What the protocols, in I/O threads, may ask of the main thread.
+
+/** A reply, and the id of its audit entry; undefined when there was nothing to record, or it could not be recorded. */
+export type Recorded<R> = { readonly reply: R; readonly auditId: number | undefined };
+
+export type Link = {
+  /** `type` stands here once more because it is what the compiler infers the rest from. */
+  ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>>;
+  call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>>;
+};
+export type UseCases = AccountUseCases & {
+  readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
+  readonly exchangeToken: UseCase<
+    { readonly bearer: string; readonly scopes: readonly Scope[] | undefined },
+    AccessToken
+  >;
+  readonly createApiKey: UseCase<{ readonly principal: Principal; readonly key: CreateApiKey }, CreatedApiKey>;
+  readonly listApiKeys: UseCase<ListApiKeys & { readonly principal: Principal }, Page<ApiKey>>;
+  readonly ownApiKey: UseCase<{ readonly principal: Principal }, ApiKey>;
+  readonly revokeApiKey: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
+  readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
+  readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
+  readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;
+  readonly listPolicies: UseCase<PageRequest & { readonly principal: Principal }, PoliciesInForce>;
+  readonly listRules: UseCase<
+    PageRequest & { readonly principal: Principal; readonly policy: string | undefined },
+    RulesInForce
+  >;
+  readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
+  readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
+  /** A ticket that opens one WebSocket as this bearer. */
+  readonly issueTicket: UseCase<
+    { readonly bearer: string },
+    { readonly ticket: string; readonly expiresInSecs: number }
+  >;
+  /** Works once for each ticket, whichever thread asks. */
+  readonly redeemTicket: UseCase<{ readonly ticket: string }, Authenticated>;
+  /** Faults: `audit_unavailable`, `shutting_down`. */
+  readonly readiness: UseCase<
+    Record<never, never>,
+    {
+      readonly audit: 'writable' | 'unwritable';
+      readonly database: 'not_configured' | 'reachable' | 'unreachable';
+      readonly store?: 'unwritable';
+    }
+  >;
+  readonly metrics: UseCase<Record<never, never>, { readonly contentType: string; readonly text: string }>;
+  /** Counts one request against the rate limit of a credential or an address. */
+  readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;
+};
+
+export type UseCaseName = keyof UseCases;
+export type InputOf<N extends UseCaseName> = Parameters<UseCases[N]>[0];
+export type ReplyOf<N extends UseCaseName> = Awaited<ReturnType<UseCases[N]>>;

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import type { CheckSubject } from '../../../src/core/condition/condition.ts';
+import { parsePolicyDocument } from '../../../src/core/policy/document.ts';
+import { compilePolicies, type PolicySet } from '../../../src/core/policy/policy.ts';
+
+function policiesOf(rules: readonly object[]): PolicySet {
+  const { document, problems } = parsePolicyDocument({ name: 'p', scope: 'global', rules }, 'test.yaml');
+  if (document === undefined) throw new Error(JSON.stringify(problems));
+  const compiled = compilePolicies([document]);
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled.fault));
+  return compiled.value;
+}
+
+const check = (attributes: Readonly<Record<string, unknown>>): CheckSubject => ({
+  agent: { orgId: 'acme', teamId: 'search', agentId: 'a1' },
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes,
+  caller: undefined,
+  estimatedCostMicroUsd: 0,
+});
+
+const SPENT =
+  'together, the loops in all conditions of this check take more than 200000 steps, one for each value and 20 for each error,' +
+  ' such as a missing key; send less data, or have fewer rules with loops apply to its action and resource';
+const MATCHING_SPENT =
+  'together, the matches() calls and loops in all conditions of this check take more than 200000 steps, about one for every 16 characters' +
+  ' and more for hard patterns; send less data, simplify the patterns, or have fewer rules with matches() apply to its action and resource';
+const values = (count: number) => Array.from({ length: count }, (_, nth) => `v${nth}`);
+/** A set in which so many rules ask this, and one more allows everything. */
+const asking = (count: number, when: string): PolicySet =>
+  policiesOf([
+    { id: 'all', effect: 'allow' },
+    ...Array.from({ length: count }, (_, nth) => ({ id: `r${nth}`, effect: 'deny', when })),
+  ]);
+
+describe('policy condition steps', () => {
+  test.each([
+    ['hundreds of rules over one list', 460, 'attributes.tags.exists(tag, tag == "x")', { tags: values(500) }, 'r400'],
+    [
+      'a few rules over the characters of a text',
+      10,
+      'attributes.text.split("").exists(letter, letter == "b")',
+      { text: 'a'.repeat(22_000) },
+      'r7',
+    ],
+    [
+      'a few rules of two loops',
+      10,
+      'attributes.tags.exists(tag, attributes.tags.exists(other, other == tag + "x"))',
+      { tags: values(200) },
+      'r4',
+    ],
+    [
+      'a few rules that fail on each value',
+      40,
+      'attributes.tags.exists(tag, tag.kind == 1) && false',
+      { tags: values(500) },
+      'r19',
+    ],
+    [
+      'a few rules that miss something in each value',
+      40,
+      'attributes.tags.exists(tag, !(tag.kind == 1 || true))',
+      { tags: values(500) },
+      'r19',
+    ],
+    [
+      'a few rules that split a long text without a loop',
+      40,
+      'attributes.text.split("").size() == 0',
+      { text: 'a'.repeat(500_000) },
+      'r1',
+    ],
+  ])('%s cannot block the gateway together, and the reason says what to do', (_, count, when, attributes, ruleId) => {
+    const policies = asking(count, when);
+    expect(policies.decide(check(attributes))).toEqual({
+      kind: 'deny',
+      reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`,
+      policy: 'p',
+      ruleId,
+    });
+    expect(policies.decide(check({ tags: ['a'], text: 'a' })).kind).toBe('allow'); // one check leaves nothing behind for the next
+  });
+
+  test.each([
+    ['many rules over a long text', 1_000, '[0-9]x$', 'a'.repeat(8_192), 'r390'],
+    ['one rule whose pattern begins anew at each character', 1, '[a-z]{300}[0-9]{300}$', 'a'.repeat(8_192), 'r0'],
+    ['one rule whose pattern knows very many letters', 1, '\\\\pL{900}$', 'a'.repeat(8_192), 'r0'],
+    ['a few such rules over a short text', 100, '[a-z]{300}[0-9]{300}$', 'abc'.repeat(150), 'r3'],
+    [
+      'a few rules whose patterns can go on in very many ways',
+      100,
+      '(.{1,20}){1,20}[0-9]$',
+      'abcdefghijk 12345 '.repeat(450),
+      'r17',
+    ],
+  ])('matches() of %s cannot block the gateway, and the reason says what to do', (_, count, pattern, text, ruleId) => {
+    const policies = asking(count, `attributes.text.matches("${pattern}")`);
+    expect(policies.decide(check({ text }))).toEqual({
+      kind: 'deny',
+      reason: `the condition of rule ${ruleId} of policy p failed: ${MATCHING_SPENT}`,
+      policy: 'p',
+      ruleId,
+    });
+    expect(policies.decide(check({ text: 'x' })).kind).toBe('allow');
+  });
+
+  test('hundreds of rules may search a usual text for a secret, even on first use', () => {
+    const patterns = [
+      '(?i)(?:password|secret|token|api[_-]?key)[ ]*[:=][ ]*[^ ]+',
+      '(?:[0-9][ -]*?){13,16}',
+      '(?i)[A-Z0-9._%+-]+@[A-Z0-9.-]+[.][A-Z]{2,}',
+      'AKIA[0-9A-Z]{16}',
+      'gh[pousr]_[A-Za-z0-9]{36,}',
+      '(?i)(?:drop|truncate|delete) +(?:table|from|database)',
+      '(?i)ignore (?:all |any )?(?:previous|prior|above) instructions',
+      '(?i)(?:select|union).{1,100}(?:from|where)',
+      '(?:[A-Za-z0-9+/]{4}){20,}={0,2}',
+    ];
+    const rules = Array.from({ length: 450 }, (_, nth) => ({
+      id: `r${nth}`,
+      effect: 'deny',
+      when: `attributes.text.matches("${patterns[nth % patterns.length]!}")`,
+    }));
+    const policies = policiesOf([{ id: 'all', effect: 'allow' }, ...rules]);
+    const text =
+      'The quarterly report is attached; please read it until Monday, and tell Ada if 12 of 40 pages are enough. '.repeat(
+        20,
+      );
+    expect(policies.decide(check({ text }))).toMatchObject({ kind: 'allow' });
+  });
+
+  test.each([
+    [
+      'a long text beside the list',
+      400,
+      'attributes.tags.exists(tag, tag == "x")',
+      { tags: values(10), text: 'a'.repeat(500_000) },
+    ],
+    [
+      'values that no loop comes to, because the first decides',
+      1_000,
+      '!attributes.tags.exists(tag, tag == "v0")',
+      { tags: values(2_000) },
+    ],
+    [
+      'a long list that no loop is over',
+      1_000,
+      '"x" in attributes.tags || attributes.tags.size() == 3',
+      { tags: values(2_000) },
+    ],
+    ['loops over what the rules bring along', 1_000, `[${values(400).map(() => 7)}].exists(n, n == 8)`, {}],
+    ['values that are missing, in rules without a loop', 9_999, 'attributes.absent == 1 && false', {}],
+  ])('%s does not count towards the shared limit of the loops of a check', (_, count, when, attributes) => {
+    expect(asking(count, when).decide(check(attributes)).kind).toBe('allow');
+  });
+
+  test('the loop limit of a check does not depend on the order of the rules', () => {
+    const loopOver = (list: string) => ({ id: list, effect: 'allow', when: `attributes.${list}.all(n, n == 1)` });
+    const listOf = (length: number) => Array.from({ length }, () => 1);
+    const decide = (rules: readonly object[], length: number) =>
+      policiesOf(rules).decide(check({ few: listOf(length), many: listOf(17_000) })).kind;
+    const few = loopOver('few');
+    const several = Array.from({ length: 11 }, (_, nth) => ({ ...loopOver('many'), id: `many${nth}` })); // 187,000 steps
+    const kinds = (length: number) => [
+      decide([few, ...several], length),
+      decide([...several.slice(5), few, ...several.slice(0, 5)], length),
+      decide([...several, few], length),
+    ];
+    expect([kinds(13_000), kinds(13_001)]).toEqual([
+      ['allow', 'allow', 'allow'],
+      ['deny', 'deny', 'deny'],
+    ]);
+  });
+
+  test('explain applies the loop limit as a decision does', () => {
+    const { decision, documents } = asking(460, 'attributes.tags.exists(tag, tag == "x")').explain(
+      check({ tags: values(500) }),
+    );
+    expect(decision.ruleId).toBe('r400');
+    expect(documents[0]!.rules.filter(({ outcome }) => outcome === 'condition-false').length).toBe(400);
+    expect(documents[0]!.rules.find(({ decided }) => decided)).toEqual({
+      id: 'r400',
+      effect: 'deny',
+      outcome: 'condition-failed',
+      detail: `condition failed: ${SPENT}`,
+      decided: true,
+    });
+  });
+});

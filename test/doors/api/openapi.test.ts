@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import { describeApi, templateOf } from '../../../src/doors/api/openapi.ts';
+import { routesOf } from '../../../src/doors/api/routes.ts';
+
+const rows = routesOf({ hasAccountStore: true, maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 });
+const api = JSON.parse(JSON.stringify(describeApi(rows))) as any;
+const operations: any[] = Object.values(api.paths).flatMap((methods) => Object.values(methods as object));
+
+describe('openapi', () => {
+  test('every row of the API is described, and nothing else is', () => {
+    const described = Object.entries(api.paths).flatMap(([path, methods]) =>
+      Object.keys(methods as object).map((method) => `${method} ${path}`),
+    );
+    expect(described.sort()).toEqual(rows.map(({ method, path }) => `${method} ${templateOf(path)}`).sort());
+  });
+
+  test('it is OpenAPI 3.1 in every part that client generators rely on', () => {
+    expect(api.openapi).toBe('3.1.0');
+    expect(Object.keys(api.info)).toEqual(expect.arrayContaining(['title', 'version']));
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+    for (const [path, methods] of Object.entries(api.paths)) {
+      for (const operation of Object.values(methods as Record<string, any>)) {
+        const declared = operation.parameters
+          .filter((parameter: any) => parameter.in === 'path')
+          .map(({ name }: any) => name);
+        expect(declared).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+        for (const parameter of operation.parameters) {
+          expect(parameter.schema).toBeTypeOf('object');
+          if (parameter.in === 'path') expect(parameter.required).toBe(true);
+        }
+        expect(
+          Object.keys(operation.responses).every((status) => status === 'default' || /^[1-5]\d\d$/.test(status)),
+        ).toBe(true);
+        expect(Object.keys(operation.responses).some((status) => /^[12]/.test(status))).toBe(true);
+        for (const response of Object.values(operation.responses) as any[])
+          expect(response.$ref ?? response.description).toBeTypeOf('string');
+        for (const requirement of operation.security)
+          for (const scheme of Object.keys(requirement)) expect(api.components.securitySchemes).toHaveProperty(scheme);
+      }
+    }
+  });
+
+  test('every reference resolves', () => {
+    const references = [...JSON.stringify(api).matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference!);
+    expect(references.length).toBeGreaterThan(100);
+    for (const reference of new Set(references)) {
+      const found = reference
+        .slice(2)
+        .split('/')
+        .reduce<any>((at, step) => at?.[step], api);
+      expect([reference, typeof found]).toEqual([reference, 'object']);
+    }
+  });
+
+  test('a row that accepts a body describes it, and one that answers JSON does too', () => {
+    expect(api.paths['/api/v1/usage'].post.requestBody.content['application/json'].schema).toMatchObject({
+      type: 'object',
+      required: ['agent', 'cost_usd'],
+      additionalProperties: false,
+    });
+    expect(
+      api.paths['/api/v1/topology/tree'].get.responses[200].content['application/json'].schema.properties.orgs.type,
+    ).toBe('array');
+    const undescribed = rows.filter(({ answers, path }) => answers === undefined && path !== '/openapi.json');
+    expect(undescribed.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  });
+
+  test.each([
+    ['post', '/api/v1/auth/token', ['200', '400', '401', '403', '413', '415', '429', '503']],
+    ['post', '/api/v1/auth/register', ['201', '400', '403', '409', '413', '415', '422', '429', '503']],
+    ['post', '/api/v1/auth/login', ['200', '400', '401', '413', '415', '423', '429', '503']],
+    ['post', '/api/v1/auth/refresh', ['200', '401', '403', '409', '429', '503']],
+    ['post', '/api/v1/auth/logout', ['204', '403', '429', '503']],
+    ['post', '/api/v1/auth/invite', ['201', '400', '401', '403', '409', '413', '415', '429', '503']],
+    ['post', '/api/v1/auth/invite/accept', ['201', '400', '409', '413', '415', '422', '429', '503']],
+    ['get', '/api/v1/auth/invites', ['200', '400', '401', '403', '429', '503']],
+    ['post', '/api/v1/auth/invites/{id}/revoke', ['204', '400', '401', '403', '404', '409', '429', '503']],
+    ['post', '/api/v1/auth/password/reset', ['202', '400', '413', '415', '429', '503']],
+    ['post', '/api/v1/auth/password/reset/confirm', ['204', '400', '413', '415', '422', '429', '503']],
+    ['post', '/api/v1/ops', ['200', '201', '400', '401', '403', '409', '413', '415', '429', '503']],
+    ['post', '/api/v1/ops/{id}/pause', ['200', '400', '401', '403', '404', '409', '429', '503']],
+    ['post', '/api/v1/ops/{id}/complete', ['200', '400', '401', '403', '404', '409', '429', '503']],
+    ['get', '/api/v1/ops/{id}', ['200', '400', '401', '403', '404', '429', '503']],
+    ['post', '/api/v1/agents', ['200', '201', '400', '401', '403', '409', '413', '415', '429', '503']],
+    ['post', '/api/v1/policies/reload', ['200', '401', '403', '409', '429', '503']],
+    ['get', '/api/v1/stream', ['101', '400', '401', '403', '426', '429', '503']],
+    ['get', '/healthz', ['200']],
+    ['get', '/readyz', ['200', '503']],
+  ])('%s %s lists every status it answers with', (method, path, statuses) => {
+    expect(Object.keys(api.paths[path][method].responses).sort()).toEqual([...statuses, 'default']);
+  });
+
+  test('a later added answer field breaks no generated client; unknown input is refused', () => {
+    const closed = (part: unknown): boolean => /"additionalProperties":false/.test(JSON.stringify(part));
+    expect(operations.filter(({ responses }) => closed(responses)).map(({ operationId }) => operationId)).toEqual([]);
+    expect(closed(api.components)).toBe(false);
+    expect(operations.filter(({ requestBody }) => requestBody !== undefined && !closed(requestBody))).toEqual([]);
+  });
+
+  test('an optional body is not required', () => {
+    expect(api.paths['/api/v1/auth/token'].post.requestBody.required).toBe(false);
+    expect(api.paths['/api/v1/usage'].post.requestBody.required).toBe(true);
+  });
+
+  test("a generated client knows each route's credential", () => {
+    const securityOf = (path: string) => api.paths[path].post.security;
+    expect(securityOf('/api/v1/auth/token')).toEqual([{ bearer: [] }]);
+    expect(securityOf('/api/v1/auth/refresh')).toEqual([{ refresh_cookie: [] }]);
+    expect(securityOf('/api/v1/auth/logout')).toEqual([{ refresh_cookie: [] }, {}]);
+    expect(securityOf('/api/v1/auth/login')).toEqual([]);
+    expect(securityOf('/api/v1/agents')).toEqual([{ bearer: ['write'] }]);
+    expect(api.components.securitySchemes.refresh_cookie).toMatchObject({
+      type: 'apiKey',
+      in: 'cookie',
+      name: 'svc_refresh',
+    });
+  });
+
+  test('a rule of a field is described with it', () => {
+    const { properties } = api.paths['/api/v1/usage'].post.requestBody.content['application/json'].schema;
+    expect(properties.agent.properties.team_id).toEqual({
+      type: 'string',
+      description:
+        'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
+    });
+    expect(properties.cost_usd).toEqual({ type: 'number', minimum: 0, maximum: 1_000_000 });
+  });
+
+  test('the stream opens with a bearer or with a ticket', () => {
+    expect(api.paths['/api/v1/stream'].get.security).toEqual([{ bearer: ['read'] }, { ticket: [] }]);
+    expect(api.components.securitySchemes.ticket).toMatchObject({ type: 'apiKey', in: 'query', name: 'ticket' });
+  });
+
+  test('the API is described alike without an account store', async () => {
+    const options = { maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 };
+    const described = async (hasAccountStore: boolean): Promise<any> => {
+      const reply = await routesOf({ hasAccountStore, ...options })
+        .find(({ path }) => path === '/openapi.json')!
+        .handle({} as never, {} as never);
+      return reply.ok ? JSON.parse(JSON.stringify(reply.value.body)) : reply;
+    };
+    const without = await described(false);
+    expect(without).toEqual(await described(true));
+    const login = without.paths['/api/v1/auth/login'].post;
+    expect(login.security).toEqual([]);
+    expect(Object.keys(login.requestBody.content['application/json'].schema.properties)).toEqual([
+      'email',
+      'password',
+      'remember_me',
+    ]);
+    expect(Object.keys(login.responses)).toEqual(expect.arrayContaining(['200', '401', '423', '503']));
+    expect(Object.keys(without.paths['/api/v1/auth/password/reset'].post.responses)).toContain('202');
+    expect(without.paths['/api/v1/accounts'].get).toMatchObject({
+      security: [{ bearer: ['admin'] }],
+      description: 'Needs the `admin` scope.',
+    });
+    expect(Object.keys(without.paths['/api/v1/accounts'].get.responses)).toEqual(
+      expect.arrayContaining(['401', '403', '503']),
+    );
+  });
+});

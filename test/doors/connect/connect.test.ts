@@ -1,0 +1,691 @@
+import { execFile } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { fail } from '../../../src/core/base/result.ts';
+import type { explain } from '../../../src/core/fault.ts';
+import { type ConnectMethod, type ConnectReply, connectMethods } from '../../../src/doors/connect/connect.ts';
+import { binaryCodec } from '../../../src/doors/proto/binary.ts';
+import { methodShapes } from '../../../src/doors/proto/schema.ts';
+import { type FakeGateway, fakeGateway, READ_KEY, TOKEN, until, WRITE_KEY } from '../../support/fake-ports.ts';
+
+const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
+const request = {
+  agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+  credentialToken: TOKEN,
+  traceId: 'trace',
+  spanId: 'span',
+  action: 'tool.call',
+};
+
+let gateway: FakeGateway;
+let defects: unknown[];
+let methods: ReadonlyMap<string, ConnectMethod>;
+describe('connect', () => {
+  beforeEach(() => {
+    gateway = fakeGateway();
+    defects = [];
+    methods = connectMethods(gateway, (error) => defects.push(error));
+  });
+
+  async function call(
+    path: string,
+    body: string | Buffer,
+    headers: Record<string, string> = {},
+    method = 'POST',
+  ): Promise<ConnectReply> {
+    const all: Record<string, string> = { 'content-type': 'application/json', ...headers };
+    const found = methods.get(path);
+    if (found === undefined) throw new Error(`no method ${path}`);
+    return new Promise((resolve) => {
+      found.answer({ method, header: (name) => all[name], body: Buffer.from(body), cancelled: false }, resolve);
+    });
+  }
+  const told = (reply: ConnectReply) => ({ status: reply.status, ...(JSON.parse(reply.content.toString()) as object) });
+
+  test('a check is one POST of JSON', async () => {
+    expect(await call(CHECK, JSON.stringify(request))).toEqual({
+      status: 200,
+      contentType: 'application/json',
+      headers: [],
+      content:
+        '{"decision":"DECISION_ALLOW","reason":"web tools only","policy":"search-team","ruleId":"web-only","opId":"trace:span","opState":"OP_STATE_RUNNING","auditId":"7"}',
+    });
+    expect(
+      await call(CHECK, JSON.stringify(request), {
+        'content-type': 'application/json; charset=UTF-8',
+        'connect-protocol-version': '1',
+        'connect-timeout-ms': '1000',
+      }),
+    ).toMatchObject({ status: 200 });
+    expect(
+      await call(CHECK, JSON.stringify(request).padEnd(1024 * 1024), { 'content-encoding': 'identity' }),
+    ).toMatchObject({ status: 200 });
+  });
+
+  test('a check is one POST of protobuf', async () => {
+    const body = binaryCodec('CheckActionRequest').encode({
+      ...request,
+      resource: '',
+      attributes: undefined,
+      estimatedCostUsd: 0,
+      caller: undefined,
+      dryRun: false,
+      correlationId: 'c',
+    });
+    const reply = await call(CHECK, body, { 'content-type': 'application/proto' });
+    expect(reply).toMatchObject({ status: 200, contentType: 'application/proto' });
+    expect(binaryCodec('CheckActionResponse').decode(reply.content as Buffer)).toMatchObject({
+      ok: true,
+      value: { decision: 'allow', correlationId: 'c' },
+    });
+  });
+
+  test("errors use Connect's own codes", async () => {
+    expect(await call(CHECK, '{}')).toEqual({
+      status: 400,
+      contentType: 'application/json',
+      content: '{"code":"invalid_argument","message":"agent: is required"}',
+      headers: [['svc-code', 'invalid_argument']],
+    });
+    expect(told(await call(CHECK, '{"nope":1}'))).toEqual({
+      status: 400,
+      code: 'invalid_argument',
+      message: 'nope: is not a field of CheckActionRequest',
+    });
+    expect(told(await call(CHECK, Buffer.from([0x0a, 0x7f]), { 'content-type': 'application/proto' }))).toEqual({
+      status: 400,
+      code: 'invalid_argument',
+      message: 'message: is truncated or has a wrong length',
+    });
+  });
+
+  test('the HTTP status follows the Connect code, with the retry time', async () => {
+    const answers = async (fault: Parameters<typeof explain>[0]) => {
+      gateway.answer = () => ({ reply: fail(fault), auditId: undefined });
+      const { status, content, headers } = await call(CHECK, JSON.stringify(request));
+      return [status, (JSON.parse(content.toString()) as { code: string }).code, Object.fromEntries(headers)];
+    };
+    expect(await answers({ kind: 'overloaded', retryAfterSecs: 3, what: 'the gateway' })).toEqual([
+      429,
+      'resource_exhausted',
+      { 'svc-code': 'overloaded', 'retry-after': '3' },
+    ]);
+    expect(await answers({ kind: 'audit_unavailable' })).toEqual([
+      503,
+      'unavailable',
+      { 'svc-code': 'audit_unavailable', 'retry-after': '1' },
+    ]);
+    expect(await answers({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 })).toEqual([
+      429,
+      'resource_exhausted',
+      {
+        'svc-code': 'rate_limited',
+        'retry-after': '3',
+        'RateLimit-Policy': '"default";q=20;w=60',
+        RateLimit: '"default";r=0;t=3',
+      },
+    ]);
+    expect(await answers({ kind: 'not_found', what: 'agent' })).toEqual([
+      404,
+      'not_found',
+      { 'svc-code': 'not_found' },
+    ]);
+    expect(await answers({ kind: 'conflict', detail: 'taken' })).toEqual([
+      409,
+      'already_exists',
+      { 'svc-code': 'conflict' },
+    ]);
+    expect(await answers({ kind: 'internal' })).toEqual([500, 'internal', { 'svc-code': 'internal' }]);
+  });
+
+  const BATCH = '/svc.governance.v1.PolicyService/BatchCheckActions';
+  /** Checks of an org, a megabyte of them. */
+  const largeBatch = (orgId: string, last: object = {}, credentialToken: string = TOKEN): string => {
+    const items = Array.from({ length: 100 }, (_, index) => ({
+      ...request,
+      credentialToken,
+      agent: { ...request.agent, orgId },
+      spanId: `s${index}`,
+      attributes: { path: 'x'.repeat(10_000) },
+    }));
+    return JSON.stringify({ requests: [...items.slice(1), { ...items[0], ...last }] });
+  };
+  const orgsAsked = (): readonly string[] =>
+    gateway.asked.flatMap((command) => (command.type === 'check' ? [command.agent.orgId] : []));
+
+  test('a large batch sends one slice at a time, so that other checks come between', async () => {
+    let answer: (() => void)[] = [];
+    gateway.answer = () =>
+      new Promise((resolve) => {
+        answer.push(() => resolve(undefined as never));
+      });
+    const reply = call(BATCH, largeBatch('noisy'));
+    const slices: number[] = [];
+    for (let asked = 0; asked < 100; asked += slices.at(-1)!) {
+      await until(() => gateway.asked.length > asked);
+      slices.push(gateway.asked.length - asked);
+      const waiting = answer;
+      answer = [];
+      for (const settle of waiting) settle();
+    }
+    expect(slices).toEqual([...Array.from({ length: 16 }, () => 6), 4]);
+    expect(await reply).toMatchObject({ status: 200 });
+  });
+
+  test("a large protobuf batch reads as sent, although its body's memory is reused", async () => {
+    const item = {
+      ...request,
+      resource: 'x'.repeat(1000),
+      attributes: undefined,
+      estimatedCostUsd: 0,
+      caller: undefined,
+      dryRun: false,
+      correlationId: '',
+    };
+    const body = binaryCodec('BatchCheckActionsRequest').encode({
+      requests: Array.from({ length: 300 }, (_, index) => ({ ...item, spanId: `s${index}` })),
+    });
+    const reply = new Promise<ConnectReply>((resolve) => {
+      methods.get(BATCH)!.answer(
+        {
+          method: 'POST',
+          header: (name) => (name === 'content-type' ? 'application/proto' : undefined),
+          body,
+          cancelled: false,
+        },
+        resolve,
+      );
+    });
+    body.fill(0);
+    const { status, content } = await reply;
+    expect(status).toBe(200);
+    const answers = binaryCodec('BatchCheckActionsResponse').decode(content as Buffer);
+    expect(answers.ok && answers.value.responses.map(({ opId }) => opId)).toEqual(
+      Array.from({ length: 300 }, (_, index) => `trace:s${index}`),
+    );
+  });
+
+  test('a check or a small batch after a large batch goes before it', async () => {
+    const large = call(BATCH, largeBatch('noisy'));
+    const small = call(
+      BATCH,
+      JSON.stringify({ requests: [{ ...request, agent: { ...request.agent, orgId: 'calm' } }] }),
+    );
+    const single = call(CHECK, JSON.stringify({ ...request, agent: { ...request.agent, orgId: 'calm' } }));
+    await Promise.all([large, small, single]);
+    expect(orgsAsked().slice(0, 3)).toEqual(['calm', 'calm', 'noisy']);
+  });
+
+  test('the large batches of one org leave a turn to those of another', async () => {
+    const replies = [
+      ...['noisy', 'noisy', 'noisy', 'noisy', 'noisy', 'noisy'].map((orgId) => call(BATCH, largeBatch(orgId))),
+      call(BATCH, largeBatch('calm')),
+    ];
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200]);
+    expect(orgsAsked().indexOf('calm')).toBeLessThanOrEqual(300);
+  });
+
+  test('a large batch is validated whole before its first check', async () => {
+    expect(told(await call(BATCH, largeBatch('acme', { traceId: '' })))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('requests[99].trace_id: ') as string,
+    });
+    expect(told(await call(BATCH, largeBatch('acme', { nope: 1 })))).toMatchObject({
+      status: 400,
+      message: 'requests[99].nope: is not a field of CheckActionRequest',
+    });
+    expect(told(await call(BATCH, largeBatch('acme').replace('"traceId"', '"nope"')))).toMatchObject({
+      status: 400,
+      message: 'requests[0].nope: is not a field of CheckActionRequest',
+    });
+    expect(gateway.asked).toEqual([]);
+  });
+
+  test('a large batch stops when its client has gone, and finished checks stand', async () => {
+    const send = (client: { readonly cancelled: boolean }) =>
+      new Promise<ConnectReply>((resolve) => {
+        methods.get(BATCH)!.answer(
+          {
+            method: 'POST',
+            header: (name) => (name === 'content-type' ? 'application/json' : undefined),
+            body: Buffer.from(largeBatch('acme')),
+            get cancelled() {
+              return client.cancelled;
+            },
+          },
+          resolve,
+        );
+      });
+    await send({ cancelled: true });
+    expect(gateway.asked).toEqual([]);
+
+    const client = { cancelled: false };
+    gateway.answer = () => {
+      client.cancelled = true;
+      return undefined;
+    };
+    await send(client);
+    expect(gateway.asked).toHaveLength(6);
+    expect(gateway.largeBatches.taken).toBe(0);
+  });
+
+  test('large batches beyond the limit are refused at once, first those of one org', async () => {
+    gateway.answer = () => new Promise(() => undefined);
+    for (let nth = 0; nth < 16; nth += 1) void call(BATCH, largeBatch('noisy'));
+    expect(told(await call(BATCH, largeBatch('noisy')))).toMatchObject({
+      status: 429,
+      code: 'resource_exhausted',
+      message: expect.stringContaining('the number of large batches') as string,
+    });
+    expect(
+      await Promise.race([
+        call(BATCH, largeBatch('calm')),
+        new Promise((resolve) => setImmediate(() => resolve('waits'))),
+      ]),
+    ).toBe('waits');
+  });
+
+  test("large batches without a valid credential take few places, none of an org's", async () => {
+    gateway.answer = () => new Promise(() => undefined);
+    const now = (batch: string, headers?: Record<string, string>) =>
+      Promise.race([call(BATCH, batch, headers), new Promise((resolve) => setImmediate(() => resolve('waits')))]);
+    for (let nth = 0; nth < 4; nth += 1)
+      expect(await now(largeBatch('acme', {}, nth % 2 === 0 ? '' : 'agt_of-nobody'))).toBe('waits');
+    expect(told(await call(BATCH, largeBatch('acme', {}, '')))).toMatchObject({
+      status: 429,
+      code: 'resource_exhausted',
+      message: expect.stringContaining('the number of large batches') as string,
+    });
+    for (let nth = 0; nth < 8; nth += 1) expect(await now(largeBatch('acme'))).toBe('waits');
+    for (let nth = 0; nth < 8; nth += 1)
+      expect(await now(largeBatch('acme', {}, ''), { authorization: `Bearer ${WRITE_KEY}` })).toBe('waits');
+    expect(told(await call(BATCH, largeBatch('acme')))).toMatchObject({ status: 429 });
+  });
+
+  test('a large batch refused for its bearer or first check waits for no place', async () => {
+    gateway.answer = () => new Promise(() => undefined);
+    for (let nth = 0; nth < 4; nth += 1) void call(BATCH, largeBatch('acme', {}, ''));
+    expect(told(await call(BATCH, largeBatch('acme', {}, '')))).toMatchObject({ status: 429 });
+    expect(told(await call(BATCH, largeBatch('acme', {}, ''), { authorization: 'Bearer wrong' }))).toMatchObject({
+      status: 401,
+    });
+    expect(
+      told(await call(BATCH, largeBatch('acme', {}, '').replace('"traceId":"trace"', '"traceId":""'))),
+    ).toMatchObject({ status: 400, message: expect.stringContaining('requests[0].trace_id: ') as string });
+    expect(gateway.largeBatches.taken).toBe(4);
+  });
+
+  test('a batch of many checks sends few at a time while the gateway is busy', async () => {
+    const batch = (spans: string): string =>
+      JSON.stringify({
+        requests: Array.from({ length: 300 }, (_, index) => ({ ...request, spanId: `${spans}${index}` })),
+      });
+    const answer: (() => void)[] = [];
+    gateway.answer = () =>
+      new Promise((resolve) => {
+        answer.push(() => resolve(undefined as never));
+      });
+    const settle = (): void => {
+      for (const each of answer.splice(0)) each();
+    };
+    const idle = call(BATCH, batch('idle'));
+    await until(() => gateway.asked.length === 300);
+    settle();
+    expect(await idle).toMatchObject({ status: 200 });
+
+    gateway.pending = 1_000;
+    const busy = call(BATCH, batch('busy'));
+    for (const asked of [128, 256, 300]) {
+      await until(() => answer.length > 0);
+      expect(gateway.asked.length - 300).toBe(asked);
+      settle();
+    }
+    const { content, ...reply } = await busy;
+    expect(reply).toMatchObject({ status: 200 });
+    expect(
+      (JSON.parse(content.toString()) as { responses: { opId: string }[] }).responses.map(({ opId }) => opId),
+    ).toEqual(Array.from({ length: 300 }, (_, index) => `trace:busy${index}`));
+  });
+
+  test('a batch meeting a limit midway reports it per item and keeps other answers', async () => {
+    const batch = async (...spans: string[]) => {
+      const requests = spans.map((spanId) => ({ ...request, spanId, correlationId: `of ${spanId}` }));
+      const { content, ...reply } = await call(
+        '/svc.governance.v1.PolicyService/BatchCheckActions',
+        JSON.stringify({ requests }),
+      );
+      return { ...reply, body: JSON.parse(content.toString()) as unknown };
+    };
+    gateway.answer = (command) =>
+      command.type === 'check' && command.opId !== 'trace:s1'
+        ? { reply: fail({ kind: 'rate_limited', retryAfterSecs: 7, limit: 60 }), auditId: undefined }
+        : undefined;
+    const error = {
+      code: 'rate_limited',
+      message: 'the rate limit of 60 requests per minute is exceeded; try again in 7 seconds',
+      retryAfterSecs: 7,
+    };
+    expect(await batch('s1', 's2', 's3')).toMatchObject({
+      status: 200,
+      body: {
+        responses: [
+          { decision: 'DECISION_ALLOW', opId: 'trace:s1', auditId: '7', correlationId: 'of s1' },
+          { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s2', error },
+          { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s3', error },
+        ],
+      },
+    });
+    expect(await batch('s2', 's1')).toMatchObject({
+      status: 200,
+      body: {
+        responses: [
+          { correlationId: 'of s2', error },
+          { decision: 'DECISION_ALLOW', opId: 'trace:s1' },
+        ],
+      },
+    });
+    expect(await batch('s2', 's3')).toMatchObject({
+      status: 429,
+      body: { code: 'resource_exhausted', message: error.message },
+    });
+  });
+
+  test('a missing bearer, a wrong one and one without the scope are distinguished', async () => {
+    const body = JSON.stringify({ agent: request.agent });
+    const path = '/svc.governance.v1.AgentService/RegisterAgent';
+    expect(told(await call(path, body, { authorization: `Bearer ${WRITE_KEY}` }))).toMatchObject({
+      status: 200,
+      agent: request.agent,
+      credentialToken: expect.stringMatching(/^svcagent_/) as string,
+    });
+    const missing = await call(path, body);
+    expect(told(missing)).toMatchObject({ status: 401, code: 'unauthenticated' });
+    expect(missing.headers).toContainEqual(['www-authenticate', 'Bearer']);
+    expect(told(await call(path, body, { authorization: 'Bearer wrong' }))).toMatchObject({ status: 401 });
+    expect(told(await call(path, body, { authorization: 'Basic dTpw' }))).toMatchObject({ status: 401 });
+    expect(told(await call(path, body, { authorization: `Bearer ${READ_KEY}` }))).toMatchObject({
+      status: 403,
+      code: 'permission_denied',
+    });
+  });
+
+  const unaryShapes = methodShapes.filter(({ requestStream, responseStream }) => !requestStream && !responseStream);
+
+  /** Requests without a token of the agent. A method that is not here is asked with an empty one. */
+  const UNVOUCHED: Readonly<Record<string, object>> = {
+    CheckAction: { ...request, credentialToken: '' },
+    BatchCheckActions: { requests: [{ ...request, credentialToken: '' }] },
+    RegisterAgent: { agent: request.agent },
+    DeregisterAgent: { agent: request.agent },
+    CompleteOp: { agent: request.agent, opId: 'trace:span' },
+    RecordUsage: { agent: request.agent, costUsd: 1 },
+    AckOpControl: { agent: request.agent, opId: 'trace:span', sequence: 1 },
+  };
+
+  test('each method answers no, wrong, read-only and read-write bearers as listed', async () => {
+    const answers: [string, readonly number[]][] = [];
+    for (const { name, path } of unaryShapes) {
+      const ask = async (bearer?: string) =>
+        (
+          await call(
+            path,
+            JSON.stringify(UNVOUCHED[name] ?? {}),
+            bearer === undefined ? {} : { authorization: `Bearer ${bearer}` },
+          )
+        ).status;
+      answers.push([name, [await ask(), await ask('wrong'), await ask(READ_KEY), await ask(WRITE_KEY)]]);
+    }
+    expect(Object.fromEntries(answers)).toEqual({
+      // Without any, the agents' own calls are refused by the governor, which is told of nobody who vouches for them.
+      CheckAction: [200, 401, 403, 200],
+      BatchCheckActions: [200, 401, 403, 200],
+      RegisterAgent: [401, 401, 403, 200],
+      DeregisterAgent: [401, 401, 403, 404], // no such agent
+      CompleteOp: [200, 401, 403, 200],
+      RecordUsage: [200, 401, 403, 200],
+      AckOpControl: [200, 401, 403, 200],
+    });
+    const vouchers = gateway.asked.map((command) => ('principal' in command ? command.principal?.subject : undefined));
+    expect(vouchers).toEqual([
+      undefined,
+      'key:w',
+      undefined,
+      'key:w',
+      'key:w',
+      'key:w',
+      undefined,
+      'key:w',
+      undefined,
+      'key:w',
+      undefined,
+      'key:w',
+    ]);
+  });
+
+  test("an agent's own token makes the bearer beside it irrelevant", async () => {
+    // RegisterAgent takes the token that the agent is to have.
+    const own = unaryShapes
+      .filter((shape) => shape.request.byName.has('credential_token') && shape.name !== 'RegisterAgent')
+      .map(({ name, path }) => [path, { ...UNVOUCHED[name], credentialToken: TOKEN }] as const);
+    for (const [path, body] of [...own, [BATCH, { requests: [request] }] as const]) {
+      const ask = async (bearer: string) =>
+        (await call(path, JSON.stringify(body), { authorization: `Bearer ${bearer}` })).status;
+      expect({ path, wrong: await ask('wrong'), readKey: await ask(READ_KEY), writeKey: await ask(WRITE_KEY) }).toEqual(
+        { path, wrong: 200, readKey: 200, writeKey: 200 },
+      );
+    }
+    expect(await call(BATCH, largeBatch('acme'), { authorization: 'Bearer wrong' })).toMatchObject({ status: 200 });
+    expect(own.length).toBeGreaterThanOrEqual(4);
+    expect(gateway.asked).toHaveLength(3 * (own.length + 1) + 100);
+    expect(gateway.asked.filter((command) => !('principal' in command) || command.principal !== undefined)).toEqual([]);
+  });
+
+  test('operator calls count as on the HTTP API, and agent calls do not', async () => {
+    const bearer = { authorization: `Bearer ${WRITE_KEY}` };
+    const agentService = (method: string, body: object) =>
+      call(`/svc.governance.v1.AgentService/${method}`, JSON.stringify({ agent: request.agent, ...body }), bearer);
+    await agentService('RegisterAgent', {});
+    await agentService('DeregisterAgent', {});
+    expect(gateway.counted).toEqual(['key:w', 'key:w']);
+    await call(CHECK, JSON.stringify({ ...request, credentialToken: '' }), bearer);
+    await agentService('RecordUsage', { costUsd: 1 });
+    await agentService('CompleteOp', { traceId: 'trace', spanId: 'span' });
+    expect(gateway.counted).toEqual(['key:w', 'key:w']);
+    gateway.isOverLimit = true;
+    gateway.asked.length = 0;
+    const refused = await agentService('RegisterAgent', {});
+    expect({ status: refused.status, headers: Object.fromEntries(refused.headers) }).toEqual({
+      status: 429,
+      headers: {
+        'svc-code': 'rate_limited',
+        'retry-after': '3',
+        'RateLimit-Policy': '"default";q=20;w=60',
+        RateLimit: '"default";r=0;t=3',
+      },
+    });
+    expect(gateway.asked).toEqual([]);
+  });
+
+  test.each(['json', 'proto'])('a client of streams in %s is referred to gRPC', async (format) => {
+    for (const method of ['PolicyService/StreamCheckActions', 'AgentService/OpControlStream']) {
+      const reply = await call(`/svc.governance.v1.${method}`, '\0\0\0\0\x02{}', {
+        'content-type': `application/connect+${format}`,
+      });
+      expect({ status: reply.status, contentType: reply.contentType }).toEqual({
+        status: 200,
+        contentType: `application/connect+${format}`,
+      });
+      // One envelope: the flag of the last one, 92 bytes of JSON in either format.
+      expect(reply.content.toString()).toBe(
+        '\x02\0\0\0\x5c{"error":{"code":"unimplemented","message":"this is a streaming method; call it over gRPC"}}',
+      );
+    }
+  });
+
+  test('other methods, types, versions and encodings are refused before the body is read', async () => {
+    const body = JSON.stringify(request);
+    const get = await call(CHECK, '', {}, 'GET');
+    expect({ status: get.status, headers: get.headers }).toEqual({
+      status: 405,
+      headers: [
+        ['svc-code', 'method_not_allowed'],
+        ['allow', 'POST'],
+      ],
+    });
+    const xml = await call(CHECK, body, { 'content-type': 'text/xml' });
+    expect({ status: xml.status, headers: xml.headers }).toEqual({
+      status: 415,
+      headers: [
+        ['svc-code', 'unsupported_media_type'],
+        ['accept-post', 'application/json, application/proto'],
+      ],
+    });
+    expect(await call(CHECK, body, { 'content-type': 'application/connect+json' })).toMatchObject({ status: 415 });
+    expect(await call(CHECK, body, { 'content-type': 'application/json; charset=latin1' })).toMatchObject({
+      status: 415,
+    });
+    expect(told(await call(CHECK, body, { 'connect-protocol-version': '2' }))).toMatchObject({
+      status: 400,
+      message: 'connect-protocol-version: must be 1',
+    });
+    const compressed = await call(CHECK, body, { 'content-encoding': 'gzip' });
+    expect({ told: told(compressed), headers: compressed.headers }).toMatchObject({
+      told: { status: 501, code: 'unimplemented' },
+      headers: [['svc-code', 'unsupported_media_type']],
+    });
+    expect(told(await call(CHECK, body, { 'connect-timeout-ms': 'soon' }))).toMatchObject({ status: 400 });
+    expect(told(await call(CHECK, 'x'.repeat(1024 * 1024 + 1)))).toMatchObject({
+      status: 413,
+      code: 'resource_exhausted',
+    });
+    const stream = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}');
+    expect({ told: told(stream), headers: stream.headers }).toMatchObject({
+      told: { status: 501, code: 'unimplemented' },
+      headers: [['svc-code', 'unimplemented']],
+    });
+    const streamGot = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '', {}, 'GET');
+    expect({ status: streamGot.status, headers: streamGot.headers }).toEqual({
+      status: 405,
+      headers: [
+        ['svc-code', 'method_not_allowed'],
+        ['allow', 'POST'],
+      ],
+    });
+    expect(gateway.asked).toEqual([]);
+  });
+
+  test('either the deadline or the answer is sent, whichever comes first', async () => {
+    let release = (): void => undefined;
+    gateway.answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve({ reply: fail({ kind: 'internal' }), auditId: undefined });
+      });
+    const header = (name: string) => ({ 'content-type': 'application/json', 'connect-timeout-ms': '50' })[name];
+    const ask = (): ConnectReply[] => {
+      const replies: ConnectReply[] = [];
+      methods
+        .get(CHECK)!
+        .answer({ method: 'POST', header, body: Buffer.from(JSON.stringify(request)), cancelled: false }, (reply) =>
+          replies.push(reply),
+        );
+      return replies;
+    };
+    const late = ask();
+    await until(() => late.length > 0);
+    release();
+    const early = ask();
+    await until(() => gateway.asked.length === 2);
+    release();
+    await sleep(150);
+    expect([late, early].map((replies) => replies.map(({ status }) => status))).toEqual([[504], [500]]);
+  });
+
+  test('a deadline is kept, and a late answer is dropped', async () => {
+    let release = (): void => undefined;
+    gateway.answer = () =>
+      new Promise((resolve) => {
+        release = () => resolve({ reply: fail({ kind: 'internal' }), auditId: undefined });
+      });
+    const late = await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '20' });
+    expect({ told: told(late), headers: late.headers }).toMatchObject({
+      told: { status: 504, code: 'deadline_exceeded' },
+      headers: [['svc-code', 'deadline_exceeded']],
+    });
+    release();
+  });
+
+  test('a deadline may have ten digits, and is not passed before the answer', async () => {
+    gateway.answer = () => sleep(50).then(() => undefined as never);
+    for (const timeout of ['2147483648', '9999999999']) {
+      expect(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': timeout })).toMatchObject({
+        status: 200,
+      });
+    }
+    expect(told(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '10000000000' }))).toEqual({
+      status: 400,
+      code: 'invalid_argument',
+      message: 'connect-timeout-ms: must be a whole number of at most 10 digits',
+    });
+  });
+
+  test('a defect is reported as internal to the caller, with its message logged only', async () => {
+    gateway.answer = () => {
+      throw new Error('secret detail');
+    };
+    expect(told(await call(CHECK, JSON.stringify(request)))).toEqual({
+      status: 500,
+      code: 'internal',
+      message: 'internal error; see the log of the gateway',
+    });
+    expect(defects).toEqual([new Error('secret detail')]);
+  });
+
+  /** A plain HTTP server around the methods, for a foreign client to talk to. */
+  let http: Server;
+  beforeAll(async () => {
+    http = createServer((req, res) => {
+      const chunks: Buffer[] = [];
+      req.on('data', (chunk: Buffer) => chunks.push(chunk));
+      req.on('end', () => {
+        const header = (name: string): string | undefined => req.headers[name] as string | undefined;
+        methods
+          .get(req.url ?? '')
+          ?.answer(
+            { method: req.method ?? '', header, body: Buffer.concat(chunks), cancelled: false },
+            ({ status, contentType, content, headers }) => {
+              res.writeHead(status, { 'content-type': contentType, ...Object.fromEntries(headers) }).end(content);
+            },
+          );
+      });
+    });
+    await new Promise<void>((resolve) => {
+      http.listen(0, '127.0.0.1', resolve);
+    });
+  });
+  afterAll(() => {
+    http.close();
+  });
+
+  test('a generic Connect client works', async () => {
+    const root = join(import.meta.dirname, '../..');
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}${CHECK}`;
+    const curl = (data: string) =>
+      new Promise<{ out: string; error: string }>((resolve) => {
+        execFile(
+          join(root, 'node_modules/.bin/buf'),
+          ['curl', '--protocol', 'connect', '--schema', join(root, 'proto'), '-d', data, url],
+          (_failed, out, error) => resolve({ out, error }),
+        );
+      });
+    const { out, error } = await curl(JSON.stringify({ ...request, attributes: { deep: [{ a: null }] } }));
+    expect(error).toBe('');
+    expect(JSON.parse(out)).toMatchObject({ decision: 'DECISION_ALLOW', opState: 'OP_STATE_RUNNING', auditId: '7' });
+    expect(JSON.parse((await curl('{}')).error)).toMatchObject({
+      code: 'invalid_argument',
+      message: 'agent: is required',
+    });
+  });
+});

@@ -1,0 +1,141 @@
+/** What a caller can get wrong in the calls of agents, whichever protocol they come by. */
+import { describe, expect, test } from 'vitest';
+import type { Result } from '../../../src/core/base/result.ts';
+import { explain, type Fault } from '../../../src/core/fault.ts';
+import type { Principal } from '../../../src/core/identity/roles.ts';
+import {
+  acknowledgementOf,
+  checkCommandOf,
+  completionOf,
+  controlOf,
+  identityOf,
+  registrationOf,
+  usageOf,
+} from '../../../src/doors/rpc/requests.ts';
+
+const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+const WRITER: Principal = { subject: 'key:w', scopes: ['write'], orgId: null };
+const TOKEN = 't'.repeat(32);
+
+const NAME_RULE =
+  'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
+const COST_RULE = 'must be a number from 0 to 1000000';
+
+const own = { agent: AGENT, credentialToken: TOKEN };
+const CALLS = {
+  check: (over: object = {}) =>
+    checkCommandOf(
+      {
+        ...own,
+        traceId: 't',
+        spanId: 's',
+        action: 'tool.call',
+        resource: '',
+        attributes: undefined,
+        estimatedCostUsd: 0,
+        caller: undefined,
+        dryRun: false,
+        correlationId: '',
+        ...over,
+      },
+      undefined,
+    ),
+  register: (over: object = {}) => registrationOf({ ...own, parent: undefined, ...over }, WRITER),
+  deregister: (over: object = {}) => identityOf({ ...own, ...over }.agent),
+  complete: (over: object = {}) => completionOf({ ...own, opId: 't:s', costUsd: undefined, ...over }, undefined),
+  usage: (over: object = {}) =>
+    usageOf({ ...own, costUsd: 1, opId: undefined, usageId: undefined, ...over }, undefined),
+  control: (over: object = {}) => controlOf({ ...own, resumeAfter: undefined, ...over }, undefined),
+  acknowledge: (over: object = {}) => acknowledgementOf({ ...own, opId: 't:s', sequence: 1, ...over }, undefined),
+};
+type Call = keyof typeof CALLS;
+const EVERY = Object.keys(CALLS) as Call[];
+
+const outcome = (result: Result<unknown, Fault>): string =>
+  result.ok ? 'taken' : `${result.fault.kind} ${explain(result.fault)}`;
+
+describe.each(EVERY)('%s', (call) => {
+  test('accepts an agent of an org and one of none', () => {
+    expect([AGENT, { ...AGENT, orgId: '' }].map((agent) => outcome(CALLS[call]({ agent })))).toEqual([
+      'taken',
+      'taken',
+    ]);
+  });
+
+  test.each([
+    [undefined, 'agent: is required'],
+    [{ ...AGENT, orgId: '-' }, `agent.org_id: ${NAME_RULE} or "-"`],
+    [{ ...AGENT, orgId: 'a/b' }, `agent.org_id: ${NAME_RULE} or "-"`],
+    [{ ...AGENT, teamId: '' }, `agent.team_id: ${NAME_RULE}`],
+    [{ ...AGENT, agentId: '..' }, `agent.agent_id: ${NAME_RULE}`],
+  ])('refuses %j as its agent', (agent, problem) => {
+    expect(outcome(CALLS[call]({ agent }))).toBe(`invalid_argument ${problem}`);
+  });
+});
+
+describe('requests', () => {
+  test.each<[Call, object, string]>([
+    ['check', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    ['check', { action: 'x'.repeat(257) }, 'action: must be at most 256 bytes'],
+    ['check', { resource: 'x'.repeat(2049) }, 'resource: must be at most 2048 bytes'],
+    ['check', { correlationId: 'x'.repeat(257) }, 'correlation_id: must be at most 256 bytes'],
+    ['check', { caller: { ...AGENT, orgId: '-' } }, `caller.org_id: ${NAME_RULE} or "-"`],
+    ['check', { estimatedCostUsd: Infinity }, `estimated_cost_usd: ${COST_RULE}`],
+    [
+      'register',
+      { credentialToken: 'x'.repeat(31) },
+      'credential_token: must be 32 to 1024 visible ASCII characters; omit it to have one generated',
+    ],
+    ['register', { parent: { ...AGENT, orgId: 'globex' } }, 'parent.org_id: must be the org of the agent'],
+    ['register', { parent: { ...AGENT, teamId: 'a b' } }, `parent.team_id: ${NAME_RULE}`],
+    ['complete', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    [
+      'complete',
+      { opId: 'x' },
+      'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+    ],
+    ['complete', { costUsd: -1 }, `cost_usd: ${COST_RULE}`],
+    ['complete', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
+    ['complete', { costUsd: 1_000_001 }, `cost_usd: ${COST_RULE}`],
+    ['usage', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    ['usage', { costUsd: undefined }, 'cost_usd: is required'],
+    ['usage', { costUsd: NaN }, `cost_usd: ${COST_RULE}`],
+    [
+      'usage',
+      { opId: 'x' },
+      'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+    ],
+    ['usage', { usageId: '' }, 'usage_id: must be 1 to 256 bytes'],
+    ['usage', { usageId: 'ü'.repeat(129) }, 'usage_id: must be 1 to 256 bytes'],
+    ['control', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    ['acknowledge', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
+    [
+      'acknowledge',
+      { opId: 'x' },
+      'op_id: must be <trace_id>:<span_id>, each 1 to 256 bytes without whitespace, control or invisible characters, or ":"',
+    ],
+    ['acknowledge', { sequence: 0 }, 'sequence: is required'],
+  ])('%s with %j is refused by the name of the field', (call, over, problem) => {
+    expect(outcome(CALLS[call](over))).toBe(`invalid_argument ${problem}`);
+  });
+
+  test.each<[Call, object]>([
+    [
+      'check',
+      {
+        credentialToken: 'x'.repeat(1024),
+        action: 'ü'.repeat(128),
+        resource: 'x'.repeat(2048),
+        correlationId: 'x'.repeat(256),
+        estimatedCostUsd: 1_000_000,
+      },
+    ],
+    ['register', { credentialToken: 'x'.repeat(32), parent: { ...AGENT, agentId: 'lead' } }],
+    ['register', { credentialToken: 'x'.repeat(1024) }],
+    ['complete', { credentialToken: 'x'.repeat(1024), costUsd: 1_000_000 }],
+    ['complete', { costUsd: 0 }],
+    ['usage', { costUsd: 1_000_000, opId: 't:s', usageId: 'ü'.repeat(128) }],
+  ])('%s is accepted up to its limits', (call, over) => {
+    expect(outcome(CALLS[call](over))).toBe('taken');
+  });
+});

@@ -1,0 +1,157 @@
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { verifyAuditLog } from '../../../src/audit-log/verify.ts';
+import { encodeDraft } from '../../../src/core/audit/audit-line.ts';
+import { RELEASED, WRITTEN } from '../../../src/threads/audit/audit-link.ts';
+import { runAuditThread } from '../../../src/threads/audit/audit-thread.ts';
+import { decode, decodeRelease, encodeToAudit } from '../../../src/threads/codec.ts';
+import type { AuditToMain, MainToAudit } from '../../../src/threads/protocol.ts';
+import { auditEntries } from '../../support/audit-log.ts';
+import { eventually } from '../../support/eventually.ts';
+import { CRAWLER } from '../../support/governor.ts';
+
+/** The audit thread in this process, with a test in the place of the main thread and of I/O thread 0. */
+async function openAuditThread() {
+  const base = mkdtempSync(join(tmpdir(), 'svc-audit-thread-'));
+  const directory = join(base, 'audit');
+  const [main, io] = [new MessageChannel(), new MessageChannel()];
+  const counters = new SharedArrayBuffer(8);
+  const heard: AuditToMain[] = [];
+  const released: number[] = [];
+  main.port1.on('message', (bytes: Uint8Array) => heard.push(decode(bytes) as AuditToMain));
+  io.port1.on('message', (bytes: Uint8Array) => released.push(decodeRelease(bytes).firstId));
+  runAuditThread(main.port2, {
+    directory,
+    counters,
+    fsync: 'never',
+    checkpointKeyPath: join(base, 'key.pem'),
+    checkpointEveryMs: 3_600_000,
+    retention: { maxAgeMs: undefined, maxBytes: undefined },
+  });
+  const tell = (message: MainToAudit): void => main.port1.postMessage(encodeToAudit(message));
+  main.port1.postMessage({ io: 0, port: io.port2 }, [io.port2]);
+  onTestFinished(async () => {
+    if (!heard.some(({ type }) => type === 'closed')) tell({ type: 'close' });
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
+    for (const port of [main.port1, io.port1]) port.close();
+    rmSync(base, { recursive: true, force: true });
+  });
+  const append = (batch: number, isAwaited = false, count = 1): void => {
+    const body = encodeDraft(
+      { eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason: `batch ${batch}` },
+      1_000,
+    );
+    tell({
+      type: 'append',
+      batch,
+      io: 0,
+      bodies: Array.from({ length: count }, () => body).join('\n'),
+      count,
+      replies: new Uint8Array(1),
+      isAwaited,
+    });
+  };
+  return {
+    base,
+    directory,
+    heard,
+    released,
+    tell,
+    append,
+    /**
+     * Moves the log aside after the first batch, and appends more of one entry each until it is told that they cannot
+     * be written.
+     */
+    failWrites: async () => {
+      append(1, true);
+      await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+      const aside = join(base, 'aside');
+      renameSync(directory, aside);
+      let batch = 1;
+      await eventually(() => {
+        append((batch += 1));
+        expect(heard.at(-1)).toMatchObject({
+          type: 'not-written',
+          reason: expect.stringContaining('was moved or deleted'),
+        });
+      });
+      return { aside, batch };
+    },
+    counted: () => [WRITTEN, RELEASED].map((at) => Atomics.load(new Int32Array(counters), at)),
+  };
+}
+
+describe('audit thread', () => {
+  test('nothing is written after a failed write until the main thread has rolled back', async () => {
+    const { append, base, counted, directory, failWrites, heard, released, tell } = await openAuditThread();
+    const { aside, batch } = await failWrites();
+    renameSync(aside, directory);
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'writable' }));
+    const before = counted();
+    append(batch + 1, true);
+    append(batch + 2, true);
+    tell({ type: 'resume' });
+    append(batch + 3, true);
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+    expect(counted()).toEqual([batch + 3, batch + 3]);
+    // Said once, however many batches fail; and neither they nor their answers go anywhere from here.
+    expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+      'opened',
+      'written',
+      'not-written',
+      'writable',
+      'written',
+    ]);
+    expect(before[0]).toBeLessThan(batch);
+    await eventually(() => expect(released.at(-1)).toBe(before[0]! + 1));
+    const reasons = auditEntries(base).map(({ reason }) => reason);
+    expect(reasons).toEqual([
+      ...Array.from({ length: before[0]! }, (_, at) => `batch ${at + 1}`),
+      `batch ${batch + 3}`,
+    ]);
+    expect(released).toEqual(reasons.map((_, at) => at + 1));
+    expect(await verifyAuditLog(directory)).toMatchObject({ ok: true });
+  });
+
+  test('a log locked by another process is refused with advice, and left alone', async () => {
+    const { append, base, directory, heard } = await openAuditThread();
+    const { port1, port2 } = new MessageChannel();
+    onTestFinished(() => {
+      port1.close();
+    });
+    expect(() =>
+      runAuditThread(port2, {
+        directory,
+        counters: new SharedArrayBuffer(8),
+        fsync: 'never',
+        checkpointKeyPath: join(base, 'key.pem'),
+        checkpointEveryMs: 3_600_000,
+        retention: { maxAgeMs: undefined, maxBytes: undefined },
+      }),
+    ).toThrow(
+      `the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`,
+    );
+    append(1, true);
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+  });
+
+  test('a failed write fails its whole batch, and closing meanwhile closes the log', async () => {
+    const { append, failWrites, heard, tell } = await openAuditThread();
+    const { aside, batch } = await failWrites();
+    tell({ type: 'resume' });
+    for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
+    tell({ type: 'close' });
+    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
+    expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+      'opened',
+      'written',
+      'not-written',
+      'not-written',
+      'closed',
+    ]);
+    expect(await verifyAuditLog(aside)).toMatchObject({ ok: true });
+  });
+});
