@@ -395,6 +395,23 @@ describe('tidy', () => {
     expect(broken).toEqual([]);
   });
 
+  test('comments cite headings of the specification, which exist', () => {
+    const sections = read('docs/spec.md').split(/^#+ /m).slice(1);
+    const itemsOf = new Map(sections.map((text) => [text.slice(0, text.indexOf('\n')), text]));
+    const isThere = (heading: string, item: string | undefined): boolean =>
+      itemsOf.get(heading)?.includes(item === undefined ? '' : `\n${item}. `) ?? false;
+    const files = allFilesIn('src', 'workers', 'web', 'test', 'bench', 'sdk', 'scripts')
+      .filter((path) => /\.(ts|js|mjs|py)$/.test(path) && path !== 'test/tidy.test.ts')
+      // A comment may be wrapped within a citation.
+      .map((path) => ({ path, text: read(path).replaceAll(/\s*\n\s*(?:\*|\/\/|#)?\s*/g, ' ') }));
+    const cited = files.flatMap(({ path, text }) =>
+      [...text.matchAll(/docs\/spec\.md,? ([^)]*?)(?: (\d+))?\)/g)].map(([, heading = '', item]) => ({ path, heading, item })),
+    );
+    expect(cited.length).toBeGreaterThan(100);
+    expect(cited.filter(({ heading, item }) => !isThere(heading, item))).toEqual([]);
+    expect(files.filter(({ text }) => /\((?:spec|contract):/.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+
   test('a route that the documents name exists', () => {
     const shapeOf = (path: string): string => path.replaceAll(/:\w+|\{\w+\}/g, '{}');
     const cookiePath = '/api/v1/auth';

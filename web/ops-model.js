@@ -26,8 +26,8 @@ const MAX_OPS = 50_000;
 const QUIET_MS = 3_000;
 
 /**
- * What may be asked of an operation in each state (spec: States and transitions). @type {Readonly<Record<OpState,
- * readonly Action[]>>}
+ * What may be asked of an operation in each state (docs/spec.md, States and transitions). @type
+ * {Readonly<Record<OpState, readonly Action[]>>}
  */
 export const ACTIONS = {
   pending: ['terminate'],

@@ -109,7 +109,7 @@ export function createAccounts(context: AccountsContext): Accounts {
 const callerOf = ({ address }: { readonly address: string | null }): string | null =>
   address === null ? null : networkOf(address);
 
-/** Every account use case on a gateway without an account store (spec: Errors). */
+/** Every account use case on a gateway without an account store (docs/spec.md, Accounts). */
 export function withoutAccountStore(): AccountUseCases {
   return {
     ...answerEach(() => async () => fail({ kind: 'account_store_unavailable' })),
@@ -123,7 +123,7 @@ export type SignInMethods = {
   readonly registration: RegistrationState | undefined;
 };
 
-/** How one can authenticate here (spec: Authentication endpoints); never fails. */
+/** How one can authenticate here (docs/spec.md, HTTP); never fails. */
 async function signInMethods({ registration }: Shared, _: Record<never, never>): Promise<Result<SignInMethods, Fault>> {
   return ok({ methods: ['api_key', 'password'], registration: await registration.state() });
 }

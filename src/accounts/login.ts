@@ -1,5 +1,5 @@
 /**
- * Signing in with e-mail and password (spec: Authentication 4, 5, 10; Account lockout).
+ * Signing in with e-mail and password (docs/spec.md, Sign-in).
  *
  * Nothing tells an address that has an account from one that has none: not the status, not the body, not the time
  * (an unknown address costs a real hash and the same statements), and not the lock, which both get.

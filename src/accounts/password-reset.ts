@@ -1,4 +1,4 @@
-/** Forgotten passwords: a mail with a token that works once, for an hour (spec: Authentication 11). */
+/** Forgotten passwords: a mail with a token that works once, for an hour (docs/spec.md, Password reset). */
 
 import type { SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';

@@ -1,4 +1,6 @@
-/** Registration: the first account owns the workspace, later ones need open registration (spec: Registration). */
+/**
+ * Registration: the first account owns the workspace, later ones need open registration (docs/spec.md, Registration).
+ */
 import { randomUUID } from 'node:crypto';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';

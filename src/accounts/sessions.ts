@@ -1,4 +1,4 @@
-/** Sessions after the sign-in: a cookie that changes at every use, and the end of them (contract: HTTP shapes). */
+/** Sessions after the sign-in: a cookie that changes at every use, and the end of them (docs/spec.md, Sessions). */
 
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';

@@ -38,7 +38,7 @@ const oneOf =
   (value) =>
     words.find((word) => word === value);
 
-/** Any other word means no, and none is a mistake (spec: Authentication 7). */
+/** Any other word means no, and none is a mistake (docs/spec.md, Registration). */
 const switchedOn: Parse<boolean> = (value) => /^(1|true|yes)$/i.test(value);
 
 const address: Parse<Address> = (value) => {

@@ -1,4 +1,4 @@
-/** Reads the audit log while a writer appends to it, or a copy of it (contract: HTTP shapes, GET /api/v1/logs). */
+/** Reads the audit log while a writer appends to it, or a copy of it (docs/spec.md, Audit). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuditEntry, AuditFilter } from '../core/audit/audit.ts';
 import type { Page } from '../core/base/page.ts';
@@ -12,7 +12,7 @@ import { type ChunkRange, candidates } from './segment-index.ts';
 import { type IndexedSegment, SegmentIndexes, withSegment } from './segment-indexes.ts';
 import { listSegments, readFully } from './segments.ts';
 
-/** What a credential that is bound to an org is shown of an entry of its org (contract: Tokens and scopes). */
+/** What a credential that is bound to an org is shown of an entry of its org (docs/spec.md, Tokens and scopes). */
 
 /** As far as it can be relied on: the line may have been changed since it was written. */
 type Shown = { readonly payload?: Readonly<Record<string, unknown>> | null };

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-/** Appends to the audit log: gives ids, chains hashes, and writes a batch of entries at once (contract: Audit). */
+/** Appends to the audit log: gives ids, chains hashes, and writes a batch of entries at once (docs/spec.md, Audit). */
 import { hash } from 'node:crypto';
 import {
   closeSync,

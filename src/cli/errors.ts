@@ -1,6 +1,6 @@
 /**
- * Errors of the command line (spec: CLI messages): a line what happened, without a full stop, and a sentence what to
- * do.
+ * Errors of the command line (docs/spec.md, Messages of the command line): a line what happened, without a full stop,
+ * and a sentence what to do.
  */
 import { messageOf } from '../core/base/text.ts';
 import { printable, printableLines } from './terminal/printable.ts';

@@ -4,8 +4,7 @@ import { agentsWithTeams, lineages, overview, stats, tree } from './listings/top
 import type { OpCounts } from './ops/op-state.ts';
 
 /**
- * Agents as operators handle them: registered, deregistered and listed (spec: Agent identity; contract: gRPC,
- * RegisterAgent).
+ * Agents as operators handle them: registered, deregistered and listed (docs/spec.md, Agents).
  */
 
 import { orgInReach } from './access.ts';

@@ -1,5 +1,5 @@
 import type { AgentEntry } from './agents/agent-entry.ts';
-/** One policy check, from identity to decision (spec: gRPC, CheckAction; States and transitions, rule 5). */
+/** One policy check, from identity to decision (docs/spec.md, Checks). */
 import type { AgentRegistry } from './agents/agents.ts';
 import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
@@ -38,7 +38,7 @@ const deny = (reason: string): PolicyDecision => ({ kind: 'deny', reason, policy
 
 const OTHER_AGENTS_OP = deny('the operation belongs to another agent; use your own trace_id and span_id');
 
-/** Operations in these states take no further checks (contract: gRPC, rule 3). */
+/** Operations in these states take no further checks (docs/spec.md, Checks 3). */
 const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   paused: deny('the operation is paused; wait until an operator resumes it'),
   completing: deny('the operation is completing; start a new one'),
@@ -196,7 +196,7 @@ export class Checker {
     return { reply: denied(reason, opState), effects: [{ kind: 'audit', draft }] };
   }
 
-  /** No identity, no operation: the registry is not touched (contract: gRPC, rule 1). */
+  /** No identity, no operation: the registry is not touched (docs/spec.md, Checks 1). */
   #refuse(command: CheckCommand, refused: Exclude<Identified, Speaker>): Outcome<'check'> {
     const { agent: claimed, action, opId } = command;
     const payload = this.#payloadOf(command);

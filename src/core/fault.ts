@@ -6,7 +6,7 @@ import { REFUSAL } from './refusal.ts';
 
 /**
  * Everything that a caller can get wrong, and everything that the gateway can run out of. The kind is also the `code`
- * of the problem document a client sees (contract: Errors, lists, times), so kinds are part of the public API.
+ * of the problem document a client sees (docs/spec.md, Errors), so kinds are part of the public API.
  */
 export type Fault =
   | { readonly kind: 'invalid_argument'; readonly field: string; readonly problem: string }

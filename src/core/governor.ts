@@ -28,7 +28,7 @@ import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
 
 export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> &
   AgentLimits & {
-    /** How long a finished operation stays readable (spec: Limits, registry sweep). */
+    /** How long a finished operation stays readable (docs/spec.md, States and transitions). */
     readonly sweepTtlMs: number;
     /** `HASH_KEY_LENGTH` random numbers. They affect only where things lie in memory. */
     readonly hashKey: Int32Array;

@@ -24,7 +24,7 @@ export type Attempt = {
 };
 
 /**
- * What is put on record when a token is presented for an agent it does not belong to (spec: Audit event).
+ * What is put on record when a token is presented for an agent it does not belong to (docs/spec.md, Identity).
  *
  * Recorded under the org of the token's owner, which should know of the misuse, and not under the claimed org, which
  * must not learn about another org's agents and credentials.
@@ -48,12 +48,12 @@ export function effectsOfImpersonation({ owner, claimed, action, opId, payload }
   ];
 }
 
-/** Whom a request speaks for, or why it speaks for nobody (contract: gRPC, rule 1). */
+/** Whom a request speaks for, or why it speaks for nobody (docs/spec.md, Checks 1). */
 export type Identified =
   | { readonly kind: 'agent'; readonly entry: AgentEntry; readonly actor: string }
   | { readonly kind: 'no-credential' }
   | { readonly kind: 'unknown-credential' }
-  /** The token is another agent's (spec: Errors). */
+  /** The token is another agent's (docs/spec.md, Identity). */
   | { readonly kind: 'impersonation'; readonly owner: AgentEntry }
   | {
       readonly kind: 'org-out-of-reach';

@@ -1,6 +1,6 @@
 /**
- * Rolls back changes that could not be recorded, so that the refusal sent to the caller is true (contract: Audit). The
- * last one is undone first, so each finds what it has changed as it left it.
+ * Rolls back changes that could not be recorded, so that the refusal sent to the caller is true (docs/spec.md, Audit).
+ * The last one is undone first, so each finds what it has changed as it left it.
  */
 import type { AgentRegistration, AgentRegistry } from './agents/agents.ts';
 import type { AgentKey, OpId, SecretDigest } from './base/ids.ts';

@@ -8,7 +8,7 @@ type Sent = { readonly agent: AgentKey; readonly sequences: number[] };
 const MAX_REMEMBERED = 64;
 
 /**
- * The operators' signals on their way to agents (spec: gRPC, OpControlStream). Only the newest signal of an operation
+ * The operators' signals on their way to agents (docs/spec.md, Signals). Only the newest signal of an operation
  * counts, because it says all that the agent must know. It is kept until the agent acknowledges it, so that an agent
  * that connects late, or again, still gets it.
  */

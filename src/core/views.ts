@@ -4,7 +4,7 @@ import type { OpState } from './ops/op-state.ts';
 
 /**
  * How a request about an agent is vouched for: by the agent's own credential token, or by a bearer whose principal has
- * the write scope (contract: gRPC). With both, the token decides. With neither, a check is denied.
+ * the write scope (docs/spec.md, Checks). With both, the token decides. With neither, a check is denied.
  */
 export type Voucher = {
   readonly credential: SecretDigest | undefined;
@@ -28,7 +28,7 @@ export type Signal = 'pause' | 'resume' | 'terminate';
 
 export type SignalMessage = { readonly opId: OpId; readonly signal: Signal; readonly sequence: number };
 
-/** An operation as others see it (spec: Operation record). Milliseconds here; RFC 3339 exists only in wire/. */
+/** An operation as others see it (docs/spec.md, Operations). Milliseconds here; RFC 3339 exists only in wire/. */
 export type OpRecord = {
   readonly opId: OpId;
   readonly state: OpState;

@@ -3,7 +3,7 @@ import { isOrgName } from '../core/base/ids.ts';
 import type { Page } from '../core/base/page.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';
-/** API keys as admins handle them: created, listed and revoked (contract: HTTP shapes, IAM; Tokens and scopes). */
+/** API keys as admins handle them: created, listed and revoked (docs/spec.md, API keys). */
 import { type ApiKey, keyIdOf } from '../core/identity/api-key.ts';
 import { type Principal, SCOPES, type Scope, seesOrg } from '../core/identity/roles.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from './api-keys.ts';

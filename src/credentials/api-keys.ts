@@ -128,10 +128,10 @@ const mostKeysOf = (maxOrgKeys: number): number => Math.max(1000, 4 * maxOrgKeys
 const REFRESH_OVERLAP_MS = 60_000;
 
 /**
- * The API keys, in memory and in step with the store; each change is recorded first (spec: Authentication; contract:
- * Tokens and scopes). All keys but those that are long over are held in memory by the digest of the key, so finding one
- * takes no I/O and a time that tells nothing about the secret. The store keeps keys for longer, and those that the
- * gateway itself made for ever, so that none of them comes back.
+ * The API keys, in memory and in step with the store; each change is recorded first (docs/spec.md, API keys). All keys
+ * but those that are long over are held in memory by the digest of the key, so finding one takes no I/O and a time that
+ * tells nothing about the secret. The store keeps keys for longer, and those that the gateway itself made for ever, so
+ * that none of them comes back.
  */
 export class ApiKeys {
   readonly #deps: ApiKeysDeps;

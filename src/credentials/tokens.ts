@@ -30,7 +30,7 @@ export type TokenIssuerDeps = {
 
 export type TokenIssuer = AccessTokens & {
   /**
-   * POST /api/v1/auth/token (spec: Authentication 2). Without `scopes`, all that the key holds. Faults:
+   * POST /api/v1/auth/token (docs/spec.md, Tokens and scopes). Without `scopes`, all that the key holds. Faults:
    * `unauthenticated` for anything but a usable API key, a token included; `insufficient_scope`; `invalid_argument`.
    */
   exchange(bearer: string, scopes?: readonly Scope[]): Promise<Result<AccessToken, Fault>>;

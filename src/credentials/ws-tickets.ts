@@ -1,6 +1,9 @@
 import type { Authenticated } from '../ports/use-case.ts';
 
-/** Tickets that stand for a bearer where a browser cannot send one: in the URL of a WebSocket (contract: WebSocket). */
+/**
+ * Tickets that stand for a bearer where a browser cannot send one: in the URL of a WebSocket (docs/spec.md, Live
+ * stream).
+ */
 
 import { refuseWithout } from '../core/access.ts';
 import type { SecretDigest } from '../core/base/ids.ts';

@@ -34,7 +34,7 @@ const MAX_BUCKETS = 100_000;
 const WINDOW_MS = 60_000;
 
 /**
- * A token bucket for each caller: a minute's worth may come at once, then as many as trickle in (contract: Rate
+ * A token bucket for each caller: a minute's worth may come at once, then as many as trickle in (docs/spec.md, Rate
  * limits).
  */
 export class RateLimiter {

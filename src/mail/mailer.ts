@@ -1,4 +1,4 @@
-/** The mailer that a configuration calls for, and the one to fall back to (spec: Authentication 13). */
+/** The mailer that a configuration calls for, and the one to fall back to (docs/spec.md, Mail). */
 import type { Mail, Mailer } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
 import type { TroubleLog } from '../system/log.ts';
@@ -9,7 +9,7 @@ import { createSmtpTransport, problemWith, type SmtpOptions } from './smtp.ts';
 
 /**
  * Logs recipient and subject, and `why` nothing is sent. The text is left out on purpose: it carries the reset token
- * (spec: Authentication 13).
+ * (docs/spec.md, Mail).
  */
 function createLogMailer(log: TroubleLog, why: string): Mailer {
   return {

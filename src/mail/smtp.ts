@@ -1,4 +1,4 @@
-/** Mail through an SMTP relay (spec: Authentication 12 and 13). nodemailer is named here and nowhere else. */
+/** Mail through an SMTP relay (docs/spec.md, Mail). nodemailer is named here and nowhere else. */
 import { setMaxListeners } from 'node:events';
 import { isIP } from 'node:net';
 import { createTransport, type SMTPTransportOptions } from 'nodemailer';

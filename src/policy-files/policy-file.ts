@@ -1,4 +1,4 @@
-/** Policies from YAML text, from a file, or from the files of a folder (contract: Policy documents). */
+/** Policies from YAML text, from a file, or from the files of a folder (docs/spec.md, Policy). */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { DocumentProblem } from '../core/base/mapping.ts';

@@ -1,4 +1,4 @@
-/** What operators see live (contract: WebSocket). Milliseconds here; the wire makes RFC 3339 of them. */
+/** What operators see live (docs/spec.md, Live stream). Milliseconds here; the wire makes RFC 3339 of them. */
 import type { OpId } from '../core/base/ids.ts';
 import type { OpState } from '../core/ops/op-state.ts';
 

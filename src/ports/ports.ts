@@ -60,15 +60,15 @@ export type Mail = { readonly to: string; readonly subject: string; readonly tex
 /** Resolves when the mail is handed over or given up. Never rejects, because no caller may depend on delivery. */
 export type Mailer = { send(mail: Mail): Promise<void> };
 
-/** `expiresAtSecs` counts from the Unix epoch, as on the wire (contract: Errors, lists, times). */
+/** `expiresAtSecs` counts from the Unix epoch, as on the wire (docs/spec.md, Lists and times). */
 export type AccessToken = { readonly token: string; readonly expiresAtSecs: number; readonly scopes: readonly Scope[] };
 
-/** Access tokens of accounts: 15 minutes, scopes by role (contract: Tokens and scopes). */
+/** Access tokens of accounts: 15 minutes, scopes by role (docs/spec.md, Tokens and scopes). */
 export type AccessTokens = {
   mintForAccount(account: Pick<Account, 'id' | 'role' | 'orgId' | 'tokenEpoch'>): Promise<Result<AccessToken, Fault>>;
 };
 
-/** An event about an account for dashboards (contract: WebSocket, kind `account`). */
+/** An event about an account for dashboards (docs/spec.md, Live stream). */
 export type AccountEvent = {
   readonly change:
     | 'registered'

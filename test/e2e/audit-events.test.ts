@@ -1,4 +1,4 @@
-/** Every event that the contract names really happens, and can be found by its name (contract: Audit). */
+/** Every event that the contract names really happens, and can be found by its name (docs/spec.md, Audit). */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';

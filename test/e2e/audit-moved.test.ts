@@ -1,4 +1,4 @@
-/** An audit log that somebody moves or deletes while the gateway writes it (contract: Audit). */
+/** An audit log that somebody moves or deletes while the gateway writes it (docs/spec.md, Audit). */
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * The rules of a check that an attacker would try (contract: gRPC, rules 1 to 6), over both protocols, and what the
+ * The rules of a check that an attacker would try (docs/spec.md, Checks), over both protocols, and what the
  * audit log says of each.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

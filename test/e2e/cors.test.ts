@@ -1,4 +1,4 @@
-/** Pages of other origins, in browsers (contract: HTTP shapes; SVC_CORS_ORIGINS). */
+/** Pages of other origins, in browsers (docs/spec.md, HTTP). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 

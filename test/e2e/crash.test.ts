@@ -1,4 +1,4 @@
-/** What is left when the gateway, or one of its threads, ends without notice (contract: Audit; Budgets). */
+/** What is left when the gateway, or one of its threads, ends without notice (docs/spec.md, Audit). */
 import { cpSync, existsSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -80,7 +80,7 @@ describe('the whole process', () => {
     expect((await second.call('GET', '/api/v1/ops', undefined, key)).status).toBe(200);
     expect((await second.call('GET', '/api/v1/ops')).body.ops.map(({ op_id }: { op_id: string }) => op_id)).toEqual([
       'after:s',
-    ]); // spec: lost on restart
+    ]); // lost on restart (docs/spec.md, Operations)
     expect((await second.call('GET', '/api/v1/budgets')).body.budgets[0].daily.spent_usd).toBe(12.5);
     await expectAllRecorded(second, load.answered);
   });

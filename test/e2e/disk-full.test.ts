@@ -1,4 +1,4 @@
-/** An audit log that cannot be written, on a file system that is really full (contract: Audit). */
+/** An audit log that cannot be written, on a file system that is really full (docs/spec.md, Audit). */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Rate limits over the real doors (contract: Errors, lists, times): one caller's limit is never felt by another. */
+/** Rate limits over the real doors (docs/spec.md, Rate limits): one caller's limit is never felt by another. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 

@@ -1,4 +1,7 @@
-/** A gateway ends in time, in order, and leaves nothing running, whatever it waits for (contract: SIGTERM). */
+/**
+ * A gateway ends in time, in order, and leaves nothing running, whatever it waits for (docs/spec.md, Starting and
+ * stopping).
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';

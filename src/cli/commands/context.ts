@@ -18,7 +18,7 @@ import { askHidden } from '../terminal/prompt.ts';
 import { type Column, fieldLines } from '../terminal/table.ts';
 import { coarse } from '../terminal/words.ts';
 
-// `svc whoami`: the session of this context, without its secrets (spec: CLI whoami projection).
+// `svc whoami`: the session of this context, without its secrets (docs/spec.md, Whoami).
 
 export async function run({ globals, env }: Invocation): Promise<void> {
   const target = await resolveTarget(globals, env);

@@ -1,4 +1,4 @@
-/** `svc login [--scope <read|write|admin>]` (spec: CLI commands, login). */
+/** `svc login [--scope <read|write|admin>]` (docs/spec.md, Login). */
 import { CliError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { exchangeKey } from '../remote/session.ts';
@@ -9,7 +9,7 @@ import { printable } from '../terminal/printable.ts';
 import { askHidden } from '../terminal/prompt.ts';
 import { coarse } from '../terminal/words.ts';
 
-// `svc logout`: forgets the session of this context; the API key stays good (spec: CLI commands, logout).
+// `svc logout`: forgets the session of this context; the API key stays good (docs/spec.md, Logout).
 
 export async function logout({ globals, env }: Invocation): Promise<void> {
   const { label } = await resolveTarget(globals, env);

@@ -29,7 +29,7 @@ export function logQuery(options: Options, nowMs: number): Query {
   };
 }
 
-/** The log takes no search for what has no org (spec: Audit and topology endpoints). */
+/** The log takes no search for what has no org (docs/spec.md, Audit). */
 function loggedAgent(options: Options): AgentFilter {
   const filter = agentFilter(options);
   if (filter.org_id !== '' || filter.agent_id === undefined) return filter;

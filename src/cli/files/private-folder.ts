@@ -1,4 +1,4 @@
-/** The folder `~/.svc`: seen by its owner only, its files replaced as a whole (spec: CLI commands, login 4). */
+/** The folder `~/.svc`: seen by its owner only, its files replaced as a whole (docs/spec.md, Login). */
 import { randomBytes } from 'node:crypto';
 import { chmod, link, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';

@@ -54,8 +54,8 @@ export type ApiOptions = {
 };
 
 /**
- * Speaks as the stored session, else with the raw key, else without a credential; the server decides (spec:
- * Authentication 15).
+ * Speaks as the stored session, else with the raw key, else without a credential; the server decides (docs/spec.md,
+ * Credentials of the command line).
  */
 export class Api {
   readonly target: Target;

@@ -1,4 +1,4 @@
-/** `~/.svc/credentials.yaml`: one session per context (spec: Stored CLI session). */
+/** `~/.svc/credentials.yaml`: one session per context (docs/spec.md, Login). */
 import { changePrivateFile, readPrivateFile, warnIfOpen } from '../files/private-folder.ts';
 
 const FILE = 'credentials.yaml';
@@ -14,8 +14,8 @@ export type Session = {
 };
 
 /**
- * The session kept under this name for this gateway. A file or an entry that is corrupt holds none (spec:
- * Authentication 18).
+ * The session kept under this name for this gateway. A file or an entry that is corrupt holds none (docs/spec.md,
+ * Login).
  */
 export async function readSession(name: string, apiUrl: string): Promise<Session | undefined> {
   const session = (await readSessions()).get(name);

@@ -1,4 +1,7 @@
-/** Sessions: an API key exchanged for a token, and again when that runs out (spec: Authentication 15 and 16). */
+/**
+ * Sessions: an API key exchanged for a token, and again when that runs out (docs/spec.md, Credentials of the command
+ * line).
+ */
 
 import { CliError, RefusedError } from '../errors.ts';
 import { note } from '../terminal/output.ts';

@@ -20,7 +20,7 @@ export type Gateway = { readonly apiUrl: string; readonly proxy: ProxySetting | 
 export type Target = Gateway & {
   /** The name of the context, or the URL of an unnamed one: what people read, and the name of the session. */
   readonly label: string;
-  /** From --api-key, SVC_CLI_API_KEY or the context, in this order (spec: CLI commands, login 1). */
+  /** From --api-key, SVC_CLI_API_KEY or the context, in this order (docs/spec.md, Credentials of the command line). */
   readonly apiKey: string | undefined;
 };
 

@@ -1,4 +1,4 @@
-/** Prompts on standard error: for a secret, without echo (spec: CLI commands, login 1), and for confirmation. */
+/** Prompts on standard error: for a secret, without echo (docs/spec.md, Login), and for confirmation. */
 import { createInterface } from 'node:readline';
 import { CliError, EXIT } from '../errors.ts';
 

@@ -13,7 +13,9 @@ export type AgentRegistration = {
   readonly parent: AgentKey | undefined;
 };
 
-/** The registry of agents: by org/team/agent, by credential, by parent, and by org and team (spec: Agent identity). */
+/**
+ * The registry of agents: by org/team/agent, by credential, by parent, and by org and team (docs/spec.md, Identity).
+ */
 export class AgentRegistry {
   readonly #byKey = new Map<AgentKey, AgentEntry>();
   readonly #registered = new SequencedList<AgentEntry>();

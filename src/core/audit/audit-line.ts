@@ -1,5 +1,5 @@
 /**
- * One line of the audit log (contract: Audit, HTTP shapes). Its fields come in one fixed order:
+ * One line of the audit log (docs/spec.md, Audit). Its fields come in one fixed order:
  *
  *   {"id":7,"timestamp":…,"event_type":…,"lineage":{"org_id":…,"team_id":…,"agent_id":…},"op_id":…,"decision":…,
  *    "reason":…,"policy":…,"rule_id":…,"actor":…,"payload":{…},"prev_hash":"…","hash":"…"}
@@ -34,7 +34,7 @@ let rulingText = ',"decision":null,"reason":null,"policy":null,"rule_id":null,"a
 function lineageOf(lineage: Lineage): string {
   if (lineage !== lineageSeen) {
     const { orgId, teamId, agentId } = lineage;
-    // Spec: an agent without an org has none in the log.
+    // An agent without an org has none in the log (docs/spec.md, Audit).
     lineageText = `{"org_id":${quoteOrNull(orgId === '' ? null : orgId)},"team_id":${quoteOrNull(teamId)},"agent_id":${quoteOrNull(agentId)}}`;
     lineageSeen = lineage;
   }

@@ -1,4 +1,4 @@
-/** What the audit log records, before it has a place in the chain (contract: Audit). */
+/** What the audit log records, before it has a place in the chain (docs/spec.md, Audit). */
 import type { OpId } from '../base/ids.ts';
 
 export const AUDIT_EVENTS = [
@@ -62,7 +62,7 @@ export type AuditDraft = {
   readonly payload?: Readonly<Record<string, unknown>> | undefined;
 };
 
-/** An entry as it stands in the log and goes over the wire (contract: HTTP shapes). */
+/** An entry as it stands in the log and goes over the wire (docs/spec.md, Audit). */
 export type AuditEntry = {
   /** Counts from 1, without a gap. */
   readonly id: number;

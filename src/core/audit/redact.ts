@@ -1,4 +1,4 @@
-/** Keeps secrets out of the audit log, and entries small (contract: Audit). */
+/** Keeps secrets out of the audit log, and entries small (docs/spec.md, Audit). */
 import { cutText, isPlain } from '../base/text.ts';
 import { looksSecret, REDACTED, type RedactedKeys, redactText } from './redact-text.ts';
 

@@ -3,10 +3,10 @@
 declare const brand: unique symbol;
 export type Brand<T, Name extends string> = T & { readonly [brand]: Name };
 
-/** `<trace_id>:<span_id>` (spec: Operation record). */
+/** `<trace_id>:<span_id>` (docs/spec.md, Operations). */
 export type OpId = Brand<string, 'OpId'>;
 
-/** `<org>/<team>/<agent>`; the org half is empty for an agent without one (spec: Agent identity). */
+/** `<org>/<team>/<agent>`; the org half is empty for an agent without one (docs/spec.md, Identity). */
 export type AgentKey = Brand<string, 'AgentKey'>;
 
 /** SHA-256 of a secret in base64url, 43 characters. The only form in which a secret is kept or compared. */
@@ -54,7 +54,7 @@ const isStepInPath = (text: string): boolean => text === '.' || text === '..';
 /** An org's name. `-` is none: in a path it stands for the org of agents that have none. */
 export const isOrgName = (text: string): boolean => text !== '-' && isName(text);
 
-/** The id of an operation, or undefined when either half is malformed (contract: gRPC, rule 5). */
+/** The id of an operation, or undefined when either half is malformed (docs/spec.md, Checks 5). */
 export function opIdOf(traceId: string, spanId: string): OpId | undefined {
   return isOpHalf(traceId) && isOpHalf(spanId) ? (`${traceId}:${spanId}` as OpId) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Money is whole micro-dollars inside; dollars exist only at the edges (contract: Budgets). */
+/** Money is whole micro-dollars inside; dollars exist only at the edges (docs/spec.md, Budgets). */
 
 const MICRO_USD_PER_USD = 1_000_000;
 

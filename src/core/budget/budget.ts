@@ -45,7 +45,7 @@ export type UsageOutcome = {
   readonly duplicate: boolean;
 };
 
-const RESERVATION_TTL_MS = 10 * 60_000; // contract: Budgets
+const RESERVATION_TTL_MS = 10 * 60_000; // (docs/spec.md, Budgets)
 const MOST_PER_TURN = 1_000; // how much expiry and sweep do in one call
 // A clock set back by no more than this is waited for. One set back further was wrong before.
 const MAX_STEP_BACK_MS = 2 * 3_600_000;
@@ -58,7 +58,7 @@ const RESERVED: Result<void, Exceeded> = ok(undefined);
 const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: false };
 
 /**
- * Caps on spend, per agent, team, org and over all, by day and by month (spec: Limits; contract: Budgets).
+ * Caps on spend, per agent, team, org and over all, by day and by month (docs/spec.md, Budgets).
  *
  * - Amounts are whole micro-dollars. Caps are checked from the widest tier down, monthly before daily.
  * - What is allowed is reserved in the same call, so that checks in parallel cannot overrun a cap together.
@@ -237,7 +237,7 @@ export class BudgetTracker {
     return { count: this.#reservations.size, microUsd: this.#tree.root.reservedMicroUsd };
   }
 
-  /** Dollars an org has spent in the running month and day (spec: Budget configuration). */
+  /** Dollars an org has spent in the running month and day (docs/spec.md, Budgets). */
   spentUsd(orgId: string, nowMs: number): Readonly<Record<Period, number>> {
     this.#advance(nowMs);
     const org = orgId === '' ? undefined : this.#tree.org(orgId);
@@ -395,7 +395,9 @@ function usageOf(agent: Envelope, usageId: string): Usage {
   return { orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
 }
 
-/** Field by field: there may be very many, and of a spread each would have a hidden class of its own (docs/style.md, 3). */
+/**
+ * Field by field: there may be very many, and of a spread each would have a hidden class of its own (docs/style.md, 3).
+ */
 const rowOf = (
   { orgId, teamId, agentId, usageId }: Usage,
   recordedAtMs: number,

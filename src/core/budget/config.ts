@@ -2,7 +2,7 @@ import { type DocumentProblem, isMapping } from '../base/mapping.ts';
 import { capToMicro } from '../base/money.ts';
 import { fail, ok, type Result } from '../base/result.ts';
 
-/** The order of enforcement (spec: Limits). */
+/** The order of enforcement (docs/spec.md, Budgets). */
 export const TIERS = ['global', 'org', 'team', 'agent'] as const;
 /** Monthly is checked first within each tier. */
 export const PERIODS = ['monthly', 'daily'] as const;
@@ -12,7 +12,7 @@ export type Period = (typeof PERIODS)[number];
 /** The caps of one tier, in whole micro-dollars; undefined: no cap. Every org, team and agent gets the same ones. */
 export type TierLimits = Readonly<Record<Period, number | undefined>>;
 
-/** The `budget:` section of a document of global scope (spec: Budget configuration). */
+/** The `budget:` section of a document of global scope (docs/spec.md, Budgets). */
 export type BudgetConfig = {
   readonly limitsMicroUsd: Readonly<Record<Tier, TierLimits>>;
   /** IANA name of the zone at whose midnight a period ends. */

@@ -19,7 +19,7 @@ const DAY_MS = 24 * HOUR_MS;
 const SEARCH_MS = 26 * HOUR_MS;
 
 /**
- * Local days and months of one IANA time zone (contract: Budgets).
+ * Local days and months of one IANA time zone (docs/spec.md, Budgets).
  *
  * A day begins at the first instant at which the local clock shows its midnight or later. So the days follow each other
  * without gap or overlap on every clock there is: a midnight that is skipped (the day begins with its first existing

@@ -1,4 +1,4 @@
-/** The `when:` of a rule: a CEL expression, compiled once (contract: Policy documents). */
+/** The `when:` of a rule: a CEL expression, compiled once (docs/spec.md, Policy). */
 import { Environment, type ParseResult } from '@marcbachmann/cel-js';
 import type { AgentIdentity } from '../base/ids.ts';
 import { microToUsd } from '../base/money.ts';
@@ -27,7 +27,7 @@ export type CheckSubject = {
   readonly estimatedCostMicroUsd: number;
 };
 
-/** True, false, or why it is neither. A failed condition denies (contract: Policy documents). */
+/** True, false, or why it is neither. A failed condition denies (docs/spec.md, Policy). */
 export type ConditionOutcome = boolean | { readonly error: string };
 
 export type Condition = { readonly source: string; evaluate(variables: ConditionVariables): ConditionOutcome };

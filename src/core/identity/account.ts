@@ -1,9 +1,9 @@
 import type { Brand } from '../base/ids.ts';
-/** The people who sign in (spec: Registration; contract: Tokens and scopes). */
+/** The people who sign in (docs/spec.md, Accounts). */
 import type { EmailAddress } from './email.ts';
 import { ROLES, type Role } from './roles.ts';
 
-/** Account lockout as a table of two states (spec: Account lockout). */
+/** Account lockout as a table of two states (docs/spec.md, Lockout). */
 
 export const LOCKOUT = { failures: 5, lockMs: 15 * 60 * 1000 } as const;
 
@@ -66,7 +66,7 @@ const rankOf = (role: Role): number => ROLES.indexOf(role);
  */
 export const mayManageRole = (own: Role | undefined, role: Role): boolean => rankOf(own ?? 'admin') <= rankOf(role);
 
-/** How long access tokens, refresh tokens, invites and password resets are valid (spec: Limits). */
+/** How long access tokens, refresh tokens, invites and password resets are valid (docs/spec.md, Limits). */
 export const ACCESS_TOKEN_SECS = 15 * 60;
 const HOUR_MS = 60 * 60 * 1000;
 const REFRESH_MS = 12 * HOUR_MS;

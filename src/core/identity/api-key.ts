@@ -1,4 +1,4 @@
-/** The shape of an API key and of its record (contract: Names and defaults). The key itself is never kept. */
+/** The shape of an API key and of its record (docs/spec.md, API keys). The key itself is never kept. */
 import type { SecretDigest } from '../base/ids.ts';
 import { assert } from '../base/result.ts';
 import type { Scope } from './roles.ts';

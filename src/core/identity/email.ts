@@ -1,4 +1,4 @@
-/** E-mail addresses: parsed once, kept as written, compared without regard to case (spec: Authentication). */
+/** E-mail addresses: parsed once, kept as written, compared without regard to case (docs/spec.md, Registration). */
 import type { Brand } from '../base/ids.ts';
 
 /** Trimmed and NFKC-normalised; free of anything that could end a mail header or start another address. */

@@ -1,5 +1,5 @@
 /**
- * Which passwords are accepted (spec: Authentication 9). There are no composition rules; the most common passwords are
+ * Which passwords are accepted (docs/spec.md, Passwords). There are no composition rules; the most common passwords are
  * refused.
  */
 import type { Brand } from '../base/ids.ts';

@@ -31,7 +31,7 @@ export type CurrentToken = {
 /** How far the clock of a token's issuer may be ahead. An expired token gets no such grace. */
 export const CLOCK_SKEW_MS = 5000;
 
-/** How long a token minted from an API key is valid (spec: Limits). */
+/** How long a token minted from an API key is valid (docs/spec.md, Limits). */
 export const KEY_TOKEN_SECS = 24 * 60 * 60;
 
 /**

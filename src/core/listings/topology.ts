@@ -1,4 +1,4 @@
-/** Pages over orgs, teams and lineages, each of bounded work (spec: Audit and topology endpoints). */
+/** Pages over orgs, teams and lineages, each of bounded work (docs/spec.md, Agents). */
 import { type AgentEntry, type AgentGroup, viewOfAgent } from '../agents/agent-entry.ts';
 import type { AgentRegistry } from '../agents/agents.ts';
 import { BAD_CURSOR, type CursorFault, firstPage, type PageRequest, placeOfCursor } from '../base/page.ts';

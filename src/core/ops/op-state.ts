@@ -1,4 +1,4 @@
-/** The life of an operation as a table (spec: Operation states). */
+/** The life of an operation as a table (docs/spec.md, States and transitions). */
 
 export const OP_STATES = ['pending', 'running', 'paused', 'completing', 'terminated'] as const;
 export const OP_TRIGGERS = ['allow', 'pause', 'resume', 'complete', 'terminate'] as const;

@@ -46,7 +46,8 @@ function firstTaken(states: Uint8Array, from: number): number {
 }
 
 /**
- * The registry of operations in flight: authoritative, in memory, owned by one thread (spec: States and transitions).
+ * The registry of operations in flight: authoritative, in memory, owned by one thread (docs/spec.md, States and
+ * transitions).
  */
 export class OpsRegistry {
   readonly #chunks: Chunk[] = [];

@@ -1,4 +1,4 @@
-/** The policies of the gateway, compiled once and asked on every check (contract: Policy documents). */
+/** The policies of the gateway, compiled once and asked on every check (docs/spec.md, Policy). */
 
 import type { DocumentProblem } from '../base/mapping.ts';
 import { assert, fail, ok, type Result } from '../base/result.ts';

@@ -95,7 +95,7 @@ const MAX_SHOWN_LENGTH = 200;
 const shown = (text: string): string =>
   text.length <= MAX_SHOWN_LENGTH ? text : `${cutText(text, MAX_SHOWN_LENGTH)}…`;
 
-/** Deny by default (spec: what the service does). */
+/** Deny by default (docs/spec.md, Purpose). */
 export function noPolicyAllows({ agent, action, resource }: CheckSubject): PolicyDecision {
   const who =
     agent.orgId === '' ? `${agent.teamId}/${agent.agentId}` : `${agent.orgId}/${agent.teamId}/${agent.agentId}`;

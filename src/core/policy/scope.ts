@@ -1,7 +1,7 @@
 import { type AgentIdentity, isName, isOrgName } from '../base/ids.ts';
 
 /**
- * Whom a policy document governs (contract: Policy documents). The tiers are those of budgets, in the order of the
+ * Whom a policy document governs (docs/spec.md, Policy). The tiers are those of budgets, in the order of the
  * cascade.
  */
 export type PolicyScope =

@@ -1,4 +1,4 @@
-/** People: signing in and out, invites, resets, and looking after accounts (spec: Authentication endpoints). */
+/** People: signing in and out, invites, resets, and looking after accounts (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import type { SeenAccount } from '../../accounts/access.ts';
 import type { OpenInvite } from '../../accounts/invite-admin.ts';
@@ -25,7 +25,7 @@ import {
 } from './shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
 
-// The cookie that carries the refresh token (spec: Authentication 5).
+// The cookie that carries the refresh token (docs/spec.md, Sessions).
 
 export const REFRESH_COOKIE = 'svc_refresh';
 

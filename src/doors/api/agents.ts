@@ -1,4 +1,4 @@
-/** Agents: register, list, deregister (contract: HTTP shapes). */
+/** Agents: register, list, deregister (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import { parseAgentKey } from '../../core/base/ids.ts';
 import { ok } from '../../core/base/result.ts';

@@ -115,7 +115,7 @@ export function refuseRepeated(
   return repeated === undefined ? undefined : invalid(repeated, 'is given more than once');
 }
 
-/** `?per_page=` and `?cursor=` of a listing (contract: Errors, lists, times). Fault: `invalid_argument`. */
+/** `?per_page=` and `?cursor=` of a listing (docs/spec.md, Lists and times). Fault: `invalid_argument`. */
 export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
   const given = query.get('per_page');
   const perPage = given === null ? DEFAULT_PER_PAGE : /^\d{1,4}$/.test(given) ? Number(given) : 0;

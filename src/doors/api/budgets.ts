@@ -1,4 +1,4 @@
-/** Budgets: what was spent, and what is left of it (contract: HTTP shapes, Budgets). */
+/** Budgets: what was spent, and what is left of it (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import { parseOpId } from '../../core/base/ids.ts';
 import { microToUsd, usdToMicro } from '../../core/base/money.ts';

@@ -1,4 +1,4 @@
-/** Machine credentials: the token exchange, API keys, signing keys (contract: HTTP shapes). */
+/** Machine credentials: the token exchange, API keys, signing keys (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import { fail, ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
@@ -91,7 +91,7 @@ async function jwks(_request: HttpRequest, link: Link): Promise<HttpReply> {
 
 const ADMIN = { scope: 'admin' } as const;
 
-/** The specification names these paths without the version, the contract with it: both are served. */
+/** Served with and without the version (docs/spec.md, API keys). */
 const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
   {
     method: 'post',

@@ -1,4 +1,4 @@
-/** The audit log: a page of it, or all of it as a stream (contract: HTTP shapes). */
+/** The audit log: a page of it, or all of it as a stream (docs/spec.md, Audit). */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuditFilter } from '../../core/audit/audit.ts';
 import { ok, type Result } from '../../core/base/result.ts';

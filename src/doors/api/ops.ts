@@ -1,4 +1,4 @@
-/** Operations: register, look at, and control (spec: Operations endpoints). */
+/** Operations: register, look at, and control (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import type { OpId } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';

@@ -1,4 +1,4 @@
-/** Policies: shows those in force, and reloads them (contract: HTTP shapes). */
+/** Policies: shows those in force, and reloads them (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import { usdToMicro } from '../../core/base/money.ts';
 import { ok } from '../../core/base/result.ts';

@@ -19,7 +19,7 @@ import type { Header } from '../shared/http-answer.ts';
 import { refuseRepeated } from './body.ts';
 import { Router } from './router.ts';
 
-/** In bytes. A larger body is answered with 413 (contract: Errors, lists, times). */
+/** In bytes. A larger body is answered with 413 (docs/spec.md, Errors). */
 const MAX_BODY_BYTES = 1024 * 1024;
 /**
  * One listing at a time: a second one would double how long checks wait for this thread, which spends more time on a

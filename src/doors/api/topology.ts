@@ -1,4 +1,4 @@
-/** Topology: orgs, teams and agents, and who descends from whom (spec: Audit and topology endpoints). */
+/** Topology: orgs, teams and agents, and who descends from whom (docs/spec.md, Agents). */
 
 import { isName } from '../../core/base/ids.ts';
 import { append } from '../../core/base/lists.ts';

@@ -6,7 +6,7 @@ import type { AgentView, OpView } from '../../core/views.ts';
 /** Null for what has not happened yet, or never will. */
 export const rfc3339OrNull = (ms: number | null | undefined): string | null => (ms == null ? null : rfc3339(ms));
 
-/** The cursor of the next page; null on the last one (contract: Errors, lists, times). */
+/** The cursor of the next page; null on the last one (docs/spec.md, Lists and times). */
 export const cursorView = ({ next }: Pick<Page<unknown>, 'next'>) => ({ next_cursor: next ?? null });
 
 /** A page of a listing: its items under `name`, and the cursor of the next page. */

@@ -1,7 +1,7 @@
 /**
  * The Connect protocol, unary, on the HTTP port: the same methods as over gRPC, with nothing but a POST of JSON or
- * protobuf (contract: gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a request
- * and sends the reply.
+ * protobuf (docs/spec.md, gRPC). It knows no HTTP library; whoever holds the connection hands over the parts of a
+ * request and sends the reply.
  */
 
 import { ok, type Result } from '../../core/base/result.ts';

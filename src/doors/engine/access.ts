@@ -1,7 +1,7 @@
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { fail, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
-/** Cross-origin reads, for the origins that are named and no other (contract: HTTP shapes). */
+/** Cross-origin reads, for the origins that are named and no other (docs/spec.md, HTTP). */
 import type { Header } from '../shared/http-answer.ts';
 import type { HttpResponse } from './route.ts';
 

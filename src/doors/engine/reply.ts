@@ -1,4 +1,4 @@
-/** The one mapping from what went wrong to an HTTP answer (contract: Errors, lists, times). */
+/** The one mapping from what went wrong to an HTTP answer (docs/spec.md, Errors). */
 import { explain, type Fault, type FaultKind } from '../../core/fault.ts';
 import { type Header, type HttpStatus, STATUS_TEXT } from '../shared/http-answer.ts';
 import { rateLimitHeaders, retryAfterSecs } from '../shared/rpc-code.ts';

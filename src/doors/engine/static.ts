@@ -1,5 +1,5 @@
 /**
- * The dashboard's files: read and compressed once, at the start, and served from memory (contract: HTTP shapes, `/`).
+ * The dashboard's files: read and compressed once, at the start, and served from memory (docs/spec.md, HTTP).
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** OpControlStream: the operators' signals on their way to one agent (spec: gRPC; contract: gRPC). */
+/** OpControlStream: the operators' signals on their way to one agent (docs/spec.md, Signals). */
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import { agentKeyOf } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';

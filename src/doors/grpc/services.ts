@@ -1,4 +1,4 @@
-/** The health service (contract: gRPC), for the existing services. */
+/** The health service (docs/spec.md, gRPC), for the existing services. */
 import type { Server, ServerUnaryCall, ServerWritableStream, ServiceDefinition, sendUnaryData } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import { cutText } from '../../core/base/text.ts';

@@ -23,7 +23,7 @@ export const voucherPrincipal = (
 
 /**
  * The bearer of a call that the HTTP API has too: it counts against the same limit, or the limit would be none
- * (contract: Rate limits). The agents' own calls, which come as often as checks, do not.
+ * (docs/spec.md, Rate limits). The agents' own calls, which come as often as checks, do not.
  */
 export async function requireOperator(
   ports: WirePorts,

@@ -91,7 +91,7 @@ export function checkHandler(
       );
   };
   return (request, authorization) => {
-    // With a token, the token decides and the bearer is not even looked at (contract: gRPC).
+    // With a token, the token decides and the bearer is not even looked at (docs/spec.md, Checks).
     if (request.credentialToken !== '' || authorization === undefined) return check(request, undefined);
     return authenticateWriter(ports, authorization).then((principal) =>
       principal.ok ? check(request, principal.value) : principal,

@@ -14,7 +14,7 @@ import { usdToMicro } from '../../core/base/money.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 /**
  * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found
- * here, before the main thread is asked (contract: gRPC, rule 5). Every fault is `invalid_argument` and names the
+ * here, before the main thread is asked (docs/spec.md, Checks 5). Every fault is `invalid_argument` and names the
  * field.
  */
 import type { CheckAnswer, CheckCommand, CommandOf } from '../../core/commands.ts';
@@ -70,7 +70,7 @@ export function digestOfPresented(token: string): SecretDigest {
   return digest;
 }
 
-/** What an agent may bring as its own token: 32 to 1024 visible ASCII characters (contract: gRPC, RegisterAgent). */
+/** What an agent may bring as its own token: 32 to 1024 visible ASCII characters (docs/spec.md, Identity). */
 export const isAgentCredential = (token: string): boolean => /^[\x21-\x7e]{32,1024}$/.test(token);
 
 export const CREDENTIAL_RULE = 'must be 32 to 1024 visible ASCII characters; omit it to have one generated';

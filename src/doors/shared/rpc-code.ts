@@ -9,7 +9,8 @@ export const retryAfterSecs = (fault: Fault): number =>
   'retryAfterSecs' in fault ? fault.retryAfterSecs : fault.kind === 'audit_unavailable' ? 1 : 0;
 
 /**
- * The headers of a refused request: the limit in requests per minute, and that none is left (contract: Rate limits).
+ * The headers of a refused request: the limit in requests per minute, and that none is left (docs/spec.md, Rate
+ * limits).
  */
 export const rateLimitHeaders = ({
   limit,

@@ -1,10 +1,10 @@
 /**
- * What goes over the WebSocket, as bytes that many readers share (spec: Events; contract: WebSocket):
+ * What goes over the WebSocket, as bytes that many readers share (docs/spec.md, Live stream):
  *
  *     {"id","event_type","org_id","agent_id","timestamp","payload"}
  *
- * `id` is a string of its own for every frame. docs/live-stream.md has the payload of each kind; a frame of the kind `lagged`
- * has nothing but that and its payload.
+ * `id` is a string of its own for every frame. docs/live-stream.md has the payload of each kind; a frame of the kind
+ * `lagged` has nothing but that and its payload.
  */
 
 import { quote, quoteOrNull } from '../../core/base/text.ts';

@@ -1,4 +1,6 @@
-/** WebSocket `GET /api/v1/stream`: lets readers in, and ties their sockets to the fan-out (contract: WebSocket). */
+/**
+ * WebSocket `GET /api/v1/stream`: lets readers in, and ties their sockets to the fan-out (docs/spec.md, Live stream).
+ */
 import type { TemplatedApp, HttpRequest as UwsRequest, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import { refuseWithout } from '../../core/access.ts';
 import { isOrgName } from '../../core/base/ids.ts';
@@ -21,7 +23,7 @@ import type { ReaderInterest } from './channel.ts';
 import { FanOut } from './fan-out.ts';
 import { CLOSE, type Reader, type Sink } from './reader.ts';
 
-// Decides who may open a stream and what it shows (contract: WebSocket).
+// Decides who may open a stream and what it shows (docs/spec.md, Live stream).
 
 export type StreamQuery = {
   readonly orgId: string | undefined;

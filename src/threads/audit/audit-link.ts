@@ -92,7 +92,7 @@ export class AuditLink implements AuditLog {
     return this.#failuresTotal;
   }
 
-  /** Entries that were handed over and are not in the log, or may not be (contract: Audit, `allow` is counted). */
+  /** Entries that were handed over and are not in the log, or may not be (docs/spec.md, Audit). */
   get entriesLost(): number {
     return this.#entriesLost;
   }

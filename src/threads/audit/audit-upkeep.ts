@@ -108,7 +108,7 @@ type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
 
 /**
  * Housekeeping of the audit thread: signs the head of the log periodically, and deletes segments beyond the retention
- * limits (contract: Audit). A failure is reported and tried again; writing entries continues.
+ * limits (docs/spec.md, Audit). A failure is reported and tried again; writing entries continues.
  */
 export class AuditUpkeep {
   readonly #writer: UpkeptWriter;

@@ -7,7 +7,7 @@ export type PasswordCost = {
   readonly parallelism: number;
 };
 
-/** What every access token of this gateway carries, whoever holds it (contract: Tokens and scopes). */
+/** What every access token of this gateway carries, whoever holds it (docs/spec.md, Tokens and scopes). */
 export type TokenFrame = { readonly issuer: string; readonly audience: string };
 
 export type CryptoTask =

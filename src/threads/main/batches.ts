@@ -6,7 +6,8 @@ import { explain } from '../../core/fault.ts';
 import type { Undo } from '../../core/rollback.ts';
 import type { Reply } from '../protocol.ts';
 
-// The answer to a command whose change could not be recorded: a check is denied, anything else fails (contract: Audit).
+// The answer to a command whose change could not be recorded: a check is denied, anything else fails (docs/spec.md,
+// Audit).
 
 export const AUDIT_UNAVAILABLE = fail({ kind: 'audit_unavailable' } as const);
 const DENIED: Replies['check'] = ok({

@@ -38,7 +38,7 @@ export type SwitchboardOptions = {
   readonly budgets: BudgetStore;
   readonly useCases: UseCases;
   readonly clock: Clock;
-  /** What to do while the audit log cannot be written (contract: Audit). */
+  /** What to do while the audit log cannot be written (docs/spec.md, Audit). */
   readonly onAuditFailure: 'deny' | 'allow';
   /** Entries on their way to the audit log at once; beyond that, what would add one is refused. */
   readonly maxUnrecorded: number;
@@ -225,7 +225,7 @@ export class Switchboard {
     return command.type === 'check' ? this.#overCheckLimit(command, nowMs) : undefined;
   }
 
-  /** Only where a limit is configured: by default checks are not counted (contract: Rate limits). */
+  /** Only where a limit is configured: by default checks are not counted (docs/spec.md, Rate limits). */
   #overCheckLimit({ credential, principal }: CommandOf<'check'>, nowMs: number): Replies['check'] | undefined {
     const permit = this.#options.checkLimiter?.take(credential ?? principal?.subject ?? 'anonymous', nowMs);
     return permit === undefined || permit.ok ? undefined : permit;
