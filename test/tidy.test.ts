@@ -405,7 +405,11 @@ describe('tidy', () => {
       // A comment may be wrapped within a citation.
       .map((path) => ({ path, text: read(path).replaceAll(/\s*\n\s*(?:\*|\/\/|#)?\s*/g, ' ') }));
     const cited = files.flatMap(({ path, text }) =>
-      [...text.matchAll(/docs\/spec\.md,? ([^)]*?)(?: (\d+))?\)/g)].map(([, heading = '', item]) => ({ path, heading, item })),
+      [...text.matchAll(/docs\/spec\.md,? ([^)]*?)(?: (\d+))?\)/g)].map(([, heading = '', item]) => ({
+        path,
+        heading,
+        item,
+      })),
     );
     expect(cited.length).toBeGreaterThan(100);
     expect(cited.filter(({ heading, item }) => !isThere(heading, item))).toEqual([]);
