@@ -109,7 +109,7 @@ describe('tidy', () => {
     const outside = new Set(
       imports.filter((edge) => areaOf(edge.from) === 'core' && !isFile(edge)).map(({ to }) => to),
     );
-    expect([...outside].sort()).toEqual(['@marcbachmann/cel-js', 're2js']);
+    expect([...outside].sort()).toEqual(['re2js']);
   });
 
   test('what the doors share imports no door', () => {
@@ -160,12 +160,6 @@ describe('tidy', () => {
   const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
     '@grpc/grpc-js': ['src/doors/grpc/', 'src/doors/shared/listener.ts', 'sdk/typescript/src/transport.ts'],
     '@grpc/reflection': ['src/doors/grpc/reflection.ts'],
-    '@marcbachmann/cel-js': [
-      'src/core/condition/condition.ts',
-      'src/core/condition/cost.ts',
-      'src/core/condition/evaluator.ts',
-      'src/core/condition/problem.ts',
-    ],
     '@zxcvbn-ts/language-common': ['src/system/common-passwords.ts'],
     '@modelcontextprotocol/sdk': ['src/mcp/http/'],
     argon2: ['src/threads/crypto/password-work.ts'],
@@ -241,7 +235,6 @@ describe('tidy', () => {
   test('a start loads no library that it may not need, such as those for accounts', () => {
     expect(librariesWith('src/cli/main.ts')).toEqual(['commander']);
     expect(librariesWith('src/cli/serve.ts')).toEqual([
-      '@marcbachmann/cel-js',
       'lmdb',
       'msgpackr',
       'pino',

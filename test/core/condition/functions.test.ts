@@ -114,7 +114,7 @@ describe('policy condition functions', () => {
     ).toBe(true);
   });
 
-  test('a long text that is no number is refused', () => {
+  test('a long text that is no number is refused in a moment', () => {
     for (const text of ['1'.repeat(1_000_000), `${'1'.repeat(500_000)}x`, `${'A1'.repeat(250_000)}`]) {
       expect(evaluate('int(attributes.text) < 10', { text })).toEqual({ error: INT });
       expect(evaluate('double(attributes.text) < 10.0', { text })).toEqual({ error: DOUBLE });
