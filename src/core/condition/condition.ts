@@ -1,4 +1,4 @@
-/** The `when:` of a rule: a CEL expression, compiled once (docs/spec.md, Policy; docs/conditions.md). */
+/** The `when:` of a rule: a CEL expression, compiled once (docs/spec.md, Policy). */
 import type { AgentIdentity } from '../base/ids.ts';
 import { microToUsd } from '../base/money.ts';
 import { fail, ok, type Result } from '../base/result.ts';
