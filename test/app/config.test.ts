@@ -181,7 +181,11 @@ describe('config', () => {
     for (const [name, { fallback, parse, meaning, expects }] of Object.entries(VARIABLES)) {
       if (fallback !== undefined)
         expect([name, (parse as (text: string) => unknown)(fallback)]).not.toEqual([name, undefined]);
-      expect([name, meaning.length > 10, expects.length > 3]).toEqual([name, true, true]);
+      expect({ name, hasMeaning: meaning.length > 10, hasExpectation: expects.length > 3 }).toEqual({
+        name,
+        hasMeaning: true,
+        hasExpectation: true,
+      });
     }
   });
 

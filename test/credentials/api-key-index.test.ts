@@ -33,7 +33,7 @@ describe('api key index', () => {
       undefined,
       undefined,
     ]);
-    expect([index.countOf('acme', 10), index.countOf('globex', 10)]).toEqual([1, 0]);
+    expect({ acme: index.countOf('acme', 10), globex: index.countOf('globex', 10) }).toEqual({ acme: 1, globex: 0 });
     expect(index.page(10, undefined, null)).toEqual({ items: [keyOf('a', 'acme')], next: undefined });
     index.set(keyOf('d', 'globex'));
     expect(index.countOf('globex', 10)).toBe(1);

@@ -530,7 +530,10 @@ describe('tokens', () => {
     must(await signingKeys.rotate());
     const after = must(await issuer.exchange(key));
     expect(part(after.token, 0)['kid']).not.toBe(part(before.token, 0)['kid']);
-    expect([kindOf(await authenticate(before.token)), kindOf(await authenticate(after.token))]).toEqual(['ok', 'ok']);
+    expect({
+      before: kindOf(await authenticate(before.token)),
+      after: kindOf(await authenticate(after.token)),
+    }).toEqual({ before: 'ok', after: 'ok' });
     expect(
       signingKeys
         .jwks()

@@ -81,7 +81,10 @@ describe('control', () => {
     const [one, two] = [await agent.control(), await connect(name).control()];
     const opId = await running('a');
     await control(opId, 'pause');
-    expect([(await one.received(1))[0]!.opId, (await two.received(1))[0]!.opId]).toEqual([opId, opId]);
+    expect({ one: (await one.received(1))[0]!.opId, two: (await two.received(1))[0]!.opId }).toEqual({
+      one: opId,
+      two: opId,
+    });
   });
 
   test('an acknowledged signal is shown on the operation until the next', async () => {

@@ -298,7 +298,10 @@ describe('a thread', () => {
     for (let nth = 0; nth < 20; nth += 1) await check(gateway, `before-${nth}`);
     const REQUESTS = 'svc_requests_total\\{door="connect"\\}';
     await eventually(async () =>
-      expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([21, 20]),
+      expect({ requests: await counted(REQUESTS), checks: await counted('svc_check_duration_seconds_count') }).toEqual({
+        requests: 21,
+        checks: 20,
+      }),
     );
     breakThread('io');
     await eventually(() => expect(gateway.output.stderr).toMatch(/I\/O thread 0 is running again/));
@@ -309,7 +312,10 @@ describe('a thread', () => {
     expect(await counted(REQUESTS)).toBe(21);
     await check(gateway, 'after');
     await eventually(async () =>
-      expect([await counted(REQUESTS), await counted('svc_check_duration_seconds_count')]).toEqual([22, 21]),
+      expect({ requests: await counted(REQUESTS), checks: await counted('svc_check_duration_seconds_count') }).toEqual({
+        requests: 22,
+        checks: 21,
+      }),
     );
     breakThread('crypto');
     await gateway.call('POST', '/api/v1/auth/token', undefined, ADMIN_KEY);

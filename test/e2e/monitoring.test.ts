@@ -121,7 +121,7 @@ describe('monitoring', () => {
     expect(types.length).toBeGreaterThan(20);
     for (const [, name, type] of types) {
       expect(body).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
-      expect([name, name!.endsWith('_total')]).toEqual([name, type === 'counter']);
+      expect({ name, isTotal: name!.endsWith('_total') }).toEqual({ name, isTotal: type === 'counter' });
     }
   });
 

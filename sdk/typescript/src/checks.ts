@@ -225,7 +225,7 @@ export class Checker {
       inquiry.isUncertain ||= !attempt.isUnsent;
       if (inquiry.hasLeft) return attempt;
     }
-    return this.#askAlone(message, inquiry);
+    return this.#checkAlone(message, inquiry);
   }
 
   #ask(stream: CheckStream, message: CheckMessage, inquiry: Inquiry): Promise<Attempt> {
@@ -246,7 +246,7 @@ export class Checker {
     });
   }
 
-  async #askAlone(message: CheckMessage, inquiry: Inquiry): Promise<Attempt> {
+  async #checkAlone(message: CheckMessage, inquiry: Inquiry): Promise<Attempt> {
     const leftMs = inquiry.endMs - performance.now();
     if (leftMs <= 0) return { kind: 'late' };
     try {

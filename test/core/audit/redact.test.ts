@@ -163,7 +163,8 @@ describe('audit redact', () => {
           let json = JSON.stringify({ before: 'kept', [key]: secret, after: 'kept too' }, null, indent);
           for (let n = 0; n < depth; n += 1) json = JSON.stringify({ body: json });
           const logged = redactText(json);
-          expect([logged.includes('hunter2'), /kept\\*".*kept too\\*"/s.test(logged)]).toEqual([false, true]);
+          expect(logged).not.toContain('hunter2');
+          expect(logged).toMatch(/kept\\*".*kept too\\*"/s);
         },
       ),
       { numRuns: 300 },

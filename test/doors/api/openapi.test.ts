@@ -48,7 +48,7 @@ describe('openapi', () => {
         .slice(2)
         .split('/')
         .reduce<any>((at, step) => at?.[step], api);
-      expect([reference, typeof found]).toEqual([reference, 'object']);
+      expect({ reference, type: typeof found }).toEqual({ reference, type: 'object' });
     }
   });
 

@@ -233,7 +233,10 @@ describe('lmdb', () => {
     const folder = join(temporaryFolder(), 'x'.repeat(120), 'data');
     const first = await lockDataDir(folder);
     expect(first.ok).toBe(true);
-    expect([(statSync(folder).mode & 0o777).toString(8), readdirSync(folder)]).toEqual(['700', ['lock']]);
+    expect({ mode: (statSync(folder).mode & 0o777).toString(8), files: readdirSync(folder) }).toEqual({
+      mode: '700',
+      files: ['lock'],
+    });
     expect(await lockDataDir(folder)).toMatchObject({ ok: false, fault: { holder: `process ${process.pid}` } });
     if (first.ok) await first.value.release();
     const second = await lockDataDir(folder);

@@ -91,7 +91,7 @@ describe('policy reader', () => {
       const read = await readWhole(folder);
       ended = true;
       const versions = read.ok ? read.value.documents.map(({ raw }) => (raw as { name: string }).name.slice(0, 1)) : [];
-      expect([versions.length, new Set(versions).size]).toEqual([40, 1]);
+      expect({ files: versions.length, versions: new Set(versions).size }).toEqual({ files: 40, versions: 1 });
     }
   });
 });
