@@ -20,12 +20,12 @@ const TIMEOUT_MS = isBrief ? 60_000 : 15 * 60_000;
 const ENDING_MS = 15_000;
 
 let interruptedBy: 'SIGINT' | 'SIGTERM' | 'SIGHUP' | undefined;
-let tell = (_signal: 'SIGTERM'): unknown => undefined;
+let notify = (_signal: 'SIGTERM'): unknown => undefined;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     interruptedBy = signal;
     // A terminal tells both at once, and who is told twice does not tidy up.
-    if (signal !== 'SIGINT') tell('SIGTERM');
+    if (signal !== 'SIGINT') notify('SIGTERM');
   });
 }
 
@@ -33,7 +33,7 @@ async function run(bench: string): Promise<boolean> {
   const child = spawn(process.execPath, ['--expose-gc', join(folder, bench), ...process.argv.slice(2)], {
     stdio: 'inherit',
   });
-  tell = (signal) => child.kill(signal);
+  notify = (signal) => child.kill(signal);
   const timers = [
     setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS),
     setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS + ENDING_MS),

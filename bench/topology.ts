@@ -30,7 +30,7 @@ for (let n = 0; n < AGENTS; n += 1) {
     registeredAtMs: n,
     parent,
   });
-  agents.saw(entry, 1_700_000_000_000);
+  agents.touch(entry, 1_700_000_000_000);
 }
 line(
   'memory of the registry',

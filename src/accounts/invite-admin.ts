@@ -34,20 +34,12 @@ export async function listInvites(
   return page.ok ? ok({ ...page.value, items: page.value.items.map(openInvite) }) : page;
 }
 
-/**
- * What is passed over is read in pieces of this size, however few invites are asked for: each piece costs two round
- * trips.
- */
+/** Skipped invites are read in chunks of this size, however few are requested: each chunk costs two round trips. */
 const READ_AT_ONCE = 1000;
-/**
- * Of the addresses that are passed over, the last so many are not read again: thousands of invites may go to one of
- * them.
- */
+/** How many of the last skipped addresses are not read again: thousands of invites may go to one of them. */
 const MAX_LEFT_OUT = 1000;
 
-/**
- * Without those whose address has an account meanwhile, by another invite or by itself: it cannot have a second one.
- */
+/** Skips invites whose address has an account by now: it cannot have a second one. */
 async function unanswered(
   reads: AccountReads,
   listing: AccountListing,
@@ -59,9 +51,9 @@ async function unanswered(
   let without: readonly EmailAddress[] = [];
   while (afterSequence !== undefined && found.length < listing.limit) {
     const rows = await reads.openInvites({ ...listing, afterSequence, limit, without }, nowMs);
-    const taken = await reads.takenEmails(rows.map(({ email }) => emailKeyOf(email)));
-    found.push(...rows.filter(({ email }) => !taken.has(emailKeyOf(email))));
-    const passedOver = rows.flatMap(({ email }) => (taken.has(emailKeyOf(email)) ? [email] : []));
+    const used = await reads.usedEmails(rows.map(({ email }) => emailKeyOf(email)));
+    found.push(...rows.filter(({ email }) => !used.has(emailKeyOf(email))));
+    const passedOver = rows.flatMap(({ email }) => (used.has(emailKeyOf(email)) ? [email] : []));
     without = [...new Set([...without, ...passedOver])].slice(-MAX_LEFT_OUT);
     afterSequence = rows.length < limit ? undefined : rows.at(-1)?.sequence;
     limit = Math.max(limit, READ_AT_ONCE);
@@ -93,27 +85,29 @@ export async function revokeInvite(
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   const nowMs = context.clock.nowMs();
-  const taken = await context.store.transact(async (transaction): Promise<Result<StoredInvite | undefined, Fault>> => {
-    // The row is locked from here on: an accept at the same moment either comes first, or finds the invite gone.
-    const seen = visible(principal, await find(transaction.lockInviteById, inviteId));
-    if (!seen.ok) return seen;
-    const invite = seen.value;
-    if (!mayManageRole(principal.role, invite.role)) return fail({ kind: 'role_forbidden', role: invite.role });
-    if (invite.usedAtMs !== null)
-      return fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' });
-    if (invite.revokedAtMs !== null || invite.expiresAtMs <= nowMs) return ok(undefined);
-    await transaction.revokeInvite(invite.id, nowMs);
-    const recorded = await context.audit.record({
-      eventType: 'InviteRevoked',
-      actor: principal.subject,
-      lineage: lineageOfOrg(invite.orgId),
-      payload: { email: invite.email, role: invite.role, invited_by: invite.invitedBy },
-    });
-    return recorded.ok ? ok(invite) : recorded;
-  });
-  if (!taken.ok) return taken;
-  if (taken.value !== undefined) {
-    const { email, role, orgId } = taken.value;
+  const revoked = await context.store.transact(
+    async (transaction): Promise<Result<StoredInvite | undefined, Fault>> => {
+      // The row is locked from here on: an accept at the same moment either comes first, or finds the invite gone.
+      const seen = visible(principal, await find(transaction.lockInviteById, inviteId));
+      if (!seen.ok) return seen;
+      const invite = seen.value;
+      if (!mayManageRole(principal.role, invite.role)) return fail({ kind: 'role_forbidden', role: invite.role });
+      if (invite.usedAtMs !== null)
+        return fail({ kind: 'conflict', detail: 'this invite has already been accepted; disable the account instead' });
+      if (invite.revokedAtMs !== null || invite.expiresAtMs <= nowMs) return ok(undefined);
+      await transaction.revokeInvite(invite.id, nowMs);
+      const recorded = await context.audit.record({
+        eventType: 'InviteRevoked',
+        actor: principal.subject,
+        lineage: lineageOfOrg(invite.orgId),
+        payload: { email: invite.email, role: invite.role, invited_by: invite.invitedBy },
+      });
+      return recorded.ok ? ok(invite) : recorded;
+    },
+  );
+  if (!revoked.ok) return revoked;
+  if (revoked.value !== undefined) {
+    const { email, role, orgId } = revoked.value;
     context.events.publish({ change: 'invite_revoked', accountId: null, email, role, orgId, atMs: nowMs });
   }
   return ok(undefined);

@@ -56,8 +56,8 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
     usedAtMs: null,
   };
   const stored = await context.store.transact(async (transaction) => {
-    const taken = await transaction.accountByEmail(emailKeyOf(made.email));
-    if (taken !== undefined) return fail({ kind: 'email_taken', email: made.email });
+    const existing = await transaction.accountByEmail(emailKeyOf(made.email));
+    if (existing !== undefined) return fail({ kind: 'email_taken', email: made.email });
     await transaction.insertInvite(made);
     return context.audit.record({
       eventType: 'InviteCreated',

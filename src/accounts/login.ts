@@ -18,11 +18,10 @@ import { type AccountsContext, announce, auditEntry, ownActor } from './context.
 import type { AccountStore, StoredAccount } from './store.ts';
 
 /**
- * What a password is compared with when there is no account. It costs what it would if there were one: after the
- * parameters of hashing have been changed, accounts keep hashes of the old ones until their next sign-in. So each
- * address without an account goes by an account of its own, and changes with it. Which one, nobody can find out who
- * does not know the secret: else two such addresses, one on either side of a third, would tell whether that one has an
- * account.
+ * The hash that a password is compared with when there is no account. It must cost what an account's would: after a
+ * change of the hashing parameters, accounts keep hashes of the old ones until their next sign-in. So each address
+ * without an account follows the cost of one account. A secret decides which: otherwise two such addresses, one on
+ * either side of a third, would reveal whether that one has an account.
  */
 export class Decoys {
   readonly #passwords: Passwords;
@@ -35,7 +34,7 @@ export class Decoys {
     this.#store = store;
   }
 
-  /** Asks for what all decoys need, once. Call it before the first login, which would otherwise take longer. */
+  /** Loads what all decoys need, once. Call it before the first login, which would otherwise take longer. */
   async warmUp(): Promise<Result<{ readonly todays: string; readonly secret: string }, Fault>> {
     this.#todays ??= this.#passwords.hash(randomBytes(32).toString('base64url'));
     this.#secret ??= this.#store.read((reads) => reads.decoySecret());
@@ -46,13 +45,13 @@ export class Decoys {
     return secret.ok ? ok({ todays: todays.value, secret: secret.value }) : secret;
   }
 
-  /** Where among the ids of accounts the one is looked for that an address goes by. */
+  /** The place among the account ids where the account that an address follows is looked up. */
   async placeOf(attempts: SecretDigest): Promise<Result<string, Fault>> {
     const ready = await this.warmUp();
     return ready.ok ? ok(createHmac('sha256', ready.value.secret).update(attempts).digest('hex')) : ready;
   }
 
-  /** One that costs as much as `hash`; as much as a new account's where there is none. */
+  /** A decoy that costs as much as `hash`, or as a new account's hash where there is none. */
   async like(hash: string | undefined): Promise<Result<string, Fault>> {
     if (hash !== undefined)
       return ok(hash.replace(/[^$]+\$[^$]+$/, (saltAndHash) => saltAndHash.replace(/[^$]/g, 'A')));
@@ -78,7 +77,7 @@ export type SignIn = {
 
 type LoginContext = AccountsContext & { readonly decoys: Decoys };
 
-/** One attempt: the account that is meant, and the key under which its failures are counted. */
+/** One attempt: the account that it names, and the key under which its failures are counted. */
 type Attempt = {
   readonly input: LoginInput;
   readonly attempts: SecretDigest;

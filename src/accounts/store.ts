@@ -74,7 +74,7 @@ export type AccountReads = {
   /** A secret of the store, the same for all gateways on it; made when it is first asked for. */
   decoySecret(): Promise<string>;
   /** Those of the keys that an account has. */
-  takenEmails(keys: readonly EmailKey[]): Promise<ReadonlySet<EmailKey>>;
+  usedEmails(keys: readonly EmailKey[]): Promise<ReadonlySet<EmailKey>>;
   /** In order of creation. `orgId` null lists every account. */
   accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
   /**

@@ -6,7 +6,7 @@ import type { Governor } from '../core/governor.ts';
 import { renderPolicyProblem } from '../policy-files/policy-file.ts';
 import { type PolicyWatcher, watchPolicies } from '../policy-files/policy-watch.ts';
 import { within } from '../system/clock.ts';
-import { inSlices, loadPoliciesAside } from '../threads/main/policy-reader.ts';
+import { inSlices, loadPoliciesInThread } from '../threads/main/policy-reader.ts';
 import { PolicyKeeper, type PolicyKeeperDeps } from '../use-cases/policies.ts';
 
 /**
@@ -66,7 +66,7 @@ export function createPolicyKeeper({
    * A read that timed out goes on, and a later reload takes its result: a new read for each reload would occupy another
    * of the few threads that Node.js has for files.
    */
-  let reading: ReturnType<typeof loadPoliciesAside> | undefined;
+  let reading: ReturnType<typeof loadPoliciesInThread> | undefined;
   const again = (): void => void reloadChanged(keeper, onError);
   let retry: NodeJS.Timeout | undefined;
   const tryLater = (): void => {
@@ -81,7 +81,7 @@ export function createPolicyKeeper({
     inSlices,
     load: async () => {
       const isLate = reading !== undefined;
-      const current = (reading ??= loadPoliciesAside(path));
+      const current = (reading ??= loadPoliciesInThread(path));
       const loaded = await within(readTimeoutMs, current).catch((error: unknown) => {
         reading = undefined;
         if (codeOf(error) === NO_THREAD) tryLater();

@@ -109,7 +109,7 @@ function recoverEnd(directory: string): RecoveredLog {
     const tail = readTail(segment.path);
     if (tail.last === undefined) {
       if (tail.sizeBytes === 0) unlinkSync(segment.path);
-      else notices.push(setSegmentAside(segment, tail.sizeBytes));
+      else notices.push(quarantineSegment(segment, tail.sizeBytes));
       continue;
     }
     const { frame, matches, endsAt } = tail.last;
@@ -170,14 +170,14 @@ function cutTail(segment: Segment, endsAt: number): RecoveryNotice {
   return withOpenFile(segment.path, 'r+', (fd) => {
     const torn = Buffer.alloc(fstatSync(fd).size - endsAt);
     readFully(fd, torn, endsAt);
-    const keptAs = keepAside(`${segment.path}.torn`, torn) ? `${segment.name}.torn` : undefined;
+    const keptAs = keepCopy(`${segment.path}.torn`, torn) ? `${segment.name}.torn` : undefined;
     ftruncateSync(fd, endsAt);
     return { kind: 'torn-tail', segment: segment.name, bytes: torn.length, keptAs };
   });
 }
 
 // Evidence is kept if there is room for it. A full disk must not prevent the gateway from starting.
-function keepAside(path: string, bytes: Buffer): boolean {
+function keepCopy(path: string, bytes: Buffer): boolean {
   try {
     writeFileSync(path, bytes, { flag: 'a', mode: 0o600 });
     return true;
@@ -187,7 +187,7 @@ function keepAside(path: string, bytes: Buffer): boolean {
   }
 }
 
-function setSegmentAside(segment: Segment, bytes: number): RecoveryNotice {
+function quarantineSegment(segment: Segment, bytes: number): RecoveryNotice {
   let suffix = '.torn';
   // Another one of this name may have been set aside before.
   for (let nth = 2; existsSync(segment.path + suffix); nth += 1) suffix = `.torn${nth}`;

@@ -50,14 +50,14 @@ export function applyRetention({
   if (firstKept === undefined || frame === undefined) return { deletedSegments: [], deletedBytes: 0, isCut: false };
   // The anchor comes first: after a crash in between, what is before it is only deleted later.
   writeAnchor({ directory, firstId: frame.id, prevHash: frame.prevHash, key, nowMs });
-  const gone = segments.slice(0, count);
-  for (const segment of gone) {
+  const deleted = segments.slice(0, count);
+  for (const segment of deleted) {
     unlinkSync(segment.path);
     rmSync(indexPath(segment), { force: true });
   }
   pruneCheckpoints(directory, frame.id);
   return {
-    deletedSegments: gone.map(({ name }) => name),
+    deletedSegments: deleted.map(({ name }) => name),
     deletedBytes: sizes.slice(0, count).reduce((sum, size) => sum + size, 0),
     isCut: count === maxSegments,
   };

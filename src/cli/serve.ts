@@ -73,7 +73,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 function untilAsked(
   ending: AbortController,
   timeoutMs: number,
-  say: (message: string) => void,
+  log: (message: string) => void,
   onLate: (signal: NodeJS.Signals) => void,
 ): Promise<void> {
   return new Promise((resolve) => {
@@ -85,7 +85,7 @@ function untilAsked(
       setImmediate(() => {
         for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, dieOf);
       });
-      say(`${signal} received; finishing requests in flight, then stopping`);
+      log(`${signal} received; finishing requests in flight, then stopping`);
       setTimeout(() => {
         onLate(signal);
         dieOf(signal);

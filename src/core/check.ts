@@ -64,7 +64,7 @@ export class Checker {
     const { agents, ops } = this.#state;
     const identified = identify(agents, command.agent, command);
     if (identified.kind !== 'agent') return this.#refuse(command, identified);
-    if (command.credential !== undefined) agents.saw(identified.entry, nowMs);
+    if (command.credential !== undefined) agents.touch(identified.entry, nowMs);
     const slot = ops.find(command.opId);
     if (slot === undefined) return this.#checkNew(command, identified, nowMs);
     if (ops.ownerOf(slot) !== identified.entry) return this.#answer(command, identified, OTHER_AGENTS_OP, undefined);

@@ -61,7 +61,7 @@ const SWEEP_SLICE = 5_000;
 export class Governor {
   readonly agents = new AgentRegistry((entry) => {
     if (entry.budget !== undefined) this.budgets.forget(entry.budget);
-    this.#signals.forgetAgent(entry.key);
+    this.#signals.dropAgent(entry.key);
   });
   readonly ops: OpsRegistry;
   readonly budgets: BudgetTracker;
@@ -148,7 +148,7 @@ export class Governor {
   sweep(nowMs: number): boolean {
     const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, SWEEP_SLICE, (opId, owner) => {
       this.#signals.forget(owner.key, opId);
-      this.agents.forgetIfUnused(owner);
+      this.agents.dropIfUnused(owner);
     });
     this.budgets.expire(nowMs);
     this.budgets.sweep(nowMs);
@@ -333,7 +333,7 @@ export class Governor {
     const identified = identify(this.agents, command.agent, command);
     switch (identified.kind) {
       case 'agent':
-        if (command.credential !== undefined) this.agents.saw(identified.entry, nowMs);
+        if (command.credential !== undefined) this.agents.touch(identified.entry, nowMs);
         return identified;
       case 'org-out-of-reach':
         return unchanged(fail({ kind: 'org_forbidden', orgId: command.agent.orgId }));

@@ -56,7 +56,7 @@ function rollBackOp(
   const owner = ops.ownerOf(slot);
   if (from === 'absent') {
     ops.withdraw(slot);
-    agents.forgetIfUnused(owner);
+    agents.dropIfUnused(owner);
     return NO_EFFECTS;
   }
   const to = ops.stateOf(slot);

@@ -80,7 +80,7 @@ export class SignalBoxes {
   }
 
   /** Drops the signals of an agent that is not registered and has no operation left. */
-  forgetAgent(agent: AgentKey): void {
+  dropAgent(agent: AgentKey): void {
     this.#boxes.delete(agent);
   }
 

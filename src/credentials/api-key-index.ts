@@ -39,9 +39,8 @@ class OrgKeys {
 }
 
 /**
- * The API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). It is asked in the
- * thread that decides for everybody, so what concerns one org takes no look at each of its keys, nor at those of the
- * others.
+ * The API keys in memory: by id, by digest, and in the order of the list (newest first, then by id). It runs in the
+ * thread that decides for everybody, so a call about one org must not visit each of its keys, or those of others.
  */
 export class ApiKeyIndex {
   readonly #byId = new Map<string, ApiKey>();

@@ -115,8 +115,8 @@ const DAY_MS = 24 * 60 * 60_000;
 
 const USE_RECORDED_EVERY_MS = 60_000;
 /**
- * Keys that are long over are forgotten when there are this many keys or, if that is more, twice as many as the last
- * time left.
+ * Keys that ended long ago are dropped once there are this many keys, or twice as many as the last time left, if that
+ * is more.
  */
 const MIN_KEYS_TO_FORGET = 1000;
 /**
@@ -139,7 +139,7 @@ export class ApiKeys {
   readonly #unsaved: UnsavedKeyChanges;
   readonly #listeners: ((subject: string) => void)[] = [];
   #loadedAtMs = 0;
-  #forgetAtSize = MIN_KEYS_TO_FORGET;
+  #pruneAtSize = MIN_KEYS_TO_FORGET;
   /** Keys of each org that are being added: they count already. */
   readonly #adding = new Map<string, number>();
   /** Revocations that are under way: whoever asks for one meanwhile waits for it, so that each is recorded once. */
@@ -172,16 +172,16 @@ export class ApiKeys {
    * Takes over what other gateways wrote to a shared store since the last time. Call it on notice or every few seconds.
    */
   async refresh(): Promise<Result<void, Fault>> {
-    const taken = await this.#loadChanges();
+    const loaded = await this.#loadChanges();
     // last, because a store that refuses writes can still be read; `flush` reports the failure
     await this.#unsaved.saveRevocations();
-    return taken;
+    return loaded;
   }
 
   /**
-   * Call it before `authenticate` or `authenticateId`, with the id of the key: one that is not known here is looked for
-   * in a shared store, because another gateway may have made it a moment ago. Fault: `store_unreachable`, for then
-   * nobody knows.
+   * Call it before `authenticate` or `authenticateId`, with the id of the key: an unknown one is looked up in a shared
+   * store, because another gateway may have created it a moment ago. Fault: `store_unreachable`, because then it cannot
+   * be known.
    */
   async lookFor(id: string | undefined): Promise<Result<void, Fault>> {
     return id === undefined || this.#index.byId(id) !== undefined ? ok(undefined) : this.#look();
@@ -392,7 +392,7 @@ export class ApiKeys {
   #adopt(row: ApiKey): void {
     const before = this.#index.byId(row.id);
     if (before === undefined && isLongOver(row, this.#longAgoMs())) return;
-    if (this.#index.size >= this.#forgetAtSize) this.#forgetLongOver();
+    if (this.#index.size >= this.#pruneAtSize) this.#dropLongOver();
     const revokedAtMs = before?.revokedAtMs ?? row.revokedAtMs;
     this.#index.set({ ...row, revokedAtMs, lastUsedAtMs: later(row.lastUsedAtMs, before?.lastUsedAtMs) });
     if (before !== undefined && before.revokedAtMs === null && revokedAtMs !== null) {
@@ -401,10 +401,10 @@ export class ApiKeys {
   }
 
   /** Leaves the keys whose revocation the store does not know yet. */
-  #forgetLongOver(): void {
+  #dropLongOver(): void {
     const longAgoMs = this.#longAgoMs();
     this.#index.forget((key) => isLongOver(key, longAgoMs) && !this.#unsaved.hasRevocationOf(key.id));
-    this.#forgetAtSize = Math.max(MIN_KEYS_TO_FORGET, 2 * this.#index.size);
+    this.#pruneAtSize = Math.max(MIN_KEYS_TO_FORGET, 2 * this.#index.size);
   }
 
   #usable(key: ApiKey | undefined): ApiKey | undefined {

@@ -4,11 +4,11 @@ import { Multimap } from '../core/base/lists.ts';
 /** Enough for the agents that are busy at the same time. */
 const MAX_KNOWN = 20_000;
 /**
- * One org gets half of them, as of everything that orgs share. If it has more agents, its own are forgotten, not those
- * of others.
+ * One org gets half of them, as of everything that orgs share. With more agents it displaces its own, not those of
+ * others.
  */
 const MAX_OF_ORG = MAX_KNOWN / 2;
-/** When there is no room, this many of the oldest are forgotten together, so that it happens rarely. */
+/** When full, this many of the oldest are dropped together, so that it happens rarely. */
 const FORGOTTEN_AT_ONCE = MAX_KNOWN / 20;
 
 /**
@@ -42,11 +42,11 @@ export class KnownCredentials {
 
   #makeRoomFor(orgId: string): void {
     const ofOrg = this.#ofOrg.of(orgId);
-    if (ofOrg.size >= MAX_OF_ORG) this.#forgetOldest(ofOrg);
-    else if (this.#orgs.size >= MAX_KNOWN) this.#forgetOldest(this.#orgs.keys());
+    if (ofOrg.size >= MAX_OF_ORG) this.#dropOldest(ofOrg);
+    else if (this.#orgs.size >= MAX_KNOWN) this.#dropOldest(this.#orgs.keys());
   }
 
-  #forgetOldest(credentials: Iterable<SecretDigest>): void {
+  #dropOldest(credentials: Iterable<SecretDigest>): void {
     let left = FORGOTTEN_AT_ONCE;
     for (const credential of credentials) {
       if (left === 0) return;

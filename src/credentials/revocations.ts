@@ -14,7 +14,7 @@ export type RevocationStore = {
 export type RevocationListDeps = {
   readonly store: RevocationStore;
   readonly clock: Clock;
-  /** Called when a revocation could not be written. It is in force until this process ends, all the same. */
+  /** Called when a revocation could not be stored. It still applies until this process ends. */
   readonly onError: (message: string, error: unknown) => void;
 };
 

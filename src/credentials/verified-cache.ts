@@ -37,7 +37,7 @@ export class CachedAuthenticator {
     return asked;
   }
 
-  /** Call it for every revocation, so that nothing that was known or asked before it is used any more. */
+  /** Call it for every revocation: no answer known or requested before it is used afterwards. */
   drop(subject: string): void {
     this.#deps.cache.drop(subject);
     this.#asking.clear();
@@ -108,7 +108,7 @@ export class VerifiedCache {
     this.#bySubject.add(authenticated.principal.subject, bearer);
   }
 
-  /** Forgets every credential of `key:<id>` or `account:<id>`. */
+  /** Drops every credential of `key:<id>` or `account:<id>`. */
   drop(subject: string): void {
     this.#epoch += 1;
     for (const bearer of this.#bySubject.of(subject)) this.#entries.delete(bearer);

@@ -46,7 +46,7 @@ export class WsTickets {
     const { principal } = known.value;
     const refused = refuseWithout('read', principal);
     if (refused !== undefined) return refused;
-    this.#forgetExpired();
+    this.#dropExpired();
     const siblings = this.#bySubject.of(principal.subject);
     if (siblings.size >= MAX_TICKETS_OF_SUBJECT) this.#remove(siblings.values().next().value!);
     if (this.#tickets.size >= MAX_TICKETS || !this.#quota.tryAcquire(principal.orgId))
@@ -74,7 +74,7 @@ export class WsTickets {
     return this.#tickets.size;
   }
 
-  /** Asks again when any credential was revoked meanwhile: it may have been this one. */
+  /** Verifies again if any credential was revoked meanwhile: it may be this one. */
   async #authenticate(bearer: string): Promise<Result<Authenticated, Fault>> {
     for (;;) {
       const before = this.#revocations;
@@ -88,7 +88,7 @@ export class WsTickets {
     for (const digest of [...this.#bySubject.of(subject)]) this.#remove(digest);
   }
 
-  #forgetExpired(): void {
+  #dropExpired(): void {
     const nowMs = this.#deps.clock.nowMs();
     for (const [digest, { untilMs }] of this.#tickets) {
       if (untilMs > nowMs) return;

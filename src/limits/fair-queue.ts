@@ -8,7 +8,7 @@ import { append } from '../core/base/lists.ts';
  */
 export class CallerQuota {
   readonly #quota: number;
-  readonly #taken = new Map<string, number>();
+  readonly #inUse = new Map<string, number>();
 
   constructor(places: number) {
     this.#quota = Math.ceil(places / 2);
@@ -17,22 +17,22 @@ export class CallerQuota {
   /** False when the caller has used up its quota. A place that was acquired must be released exactly once. */
   tryAcquire(caller: string | null): boolean {
     if (caller === null) return true;
-    const taken = this.#taken.get(caller) ?? 0;
-    if (taken >= this.#quota) return false;
-    this.#taken.set(caller, taken + 1);
+    const inUse = this.#inUse.get(caller) ?? 0;
+    if (inUse >= this.#quota) return false;
+    this.#inUse.set(caller, inUse + 1);
     return true;
   }
 
   /** Takes a place that must not be refused, even beyond the quota. It must be released like any other. */
   acquireAnyway(caller: string | null): void {
-    if (caller !== null) this.#taken.set(caller, (this.#taken.get(caller) ?? 0) + 1);
+    if (caller !== null) this.#inUse.set(caller, (this.#inUse.get(caller) ?? 0) + 1);
   }
 
   release(caller: string | null): void {
     if (caller === null) return;
-    const taken = this.#taken.get(caller) ?? 0;
-    if (taken > 1) this.#taken.set(caller, taken - 1);
-    else this.#taken.delete(caller);
+    const inUse = this.#inUse.get(caller) ?? 0;
+    if (inUse > 1) this.#inUse.set(caller, inUse - 1);
+    else this.#inUse.delete(caller);
   }
 }
 
@@ -44,15 +44,15 @@ export type FairQueueOptions = {
 };
 
 /**
- * A fair queue, round robin by caller, for work whose pieces would hold everybody up. Few pieces run at the same time.
- * However much one caller, an org or an address, asks for, any other waits for one piece of that work and no longer.
+ * A fair queue, round robin by caller (an org or an address), for work whose pieces would delay everybody. Few pieces
+ * run at the same time, and however much one caller submits, any other waits for at most one piece of it.
  */
 export class FairQueue {
   readonly #places: number;
   readonly #quota: CallerQuota;
   /** By caller; the one whose turn is next stands first. */
   readonly #waiting = new Map<string | null, (() => void)[]>();
-  #taken = 0;
+  #inUse = 0;
   #free: number;
 
   constructor({ atOnce, places }: FairQueueOptions) {
@@ -62,17 +62,17 @@ export class FairQueue {
   }
 
   /** How many pieces run or wait. */
-  get taken(): number {
-    return this.#taken;
+  get inUse(): number {
+    return this.#inUse;
   }
   get isFull(): boolean {
-    return this.#taken >= this.#places;
+    return this.#inUse >= this.#places;
   }
 
   /** Undefined, and nothing is run, when there is no place left. */
   run<T>(caller: string | null, work: () => Promise<T>): Promise<T> | undefined {
     if (this.isFull || !this.#quota.tryAcquire(caller)) return undefined;
-    this.#taken += 1;
+    this.#inUse += 1;
     return this.#runInTurn(caller, work);
   }
 
@@ -81,7 +81,7 @@ export class FairQueue {
    */
   runFurther<T>(caller: string | null, work: () => Promise<T>): Promise<T> {
     this.#quota.acquireAnyway(caller);
-    this.#taken += 1;
+    this.#inUse += 1;
     return this.#runInTurn(caller, work);
   }
 
@@ -91,7 +91,7 @@ export class FairQueue {
       else await this.#turnOf(caller);
       return await work();
     } finally {
-      this.#taken -= 1;
+      this.#inUse -= 1;
       this.#quota.release(caller);
       this.#beginNext(caller);
     }
@@ -101,7 +101,7 @@ export class FairQueue {
     return new Promise((resolve) => append(this.#waiting, caller, resolve));
   }
 
-  /** The caller that was served goes behind the others. */
+  /** The served caller moves to the end. */
   #beginNext(served: string | null): void {
     const rest = this.#waiting.get(served);
     if (rest !== undefined) {

@@ -16,8 +16,8 @@ export class LargeBatches {
   readonly #known = new FairQueue(KNOWN);
   readonly #strangers = new FairQueue(STRANGERS);
 
-  get taken(): number {
-    return this.#known.taken + this.#strangers.taken;
+  get inUse(): number {
+    return this.#known.inUse + this.#strangers.inUse;
   }
 
   /**

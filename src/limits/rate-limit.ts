@@ -26,10 +26,7 @@ export function throttle(clock: Clock, write: (fields: object) => void): (fields
 
 type Bucket = { tokens: number; filledAtMs: number };
 
-/**
- * Callers remembered at once. Beyond this, those idle for longest are forgotten: their buckets have filled up again
- * anyway.
- */
+/** Callers kept at once. Beyond this, the longest idle are dropped: their buckets are full again anyway. */
 const MAX_BUCKETS = 100_000;
 const WINDOW_MS = 60_000;
 

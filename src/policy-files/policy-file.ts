@@ -70,7 +70,7 @@ export type PolicyFileProblem = {
   readonly mayPass?: true;
 };
 
-const MAX_UNREACHABLE_TOLD = 20;
+const MAX_UNREACHABLE_REPORTED = 20;
 
 export type PolicyText = { readonly file: string; readonly text: string };
 
@@ -192,14 +192,16 @@ function warningsFor(placed: readonly PlacedDocument[]): readonly string[] {
 
 function unreachableWarnings(placed: readonly PlacedDocument[]): readonly string[] {
   const found = unreachableAllows(placed.flatMap(({ document }) => (document === undefined ? [] : [document])));
-  const told = found.slice(0, MAX_UNREACHABLE_TOLD).flatMap(({ document, rule, deniedBy }) => {
+  const reported = found.slice(0, MAX_UNREACHABLE_REPORTED).flatMap(({ document, rule, deniedBy }) => {
     const owner = placed[document];
     const id = owner?.document?.rules[rule]?.id;
     if (owner === undefined || id === undefined) return [];
     const problem = `rule ${id} can never allow: rule ${deniedBy.rule.id} of policy ${deniedBy.policy} denies everything it matches.`;
     return [renderPolicyProblem(place(owner.file, owner.yaml, { path: ['rules', rule], problem }))];
   });
-  return found.length > told.length ? [...told, `${found.length - told.length} more rules can never allow.`] : told;
+  return found.length > reported.length
+    ? [...reported, `${found.length - reported.length} more rules can never allow.`]
+    : reported;
 }
 
 const unreadable = (file: string, problem: string): PolicyFileProblem => ({

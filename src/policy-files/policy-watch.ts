@@ -110,14 +110,14 @@ class FingerprintWatcher implements PolicyWatcher {
     while (!this.#closed && (this.#isWoken || seen !== this.#known)) {
       this.#isWoken = false;
       const now = await fingerprint(this.#path);
-      if (now === seen && now !== this.#known && !this.#closed) this.#tell(now);
+      if (now === seen && now !== this.#known && !this.#closed) this.#notify(now);
       seen = now;
       await setTimeout(this.#debounceMs, undefined, { ref: false });
     }
     this.#isLooking = false;
   }
 
-  #tell(now: string): void {
+  #notify(now: string): void {
     this.#known = now;
     this.#rewatch();
     this.#onChange();

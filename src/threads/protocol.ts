@@ -84,7 +84,7 @@ export type MainToAudit =
       /** Whether somebody waits to hear that it is written. */
       readonly isAwaited: boolean;
     }
-  /** After `not-written`: all that was sent before is given up, and what follows builds on none of it. */
+  /** After `not-written`: drop all that was sent before; what follows does not build on it. */
   | { readonly type: 'resume' }
   | { readonly type: 'close' };
 

@@ -115,7 +115,7 @@ describe('signals', () => {
       false,
     ]);
     expect(signals(boxes)).toEqual(['pause t:2']);
-    boxes.forgetAgent(CRAWLER);
+    boxes.dropAgent(CRAWLER);
     expect(signals(boxes)).toEqual([]);
   });
 });

@@ -135,7 +135,7 @@ describe('bad grpc', () => {
     literal('te', 'trailers'),
   ]);
 
-  const dialGrpc = (): Promise<Socket> =>
+  const connectGrpc = (): Promise<Socket> =>
     new Promise((resolve) => {
       const socket = connect(Number(gateway.grpc.split(':')[1]), '127.0.0.1', () => resolve(socket));
       socket.on('error', () => undefined); // cut off: that is what is wanted
@@ -181,7 +181,7 @@ describe('bad grpc', () => {
     ],
   ])('a flood of %s does not affect other clients', async (_what, bytes) => {
     const before = residentMib(gateway.process.pid);
-    const sockets = await Promise.all(Array.from({ length: 5 }, dialGrpc));
+    const sockets = await Promise.all(Array.from({ length: 5 }, connectGrpc));
     for (const socket of sockets) {
       socket.write(START);
       socket.write(bytes());

@@ -13,7 +13,7 @@ import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { residentMib } from '../support/memory.ts';
-import { dial, head, sendRaw } from '../support/raw-http.ts';
+import { head, openSocket, sendRaw } from '../support/raw-http.ts';
 
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
@@ -72,7 +72,7 @@ describe('bad input', () => {
     ]);
     const stall = () =>
       new Promise<Socket>((resolve) => {
-        const socket = dial(gateway);
+        const socket = openSocket(gateway);
         socket.on('error', () => undefined); // cut off: that is what is wanted
         socket.on('connect', () => socket.write(bytes, () => resolve(socket)));
         socket.on('close', () => resolve(socket));
@@ -398,7 +398,7 @@ describe('bad input', () => {
         { length: 20 },
         () =>
           new Promise<Socket>((resolve) => {
-            const socket = dial(gateway);
+            const socket = openSocket(gateway);
             let sent = 0;
             const more = (error?: Error | null): void => {
               if (error) return; // cut off: the socket says so itself
@@ -703,7 +703,7 @@ describe('bad input', () => {
           { length: AT_ONCE },
           (_, index) =>
             new Promise<void>((resolve) => {
-              const socket = dial(gateway);
+              const socket = openSocket(gateway);
               socket.on('error', () => resolve());
               socket.on('close', () => resolve());
               socket.on('connect', () => {

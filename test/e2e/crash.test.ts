@@ -13,7 +13,7 @@ import { ADMIN_KEY, type GatewayOptions, startTestGateway, type TestGateway } fr
 import { type Answered, LOAD_AGENT, LOAD_TOKEN, registerLoadAgent, startLoad } from '../support/load.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
 import { layDatabase } from '../support/postgres.ts';
-import { dial, head } from '../support/raw-http.ts';
+import { head, openSocket } from '../support/raw-http.ts';
 
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 
@@ -156,7 +156,7 @@ describe('the whole process', () => {
 
   test('SIGTERM does not wait for clients that never finish their requests', async () => {
     const gateway = await start();
-    const body = dial(gateway);
+    const body = openSocket(gateway);
     body.write(`${head('POST /api/v1/ops HTTP/1.1', { 'Content-Length': '100' })}half`);
     const idle = connect({ host: '127.0.0.1', port: Number(gateway.grpc.split(':')[1]) });
     const session = connectHttp2(`http://${gateway.grpc}`);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { dial, head } from '../support/raw-http.ts';
+import { head, openSocket } from '../support/raw-http.ts';
 
 const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -42,7 +42,7 @@ describe.each([
   ])(
     'Expect: %s is answered at %s, and the following answers are as usual',
     async (expectation, path, message, status, content) => {
-      const socket = dial(gateway);
+      const socket = openSocket(gateway);
       onTestFinished(() => {
         socket.destroy();
       });
@@ -82,7 +82,7 @@ describe.each([
     [`POST ${CHECK}`, 'Authorization: Bearer other\r\n', 400],
     [`OPTIONS ${CHECK}`, '', 204],
   ])('%s, answered without its body, still asks for it', async (request, more, status) => {
-    const socket = dial(gateway);
+    const socket = openSocket(gateway);
     onTestFinished(() => {
       socket.destroy();
     });

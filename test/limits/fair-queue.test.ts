@@ -90,10 +90,10 @@ describe('fair queue', () => {
     for (const name of ['a1', 'a2']) void ask('acme', name);
     void queue.runFurther('acme', () => Promise.resolve().then(() => void begun.push('further')));
     void ask('globex', 'g1');
-    expect({ askA3: ask('acme', 'a3'), askG2: ask('globex', 'g2'), taken: queue.taken }).toEqual({
+    expect({ askA3: ask('acme', 'a3'), askG2: ask('globex', 'g2'), inUse: queue.inUse }).toEqual({
       askA3: undefined,
       askG2: undefined,
-      taken: 4,
+      inUse: 4,
     });
     for (let ended = 0; ended < 3; ended += 1) await endOne();
     expect(begun).toEqual(['a1', 'g1', 'a2', 'further']);

@@ -13,7 +13,7 @@ export type RawAnswer = {
   readonly tookMs: number;
 };
 
-export const dial = (gateway: Pick<TestGateway, 'url'>): Socket =>
+export const openSocket = (gateway: Pick<TestGateway, 'url'>): Socket =>
   connect({ host: '127.0.0.1', port: Number(new URL(gateway.url).port) });
 
 /** `answered`: waits for the heads of so many answers. */
@@ -29,7 +29,7 @@ export function sendRaw(
   { answers = 1, timeoutMs = 30_000 } = {},
 ): Promise<RawAnswer> {
   return new Promise((resolve) => {
-    const socket = dial(gateway);
+    const socket = openSocket(gateway);
     const startMs = performance.now();
     let text = '';
     const statuses = (): number[] =>
@@ -88,7 +88,7 @@ export async function askWithoutReading(
   answered: () => number,
   atMost: number,
 ): Promise<void> {
-  const socket = dial(gateway);
+  const socket = openSocket(gateway);
   onTestFinished(() => void socket.destroy());
   socket.on('error', () => undefined); // cut
   socket.pause();

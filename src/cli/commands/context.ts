@@ -14,7 +14,7 @@ import type { Invocation } from '../invocation.ts';
 import { readSession, readSessions, removeSession, type Session } from '../remote/session-file.ts';
 import { enteredKey, isSentInClear, parseApiUrl, resolveTarget, type Target } from '../remote/target.ts';
 import { note, show, showTable } from '../terminal/output.ts';
-import { askHidden } from '../terminal/prompt.ts';
+import { promptHidden } from '../terminal/prompt.ts';
 import { type Column, fieldLines } from '../terminal/table.ts';
 import { coarse } from '../terminal/words.ts';
 
@@ -76,7 +76,7 @@ export async function add({ args: [name = '', url = ''], options, globals, env }
 
 const keyToStore = async (given: string | undefined): Promise<string> =>
   enteredKey(
-    given?.trim() || (await askHidden('API key:')),
+    given?.trim() || (await promptHidden('API key:')),
     'To store none, omit --with-key and run `svc login` later.',
   );
 

@@ -6,7 +6,7 @@ import { putSession, removeSession, type Session } from '../remote/session-file.
 import { enteredKey, isSentInClear, resolveTarget, type Target } from '../remote/target.ts';
 import { note, show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
-import { askHidden } from '../terminal/prompt.ts';
+import { promptHidden } from '../terminal/prompt.ts';
 import { coarse } from '../terminal/words.ts';
 
 // `svc logout`: forgets the session of this context; the API key stays good (docs/spec.md, Logout).
@@ -24,7 +24,7 @@ export async function run({ globals, env, options }: Invocation): Promise<void> 
   if (isSentInClear(target.apiUrl))
     note(`warning: ${target.apiUrl} is not encrypted; others on the network can read the key. Use https.`);
   const key =
-    target.apiKey ?? enteredKey(await askHidden('API key:'), 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
+    target.apiKey ?? enteredKey(await promptHidden('API key:'), 'Enter it at the prompt, or set SVC_CLI_API_KEY.');
   const scope = options.text('scope');
   const session = await obtain(target, key, scope === undefined ? undefined : [scope]);
   await putSession(target.label, session);

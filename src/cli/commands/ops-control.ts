@@ -180,11 +180,11 @@ class Report {
 
   refused(opId: string, error: unknown): void {
     if (!(error instanceof CliError)) throw error;
-    const told = withName(error, opId);
-    if (error instanceof RefusedError && this.#job.isFine(error)) return note(told.message);
+    const named = withName(error, opId);
+    if (error instanceof RefusedError && this.#job.isFine(error)) return note(named.message);
     this.failed += 1;
     if (error.advice !== undefined) this.advice.add(error.advice);
-    process.stderr.write(renderError(told, this.#job.globals.debug === true));
+    process.stderr.write(renderError(named, this.#job.globals.debug === true));
   }
 }
 

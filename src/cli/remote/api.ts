@@ -62,7 +62,7 @@ export class Api {
   readonly #isPatient: boolean;
   #session: Session | undefined;
   #renewing: Promise<Session> | undefined;
-  #hasToldOfLimit = false;
+  #hasReportedLimit = false;
 
   constructor(target: Target, session: Session | undefined, { isPatient = false }: ApiOptions = {}) {
     this.target = target;
@@ -162,8 +162,8 @@ export class Api {
           ? refused.refusal.retryAfterSecs
           : undefined;
       if (waitSecs === undefined) throw refused;
-      if (!this.#hasToldOfLimit) note('The gateway limits the request rate; continuing as fast as it allows.');
-      this.#hasToldOfLimit = true;
+      if (!this.#hasReportedLimit) note('The gateway limits the request rate; continuing as fast as it allows.');
+      this.#hasReportedLimit = true;
       await setTimeout(waitSecs * 1000);
     }
   }

@@ -90,14 +90,14 @@ async function* framesOf(messages: AsyncIterableIterator<unknown[]>): AsyncGener
 
 function watchSilence(socket: WebSocket): void {
   let timer: NodeJS.Timeout | undefined;
-  const heard = (): void => {
+  const onActivity = (): void => {
     clearTimeout(timer);
     timer = setTimeout(() => socket.terminate(), SILENCE_MS);
   };
   socket
-    .on('open', heard)
-    .on('ping', heard)
-    .on('message', heard)
+    .on('open', onActivity)
+    .on('ping', onActivity)
+    .on('message', onActivity)
     .on('close', () => clearTimeout(timer))
     .on('error', () => clearTimeout(timer));
 }

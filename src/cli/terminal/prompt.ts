@@ -23,7 +23,7 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
  * What was entered, without white space around it; '' when that was nothing. Without a terminal it is the first line of
  * standard input.
  */
-export async function askHidden(label: string): Promise<string> {
+export async function promptHidden(label: string): Promise<string> {
   const isTerminal = process.stdin.isTTY === true;
   // Before the label is shown: the user may type at once, and nothing must be echoed.
   if (isTerminal) process.stdin.setRawMode(true);

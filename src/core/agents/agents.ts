@@ -23,11 +23,11 @@ export class AgentRegistry {
   readonly #byParent = new Multimap<AgentKey, AgentEntry>();
   readonly #names = new AgentNames();
   readonly groups = new AgentGroups();
-  readonly #onForgotten: (entry: AgentEntry) => void;
+  readonly #onDropped: (entry: AgentEntry) => void;
   #registrations = 0;
 
-  constructor(onForgotten: (entry: AgentEntry) => void = () => {}) {
-    this.#onForgotten = onForgotten;
+  constructor(onDropped: (entry: AgentEntry) => void = () => {}) {
+    this.#onDropped = onDropped;
   }
 
   get registeredCount(): number {
@@ -94,7 +94,7 @@ export class AgentRegistry {
   }
 
   /** Notes that the agent itself has sent a request. */
-  saw(entry: AgentEntry, nowMs: number): void {
+  touch(entry: AgentEntry, nowMs: number): void {
     const before = minuteOf(entry.lastSeenMs);
     const minute = minuteOf(nowMs);
     entry.lastSeenMs = nowMs;
@@ -167,16 +167,19 @@ export class AgentRegistry {
     this.groups.removeRegistered(entry);
     this.#unsee(entry);
     this.#registered.remove(entry.registration);
-    this.forgetIfUnused(entry);
+    this.dropIfUnused(entry);
     return true;
   }
 
-  /** Removes an identity that is not registered and has no operation left. Call it when it has lost either. */
-  forgetIfUnused(entry: AgentEntry): void {
+  /**
+   * Removes an identity that is neither registered nor has operations. Call it after a deregistration and after a
+   * sweep.
+   */
+  dropIfUnused(entry: AgentEntry): void {
     if (entry.credential !== undefined || entry.ops > 0) return;
     this.#byKey.delete(entry.key);
     this.groups.leave(entry.org, entry.team);
-    this.#onForgotten(entry);
+    this.#onDropped(entry);
   }
 
   /** A deregistered agent no longer counts as seen. */

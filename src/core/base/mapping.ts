@@ -9,7 +9,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best !== undefined && bestDistance <= Math.max(1, Math.floor(best.length / 3)) ? best : undefined;
 }
 
-/** How many characters must be put in, taken out or replaced to make `a` into `b`. */
+/** How many characters must be inserted, removed or replaced to turn `a` into `b`. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {

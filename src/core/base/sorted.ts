@@ -1,6 +1,6 @@
 import { assert } from './result.ts';
 
-/** A list that is put in order when somebody looks, because most of what is added belongs at its end. */
+/** A list that is sorted on the first read after a change, because most additions belong at its end. */
 export class LateSorted<T> {
   readonly #compare: (a: T, b: T) => number;
   #items: T[] = [];
@@ -20,7 +20,7 @@ export class LateSorted<T> {
     this.#items.push(item);
   }
 
-  /** One of those that are equal to it. */
+  /** Any item equal to this one. */
   delete(item: T): void {
     const at = this.#items.indexOf(item);
     if (at !== -1) this.#items.splice(at, 1);
@@ -34,7 +34,7 @@ export class LateSorted<T> {
     return this.#sorted().slice(from, to);
   }
 
-  /** How many come before it, whether it is one of them or not. */
+  /** How many items come before this one, which need not be in the list. */
   countBefore(item: T): number {
     const items = this.#sorted();
     return lowerBound(items.length, (at) => this.#compare(items[at]!, item) < 0);

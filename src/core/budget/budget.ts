@@ -167,12 +167,15 @@ export class BudgetTracker {
     return this.#reservations.amountOf(op);
   }
 
-  /** Until when the operation holds that; 0 where it holds nothing. */
+  /** When that reservation expires; 0: there is none. */
   heldUntilMs(op: OpNumber): number {
     return this.#reservations.heldUntilMs(op);
   }
 
-  /** Holds for the operation what it held before, for the rest of its time, even where others hold it by now. */
+  /**
+   * Restores the operation's earlier reservation with its earlier expiry, even if others have reserved that money
+   * since.
+   */
   holdAgain(agent: AgentIdentity | BudgetHandle, op: OpNumber, held: Held, nowMs: number): void {
     this.#advance(nowMs);
     if (held.microUsd === this.heldBy(op) && held.untilMs === this.heldUntilMs(op)) return;
@@ -227,7 +230,7 @@ export class BudgetTracker {
     return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
   }
 
-  /** True when owners come faster than sweeps look at them, so that the next sweep should not wait for its time. */
+  /** True when owners appear faster than sweeps can visit them: the next sweep should start at once. */
   get isSweepDue(): boolean {
     return this.#tree.isSweepDue;
   }

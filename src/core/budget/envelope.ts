@@ -37,7 +37,7 @@ export class Ledger {
     return row;
   }
 
-  /** Nobody reads or writes the row any more. */
+  /** Frees the row: nothing may read or write it afterwards. */
   giveBack(row: LedgerRow): void {
     row.cells.fill(0, row.at, row.at + CELLS);
     this.#free.push(row);
@@ -140,7 +140,7 @@ export class Envelope {
     this.children = tier === 'agent' ? undefined : new Map();
   }
 
-  /** To be given back to the ledger when the envelope is removed. */
+  /** Returned to the ledger when the envelope is removed. */
   get row(): LedgerRow {
     return { cells: this.#cells, at: this.#at };
   }
@@ -150,8 +150,8 @@ export class Envelope {
   }
 
   /**
-   * The first cap from the top that `costMicroUsd` does not fit under. A cost of 0 adds nothing, so it fits until spend
-   * alone is over a cap. `freedMicroUsd` is reserved now and given back when the cost is taken.
+   * The first cap, from the widest tier down, that the cost would exceed. A cost of 0 exceeds a cap only where spend
+   * alone does. `freedMicroUsd` is reserved now, and released as the cost is reserved.
    */
   firstExceeded(costMicroUsd: number, freedMicroUsd: number, epoch: Epoch): Exceeded | undefined {
     const above = this.parent?.firstExceeded(costMicroUsd, freedMicroUsd, epoch);
@@ -159,10 +159,10 @@ export class Envelope {
     this.#roll(epoch);
     const cells = this.#cells;
     const at = this.#at;
-    const taken = costMicroUsd === 0 ? 0 : cells[at + RESERVED]! - freedMicroUsd + costMicroUsd;
-    // Reservations are given back exactly as they were taken, so their sum must stay exact even where there is no cap.
-    if (cells[at + MONTHLY]! + taken > this.#caps.monthly || taken > MOST) return this.#exceeded('monthly');
-    if (cells[at + DAILY]! + taken > this.#caps.daily) return this.#exceeded('daily');
+    const added = costMicroUsd === 0 ? 0 : cells[at + RESERVED]! - freedMicroUsd + costMicroUsd;
+    // A reservation is released in the amount in which it was made, so the sum must stay exact even without a cap.
+    if (cells[at + MONTHLY]! + added > this.#caps.monthly || added > MOST) return this.#exceeded('monthly');
+    if (cells[at + DAILY]! + added > this.#caps.daily) return this.#exceeded('daily');
     return undefined;
   }
 

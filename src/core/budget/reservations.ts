@@ -1,14 +1,14 @@
 import { assert } from '../base/result.ts';
 import type { Envelope } from './envelope.ts';
 
-/** The number of an operation: small, whole, and its own as long as it is in flight (its slot in the registry). */
+/** The operation's slot in the registry: a small whole number, unique while the operation is in flight. */
 export type OpNumber = number;
 
 /** What an operation holds, and until when. */
 export type Held = { readonly microUsd: number; readonly untilMs: number };
 
 const NONE = -1;
-/** In place of a neighbour, of those that are not in the list. */
+/** The neighbour of an entry that is not in the list. */
 const ASIDE = -2;
 const SMALLEST = 1_024;
 
@@ -16,7 +16,7 @@ const SMALLEST = 1_024;
  * Money held for operations in flight, one amount per operation. All are held for the same time, so they expire in the
  * order in which they were made. That order is a list, doubly linked because most of them end before they expire. It is
  * kept in columns of numbers, like the registry of operations, so that the garbage collector has no million objects to
- * walk. What is put back has a time of its own, and stands aside.
+ * walk. Reservations that a rollback restores keep their own expiry, outside the list.
  */
 export class Reservations {
   readonly #ttlMs: number;
@@ -28,8 +28,8 @@ export class Reservations {
   #oldest = NONE;
   #youngest = NONE;
   /**
-   * Operations whose money was put back, the last to expire first once sorted. Some may hold nothing any more, or are
-   * in the list again.
+   * Operations with a restored reservation; once sorted, the last to expire comes first. Some may have released it, or
+   * be in the list again.
    */
   #aside: OpNumber[] = [];
   #isAsideSorted = true;
@@ -52,12 +52,12 @@ export class Reservations {
     return op < this.#envelopes.length && this.#envelopes[op] !== undefined ? this.#microUsd[op]! : 0;
   }
 
-  /** Until when the operation holds what it holds; 0 where that is nothing. */
+  /** When the operation's reservation expires; 0: it has none. */
   heldUntilMs(op: OpNumber): number {
     return op < this.#envelopes.length && this.#envelopes[op] !== undefined ? this.#expiresAtMs[op]! : 0;
   }
 
-  /** Gives back what the operation holds beyond this. The rest expires when all of it would have. */
+  /** Releases what the operation holds beyond this amount. The rest keeps its expiry. */
   lower(op: OpNumber, microUsd: number): void {
     const held = this.amountOf(op);
     if (microUsd >= held) return;
@@ -76,7 +76,7 @@ export class Reservations {
     this.#youngest = op;
   }
 
-  /** Replaces whatever the operation holds by what it held before, until the time that was meant for that. */
+  /** Restores an earlier reservation of the operation, with its earlier expiry. */
   putBack(op: OpNumber, envelope: Envelope, { microUsd, untilMs }: Held): void {
     this.#replace(op, envelope, microUsd, untilMs);
     this.#older[op] = ASIDE;

@@ -66,16 +66,16 @@ export class UsageMemory {
 
   /** Forgets expired ids, at most `most` of them. Returns how many. */
   sweep(nowMs: number, most: number): number {
-    let forgotten = 0;
+    let dropped = 0;
     for (const [orgId, rows] of this.#orgs) {
       for (const row of rows.values()) {
-        if (forgotten === most) return forgotten;
+        if (dropped === most) return dropped;
         if (!this.#isOver(row, nowMs)) break;
         this.#forget(orgId, rows, row);
-        forgotten += 1;
+        dropped += 1;
       }
     }
-    return forgotten;
+    return dropped;
   }
 
   drainChanges(): BudgetChange[] {
@@ -91,9 +91,9 @@ export class UsageMemory {
   #put(key: string, row: UsageRow): void {
     const known = this.#orgs.get(row.orgId);
     if (known?.delete(key)) this.#size -= 1; // sent again after its day: it moves to the end of the order
-    if (known !== undefined && known.size >= this.#limits.perOrg) this.#forgetOldest(row.orgId);
+    if (known !== undefined && known.size >= this.#limits.perOrg) this.#dropOldest(row.orgId);
     else if (this.#size >= this.#limits.total)
-      this.#forgetOldest(known !== undefined && known.size > 0 ? row.orgId : this.#largestOrg());
+      this.#dropOldest(known !== undefined && known.size > 0 ? row.orgId : this.#largestOrg());
     const rows = this.#orgs.get(row.orgId) ?? new Map<string, UsageRow>();
     this.#orgs.set(row.orgId, rows.set(key, row));
     this.#size += 1;
@@ -106,7 +106,7 @@ export class UsageMemory {
     return largest?.orgId;
   }
 
-  #forgetOldest(orgId: string | undefined): void {
+  #dropOldest(orgId: string | undefined): void {
     const rows = orgId === undefined ? undefined : this.#orgs.get(orgId);
     const oldest = rows?.values().next().value;
     if (orgId !== undefined && rows !== undefined && oldest !== undefined) this.#forget(orgId, rows, oldest);

@@ -182,8 +182,8 @@ async function revokeInvite({ principal, params }: Authorized, link: Link): Prom
 }
 
 async function requestPasswordReset({ body }: HttpRequest<typeof resetRequest>, link: Link): Promise<HttpReply> {
-  const taken = await link.call('requestPasswordReset', body);
-  return taken.ok ? ok({ status: 202 }) : taken;
+  const accepted = await link.call('requestPasswordReset', body);
+  return accepted.ok ? ok({ status: 202 }) : accepted;
 }
 
 async function confirmPasswordReset({ body }: HttpRequest<typeof resetConfirmation>, link: Link): Promise<HttpReply> {

@@ -125,7 +125,7 @@ export class Exchange {
   readonly #onDefect: (error: unknown) => void;
   #isOver = false;
   #hasContinued = false;
-  #onGone: (() => void) | undefined;
+  #onClosed: (() => void) | undefined;
 
   /** `onDefect` learns of an exception while answering; the caller is told `internal`. */
   constructor(res: UwsResponse, door: DoorState, onDefect: (error: unknown) => void) {
@@ -134,7 +134,7 @@ export class Exchange {
     this.#onDefect = onDefect;
     res.onAborted(() => {
       this.#isOver = true;
-      this.#onGone?.();
+      this.#onClosed?.();
     });
   }
 
@@ -186,7 +186,7 @@ export class Exchange {
 
   #beginToGather(limits: BodyLimits): GatheredBody {
     const body = new GatheredBody(this.#door, limits, () => this.close());
-    this.#onGone = () => body.letGo();
+    this.#onClosed = () => body.letGo();
     return body;
   }
 
@@ -250,7 +250,7 @@ export class Exchange {
       if (isCounted) this.#door.unwritten -= 1;
       isCounted = false;
     };
-    this.#onGone = hasLeft;
+    this.#onClosed = hasLeft;
     return hasLeft;
   }
 
@@ -314,7 +314,8 @@ export class Exchange {
     if (type !== undefined) this.#res.writeHeader('Content-Type', type);
     const own = response.headers ?? [];
     for (const [name, value] of own) this.#res.writeHeader(name, value);
-    for (const [name, value] of shared) if (!own.some(([taken]) => taken === name)) this.#res.writeHeader(name, value);
+    for (const [name, value] of shared)
+      if (!own.some(([ownName]) => ownName === name)) this.#res.writeHeader(name, value);
     if (this.#door.isDraining) this.#res.writeHeader('Connection', 'close');
   }
 
@@ -355,7 +356,7 @@ export class Exchange {
 
   #drained(): Promise<void> {
     return new Promise((resolve) => {
-      this.#onGone = resolve;
+      this.#onClosed = resolve;
       this.#res.onWritable(() => {
         resolve();
         return true;

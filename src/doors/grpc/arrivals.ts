@@ -97,7 +97,7 @@ export class Arrivals {
     const arrival = new Arrival(call, kind, (bytes) => this.#hold(bytes));
     this.#open.add(arrival);
     call.stream.on('data', (piece: Buffer) => arrival.take(piece));
-    writeInPieces(call.stream, () => arrival.tookAnswer());
+    writeInPieces(call.stream, () => arrival.finishAnswer());
     if (kind === 'unary') {
       if (call.stream.writableFinished) arrival.endEarly();
       else call.stream.once('finish', arrival.endEarly);
@@ -188,7 +188,7 @@ class Arrival {
    * Part of the answer has left: the link is slow, not silent. Nor is the client late with what the gateway does not
    * read meanwhile.
    */
-  tookAnswer(): void {
+  finishAnswer(): void {
     this.#unreadSinceMs = undefined;
     if (this.#sinceMs !== undefined && this.#isStream && this.#stream.isPaused()) this.#sinceMs = performance.now();
   }
@@ -264,9 +264,9 @@ class Arrival {
     let at = 0;
     while (at < piece.length) {
       if (this.#missingBytes > 0) {
-        const taken = Math.min(this.#missingBytes, piece.length - at);
-        this.#missingBytes -= taken;
-        at += taken;
+        const count = Math.min(this.#missingBytes, piece.length - at);
+        this.#missingBytes -= count;
+        at += count;
       } else {
         this.#headBytes += 1;
         this.#length = this.#headBytes === 1 ? 0 : this.#length * 256 + piece[at]!;

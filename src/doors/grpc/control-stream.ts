@@ -118,7 +118,7 @@ export class ControlStream {
     if (this.#isOver) return ok({ pending: [] });
     this.#authorization = principal.value === undefined ? undefined : authorizationOf(this.#call.metadata);
     this.#lastSequence = request.value.resumeAfter ?? 0;
-    // Listens before asking for the pending signals: otherwise a signal right after the answer would be lost.
+    // Subscribes before it requests the pending signals: otherwise a signal right after the answer would be lost.
     this.#stream = this.#control.open({
       agent: agentKeyOf(command.value.agent),
       subject: principal.value?.subject,
@@ -126,7 +126,7 @@ export class ControlStream {
       close: (fault) => this.close(fault),
     });
     const { reply } = await ports.link.ask({ ...command.value, stream: this.#stream });
-    // Asked again now that it listens: a revocation after the first check would have been missed.
+    // Verified again after the subscription: a revocation after the first check would have been missed.
     const still = await voucherPrincipal(ports, request.value.credentialToken, authorizationOf(this.#call.metadata));
     return still.ok ? reply : still;
   }

@@ -31,7 +31,7 @@ export class ExpressChecks implements CheckWire {
   readonly #messages = new MessageReader();
   /** Of this turn. */
   #answers: StreamCheckActionsResponse[] = [];
-  #hasBegun = false;
+  #hasStarted = false;
   #isPaused = false;
   /** The client has sent all it has to send. */
   #isAll = false;
@@ -84,7 +84,7 @@ export class ExpressChecks implements CheckWire {
     this.#flush();
     if (this.#cannotWrite) return;
     this.#isOver = true;
-    if (this.#hasBegun) endAnswer(this.#stream, outcome);
+    if (this.#hasStarted) endAnswer(this.#stream, outcome);
     else sendStatus(this.#stream, outcome);
     this.#stream.resume(); // what still comes is let through: nothing else on the connection has to wait for it
   }
@@ -111,8 +111,8 @@ export class ExpressChecks implements CheckWire {
     if (this.#cannotWrite || answers.length === 0) return;
     try {
       const messages = joinMessages(answers.map(encode));
-      if (!this.#hasBegun) beginAnswer(this.#stream);
-      this.#hasBegun = true;
+      if (!this.#hasStarted) beginAnswer(this.#stream);
+      this.#hasStarted = true;
       if (!this.#stream.write(messages)) this.#checks.block();
     } catch (error) {
       this.#onDefect(error); // thrown on, it would end the thread, and with it the calls of all others

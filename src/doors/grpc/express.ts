@@ -55,5 +55,5 @@ function isOrdinary(headers: IncomingHttpHeaders, flags: number): boolean {
   );
 }
 
-/** Whatever it is, the stream is closed by then, and nothing can be said over it any more. */
+/** Any error here means the stream is already closed. */
 const ignore = (): void => undefined;

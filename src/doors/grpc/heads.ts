@@ -31,7 +31,7 @@ export function correctHeads(server: Server, serveWith: (library: Serve) => Serv
     const [library, ...others] = http2.listeners('stream') as Serve[];
     assert(library !== undefined && others.length === 0, 'this version of the library serves calls by one listener');
     const serve = serveWith((stream, headers, flags, fields) => {
-      tellUncompressed(stream);
+      announceUncompressed(stream);
       library(stream, headers, flags, fields);
     });
     // It takes the place of the library's listener and calls it: of two listeners Node.js would copy the list at each
@@ -87,7 +87,7 @@ function readUncompressed(headers: IncomingHttpHeaders): void {
  * The library tells clients that it takes messages compressed, and when it refuses one, not what it takes. They may go
  * by either: what they hear decides how they send the next (gRPC, Compression).
  */
-function tellUncompressed(stream: ServerHttp2Stream): void {
+function announceUncompressed(stream: ServerHttp2Stream): void {
   const respond = stream.respond.bind(stream);
   stream.respond = (headers, options) => respond({ ...headers, 'grpc-accept-encoding': 'identity' }, options);
 }

@@ -81,7 +81,7 @@ async function answerBatch(
   }
   const answers: Recorded<Replies['check']>[] = [];
   for (const { length } of slices) {
-    const answered = await askTogether(ports, commands.slice(answers.length, answers.length + length), caller);
+    const answered = await checkTogether(ports, commands.slice(answers.length, answers.length + length), caller);
     if (answered === undefined) return UNREAD;
     answers.push(...answered);
   }
@@ -89,26 +89,26 @@ async function answerBatch(
 }
 
 /**
- * While this many requests wait, a batch asks for a piece only once the one before is answered, so that others come in
+ * While this many requests wait, a batch sends a piece only once the one before it is answered, so that others come in
  * between.
  */
 const BUSY = 1_000;
 /** In checks. */
 const PIECE = 128;
 
-/** Undefined when the caller has gone meanwhile: what was asked is decided, and stands. */
-async function askTogether(
+/** Undefined when the caller has gone meanwhile: the checks sent so far are decided, and stand. */
+async function checkTogether(
   { link }: WirePorts,
   commands: readonly CheckCommand[],
   caller: Caller,
 ): Promise<readonly Recorded<Replies['check']>[] | undefined> {
-  const asked: Promise<readonly Recorded<Replies['check']>[]>[] = [];
+  const pending: Promise<readonly Recorded<Replies['check']>[]>[] = [];
   for (let from = 0; from < commands.length; from += PIECE) {
-    if (link.pending >= BUSY) await asked.at(-1);
+    if (link.pending >= BUSY) await pending.at(-1);
     if (caller.cancelled) return undefined;
-    asked.push(Promise.all(commands.slice(from, from + PIECE).map((command) => link.ask(command))));
+    pending.push(Promise.all(commands.slice(from, from + PIECE).map((command) => link.ask(command))));
   }
-  return (await Promise.all(asked)).flat();
+  return (await Promise.all(pending)).flat();
 }
 
 function respondToBatch(

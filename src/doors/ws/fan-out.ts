@@ -136,7 +136,7 @@ export class FanOut {
   /** Clients have nothing to send here; one that keeps sending is disconnected. */
   heard(reader: Reader): void {
     reader.messages += 1;
-    if (reader.messages > MAX_MESSAGES_PER_SWEEP) reader.close(CLOSE.tooMuchSaid);
+    if (reader.messages > MAX_MESSAGES_PER_SWEEP) reader.close(CLOSE.tooManyMessages);
   }
 
   closeSubject(subject: string): void {
@@ -157,7 +157,7 @@ export class FanOut {
     this.#channels.set(key, channel);
     const isNewOrg = !this.#byOrg.has(interest.orgId);
     this.#byOrg.add(interest.orgId, channel);
-    if (isNewOrg) this.#tellInterest();
+    if (isNewOrg) this.#sendInterest();
     return channel;
   }
 
@@ -335,10 +335,10 @@ export class FanOut {
       this.#byOrg.delete(channel.interest.orgId, channel);
       isFewer ||= !this.#byOrg.has(channel.interest.orgId);
     }
-    if (isFewer) this.#tellInterest();
+    if (isFewer) this.#sendInterest();
   }
 
-  #tellInterest(): void {
+  #sendInterest(): void {
     const orgs = [...this.#byOrg.keys()];
     this.#options.onInterest(orgs.includes(null) ? 'all' : orgs.filter((org) => org !== null));
   }

@@ -66,7 +66,7 @@ export type Sink = {
 /** Why the gateway closes a stream. Codes from 4000 are this API's own. */
 export const CLOSE = {
   goingAway: { code: 1001, reason: 'the gateway is shutting down' },
-  tooMuchSaid: { code: 1008, reason: 'this stream does not accept messages' },
+  tooManyMessages: { code: 1008, reason: 'this stream does not accept messages' },
   tooLong: { code: 1009, reason: 'this stream does not accept messages' },
   tryAgain: { code: 1013, reason: 'the snapshot could not be read; try again' },
   tooSlow: { code: 4008, reason: 'events were not read in time' },

@@ -112,7 +112,7 @@ export type StreamOptions = {
   readonly door: DoorState;
   readonly link: Link;
   /** Tells the main thread whose events this thread has readers for. It must arrive before any later request. */
-  readonly tellInterest: (interest: Interest) => void;
+  readonly sendInterest: (interest: Interest) => void;
   readonly authenticate: (bearer: string) => Promise<Result<Authenticated, Fault>>;
   /** Origins whose pages may open streams, beside the gateway's own. */
   readonly origins: readonly string[];
@@ -155,7 +155,7 @@ export class Stream {
     this.#options = options;
     this.#fanOut = new FanOut({
       maxReaders: options.maxStreams,
-      onInterest: options.tellInterest,
+      onInterest: options.sendInterest,
       listOps: async (request) => (await options.link.ask({ type: 'list-ops', ...request })).reply,
       onError: (error) => options.onError(error, 'reading a snapshot'),
       nowMs: options.nowMs,

@@ -30,7 +30,7 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
     notLongOver: async (beforeMs) => ok(all().filter((key) => !isLongOver(key, beforeMs))),
     deleteLongOver: async ({ nowMs, forMs, kept, after }) => {
       const seen = Array.from(rows.entriesAfter(after, LOOKED_THROUGH_AT_ONCE), ([, row]) => row);
-      await forgetLmdbApiKeys(
+      await deleteLmdbApiKeys(
         store,
         seen.filter((key) => isLongOver(key, nowMs - forMs) && key.digest !== kept),
       );
@@ -65,7 +65,7 @@ export function createLmdbApiKeyStore(store: EmbeddedStore): ApiKeyStore {
  * Takes keys away that are long over, or have moved to another store: a copy that stays behind would not hear of their
  * revocation.
  */
-export async function forgetLmdbApiKeys(store: EmbeddedStore, keys: readonly ApiKey[]): Promise<void> {
+export async function deleteLmdbApiKeys(store: EmbeddedStore, keys: readonly ApiKey[]): Promise<void> {
   if (keys.length === 0) return;
   const { rows, owners } = tablesOf(store);
   await rows.transaction((table) => {

@@ -71,7 +71,7 @@ async function contend(own: string, path: string): Promise<string | undefined> {
       if (inodeOf(path) === inode) return undefined;
     }
     const present = inodeOf(path);
-    const holder = present === undefined ? undefined : await askHolder(path);
+    const holder = present === undefined ? undefined : await queryHolder(path);
     if (holder !== undefined) return holder;
     // The lock that was asked is still there: its holder died, and nobody has replaced it.
     if (present !== undefined && inodeOf(path) === present) rmSync(path, { force: true });
@@ -131,10 +131,10 @@ function linked(from: string, to: string): boolean {
  * `process <id>` of the gateway that listens there; undefined when nobody does. A holder too busy to answer still
  * holds.
  */
-const askHolder = (path: string): Promise<string | undefined> =>
-  withShortPath(path, (shortPath) => askHolderAt(shortPath));
+const queryHolder = (path: string): Promise<string | undefined> =>
+  withShortPath(path, (shortPath) => queryHolderAt(shortPath));
 
-function askHolderAt(path: string): Promise<string | undefined> {
+function queryHolderAt(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect(path);
     let answer = '';

@@ -63,9 +63,9 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
   chmodSync(path, 0o700);
   const environment = openEnvironment(path);
   process.on('unhandledRejection', passOverFailedCommit);
-  const said = console.error;
+  const original = console.error;
   console.error = (...parts: unknown[]) => {
-    if (!isCauseOfFailedCommit(parts)) said(...parts);
+    if (!isCauseOfFailedCommit(parts)) original(...parts);
   };
   const probe = join(path, '.probe');
   return {
@@ -73,7 +73,7 @@ export function openEmbeddedStore(dataDir: string): EmbeddedStore {
     probe: () => writeFile(probe, new Uint8Array(PROBE_BYTES)).finally(() => rm(probe, { force: true })),
     close: async () => {
       await environment.close();
-      console.error = said;
+      console.error = original;
       process.off('unhandledRejection', passOverFailedCommit);
     },
   };
@@ -131,7 +131,7 @@ async function committed<T>(write: Promise<T>): Promise<T> {
     if (!isFailedCommit(error)) throw error;
     const cause = await within(
       CAUSE_WAIT_MS,
-      error.commitError.catch((told: unknown) => told),
+      error.commitError.catch((reason: unknown) => reason),
     );
     throw new StoreUnwritable(cause ?? UNTOLD);
   }

@@ -71,7 +71,7 @@ function readsOn(on: Queryable): AccountReads {
       assert(row !== undefined, 'what was inserted is there');
       return row.value;
     },
-    takenEmails: async (keys) => {
+    usedEmails: async (keys) => {
       const { rows } = await on.query<{ email_key: string }>(
         'SELECT email_key FROM accounts WHERE email_key = ANY ($1)',
         [keys],

@@ -54,15 +54,15 @@ export class Outage {
   async #watch(): Promise<void> {
     const { log, probe, isClosing } = this.#options;
     const beganMs = performance.now();
-    const told = new Set([this.#trouble]);
+    const reported = new Set([this.#trouble]);
     for (let answers = false; !answers || performance.now() - this.#failedAtMs < SETTLED_MS; ) {
       await sleep(LOOK_PAUSE_MS, undefined, { ref: false });
       if (isClosing()) return;
       answers = await probe();
       // What cuts connections off is often not what keeps new ones from coming: a changed password, or a standby that
       // took over.
-      if (answers || told.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
-      told.add(this.#trouble);
+      if (answers || reported.has(this.#trouble) || performance.now() - beganMs < SETTLED_MS) continue;
+      reported.add(this.#trouble);
       log.warn(this.#isShut ? SHUT_OUT : 'the database still does not respond', { cause: this.#trouble });
     }
     this.#isOn = false;

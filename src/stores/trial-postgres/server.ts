@@ -98,8 +98,8 @@ async function untilItAnswers(home: Home, port: number, server: ChildProcess, lo
 
 /** Its last log output, as `: …`; empty if there is none. */
 async function lastWords(logFile: string, start: number): Promise<string> {
-  const said = (await readFile(logFile)).subarray(start).toString('utf8');
-  const words = /^.*(?:FATAL|PANIC|postgres): +(.+)$/m.exec(said)?.[1];
+  const output = (await readFile(logFile)).subarray(start).toString('utf8');
+  const words = /^.*(?:FATAL|PANIC|postgres): +(.+)$/m.exec(output)?.[1];
   return words === undefined ? '' : `: ${words}`;
 }
 

@@ -21,7 +21,7 @@ export type Entries = {
 export type BatchListener = {
   /** Whether its entries are in the log. */
   written(isWritten: boolean): void;
-  /** The entries are written, but the audit thread died with the answers, so that nobody will get them from there. */
+  /** The entries are written, but the audit thread died before it sent the answers. */
   unreleased?(): void;
 };
 
@@ -112,7 +112,7 @@ export class AuditLink implements AuditLog {
   disconnect(): void {
     this.#port = undefined;
     this.#isWritable = false;
-    this.#loseAll();
+    this.#dropAll();
     for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased?.();
     this.#unreleased = [];
   }
@@ -120,7 +120,7 @@ export class AuditLink implements AuditLog {
   /** Hands entries over to the audit thread. */
   append({ bodies, answers, isAwaited }: Entries, listener: BatchListener): void {
     if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny'))
-      return this.#lose(bodies.length, listener);
+      return this.#drop(bodies.length, listener);
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
     this.#batches.push({ batch, count: bodies.length, listener });
@@ -156,9 +156,9 @@ export class AuditLink implements AuditLog {
         // Reported once, however many batches fail until the log is writable again.
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
         this.#isWritable = false;
-        this.#loseAll();
-        // One for each failure and no more: a second could arrive after the next failure, and end it before this thread
-        // has heard of it.
+        this.#dropAll();
+        // Exactly one for each failure: a second could arrive after the next failure, and end that before this thread
+        // has learned of it.
         return this.#onFailure === 'allow' ? this.#resume() : undefined;
       case 'writable':
         this.#isWritable = true;
@@ -169,7 +169,7 @@ export class AuditLink implements AuditLog {
     }
   }
 
-  /** Learns what has been written by now. */
+  /** Updates what is known to be written. */
   catchUp(): void {
     const last = Atomics.load(this.#counters, WRITTEN);
     let written = 0;
@@ -192,25 +192,24 @@ export class AuditLink implements AuditLog {
   }
 
   /**
-   * All that is not written by now never will be. To be rolled back, the newest comes first: each may build on those
-   * before it.
+   * What is not written yet never will be. The newest is rolled back first, because each may build on those before it.
    */
-  #loseAll(): void {
+  #dropAll(): void {
     this.catchUp();
     const lost = this.#batches;
     this.#batches = [];
     this.#entriesInFlight = 0;
     for (const { count, listener } of this.#onFailure === 'deny' ? lost.toReversed() : lost)
-      this.#lose(count, listener);
+      this.#drop(count, listener);
   }
 
-  #lose(count: number, listener: BatchListener): void {
+  #drop(count: number, listener: BatchListener): void {
     this.#entriesLost += count;
     this.#failuresTotal += 1;
     listener.written(false);
   }
 
-  /** Ahead of what is handed over next, because ports keep the order. */
+  /** Sent before the next entries: ports keep the order. */
   #resume(): void {
     this.#port?.postMessage(encodeToAudit({ type: 'resume' }));
   }

@@ -39,7 +39,7 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
   const { writer, notices } = opened.value;
   const thread = new AuditThread(main, writer, options);
   main.on('message', (message: Incoming) => thread.receive(message));
-  thread.tell({ type: 'opened', headId: writer.head().id, notes: notices.map(explainNotice) });
+  thread.notify({ type: 'opened', headId: writer.head().id, notes: notices.map(explainNotice) });
 }
 
 /**
@@ -66,15 +66,15 @@ class AuditThread {
     this.#writer = writer;
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
-    this.#upkeep = new AuditUpkeep(writer, options, (level, message) => this.tell({ type: 'note', level, message }));
+    this.#upkeep = new AuditUpkeep(writer, options, (level, message) => this.notify({ type: 'note', level, message }));
     this.#look = setInterval(() => this.#lookForLog(), LOOK_EVERY_MS);
   }
 
-  tell(message: AuditToMain): void {
+  notify(message: AuditToMain): void {
     this.#main.postMessage(encode(message));
   }
 
-  /** Takes this message with all that have arrived behind it. */
+  /** Handles this message together with all that arrived after it. */
   receive(first: Incoming): void {
     this.#take(first);
     for (let next = receiveMessageOnPort(this.#main); next !== undefined; next = receiveMessageOnPort(this.#main))
@@ -115,7 +115,7 @@ class AuditThread {
     // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on
     // it.
     Atomics.store(this.#counters, WRITTEN, lastBatch);
-    if (group.some(({ isAwaited }) => isAwaited)) this.tell({ type: 'written' });
+    if (group.some(({ isAwaited }) => isAwaited)) this.notify({ type: 'written' });
     this.#release(group, written.value.firstId);
     Atomics.store(this.#counters, RELEASED, lastBatch);
   }
@@ -123,7 +123,7 @@ class AuditThread {
   #fail(reason: string): void {
     this.#isFailing = true;
     this.#waiting = [];
-    this.tell({ type: 'not-written', reason });
+    this.notify({ type: 'not-written', reason });
     this.#startProbing();
   }
 
@@ -145,8 +145,8 @@ class AuditThread {
     this.#writer.look();
     const { displacement } = this.#writer;
     // Never between a failure and `resume`, which must answer only that failure.
-    const isTold = this.#isFailing || this.#probe !== undefined;
-    if (displacement !== undefined && !isTold) this.#fail(displacement);
+    const isNotified = this.#isFailing || this.#probe !== undefined;
+    if (displacement !== undefined && !isNotified) this.#fail(displacement);
   }
 
   /** Tells the main thread as soon as the log can be written again. */
@@ -155,7 +155,7 @@ class AuditThread {
       if (!this.#writer.look() || !hasRoom(this.#directory)) return;
       clearInterval(this.#probe);
       this.#probe = undefined;
-      this.tell({ type: 'writable' });
+      this.notify({ type: 'writable' });
     }, RETRY_MS);
   }
 
@@ -164,7 +164,7 @@ class AuditThread {
     clearInterval(this.#probe);
     this.#upkeep.stop();
     this.#writer.close();
-    this.tell({ type: 'closed' });
+    this.notify({ type: 'closed' });
     this.#main.close();
   }
 }
@@ -176,12 +176,12 @@ function releaseTo(port: MessagePort | undefined, message: AuditToIo): void {
 
 function takeGroup(waiting: Append[]): readonly Append[] {
   let entries = 0;
-  let taken = 0;
-  while (taken < waiting.length && entries < MAX_GROUP_ENTRIES) {
-    entries += waiting[taken]!.count;
-    taken += 1;
+  let count = 0;
+  while (count < waiting.length && entries < MAX_GROUP_ENTRIES) {
+    entries += waiting[count]!.count;
+    count += 1;
   }
-  return waiting.splice(0, taken);
+  return waiting.splice(0, count);
 }
 
 /** Whether the log's own file system takes a file again. */

@@ -87,8 +87,8 @@ export class AuditReaderLink implements AuditReads {
 }
 
 /**
- * A later piece of an export. Half an export is of no use, so it is refused at its start or not at all; it asks for one
- * piece at a time.
+ * A later chunk of an export. Half an export is useless, so it is refused at its start or never. It requests one chunk
+ * at a time.
  */
 const isFurtherPiece = ({ format, cursor }: LogRequest): boolean => format !== 'page' && cursor !== undefined;
 

@@ -109,7 +109,7 @@ export class IoLink implements Link {
   }
 
   /** Sends a message that has no answer. */
-  tell(message: Exclude<IoToMain, { readonly id: number }>): void {
+  notify(message: Exclude<IoToMain, { readonly id: number }>): void {
     this.#batcher.send(message);
   }
 

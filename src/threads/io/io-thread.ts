@@ -90,7 +90,7 @@ class IoThread {
       digestOf: digestOfPresented,
       nowMs: this.#clock.nowMs,
     });
-    this.#control = new ControlSwitch((stream, agent) => link.tell({ type: 'control-closed', stream, agent }));
+    this.#control = new ControlSwitch((stream, agent) => link.notify({ type: 'control-closed', stream, agent }));
     const ports: WirePorts = {
       link,
       authenticate: (bearer) => this.#principalOf(bearer),
@@ -153,7 +153,7 @@ class IoThread {
       onError: (error, doing) => this.#onError(error, doing),
       onCut: (fault, doing) => this.#notify({ type: 'cut', doing, reason: explain(fault) }),
       stream: {
-        tellInterest: (interest) => this.#link.tell({ type: 'interest', interest }),
+        sendInterest: (interest) => this.#link.notify({ type: 'interest', interest }),
         authenticate: (bearer) => this.#credentials.authenticate(bearer),
         origins: data.ownOrigins,
         maxStreams: data.maxStreams,
@@ -213,11 +213,11 @@ class IoThread {
    * accepted.
    */
   async #isQuiet(untilMs: number): Promise<boolean> {
-    let askedWhenIdle: number | undefined;
+    let requestsWhenIdle: number | undefined;
     for (; performance.now() < untilMs; await sleep(DRAIN_POLL_MS)) {
       const asked = this.#isAnswering() ? undefined : this.#asked;
-      if (asked !== undefined && asked === askedWhenIdle) return true;
-      askedWhenIdle = asked;
+      if (asked !== undefined && asked === requestsWhenIdle) return true;
+      requestsWhenIdle = asked;
     }
     return !this.#isAnswering();
   }
@@ -227,13 +227,13 @@ class IoThread {
   }
 
   #isAnswering(): boolean {
-    return this.#link.pending + this.#largeBatches.taken > 0 || this.#http.isBusy || this.#grpc?.isBusy() === true;
+    return this.#link.pending + this.#largeBatches.inUse > 0 || this.#http.isBusy || this.#grpc?.isBusy() === true;
   }
 
   #tick(): void {
     const { requests, stream } = this.#http;
     this.#grpc?.recheckBearers();
-    this.#link.tell({
+    this.#link.notify({
       type: 'stats',
       stats: {
         pendingRequests: this.#link.pending,

@@ -41,9 +41,7 @@ export async function runPolicyReader(main: MessagePort, { path }: PolicyReading
 /** Files that keep changing are read as they are; the watcher reports them once they settle. */
 const MOST_READS = 5;
 
-/**
- * Reads again what has changed meanwhile: of a set that is swapped at this moment some files would be old and some new.
- */
+/** Reads again if files changed meanwhile: a set that is swapped during the read would be half old and half new. */
 export async function readWhole(path: string): Promise<Reply> {
   for (let reads = 1; ; reads += 1) {
     const before = await fingerprint(path);
@@ -57,7 +55,9 @@ export async function readWhole(path: string): Promise<Reply> {
  * cannot be started or dies. That thread keeps the process alive on purpose: Node.js does not exit while a thread waits
  * for a file anyway, and only a live process can still be ended by a signal.
  */
-export async function loadPoliciesAside(path: string): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
+export async function loadPoliciesInThread(
+  path: string,
+): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const read = await new Promise<Reply>((resolve, reject) => {
     const worker = new Worker(workerFile('policy-reader'), {
       workerData: { path } satisfies PolicyReading,

@@ -2,9 +2,9 @@ import type { BudgetTracker } from '../../core/budget/budget.ts';
 import type { BudgetStore } from '../../ports/ports.ts';
 
 /**
- * Takes spend to its store, one write after the other. A write holds all that an owner has spent, so where one could
- * begin before another has failed, the store would have the spend of a usage without its id, and a retry after a
- * restart would count twice.
+ * Writes spend to its store, one write at a time. A write holds all that an owner has spent. If one began before
+ * another had failed, the store could hold the spend of a usage without its id, and a retry after a restart would count
+ * twice.
  */
 export class SpendSaver {
   readonly #budgets: BudgetTracker;

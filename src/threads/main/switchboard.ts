@@ -68,7 +68,7 @@ export class Switchboard {
   /** Registrations that wait for their store, oldest first. Each is a batch of its own. */
   readonly #saving: Batch[] = [];
   /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */
-  #gone = NO_STATS;
+  #retired = NO_STATS;
   /** What has happened since the start, for the metrics. */
   readonly tally = {
     checks: { allow: 0, deny: 0, error: 0 },
@@ -80,7 +80,7 @@ export class Switchboard {
   constructor(options: SwitchboardOptions) {
     this.#options = options;
     this.spend = new SpendSaver(options.governor.budgets, options.budgets);
-    this.events = new EventBoard((io, event) => this.#tell(io, event), options.clock.nowMs());
+    this.events = new EventBoard((io, event) => this.#notify(io, event), options.clock.nowMs());
   }
 
   connect(io: IoId, port: Pick<MessagePort, 'postMessage'>): void {
@@ -90,19 +90,19 @@ export class Switchboard {
   /** Call it when the thread is gone, with its sockets, readers and streams. */
   disconnect(io: IoId): void {
     const last = this.#threads.get(io)?.stats;
-    if (last !== undefined) this.#gone = leftBy(last, this.#gone);
+    if (last !== undefined) this.#retired = leftBy(last, this.#retired);
     this.#threads.delete(io);
     this.events.dropThread(io);
     this.#options.governor.isWatched = this.events.isWatched;
     this.#controlStreams.dropThread(io);
   }
 
-  /** What the threads have counted, those that are gone included. */
+  /** The counts of all threads, including those that died. */
   get stats(): readonly IoStats[] {
-    return [this.#gone, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])];
+    return [this.#retired, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])];
   }
 
-  /** Leaves for every thread at once: what was revoked must hold in all of them before the answer has left for one. */
+  /** Flushed at once: a revocation must reach every thread before any thread gets the answer. */
   broadcast(message: MainToIo): void {
     for (const { batcher } of this.#threads.values()) {
       batcher.send(message);
@@ -154,7 +154,7 @@ export class Switchboard {
     }
   }
 
-  /** By the answer that leaves. */
+  /** Counted by the decision that is sent. */
   #tallyCheck(reply: Replies['check']): void {
     this.tally.checks[reply.ok ? reply.value.decision : 'error'] += 1;
   }
@@ -330,9 +330,7 @@ export class Switchboard {
       this.#send(io, { type: 'signal', stream, message });
   }
 
-  /**
-   * Rolls back the batch. Before it, the registrations that came later and wait for their store: they may build on it.
-   */
+  /** Rolls back the batch, and before it the later registrations that wait for their store: they may build on it. */
   #rollBack(batch: Batch, refusal: AuditedReply['reply']): void {
     const at = this.#saving.indexOf(batch);
     for (const each of this.#saving.splice(at + 1).toReversed()) {
@@ -356,7 +354,7 @@ export class Switchboard {
   }
 
   /** Events keep their place among the replies: a listing and the events after it arrive in that order. */
-  #tell(io: IoId, event: GatewayEvent): void {
+  #notify(io: IoId, event: GatewayEvent): void {
     const thread = this.#threads.get(io);
     if (thread === undefined) return;
     if (thread.events !== undefined && thread.batcher.last === thread.events.message)
@@ -375,7 +373,7 @@ export class Switchboard {
     for (const { id, reply } of replies) this.#answer(io, id, instead(reply));
   }
 
-  /** Without the id of an entry: there is none, or it is not known. */
+  /** Answers without the id of an entry: there is none, or it is unknown. */
   #answer(io: IoId, id: number, reply: AuditedReply['reply']): void {
     this.#send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
   }

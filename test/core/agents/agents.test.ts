@@ -77,7 +77,7 @@ describe('agents', () => {
       forgotten,
     }).toEqual({ owner: undefined, agentCount: 0, agents: entry, forgotten: [] });
     entry.ops = 0;
-    agents.forgetIfUnused(entry);
+    agents.dropIfUnused(entry);
     expect({ agents: agents.get(entry.key), forgotten }).toEqual({ agents: undefined, forgotten: [entry] });
     expect(agents.deregister(entry.key)).toBe(false);
   });
@@ -86,7 +86,7 @@ describe('agents', () => {
     const agents = new AgentRegistry();
     const entry = agents.register(registration(CRAWLER, 'token'));
     entry.ops = 1; // which keeps it known
-    agents.saw(entry, 600_000);
+    agents.touch(entry, 600_000);
     expect({ lastSeenMs: viewOfAgent(entry).lastSeenMs, count: agents.groups.seen.count(600_000) }).toEqual({
       lastSeenMs: 600_000,
       count: 1,
@@ -99,14 +99,14 @@ describe('agents', () => {
         count: 0,
       });
     }
-    agents.saw(entry, 600_000);
+    agents.touch(entry, 600_000);
     expect(agents.groups.seen.count(600_000)).toBe(1);
   });
 
   test('counts the agents seen in this minute and in the five before it', () => {
     const agents = new AgentRegistry();
     for (let minute = 0; minute <= 5; minute += 1)
-      agents.saw(
+      agents.touch(
         agents.register(registration({ ...CRAWLER, agentId: `a${minute}` }, `token-${minute}`)),
         (100 + minute) * 60_000,
       );

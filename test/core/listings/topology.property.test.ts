@@ -78,7 +78,7 @@ class Scene {
         const known = this.registered.find(({ identity }) => same(identity, step.agent));
         if (known === undefined) return;
         known.seenMinute = this.nowMs / MINUTE_MS;
-        return this.agents.saw(this.agents.get(agentKeyOf(step.agent))!, this.nowMs);
+        return this.agents.touch(this.agents.get(agentKeyOf(step.agent))!, this.nowMs);
       }
       case 'begin': {
         this.#made += 1;
@@ -95,7 +95,7 @@ class Scene {
         return;
       }
       case 'sweep':
-        this.ops.sweep(this.nowMs, 0, 1_000, (_, owner) => this.agents.forgetIfUnused(owner));
+        this.ops.sweep(this.nowMs, 0, 1_000, (_, owner) => this.agents.dropIfUnused(owner));
         this.running = this.running.filter(({ state }) => state !== 'completing' && state !== 'terminated');
         return;
       case 'wait':

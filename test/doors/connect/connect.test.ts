@@ -269,7 +269,7 @@ describe('connect', () => {
     };
     await send(client);
     expect(gateway.asked).toHaveLength(6);
-    expect(gateway.largeBatches.taken).toBe(0);
+    expect(gateway.largeBatches.inUse).toBe(0);
   });
 
   test('large batches beyond the limit are refused at once, first those of one org', async () => {
@@ -315,7 +315,7 @@ describe('connect', () => {
     expect(
       told(await call(BATCH, largeBatch('acme', {}, '').replace('"traceId":"trace"', '"traceId":""'))),
     ).toMatchObject({ status: 400, message: expect.stringContaining('requests[0].trace_id: ') as string });
-    expect(gateway.largeBatches.taken).toBe(4);
+    expect(gateway.largeBatches.inUse).toBe(4);
   });
 
   test('a batch of many checks sends few at a time while the gateway is busy', async () => {

@@ -14,7 +14,7 @@ import type { HttpApp } from '../../../src/doors/engine/engine.ts';
 import { createNodeApp } from '../../../src/doors/engine/node-app.ts';
 import type { HttpReply, HttpResponse, Route } from '../../../src/doors/engine/route.ts';
 import type { Link } from '../../../src/use-cases/use-cases.ts';
-import { askWithoutReading, dial, head, sendRaw } from '../../support/raw-http.ts';
+import { askWithoutReading, head, openSocket, sendRaw } from '../../support/raw-http.ts';
 
 type Pieces = AsyncGenerator<Result<Uint8Array, Fault>>;
 
@@ -177,7 +177,7 @@ describe('exchange', () => {
     const gateway = await serve(create(unexpected), async () =>
       ok({ status: 200, text: { type: 'text/plain; charset=utf-8', content } }),
     );
-    const socket = dial(gateway);
+    const socket = openSocket(gateway);
     onTestFinished(() => void socket.destroy());
     socket.write(head('GET /export HTTP/1.1', { Connection: 'close' }));
     await sleep(300);
@@ -209,7 +209,7 @@ describe('exchange', () => {
       });
       for (const leave of ['resume', 'resume', 'destroy', 'destroy'] as const) {
         expect(door.unwritten).toBe(0);
-        const socket = dial(gateway);
+        const socket = openSocket(gateway);
         onTestFinished(() => void socket.destroy());
         socket.write(REQUEST);
         await once(socket, 'readable');
@@ -296,7 +296,7 @@ describe('exchange', () => {
     });
     const port = await http.listen('127.0.0.1', 0, false);
     onTestFinished(() => http.close());
-    const socket = dial({ url: `http://127.0.0.1:${port}` });
+    const socket = openSocket({ url: `http://127.0.0.1:${port}` });
     socket.write(
       head('GET /first HTTP/1.1') +
         head('GET /second HTTP/1.1') +

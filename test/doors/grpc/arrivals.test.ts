@@ -54,11 +54,11 @@ describe('arrivals', () => {
     expect(defects).toEqual([]);
   });
   beforeEach(() => {
-    session = dial();
+    session = openSession();
   });
   afterEach(() => session.destroy());
 
-  function dial(port = listener.port, settings: Settings = {}): ClientHttp2Session {
+  function openSession(port = listener.port, settings: Settings = {}): ClientHttp2Session {
     const dialled = connect(`http://127.0.0.1:${port}`, { settings });
     dialled.on('error', () => undefined); // what becomes of a stream is what counts
     return dialled;
@@ -215,7 +215,7 @@ describe('arrivals', () => {
       onConnection: patient.serve,
       onError: (error) => defects.push(error),
     });
-    const client = dial(other.port);
+    const client = openSession(other.port);
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -254,7 +254,7 @@ describe('arrivals', () => {
       onConnection: patient.serve,
       onError: (error) => defects.push(error),
     });
-    const [one, two, three] = [dial(other.port), dial(other.port), dial(other.port)] as const;
+    const [one, two, three] = [openSession(other.port), openSession(other.port), openSession(other.port)] as const;
     for (let round = 0; round < 2; round += 1) {
       const held = [begin(BATCH, one), begin(BATCH, two)];
       for (const piece of [framed(Buffer.alloc(0), { length: 1_000_000 }), Buffer.alloc(60_000)]) {
@@ -296,7 +296,7 @@ describe('arrivals', () => {
       onConnection: patient.serve,
       onError: (error) => defects.push(error),
     });
-    const call = begin(BATCH, dial(other.port));
+    const call = begin(BATCH, openSession(other.port));
     call.stream.write(framed(Buffer.alloc(0), { length: 1_000_000 }));
     for (let bytes = 0; bytes < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; bytes += 1) {
       await sent(call, Buffer.alloc(1));
@@ -332,7 +332,7 @@ describe('arrivals', () => {
     ['a stream of checks that is half closed', STREAM, framed(request()), true],
     ['reflection', REFLECTION, DESCRIBE, false],
   ])('an untaken answer to %s is dropped in time, and its connection continues', async (_what, path, bytes, isAll) => {
-    const deaf = dial(listener.port, READS_NOTHING);
+    const deaf = openSession(listener.port, READS_NOTHING);
     const call = begin(path, deaf);
     call.stream.write(bytes);
     if (isAll) call.stream.end();
@@ -383,7 +383,7 @@ describe('arrivals', () => {
     });
     gateway.answer = () => released.then(() => answer);
     gateway.asked.length = 0;
-    const slow = dial(other.port);
+    const slow = openSession(other.port);
     const stream = slow.request({
       ':method': 'POST',
       ':path': STREAM,
@@ -432,7 +432,7 @@ describe('arrivals', () => {
       onConnection: patient.serve,
       onError: (error) => defects.push(error),
     });
-    const deaf = dial(other.port, READS_NOTHING);
+    const deaf = openSession(other.port, READS_NOTHING);
     gateway.answer = () => ({
       reply: {
         ok: true,
@@ -488,7 +488,7 @@ describe('arrivals', () => {
       onConnection: patient.serve,
       onError: (error) => defects.push(error),
     });
-    const deaf = dial(other.port, READS_NOTHING);
+    const deaf = openSession(other.port, READS_NOTHING);
     const call = begin(REFLECTION, deaf);
     call.stream.write(Buffer.concat(Array.from({ length: 10_000 }, () => DESCRIBE)));
     await pause(1_000);

@@ -635,7 +635,7 @@ describe('server', () => {
     // on the same connection: the server has learned of it by then
     for (let later = 0; later < 2; later += 1) await checkAction(check());
     for (const settleOne of settle) settleOne();
-    await until(() => scene.gateway.largeBatches.taken === 0);
+    await until(() => scene.gateway.largeBatches.inUse === 0);
     expect(scene.gateway.asked).toHaveLength(asked + 2);
   });
 });

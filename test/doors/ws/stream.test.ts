@@ -9,7 +9,7 @@ import type { HttpApp } from '../../../src/doors/engine/engine.ts';
 import { createNodeApp } from '../../../src/doors/engine/node-app.ts';
 import { Stream } from '../../../src/doors/ws/stream.ts';
 import type { Link } from '../../../src/use-cases/use-cases.ts';
-import { dial, head } from '../../support/raw-http.ts';
+import { head, openSocket } from '../../support/raw-http.ts';
 import { openStream, Refused } from '../../support/stream.ts';
 
 const HANDSHAKE = head('GET /api/v1/stream HTTP/1.1', {
@@ -46,7 +46,7 @@ describe('stream', () => {
     const stream = new Stream(http.app, {
       door: new DoorState(Infinity),
       link,
-      tellInterest: () => undefined,
+      sendInterest: () => undefined,
       authenticate: async () => ok(reader),
       origins: [],
       maxStreams: 10,
@@ -76,7 +76,7 @@ describe('stream', () => {
     new Stream(app, {
       door: new DoorState(Infinity),
       link: { call: async () => ok(undefined) } as unknown as Link,
-      tellInterest: () => undefined,
+      sendInterest: () => undefined,
       origins: [],
       maxStreams: 10,
       nowMs: Date.now,
@@ -94,7 +94,7 @@ describe('stream', () => {
     const stream = openToAll(http);
     const gateway = { url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` };
     const { socket } = await openStream(gateway);
-    const dead = dial(gateway);
+    const dead = openSocket(gateway);
     dead.write(HANDSHAKE);
     await once(dead, 'data');
     const asked = [once(socket, 'ping'), once(dead, 'data')];
@@ -114,7 +114,7 @@ describe('stream', () => {
   test('over node:http a handshake refused for its offer keeps no place', async () => {
     http = createNodeApp(() => undefined);
     const stream = openToAll(http);
-    const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
+    const socket = openSocket({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
     socket.write(HANDSHAKE.replace('\r\n\r\n', '\r\nSec-WebSocket-Protocol: ,,\r\n\r\n'));
     expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /);
     expect(stream.size).toBe(0);
@@ -133,7 +133,7 @@ describe('stream', () => {
             givePermit = resolve;
           }),
       } as unknown as Link,
-      tellInterest: () => undefined,
+      sendInterest: () => undefined,
       origins: [],
       maxStreams: 10,
       nowMs: Date.now,
@@ -144,7 +144,7 @@ describe('stream', () => {
         throw error;
       },
     });
-    const socket = dial({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
+    const socket = openSocket({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
     socket.write(HANDSHAKE);
     let told = '';
     socket.on('data', (piece: Buffer) => {
@@ -192,7 +192,7 @@ describe('stream', () => {
     const stream = new Stream(http.app, {
       door: new DoorState(Infinity),
       link: { call: async () => ok(undefined) } as unknown as Link,
-      tellInterest: () => undefined,
+      sendInterest: () => undefined,
       origins: [],
       maxStreams: 10,
       nowMs: Date.now,

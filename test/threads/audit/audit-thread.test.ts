@@ -31,10 +31,10 @@ async function openAuditThread() {
     checkpointEveryMs: 3_600_000,
     retention: { maxAgeMs: undefined, maxBytes: undefined },
   });
-  const tell = (message: MainToAudit): void => main.port1.postMessage(encodeToAudit(message));
+  const notify = (message: MainToAudit): void => main.port1.postMessage(encodeToAudit(message));
   main.port1.postMessage({ io: 0, port: io.port2 }, [io.port2]);
   onTestFinished(async () => {
-    if (!heard.some(({ type }) => type === 'closed')) tell({ type: 'close' });
+    if (!heard.some(({ type }) => type === 'closed')) notify({ type: 'close' });
     await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
     for (const port of [main.port1, io.port1]) port.close();
     rmSync(base, { recursive: true, force: true });
@@ -44,7 +44,7 @@ async function openAuditThread() {
       { eventType: 'ActionAllowed', lineage: CRAWLER, actor: 'a test', reason: `batch ${batch}` },
       1_000,
     );
-    tell({
+    notify({
       type: 'append',
       batch,
       io: 0,
@@ -59,7 +59,7 @@ async function openAuditThread() {
     directory,
     heard,
     released,
-    tell,
+    notify,
     append,
     /**
      * Moves the log aside after the first batch, and appends more of one entry each until it is told that they cannot
@@ -86,14 +86,14 @@ async function openAuditThread() {
 
 describe('audit thread', () => {
   test('nothing is written after a failed write until the main thread has rolled back', async () => {
-    const { append, base, counted, directory, failWrites, heard, released, tell } = await openAuditThread();
+    const { append, base, counted, directory, failWrites, heard, released, notify } = await openAuditThread();
     const { aside, batch } = await failWrites();
     renameSync(aside, directory);
     await eventually(() => expect(heard.at(-1)).toEqual({ type: 'writable' }));
     const before = counted();
     append(batch + 1, true);
     append(batch + 2, true);
-    tell({ type: 'resume' });
+    notify({ type: 'resume' });
     append(batch + 3, true);
     await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
     expect(counted()).toEqual([batch + 3, batch + 3]);
@@ -139,11 +139,11 @@ describe('audit thread', () => {
   });
 
   test('a failed write fails its whole batch, and closing meanwhile closes the log', async () => {
-    const { append, failWrites, heard, tell } = await openAuditThread();
+    const { append, failWrites, heard, notify } = await openAuditThread();
     const { aside, batch } = await failWrites();
-    tell({ type: 'resume' });
+    notify({ type: 'resume' });
     for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
-    tell({ type: 'close' });
+    notify({ type: 'close' });
     await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
     expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
       'opened',
