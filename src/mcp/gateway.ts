@@ -130,7 +130,8 @@ export class Gateway {
    * credential is looked at first, and nothing is recorded.
    */
   async isKnown(): Promise<{ readonly known: boolean; readonly reason: string; readonly isReachable: boolean }> {
-    const reply = await this.#ask('AgentService/AckOpControl', { ...this.#identity, opId: 'mcp:none', sequence: 0 });
+    const nothing = { opId: 'mcp:none', sequence: String(Number.MAX_SAFE_INTEGER) };
+    const reply = await this.#ask('AgentService/AckOpControl', { ...this.#identity, ...nothing });
     if (reply.kind === 'unreachable') return { known: false, reason: reply.reason, isReachable: false };
     const refused = reply.kind === 'refused' && ['unauthenticated', 'permission_denied'].includes(reply.code);
     return { known: !refused, reason: reply.kind === 'refused' ? reply.reason : '', isReachable: true };

@@ -39,7 +39,10 @@ export type CallOptions = {
 
 /** Undefined when nobody waits for an answer any more. */
 export async function governed(options: CallOptions): Promise<Answer | undefined> {
-  const { control, asked, upstream } = options;
+  const { control, asked, upstream, signals, op } = options;
+  const opId = `${op.traceId}:${op.spanId}`;
+  // Before it is asked for: an operator may be faster than the answer.
+  signals.watch(opId, (signal) => obey(control, signal));
   try {
     const [verdict, changed] = await Promise.all([
       admitted(options),
@@ -50,7 +53,17 @@ export async function governed(options: CallOptions): Promise<Answer | undefined
   } catch (error) {
     if (error instanceof Ended) return answerOfEnd(options, error);
     throw error;
+  } finally {
+    signals.unwatch(opId);
   }
+}
+
+const TERMINATED = 'an operator has terminated this call';
+
+function obey(control: Control, signal: 'pause' | 'resume' | 'terminate'): void {
+  if (signal === 'pause') control.pause();
+  else if (signal === 'resume') control.resume();
+  else control.end({ kind: 'terminated', reason: TERMINATED });
 }
 
 const UNPINNED: Changed = { tools: new Set() };
@@ -104,9 +117,7 @@ class RunningCall {
   }
 
   async run(problem: string | undefined): Promise<Answer | undefined> {
-    const { control, signals, completions, op, log } = this.#options;
-    const opId = `${op.traceId}:${op.spanId}`;
-    signals.watch(opId, (signal) => this.#obey(signal));
+    const { control, completions, op, log } = this.#options;
     void this.#poll();
     try {
       for (const { type, properties } of this.#obligations)
@@ -120,7 +131,6 @@ class RunningCall {
       throw error;
     } finally {
       this.#isOver = true;
-      signals.unwatch(opId);
     }
   }
 
@@ -182,13 +192,6 @@ class RunningCall {
     }
   }
 
-  #obey(signal: 'pause' | 'resume' | 'terminate'): void {
-    const { control } = this.#options;
-    if (signal === 'pause') control.pause();
-    else if (signal === 'resume') control.resume();
-    else control.end({ kind: 'terminated', reason: TERMINATED });
-  }
-
   /** Asks for the state of the operation while signals do not come by themselves, and shows that a pause holds it. */
   async #poll(): Promise<void> {
     const { control, signals, gateway, asked, upstream, op, progress } = this.#options;
@@ -201,12 +204,10 @@ class RunningCall {
       const state = await gateway.stateOf(subjectOf(upstream.name, asked), op);
       if (state === 'paused') control.pause();
       else if (state === 'running') control.resume();
-      else if (state === 'terminated' && !this.#isOver) this.#obey('terminate');
+      else if (state === 'terminated' && !this.#isOver) obey(control, 'terminate');
     }
   }
 }
-
-const TERMINATED = 'an operator has terminated this call';
 
 /** What servers answer is not for the log: only that they failed, and how. */
 function outcomeOf({ result, error }: Answer): Outcome {

@@ -17,6 +17,9 @@ export type GuardOptions = {
   readonly pinsPath: string;
 };
 
+/** For the ends of what runs to be reported, after the server has gone. */
+const LAST_ANSWERS_MS = 5_000;
+
 /** Resolves to the exit status: 0 when the client ended it, 1 when the server did. */
 export async function guard({ address, credential, server, command, pinsPath }: GuardOptions): Promise<number> {
   const log = (line: string): void => void process.stderr.write(`svc mcp guard: ${line}\n`);
@@ -44,8 +47,8 @@ export async function guard({ address, credential, server, command, pinsPath }: 
     toAgent: (message) => void agent.send(message).catch(() => {}),
     onServerClosed: (name, why) => {
       log(`the MCP server ${name} has ended: ${why}`);
-      // After the answers to what was asked of it.
-      setImmediate(() => close(1));
+      // What was asked of it is answered first.
+      void session.idleWithin(LAST_ANSWERS_MS).then(() => close(1));
     },
   });
   readMessages(process.stdin, {

@@ -1,5 +1,6 @@
 /** One agent's session with one or more servers: every message between them passes here. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Completions } from './completions.ts';
 import { Control } from './control.ts';
 import type { Gateway } from './gateway.ts';
@@ -30,6 +31,7 @@ import { type Sent, Upstream, type UpstreamRow } from './upstream.ts';
 
 /** More requests at once than this are refused. */
 const MAX_RUNNING = 256;
+const IDLE_POLL_MS = 10;
 /** What an agent may say by itself, and servers. */
 const FROM_AGENT: ReadonlySet<string> = new Set(['notifications/initialized', 'notifications/roots/list_changed']);
 const FROM_SERVER: ReadonlySet<string> = new Set([
@@ -107,6 +109,12 @@ export class Session {
 
   get runningCount(): number {
     return this.#running.size;
+  }
+
+  /** Resolves when nothing runs, or after this long. */
+  async idleWithin(ms: number): Promise<void> {
+    const endMs = performance.now() + ms;
+    while (this.#running.size > 0 && performance.now() < endMs) await sleep(IDLE_POLL_MS);
   }
 
   receive(message: Message): void {

@@ -118,7 +118,11 @@ class Proxy {
     if (id !== undefined && kept === undefined)
       return refuse(response, 404, RPC_CODE.invalidRequest, 'there is no such session; initialize a new one');
     const body = request.method === 'POST' ? await readBody(request) : { value: undefined };
-    if ('problem' in body) return refuse(response, body.status, RPC_CODE.parse, body.problem);
+    if ('problem' in body) {
+      // What is left of the body would be taken for the next request.
+      response.setHeader('connection', 'close');
+      return refuse(response, body.status, RPC_CODE.parse, body.problem);
+    }
     // The agent's credential and name go no further.
     delete request.headers.authorization;
     delete request.headers['x-svc-agent'];

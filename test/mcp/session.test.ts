@@ -1,0 +1,221 @@
+/** Sessions with a gateway that a test scripts: approvals, obligations, and answers of newer gateways. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Gateway } from '../../src/mcp/gateway.ts';
+import { GatewayCalls } from '../../src/mcp/gateway-calls.ts';
+import type { Message } from '../../src/mcp/json-rpc.ts';
+import { PinStore } from '../../src/mcp/pin-store.ts';
+import { Session } from '../../src/mcp/session.ts';
+import { Signals } from '../../src/mcp/signals.ts';
+import type { LinkEvents } from '../../src/mcp/upstream.ts';
+import { textOf } from './harness.ts';
+
+const CREDENTIAL = {
+  agent: { orgId: 'acme', teamId: 'mcp', agentId: 'bot' },
+  secret: 'token-0123456789-0123456789-0123456789',
+  kind: 'token',
+} as const;
+const TOOLS = [{ name: 'pay', description: 'pays', inputSchema: { type: 'object' } }];
+
+/** What the gateway was asked, and what it answers next; the last answer stands. */
+type Script = Record<string, object[]>;
+
+describe('a session', () => {
+  let server: Server;
+  let calls: GatewayCalls;
+  let folder: string;
+  let asked: { method: string; body: any }[];
+  let script: Script;
+  let toAgent: any[];
+  let toServer: any[];
+  let session: Session;
+  /** Of the server: answers a call with what is sent. */
+  let answerOf: (params: any) => object;
+
+  beforeEach(async () => {
+    asked = [];
+    toAgent = [];
+    toServer = [];
+    script = { CompleteOp: [{}], CheckAction: [{ decision: 'DECISION_ALLOW', reason: 'fine' }] };
+    answerOf = (params) => ({ content: [{ type: 'text', text: JSON.stringify(params.arguments) }] });
+    folder = mkdtempSync(join(tmpdir(), 'svc-session-'));
+    server = createServer((request, response) => {
+      let text = '';
+      request.on('data', (piece) => {
+        text += piece;
+      });
+      request.on('end', () => {
+        const method = (request.url ?? '').replace(/.*\//, '');
+        asked.push({ method, body: JSON.parse(text) });
+        const answers = script[method];
+        const answer = answers !== undefined && answers.length > 1 ? answers.shift() : answers?.[0];
+        response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(answer ?? { code: 'unimplemented', message: `no ${method}` }));
+      });
+    });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    calls = new GatewayCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    session = open();
+  });
+  afterEach(async () => {
+    await session.close();
+    calls.close();
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const open = (): Session =>
+    new Session({
+      gateway: new Gateway(calls, CREDENTIAL),
+      signals: new Signals(CREDENTIAL, undefined),
+      pins: new PinStore(join(folder, 'pins.json')),
+      log: () => {},
+      isPrefixed: false,
+      toAgent: (message) => void toAgent.push(message),
+      onServerClosed: () => {},
+      servers: [
+        {
+          name: 'bank',
+          open: (events: LinkEvents) => ({
+            send: async (message: Message) => {
+              toServer.push(message);
+              if (!('method' in message) || !('id' in message)) return;
+              const { id, method, params } = message;
+              const result =
+                method === 'tools/list'
+                  ? { tools: TOOLS }
+                  : method === 'tools/call'
+                    ? answerOf(params)
+                    : { capabilities: {} };
+              events.onMessage({ jsonrpc: '2.0', id, result: result as never });
+            },
+            negotiated: () => {},
+            close: async () => {},
+          }),
+        },
+      ],
+    });
+
+  const call = (id: number, args: object, meta?: object): void =>
+    session.receive({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'pay', arguments: { ...args }, ...(meta && { _meta: { ...meta } }) },
+    });
+  const answer = (id: number): Promise<any> =>
+    expect
+      .poll(() => toAgent.find((message) => message.id === id && message.method === undefined))
+      .toBeDefined()
+      .then(() => toAgent.find((message) => message.id === id && message.method === undefined));
+  const initialize = (capabilities: object): void =>
+    session.receive({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { capabilities: { ...capabilities } } });
+  const PENDING = { decision: 'DECISION_PENDING', reason: 'needs a person', approvalId: 'apr_1' };
+  const ALLOW = { decision: 'DECISION_ALLOW', reason: 'fine' };
+
+  test('holds a call until a person has approved it, then checks the same operation again', async () => {
+    script.CheckAction = [PENDING, ALLOW];
+    script.WaitApproval = [{ state: 'APPROVAL_STATE_PENDING' }, { state: 'APPROVAL_STATE_APPROVED' }];
+    call(2, { amount: 5 }, { progressToken: 'p' });
+    expect(textOf((await answer(2)).result)).toBe('{"amount":5}');
+    const checks = asked.filter(({ method }) => method === 'CheckAction').map(({ body }) => body);
+    expect(checks.map(({ spanId }) => spanId)).toEqual([checks[0].spanId, checks[0].spanId]);
+    expect(asked.find(({ method }) => method === 'WaitApproval')?.body).toMatchObject({ approvalId: 'apr_1' });
+    expect(toAgent.find(({ method }) => method === 'notifications/progress').params).toMatchObject({
+      progressToken: 'p',
+      message: expect.stringContaining('apr_1'),
+    });
+  });
+
+  test.each(['DENIED', 'EXPIRED'])('does not make a call whose approval is %s', async (state) => {
+    script.CheckAction = [PENDING];
+    script.WaitApproval = [{ state: `APPROVAL_STATE_${state}` }];
+    call(2, { amount: 5 });
+    expect(textOf((await answer(2)).result)).toContain(`approval apr_1 is ${state.toLowerCase()}`);
+    expect(toServer.some(({ method }) => method === 'tools/call')).toBe(false);
+  });
+
+  test('denies with the id of the approval where the gateway cannot be waited for', async () => {
+    script.CheckAction = [PENDING];
+    call(2, { amount: 5 });
+    const { result } = await answer(2);
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toContain('svc approvals show apr_1');
+  });
+
+  test('shows a client with elicitation what it waits for, and lets its user give up', async () => {
+    initialize({ elicitation: {} });
+    script.CheckAction = [PENDING];
+    script.WaitApproval = [{ state: 'APPROVAL_STATE_PENDING' }];
+    call(2, { amount: 5 });
+    await expect.poll(() => toAgent.find(({ method }) => method === 'elicitation/create')).toBeDefined();
+    const form = toAgent.find(({ method }) => method === 'elicitation/create');
+    expect(form.params.message).toContain('bank/pay waits for approval apr_1');
+    session.receive({ jsonrpc: '2.0', id: form.id, result: { action: 'decline' } });
+    expect(textOf((await answer(2)).result)).toContain('declined to wait');
+    expect(asked.map(({ method }) => method)).toContain('CancelApproval');
+  });
+
+  test('takes the form away when there is a decision', async () => {
+    initialize({ elicitation: {} });
+    script.CheckAction = [PENDING, ALLOW];
+    script.WaitApproval = [{ state: 'APPROVAL_STATE_PENDING' }, { state: 'APPROVAL_STATE_APPROVED' }];
+    call(2, { amount: 5 });
+    expect(textOf((await answer(2)).result)).toBe('{"amount":5}');
+    const form = toAgent.find(({ method }) => method === 'elicitation/create');
+    expect(toAgent.find(({ method }) => method === 'notifications/cancelled').params.requestId).toBe(form.id);
+  });
+
+  test('edits arguments and results as the allow obliges it to', async () => {
+    answerOf = ({ arguments: args }) => {
+      const content = { ...args, iban: 'DE02 1234' };
+      return { content: [{ type: 'text', text: JSON.stringify(content) }], structuredContent: content };
+    };
+    script.CheckAction = [
+      {
+        ...ALLOW,
+        obligations: [
+          { id: 'a', type: 'cap', properties: { path: 'amount', max: 100 } },
+          { id: 'b', type: 'redact', properties: { paths: ['result.structuredContent.iban'] } },
+        ],
+      },
+    ];
+    call(2, { amount: 5_000 });
+    const hidden = { amount: 100, iban: '[redacted]' };
+    expect((await answer(2)).result).toEqual({
+      content: [{ type: 'text', text: JSON.stringify(hidden) }],
+      structuredContent: hidden,
+    });
+    expect(asked[0]?.body.supportedObligations).toEqual(['redact', 'set', 'cap', 'notify']);
+  });
+
+  test('makes no call under an obligation that it does not know, and ends its operation', async () => {
+    script.CheckAction = [{ ...ALLOW, obligations: [{ id: 'x', type: 'encrypt', properties: {} }] }];
+    call(2, { amount: 5 });
+    expect(textOf((await answer(2)).result)).toContain('obligation x has the type encrypt');
+    expect(toServer.some(({ method }) => method === 'tools/call')).toBe(false);
+    expect(asked.find(({ method }) => method === 'CompleteOp')?.body).toMatchObject({ outcome: 'OUTCOME_FAILURE' });
+  });
+
+  test('reports success and failure, and nothing of what a tool has said', async () => {
+    answerOf = () => ({ content: [{ type: 'text', text: 'the secret' }], isError: true });
+    call(2, {});
+    await answer(2);
+    const completed = asked.find(({ method }) => method === 'CompleteOp')?.body;
+    expect(completed).toMatchObject({ outcome: 'OUTCOME_FAILURE', error: 'the tool reported an error' });
+    expect(JSON.stringify(asked)).not.toContain('the secret');
+  });
+
+  test('takes no decision that it does not know for an allow', async () => {
+    script.CheckAction = [{ decision: 'DECISION_PERHAPS', reason: 'who knows' }];
+    call(2, {});
+    expect(textOf((await answer(2)).result)).toBe('Denied: who knows');
+  });
+});
