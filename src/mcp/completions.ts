@@ -1,8 +1,9 @@
-/** Ends of operations that could not be reported at once: reported as soon as the gateway can be asked. */
+/** Ends of operations, reported beside what goes on, and again until the gateway can be asked. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Gateway, OpName, Outcome } from './gateway.ts';
 
 const RETRY_MS = [250, 1_000, 2_000, 5_000, 10_000, 20_000];
+const PAUSED_MS = 2_000;
 /** An outage must not fill the memory; what is dropped ends with the reservation of its operation. */
 const MAX_PENDING = 1_000;
 
@@ -28,10 +29,12 @@ export class Completions {
   }
 
   async #report(op: OpName, outcome: Outcome): Promise<void> {
-    for (const afterMs of RETRY_MS) {
+    for (let lost = 0; lost < RETRY_MS.length; ) {
       const completion = await this.#gateway.complete(op, outcome);
       if (completion.kind === 'done' || completion.kind === 'over') return;
-      await sleep(afterMs, undefined, { ref: false });
+      // A pause that came after the result ends when an operator ends it.
+      if (completion.kind === 'lost') lost += 1;
+      await sleep(completion.kind === 'paused' ? PAUSED_MS : RETRY_MS[lost - 1], undefined, { ref: false });
     }
     this.#log(dropped(op, 'the gateway did not take it'));
   }

@@ -1,6 +1,6 @@
 /**
  * One request of an agent, from its check to its answer: an operation at the gateway that operators see, pause and
- * terminate. Its result is released once the gateway has recorded its end, and never before.
+ * terminate. A pause or an end that comes before its result holds the result back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decided, type Waiting } from './approvals.ts';
@@ -164,11 +164,18 @@ class RunningCall {
     return this.#released({ ...answer, id: request.id, ...(result && { result: result.value }) }, outcome);
   }
 
-  /** The answer, once the gateway has the end of the operation: while it is paused, the answer is held. */
+  /**
+   * The answer, held while the operation is paused. Where signals are pushed, what they have said by now is known;
+   * else it waits for the gateway to take the end of the operation, which it does not while there is a pause.
+   */
   async #released(answer: Answer, outcome: Outcome): Promise<Answer> {
-    const { gateway, control, completions, op, progress } = this.#options;
-    const heldSince = performance.now();
-    let shownMs = heldSince;
+    const { gateway, control, completions, op, progress, signals } = this.#options;
+    await control.untilRunning();
+    if (signals.isPushed) {
+      completions.report(op, outcome);
+      return answer;
+    }
+    let shownMs = performance.now();
     for (;;) {
       await control.untilRunning();
       const completion = await gateway.complete(op, outcome);

@@ -37,8 +37,9 @@ describe('svc mcp guard', () => {
       resource: 'every/echo',
       attributes: { message: 'hello' },
     });
-    const [completed] = await world.logs(`event_type=OpCompleted&op_id=${encodeURIComponent(entry.op_id)}`);
-    expect(completed).toBeDefined();
+    await expect
+      .poll(() => world.logs(`event_type=OpCompleted&op_id=${encodeURIComponent(entry.op_id)}`))
+      .toHaveLength(1);
     expect(JSON.stringify(await world.logs())).not.toContain('Echo: hello');
     await close();
   });

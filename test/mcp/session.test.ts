@@ -120,7 +120,7 @@ describe('a session', () => {
   const PENDING = { decision: 'DECISION_PENDING', reason: 'needs a person', approvalId: 'apr_1' };
   const ALLOW = { decision: 'DECISION_ALLOW', reason: 'fine' };
 
-  test('holds a call until a person has approved it, then checks the same operation again', async () => {
+  test('holds a call until a person has approved it, then checks it again', async () => {
     script.CheckAction = [PENDING, ALLOW];
     script.WaitApproval = [{ state: 'APPROVAL_STATE_PENDING' }, { state: 'APPROVAL_STATE_APPROVED' }];
     call(2, { amount: 5 }, { progressToken: 'p' });
