@@ -7,7 +7,7 @@ import { decided, type Waiting } from './approvals.ts';
 import type { Completions } from './completions.ts';
 import { type Control, Ended } from './control.ts';
 import type { Gateway, OpName, Outcome, Verdict } from './gateway.ts';
-import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
+import { type Answer, errorOf, type Fields, isFields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import { type Changed, changedReason } from './lists.ts';
 import { enforceOnArguments, enforceOnResult, type Obligation } from './obligations.ts';
 import type { Signals } from './signals.ts';
@@ -17,6 +17,8 @@ import type { Sent, Upstream } from './upstream.ts';
 /** How often an operation is asked for its state where signals do not come by themselves. */
 const POLL_MS = 1_000;
 const PAUSED_POLL_MS = 500;
+/** In the `_meta` of requests since 2026-07-28. */
+const VERSION = 'io.modelcontextprotocol/protocolVersion';
 const PROGRESS_MS = 10_000;
 
 export type CallOptions = {
@@ -75,8 +77,14 @@ const problemOf = (changed: Changed, server: string, tool: string): string | und
 
 /** Tools answer with a result that the model reads; everything else with an error. */
 function refusal({ request, asked }: CallOptions, reason: string): Answer {
+  const meta = request.params?._meta;
   return asked.kind === 'tool' && request.method === 'tools/call'
-    ? resultOf(request.id, { content: [{ type: 'text', text: `Denied: ${reason}` }], isError: true })
+    ? resultOf(request.id, {
+        // Where the version comes with each request, results say that they are whole.
+        ...(isFields(meta) && VERSION in meta ? { resultType: 'complete' } : {}),
+        content: [{ type: 'text', text: `Denied: ${reason}` }],
+        isError: true,
+      })
     : errorOf(request.id, RPC_CODE.denied, `Denied: ${reason}`);
 }
 

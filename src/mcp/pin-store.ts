@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { replaceFile } from '../system/files.ts';
 import type { Fields } from './json-rpc.ts';
-import { compare, type Pins, pinsIn, pinsText } from './pins.ts';
+import { type Compared, compare, type Pins, pinsIn, pinsText } from './pins.ts';
 
 const LOCK_RETRY_MS = 10;
 const LOCK_PATIENCE_MS = 5_000;
@@ -22,6 +22,8 @@ export class PinStore {
   #pins: Pins = new Map();
   /** Of the file that was read last, to notice another. */
   #stamp = '';
+  /** By server: the list that was compared last, with which pins. */
+  readonly #compared = new Map<string, Compared & { readonly text: string }>();
   /** Changes of this process, one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -39,7 +41,12 @@ export class PinStore {
 
   /** The names of the tools whose definition has changed. New ones are pinned before this resolves. */
   async compare(server: string, tools: readonly Fields[]): Promise<ReadonlySet<string>> {
+    // Before every call the list is most often the one of before, and hashing it would be most of the work.
+    const text = JSON.stringify(tools);
+    const last = this.#compared.get(server);
+    if (last !== undefined && last.text === text && last.pins === this.pins) return last.changed;
     const compared = compare(this.pins, server, tools, new Date());
+    this.#compared.set(server, { text, ...compared });
     if (compared.pins === this.#pins) return compared.changed;
     let changed: ReadonlySet<string> = new Set();
     await this.change((pins) => {
