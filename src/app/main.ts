@@ -39,6 +39,7 @@ import {
 import { openCredentials } from './start-credentials.ts';
 import { restoreGovernor } from './start-governor.ts';
 import { createPolicyKeeper, PolicyChanges, reloadChanged } from './start-policies.ts';
+import { startRecorder } from './start-recorder.ts';
 import { StoreOutage } from './store-outage.ts';
 import { flushKeys, startTimers } from './timers.ts';
 import { useCasesOf } from './use-cases.ts';
@@ -186,6 +187,16 @@ async function assemble(resources: Resources, undo: Undo) {
     database?.postgres.trouble,
   );
   const { apiKeys, authenticator, issuer, revocations } = credentials;
+  const recording = startRecorder({
+    governor,
+    audit,
+    agents,
+    budgets,
+    clock,
+    onError,
+    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
+  });
+  const { events, threads } = recording;
   const limiters = limitersOf(config);
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log, onError });
   const accounts =
@@ -203,7 +214,7 @@ async function assemble(resources: Resources, undo: Undo) {
       publicUrl: () => publicUrlOf(config, supervisor.httpPort),
       events: {
         publish: ({ orgId, atMs, accountId, ...payload }) =>
-          switchboard.events.publish({
+          events.publish({
             kind: 'account',
             orgId,
             agentId: null,
@@ -231,9 +242,8 @@ async function assemble(resources: Resources, undo: Undo) {
   });
   const switchboard = new Switchboard({
     governor,
+    ...recording,
     audit,
-    agents,
-    budgets,
     useCases,
     clock,
     onError,
@@ -241,9 +251,9 @@ async function assemble(resources: Resources, undo: Undo) {
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
-  authenticator.onRevoked((subject) => switchboard.broadcast({ type: 'revoked', subject }));
+  authenticator.onRevoked((subject) => threads.broadcast({ type: 'revoked', subject }));
   const supervisor = new Supervisor({
-    switchboard,
+    threads,
     audit,
     clock,
     ioData: ioDataOf(config),
@@ -254,8 +264,8 @@ async function assemble(resources: Resources, undo: Undo) {
   });
   const metrics = createMetrics(
     metricsOf({
+      ...recording,
       governor,
-      switchboard,
       supervisor,
       audit,
       crypto,
@@ -277,6 +287,7 @@ async function assemble(resources: Resources, undo: Undo) {
     onError,
     policyKeeper,
     storeOutage,
+    spend: recording.spend,
     supervisor,
     switchboard,
   };
@@ -318,6 +329,7 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
     policyKeeper,
     signingKeys,
     supervisor,
+    switchboard,
   } = parts;
   const opened = await orStartError(supervisor.startAudit());
   undo.push(() => supervisor.closeAudit());
@@ -343,7 +355,7 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
   if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
   signal.throwIfAborted();
   undo.push(() => supervisor.drainIo(0).then(() => supervisor.endIo()));
-  const listening = await orStartError(supervisor.startIo());
+  const listening = await orStartError(supervisor.startIo(switchboard));
 
   const timers = startTimers({ ...parts, isShared: database !== undefined });
   policyChanges.follow(() => void reloadChanged(policyKeeper, onError));
@@ -378,10 +390,10 @@ async function stop(
     log,
     onError,
     policyChanges,
+    spend,
     store,
     storeOutage,
     supervisor,
-    switchboard,
   } = parts;
   for (const timer of timers) clearInterval(timer);
   storeOutage.stop();
@@ -395,7 +407,7 @@ async function stop(
   // A database that does not answer delays neither of them longer than that.
   await Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
   onStep('the spend store');
-  await switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
+  await spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
   onStep('the audit log');
   await auditReader.close();
   await supervisor.closeAudit();

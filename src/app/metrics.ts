@@ -8,7 +8,9 @@ import type { Histogram, Metric } from '../system/metrics.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { CryptoPool } from '../threads/crypto/pool.ts';
 import { BUCKET_SECS, sumOfDurations } from '../threads/durations.ts';
-import type { Switchboard } from '../threads/main/switchboard.ts';
+import type { EffectRunner } from '../threads/main/effect-runner.ts';
+import type { IoThreads } from '../threads/main/io-threads.ts';
+import type { Recorder } from '../threads/main/recorder.ts';
 import type { IoStats } from '../threads/protocol.ts';
 import type { Supervisor } from '../threads/supervisor.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
@@ -16,7 +18,9 @@ import type { StoreOutage } from './store-outage.ts';
 
 export type Measured = {
   readonly governor: Governor;
-  readonly switchboard: Switchboard;
+  readonly threads: IoThreads;
+  readonly recorder: Recorder;
+  readonly effectRunner: EffectRunner;
   readonly supervisor: Supervisor;
   readonly audit: AuditLink;
   readonly crypto: CryptoPool;
@@ -32,7 +36,9 @@ const DOORS = ['http', 'connect', 'grpc'] as const;
 
 export function metricsOf({
   governor,
-  switchboard,
+  threads,
+  recorder,
+  effectRunner,
   supervisor,
   audit,
   crypto,
@@ -42,7 +48,7 @@ export function metricsOf({
   limiters,
   version,
 }: Measured): readonly (Metric | Histogram)[] {
-  const { tally } = switchboard;
+  const { tally } = effectRunner;
   const gauge = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({
     name,
     type: 'gauge',
@@ -58,7 +64,7 @@ export function metricsOf({
     labels,
   });
   const sumOfThreads = (read: (stats: IoStats) => number) => (): number =>
-    switchboard.stats.reduce((sum, stats) => sum + read(stats), 0);
+    threads.stats.reduce((sum, stats) => sum + read(stats), 0);
   const by = (label: string, counts: Readonly<Record<string, number>>) =>
     Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }));
   return [
@@ -66,7 +72,7 @@ export function metricsOf({
     counter(
       'svc_checks_total',
       'Policy checks answered, by decision; error: refused without a decision.',
-      () => by('decision', tally.checks),
+      () => by('decision', recorder.checks),
       ['decision'],
     ),
     {
@@ -75,7 +81,7 @@ export function metricsOf({
       help: 'Time from a policy check to its answer, including the write to the audit log.',
       buckets: BUCKET_SECS,
       read: () => {
-        const { counts, sumMs } = sumOfDurations(switchboard.stats.map(({ checks }) => checks));
+        const { counts, sumMs } = sumOfDurations(threads.stats.map(({ checks }) => checks));
         return { counts, sum: sumMs / 1000 };
       },
     },

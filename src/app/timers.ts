@@ -9,7 +9,7 @@ import type { Clock } from '../ports/ports.ts';
 /** The periodic work of the main thread. */
 import type { Logger } from '../system/log.ts';
 import { createClockGuard } from '../threads/audit/audit-upkeep.ts';
-import type { Switchboard } from '../threads/main/switchboard.ts';
+import type { SpendSaver } from '../threads/main/spend-saver.ts';
 import type { Config } from './config.ts';
 
 /**
@@ -51,7 +51,7 @@ type Timed = {
   readonly onError: OnError;
   readonly clock: Clock;
   readonly governor: Governor;
-  readonly switchboard: Switchboard;
+  readonly spend: SpendSaver;
   readonly apiKeys: ApiKeys;
   readonly keyDeletion: ApiKeyDeletion;
   readonly revocations: RevocationList;
@@ -66,7 +66,7 @@ export function startTimers({
   onError,
   clock,
   governor,
-  switchboard,
+  spend,
   apiKeys,
   keyDeletion,
   revocations,
@@ -92,7 +92,7 @@ export function startTimers({
       : []),
     setInterval(() => {
       sweep(governor, clock.nowMs());
-      switchboard.spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
+      spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
     }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),

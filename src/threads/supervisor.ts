@@ -7,6 +7,7 @@ import { within } from '../system/clock.ts';
 import type { AuditLink } from './audit/audit-link.ts';
 import type { AuditThreadOptions, ConnectIo } from './audit/audit-thread.ts';
 import { decode, encodeToAudit } from './codec.ts';
+import type { IoThreads } from './main/io-threads.ts';
 import type { Switchboard } from './main/switchboard.ts';
 import type { AuditToMain, IoId, IoNotice, IoStart, Ports } from './protocol.ts';
 import { workerFile } from './worker-file.ts';
@@ -33,7 +34,7 @@ export class BusyTime {
 }
 
 export type SupervisorOptions = {
-  readonly switchboard: Switchboard;
+  readonly threads: IoThreads;
   readonly audit: AuditLink;
   readonly clock: Clock;
   readonly ioThreads: number;
@@ -149,10 +150,12 @@ export class Supervisor {
   }
 
   /** Starts one thread, learns its ports, and starts the others on the same ones. */
-  async startIo(): Promise<Listening> {
-    const first = await this.#startIoThread(0);
+  async startIo(switchboard: Switchboard): Promise<Listening> {
+    const first = await this.#startIoThread(0, switchboard);
     this.#ports = { httpPort: first.httpPort, grpcPort: first.grpcPort };
-    await Promise.all(Array.from({ length: this.#options.ioThreads - 1 }, (_, at) => this.#startIoThread(at + 1)));
+    await Promise.all(
+      Array.from({ length: this.#options.ioThreads - 1 }, (_, at) => this.#startIoThread(at + 1, switchboard)),
+    );
     return first;
   }
 
@@ -164,7 +167,7 @@ export class Supervisor {
     const drained = new Promise<void>((resolve) => {
       this.#onDrained = resolve;
     });
-    this.#options.switchboard.broadcast({ type: 'drain', graceMs });
+    this.#options.threads.broadcast({ type: 'drain', graceMs });
     if (this.#io.size > 0) await within(graceMs + DRAIN_LATE_MS, drained);
     await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
   }
@@ -191,9 +194,9 @@ export class Supervisor {
     await worker.terminate();
   }
 
-  #startIoThread(place: Place): Promise<Listening> {
+  #startIoThread(place: Place, switchboard: Switchboard): Promise<Listening> {
     const io = (this.#lastIo += 1);
-    const { switchboard, clock, ioData, ioThreads, note } = this.#options;
+    const { threads, clock, ioData, ioThreads, note } = this.#options;
     const auditPort = this.#auditPortFor(io);
     const start: IoStart = {
       place,
@@ -210,7 +213,7 @@ export class Supervisor {
       let failure: Error | undefined;
       let isListening = false;
       this.#io.set(io, thread);
-      switchboard.connect(io, worker);
+      threads.connect(io, worker);
       worker.on('message', (message: Uint8Array | IoNotice) => {
         if (message instanceof Uint8Array) return switchboard.receive(io, message);
         switch (message.type) {
@@ -239,7 +242,8 @@ export class Supervisor {
         switchboard.disconnect(io);
         reject(failure ?? new Error(`I/O thread ${place} exited before it listened`));
         if (this.isStopping) return this.#checkDrained();
-        if (isListening) void this.#restart(`I/O thread ${place}`, failure, () => this.#startIoThread(place));
+        if (isListening)
+          void this.#restart(`I/O thread ${place}`, failure, () => this.#startIoThread(place, switchboard));
       });
     });
   }

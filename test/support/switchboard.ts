@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { startRecorder } from '../../src/app/start-recorder.ts';
 import type { Command } from '../../src/core/commands.ts';
 import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
@@ -47,26 +48,37 @@ export function openSwitchboard({
   };
   audit.connect(auditPort as never);
   const governor = openGovernor();
+  const onError = (error: unknown): void => void defects.push(error);
+  const recording = startRecorder({
+    governor,
+    audit,
+    agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
+    budgets: budgets as BudgetStore,
+    clock,
+    onAuditFailure,
+    onError,
+  });
   const switchboard = new Switchboard({
+    ...recording,
     governor,
     audit,
     onAuditFailure,
     maxUnrecorded,
     clock,
     checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
-    agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
-    budgets: budgets as BudgetStore,
     useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,
-    onError: (error) => void defects.push(error),
+    onError,
   });
   const sent: MainToIo[] = [];
-  switchboard.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
+  recording.threads.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
   onTestFinished(() => switchboard.disconnect(0));
   let lastId = 0;
   return {
     audit,
     governor,
     switchboard,
+    threads: recording.threads,
+    recorder: recording.recorder,
     batches,
     told,
     sent,

@@ -4,6 +4,7 @@ import type { Command, CommandType, Replies } from '../../core/commands.ts';
 import type { Effect } from '../../core/effects.ts';
 import { explain } from '../../core/fault.ts';
 import type { Undo } from '../../core/rollback.ts';
+import { StoreUnwritable } from '../../ports/ports.ts';
 import type { Reply } from '../protocol.ts';
 
 // The answer to a command whose change could not be recorded: a check is denied, anything else fails (docs/spec.md,
@@ -24,6 +25,13 @@ export const unrecordedCommand = (type: CommandType): Replies[CommandType] =>
 /** The same, derived from the answer that it replaces. */
 export const unrecordedReply = (reply: Replies[CommandType]): Replies[CommandType] =>
   reply.ok && reply.value !== undefined && 'decision' in reply.value ? DENIED : AUDIT_UNAVAILABLE;
+
+const UNWRITABLE = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
+export const INTERNAL = fail({ kind: 'internal' } as const);
+
+/** The answer where an error kept the gateway from carrying something out. */
+export const refusalOf = (error: unknown): typeof INTERNAL | typeof UNWRITABLE =>
+  error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL;
 
 export type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 export type SignalEffect = Extract<Effect, { kind: 'signal' }>;

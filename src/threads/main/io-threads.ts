@@ -1,5 +1,71 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { GatewayEvent } from '../../ports/events.ts';
+import { Batcher } from '../batcher.ts';
+import { encodeToIo } from '../codec.ts';
 import { sumOfDurations } from '../durations.ts';
-import type { IoStats } from '../protocol.ts';
+import type { IoId, IoStats, MainToIo } from '../protocol.ts';
+
+type Thread = {
+  readonly batcher: Batcher<MainToIo>;
+  stats: IoStats | undefined;
+  /** The latest message of events. Further events are added to it as long as no other message comes after it. */
+  events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
+};
+
+/** The I/O threads that are running, as the main thread sends to them. What is sent to one that is gone is dropped. */
+export class IoThreads {
+  readonly #threads = new Map<IoId, Thread>();
+  /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */
+  #retired = NO_STATS;
+
+  connect(io: IoId, port: Pick<MessagePort, 'postMessage'>): void {
+    this.#threads.set(io, { batcher: new Batcher<MainToIo>(port, encodeToIo), stats: undefined, events: undefined });
+  }
+
+  disconnect(io: IoId): void {
+    const last = this.#threads.get(io)?.stats;
+    if (last !== undefined) this.#retired = leftBy(last, this.#retired);
+    this.#threads.delete(io);
+  }
+
+  /** The counts of all threads, including those that died. */
+  get stats(): readonly IoStats[] {
+    return [this.#retired, ...[...this.#threads.values()].flatMap(({ stats }) => stats ?? [])];
+  }
+
+  noteStats(io: IoId, stats: IoStats): void {
+    const thread = this.#threads.get(io);
+    if (thread !== undefined) thread.stats = stats;
+  }
+
+  /** Flushed at once: a revocation must reach every thread before any thread gets the answer. */
+  broadcast(message: MainToIo): void {
+    for (const { batcher } of this.#threads.values()) {
+      batcher.send(message);
+      batcher.flush();
+    }
+  }
+
+  send(io: IoId, message: MainToIo): void {
+    this.#threads.get(io)?.batcher.send(message);
+  }
+
+  /** Events keep their place among the replies: a listing and the events after it arrive in that order. */
+  notify(io: IoId, event: GatewayEvent): void {
+    const thread = this.#threads.get(io);
+    if (thread === undefined) return;
+    if (thread.events !== undefined && thread.batcher.last === thread.events.message)
+      return void thread.events.list.push(event);
+    const list = [event];
+    thread.events = { message: { type: 'events', events: list }, list };
+    thread.batcher.send(thread.events.message);
+  }
+
+  /** Sends what waits for the thread now. */
+  flush(io: IoId): void {
+    this.#threads.get(io)?.batcher.flush();
+  }
+}
 
 export const NO_STATS: IoStats = {
   pendingRequests: 0,

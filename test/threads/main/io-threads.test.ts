@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { decodeToIo } from '../../../src/threads/codec.ts';
 import { Durations, sumOfDurations } from '../../../src/threads/durations.ts';
 import { leftBy, NO_STATS } from '../../../src/threads/main/io-threads.ts';
+import { ADMIN, opId } from '../../support/governor.ts';
+import { openSwitchboard } from '../../support/switchboard.ts';
 
-describe('io stats', () => {
+describe('io threads', () => {
   test('counters of dead threads stay counted; their gauges are gone', () => {
     const checks = { counts: [1, 2], sumMs: 30 };
     const first = {
@@ -40,5 +44,19 @@ describe('io stats', () => {
       sumMs: expect.closeTo(85_004.2),
     });
     expect(sumOfDurations([])).toEqual({ counts: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], sumMs: 0 });
+  });
+
+  test('a revocation reaches every thread before its answer leaves for any', async () => {
+    const { ask, threads, sent } = openSwitchboard();
+    const left: string[] = [];
+    threads.connect(1, {
+      postMessage: (bytes: Uint8Array) => void left.push(...decodeToIo(bytes).map(({ type }) => type)),
+    } as never);
+    threads.broadcast({ type: 'revoked', subject: 'account:a' });
+    ask({ type: 'get-op', principal: ADMIN, opId: opId('t:1') });
+    expect(sent.map(({ type }) => type)).toEqual(['revoked', 'command-reply']);
+    expect(left).toEqual(['revoked']);
+    await sleep(20);
+    expect(left).toEqual(['revoked']);
   });
 });

@@ -1,0 +1,40 @@
+/** What the main thread decides is recorded, carried out and answered with. */
+
+import type { Governor } from '../core/governor.ts';
+import type { AgentStore, BudgetStore, Clock } from '../ports/ports.ts';
+import type { AuditLink } from '../threads/audit/audit-link.ts';
+import { ControlStreams } from '../threads/main/control-streams.ts';
+import { EffectRunner } from '../threads/main/effect-runner.ts';
+import { EventBoard } from '../threads/main/event-board.ts';
+import { IoThreads } from '../threads/main/io-threads.ts';
+import { Recorder } from '../threads/main/recorder.ts';
+import { SpendSaver } from '../threads/main/spend-saver.ts';
+
+export type RecorderStart = {
+  readonly governor: Governor;
+  readonly audit: AuditLink;
+  readonly agents: AgentStore;
+  readonly budgets: BudgetStore;
+  readonly clock: Clock;
+  readonly onAuditFailure: 'deny' | 'allow';
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+export type Recording = {
+  readonly threads: IoThreads;
+  readonly controlStreams: ControlStreams;
+  readonly events: EventBoard;
+  readonly spend: SpendSaver;
+  readonly effectRunner: EffectRunner;
+  readonly recorder: Recorder;
+};
+
+export function startRecorder({ agents, budgets, ...start }: RecorderStart): Recording {
+  const threads = new IoThreads();
+  const controlStreams = new ControlStreams();
+  const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
+  const spend = new SpendSaver(start.governor.budgets, budgets);
+  const effectRunner = new EffectRunner({ agents, events, spend, threads });
+  const recorder = new Recorder({ ...start, threads, controlStreams, effectRunner });
+  return { threads, controlStreams, events, spend, effectRunner, recorder };
+}

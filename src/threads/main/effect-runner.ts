@@ -1,0 +1,69 @@
+import { encodeDraft } from '../../core/audit/audit-line.ts';
+import type { Effect } from '../../core/effects.ts';
+import type { AgentStore } from '../../ports/ports.ts';
+import type { Batch } from './batches.ts';
+import type { EventBoard } from './event-board.ts';
+import type { IoThreads } from './io-threads.ts';
+import type { SpendSaver } from './spend-saver.ts';
+
+export type EffectRunnerOptions = {
+  readonly agents: AgentStore;
+  readonly events: EventBoard;
+  readonly spend: SpendSaver;
+  readonly threads: IoThreads;
+};
+
+/** Carries out what the governor decided. Audit entries and signals are left to the batch: they come once it is recorded. */
+export class EffectRunner {
+  readonly #options: EffectRunnerOptions;
+  /** What has happened since the start, for the metrics. */
+  readonly tally = { violations: 0, budgetExceeded: 0, budgetAlerts: { 80: 0, 100: 0 } };
+
+  constructor(options: EffectRunnerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns a promise when the answer has to wait for a store. Events are published at once; a change that is rolled
+   * back is published again.
+   */
+  run(
+    effects: readonly Effect[],
+    nowMs: number,
+    { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>,
+  ): Promise<void> | undefined {
+    const { agents, events, spend, threads } = this.#options;
+    let durable: Promise<void> | undefined;
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'audit':
+          bodies.push(encodeDraft(effect.draft, nowMs));
+          if (effect.draft.eventType === 'BudgetLimitExceeded') this.tally.budgetExceeded += 1;
+          break;
+        case 'signal':
+          signals.push(effect);
+          break;
+        case 'violation':
+          this.tally.violations += 1;
+          break;
+        case 'budget-alert':
+          this.tally.budgetAlerts[effect.alert.percent] += 1;
+          break;
+        case 'spend-recorded':
+          durable = spend.save();
+          break;
+        case 'agent-saved':
+          durable = agents.save(effect.registration);
+          if (effect.rotated) threads.broadcast({ type: 'agent-revoked', agent: effect.key });
+          break;
+        case 'agent-removed':
+          durable = agents.remove(effect.key);
+          threads.broadcast({ type: 'agent-revoked', agent: effect.key });
+          break;
+        default:
+      }
+      events.publishEffect(effect, nowMs);
+    }
+    return durable;
+  }
+}

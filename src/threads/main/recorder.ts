@@ -1,0 +1,142 @@
+import type { Replies } from '../../core/commands.ts';
+import type { Governor } from '../../core/governor.ts';
+import type { Clock } from '../../ports/ports.ts';
+import type { AuditLink } from '../audit/audit-link.ts';
+import { encodeToIo } from '../codec.ts';
+import type { IoId } from '../protocol.ts';
+import {
+  AUDIT_UNAVAILABLE,
+  type AuditedReply,
+  type Batch,
+  checkedOps,
+  newBatch,
+  refusalOf,
+  type SignalEffect,
+  unrecordedReply,
+} from './batches.ts';
+import type { ControlStreams } from './control-streams.ts';
+import type { EffectRunner } from './effect-runner.ts';
+import type { IoThreads } from './io-threads.ts';
+
+export type RecorderOptions = {
+  readonly governor: Governor;
+  readonly audit: AuditLink;
+  readonly threads: IoThreads;
+  readonly controlStreams: ControlStreams;
+  readonly effectRunner: EffectRunner;
+  readonly clock: Clock;
+  /** What to do while the audit log cannot be written (contract: Audit). */
+  readonly onAuditFailure: 'deny' | 'allow';
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+/** Answers changes once they are recorded, and rolls back those that could not be. */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  /** Registrations that wait for their store, oldest first. Each is a batch of its own. */
+  readonly #saving: Batch[] = [];
+  /** Counted by the decision that is sent, for the metrics. */
+  readonly checks = { allow: 0, deny: 0, error: 0 };
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Hands the batch to the audit thread, which lets its answers go once they are recorded. */
+  record(io: IoId, batch: Batch): void {
+    const { bodies, replies, signals } = batch;
+    this.#options.audit.append(
+      { bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 },
+      {
+        written: (isWritten) => this.#settle(io, batch, isWritten),
+        // The ids of the entries are lost with the audit thread. Callers that already have an answer ignore this one.
+        unreleased: () => this.#answerAll(io, replies),
+      },
+    );
+  }
+
+  /**
+   * For a batch of one command that a store has to save first: a registration, which can be undone, or spend, which
+   * cannot.
+   */
+  async recordWhenDurable(io: IoId, batch: Batch, durable: Promise<void>): Promise<void> {
+    const isRegistration = batch.undos.length > 0;
+    if (isRegistration) this.#saving.push(batch);
+    try {
+      await durable;
+    } catch (error) {
+      this.#options.onError(error, 'writing to the embedded store');
+      if (isRegistration && batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
+      return this.#answerAll(io, batch.replies, () => refusalOf(error));
+    }
+    const { refusal } = batch;
+    if (refusal !== undefined) return this.#answerAll(io, batch.replies, () => refusal);
+    if (isRegistration) this.#saving.splice(this.#saving.indexOf(batch), 1);
+    if (batch.bodies.length > 0) return this.record(io, batch);
+    this.#answerAll(io, batch.replies);
+  }
+
+  /** Answers what needs no record, at once. */
+  answer(io: IoId, id: number, reply: AuditedReply['reply']): void {
+    // Without the id of an entry: there is none, or it is unknown.
+    this.#options.threads.send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
+  }
+
+  countCheck(reply: Replies['check']): void {
+    this.checks[reply.ok ? reply.value.decision : 'error'] += 1;
+  }
+
+  /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
+  #settle(io: IoId, batch: Batch, isWritten: boolean): void {
+    const { onAuditFailure } = this.#options;
+    const isAnswered = isWritten || onAuditFailure === 'allow';
+    batch.commands.forEach(({ type }, at) => {
+      const { reply } = batch.replies[at]!;
+      if (type === 'check') this.countCheck((isAnswered ? reply : unrecordedReply(reply)) as Replies['check']);
+    });
+    if (isAnswered) for (const signal of batch.signals) this.#signal(signal);
+    if (isWritten) return;
+    if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
+    this.#rollBack(batch, AUDIT_UNAVAILABLE);
+    this.#answerAll(io, batch.replies, unrecordedReply);
+  }
+
+  #signal(signal: SignalEffect): void {
+    const { governor, clock, controlStreams, threads } = this.#options;
+    const message = governor.post(signal, clock.nowMs());
+    if (message === undefined) return;
+    for (const { io, stream } of controlStreams.of(signal.agent)) threads.send(io, { type: 'signal', stream, message });
+  }
+
+  /** Rolls back the batch, and before it the later registrations that wait for their store: they may build on it. */
+  #rollBack(batch: Batch, refusal: AuditedReply['reply']): void {
+    const at = this.#saving.indexOf(batch);
+    for (const each of this.#saving.splice(at + 1).toReversed()) {
+      each.refusal = refusal;
+      this.#rollBackAlone(each);
+    }
+    if (at !== -1) this.#saving.pop();
+    this.#rollBackAlone(batch);
+  }
+
+  #rollBackAlone(batch: Batch): void {
+    const { clock, effectRunner, governor, onError } = this.#options;
+    const nowMs = clock.nowMs();
+    for (const effect of governor.rollBack(batch.undos, checkedOps(batch), batch.lastOpBefore, nowMs)) {
+      // Each is stored separately: the governor is already correct, and only a restart would miss what the store could
+      // not take.
+      effectRunner
+        .run([effect], nowMs, newBatch(nowMs, batch.lastOpBefore))
+        ?.catch((error: unknown) => onError(error, 'rolling back what was not recorded'));
+    }
+  }
+
+  /** Answers with the reply itself, or with what `instead` makes of it. */
+  #answerAll(
+    io: IoId,
+    replies: readonly AuditedReply[],
+    instead = (reply: AuditedReply['reply']): AuditedReply['reply'] => reply,
+  ): void {
+    for (const { id, reply } of replies) this.answer(io, id, instead(reply));
+  }
+}

@@ -1,0 +1,494 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { decodeToIo } from '../../../src/threads/codec.ts';
+import { eventually } from '../../support/eventually.ts';
+import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, opId, SIBLING } from '../../support/governor.ts';
+import { openSwitchboard } from '../../support/switchboard.ts';
+
+const UNWRITABLE = 'the audit log cannot be written; until it can, everything that must be recorded is refused';
+
+const register = {
+  type: 'register-agent',
+  principal: ADMIN,
+  agent: { ...CRAWLER, agentId: 'new' },
+  credential: 'digest-of-new' as never,
+  parent: undefined,
+} as const;
+
+describe('recorder', () => {
+  test('checks that could not be written are denied, and their operations are over', async () => {
+    const { ask, refuse, replyTo, governor, troubles } = openSwitchboard();
+    const [first] = ask(checkOf(CRAWLER, 't:1'), controlOf('t:1', 'pause'));
+    refuse();
+    expect(await replyTo(first!)).toMatchObject({ ok: true, value: { decision: 'deny', reason: UNWRITABLE } });
+    expect(await replyTo(first! + 1)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('terminated');
+    // Until it can be written again nothing is even tried.
+    const [refused, read] = ask(checkOf(CRAWLER, 't:2'), {
+      type: 'list-ops',
+      principal: ADMIN,
+      orgId: undefined,
+      perPage: 10,
+      cursor: undefined,
+    });
+    expect(await replyTo(refused!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
+    expect(governor.ops.find(opId('t:2'))).toBeUndefined();
+    expect(await replyTo(read!)).toMatchObject({ ok: true });
+    expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }]);
+  });
+
+  test('an unrecorded check of a running operation is denied, and it stays running', async () => {
+    const { ask, write, refuse, replyTo, governor } = openSwitchboard();
+    ask(checkOf(CRAWLER, 't:1'));
+    write(1);
+    const [unwritten] = ask(checkOf(CRAWLER, 't:1'));
+    refuse();
+    const [refused] = ask(checkOf(CRAWLER, 't:1'));
+    for (const id of [unwritten!, refused!]) {
+      expect(await replyTo(id)).toEqual({
+        ok: true,
+        value: { decision: 'deny', reason: UNWRITABLE, policy: undefined, ruleId: undefined, opState: undefined },
+      });
+    }
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');
+  });
+
+  test('an unrecorded control is answered 503, has no effect and sends no signal', async () => {
+    const { ask, write, refuse, replyTo, governor, sent } = openSwitchboard();
+    const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
+    ask(checkOf(CRAWLER, 't:1'), {
+      type: 'open-control',
+      agent: CRAWLER,
+      credential: digestOf(CRAWLER),
+      principal: undefined,
+      stream: 7,
+    });
+    write(1);
+    const [paused] = ask(controlOf('t:1', 'pause'));
+    refuse();
+    expect(await replyTo(paused!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+    expect(stateOf()).toBe('running');
+    expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
+  });
+
+  test('requests queued behind a failed write fail with it and are rolled back', async () => {
+    const { ask, write, refuse, replyTo, governor, sent, audit } = openSwitchboard();
+    const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
+    ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 1_000_000 }), {
+      type: 'open-control',
+      agent: CRAWLER,
+      credential: digestOf(CRAWLER),
+      principal: undefined,
+      stream: 7,
+    });
+    write(1);
+    const [more] = ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 3_000_000 }));
+    const controls = (['pause', 'resume', 'terminate'] as const).map((trigger) => ask(controlOf('t:1', trigger))[0]!);
+    expect({ state: stateOf(), reservations: governor.budgets.reservations }).toEqual({
+      state: 'terminated',
+      reservations: { count: 0, microUsd: 0 },
+    });
+    refuse();
+    expect(await replyTo(more!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
+    for (const id of controls) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+    expect({ state: stateOf(), reservations: governor.budgets.reservations }).toEqual({
+      state: 'running',
+      reservations: { count: 1, microUsd: 1_000_000 },
+    });
+    expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
+    expect({
+      entriesLost: audit.entriesLost,
+      failuresTotal: audit.failuresTotal,
+      entriesInFlight: audit.entriesInFlight,
+    }).toEqual({ entriesLost: 4, failuresTotal: 4, entriesInFlight: 0 });
+  });
+
+  test('the audit thread resumes before anything new is written, and not earlier', async () => {
+    const { ask, write, refuse, replyTo, audit, told, troubles } = openSwitchboard();
+    ask(checkOf(CRAWLER, 't:1'));
+    refuse();
+    // Nothing is handed over meanwhile, by use cases either.
+    expect(await audit.record({ eventType: 'LoginFailed', lineage: CRAWLER, actor: 'nobody' })).toEqual({
+      ok: false,
+      fault: { kind: 'audit_unavailable' },
+    });
+    expect(told.map(({ type }) => type)).toEqual(['append']);
+    audit.receive({ type: 'writable' });
+    expect(troubles).toEqual([
+      { isWritable: false, reason: 'ENOSPC' },
+      { isWritable: true, entriesLost: 2 },
+    ]);
+    const [late] = ask(checkOf(CRAWLER, 't:2'), { type: 'get-op', principal: ADMIN, opId: opId('t:2') });
+    expect(told.map(({ type }) => type)).toEqual(['append', 'resume', 'append']);
+    write(2);
+    refuse();
+    expect(await replyTo(late! + 1)).toMatchObject({ value: { state: 'running' } });
+    expect({ entriesLost: audit.entriesLost, entriesInFlight: audit.entriesInFlight }).toEqual({
+      entriesLost: 2,
+      entriesInFlight: 0,
+    });
+  });
+
+  test('with allow the audit thread resumes at once, and the failure is logged once', async () => {
+    const { ask, write, refuse, replyTo, audit, told, troubles } = openSwitchboard({ onAuditFailure: 'allow' });
+    const [lost] = ask(checkOf(CRAWLER, 't:1'));
+    refuse();
+    ask(checkOf(CRAWLER, 't:2'));
+    refuse();
+    ask(checkOf(CRAWLER, 't:3'));
+    expect(told.map(({ type }) => type)).toEqual(['append', 'resume', 'append', 'resume', 'append']);
+    write(3);
+    audit.receive({ type: 'writable' });
+    expect(told).toHaveLength(5);
+    expect(await replyTo(lost!)).toMatchObject({ value: { decision: 'allow' } });
+    expect({
+      entriesLost: audit.entriesLost,
+      entriesInFlight: audit.entriesInFlight,
+      isWritable: audit.isWritable,
+    }).toEqual({ entriesLost: 2, entriesInFlight: 0, isWritable: true });
+    expect(troubles).toEqual([
+      { isWritable: false, reason: 'ENOSPC' },
+      { isWritable: true, entriesLost: 2 },
+    ]);
+  });
+
+  test('a signal leaves once its entry is written, and not before', async () => {
+    const { ask, write, audit, batches, sent } = openSwitchboard();
+    ask(checkOf(CRAWLER, 't:1'), {
+      type: 'open-control',
+      agent: CRAWLER,
+      credential: digestOf(CRAWLER),
+      principal: undefined,
+      stream: 7,
+    });
+    ask(controlOf('t:1', 'pause'));
+    expect(batches.map(({ isAwaited }) => isAwaited)).toEqual([false, true]);
+    await sleep(20);
+    expect(sent.filter(({ type }) => type === 'signal')).toEqual([]);
+    write(2);
+    audit.receive({ type: 'written' });
+    await eventually(() =>
+      expect(sent.filter(({ type }) => type === 'signal')).toEqual([
+        { type: 'signal', stream: 7, message: { opId: 't:1', signal: 'pause', sequence: 1_000 } },
+      ]),
+    );
+  });
+
+  test("an agent connecting after the operator's answer gets the signal", async () => {
+    const { ask, write, replyTo } = openSwitchboard();
+    ask(checkOf(CRAWLER, 't:1'));
+    ask(controlOf('t:1', 'pause'));
+    write(2);
+    const [opened] = ask({
+      type: 'open-control',
+      agent: CRAWLER,
+      credential: digestOf(CRAWLER),
+      principal: undefined,
+      stream: 7,
+    });
+    expect(await replyTo(opened!)).toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'pause' }] } });
+  });
+
+  test('with allow a control takes effect and its signal leaves, recorded or not', async () => {
+    const { ask, refuse, replyTo, sent } = openSwitchboard({ onAuditFailure: 'allow' });
+    ask(checkOf(CRAWLER, 't:1'), {
+      type: 'open-control',
+      agent: CRAWLER,
+      credential: digestOf(CRAWLER),
+      principal: undefined,
+      stream: 7,
+    });
+    const [paused] = ask(controlOf('t:1', 'pause'));
+    refuse();
+    expect(await replyTo(paused!)).toMatchObject({ ok: true, value: { state: 'paused' } });
+    expect(sent.filter(({ type }) => type === 'signal')).toHaveLength(1);
+  });
+
+  test('with allow unrecorded controls send their signals in order', () => {
+    const { ask, refuse, governor } = openSwitchboard({ onAuditFailure: 'allow' });
+    ask(checkOf(CRAWLER, 't:1'));
+    for (const trigger of ['pause', 'resume'] as const) ask(controlOf('t:1', trigger));
+    refuse();
+    expect(
+      governor.apply<'open-control'>(
+        { type: 'open-control', agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined, stream: 7 },
+        2_000,
+      ).reply,
+    ).toMatchObject({ value: { pending: [{ opId: 't:1', signal: 'resume' }] } });
+  });
+
+  test('a rotation that could not be recorded keeps the old token, also in the store', async () => {
+    const saved: unknown[] = [];
+    const { ask, refuse, replyTo, governor, batches } = openSwitchboard({
+      agents: {
+        save: (registration) => {
+          saved.push(registration.credential);
+          return Promise.resolve();
+        },
+      },
+    });
+    const [id] = ask({ ...register, agent: CRAWLER });
+    await eventually(() => expect(batches).toHaveLength(1));
+    refuse();
+    expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+    expect(saved).toEqual(['digest-of-new', digestOf(CRAWLER)]);
+    expect(governor.agents.ownerOf(digestOf(CRAWLER))?.identity).toEqual(CRAWLER);
+  });
+
+  test('of two unrecorded checks of a waiting operation: it waits and holds no money', async () => {
+    const { ask, write, refuse, replyTo, governor } = openSwitchboard();
+    ask({ type: 'register-op', principal: ADMIN, opId: opId('t:1'), agent: CRAWLER });
+    const checks = [5_000_000, 2_000_000].map(
+      (estimatedCostMicroUsd) => ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd }))[0]!,
+    );
+    write(1);
+    refuse();
+    for (const id of checks)
+      expect(await replyTo(id)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('pending');
+    expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
+  });
+
+  test('of two unrecorded rotations, the previous token stays in force', async () => {
+    const { ask, refuse, replyTo, governor, batches } = openSwitchboard();
+    const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
+    const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
+    await eventually(() => expect(batches).toHaveLength(2));
+    refuse();
+    for (const id of [first, second])
+      expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+    expect(
+      ['first', 'second', digestOf(CRAWLER)].map(
+        (credential) => governor.agents.ownerOf(credential as never)?.identity,
+      ),
+    ).toEqual([undefined, undefined, CRAWLER]);
+  });
+
+  test('a rotation still waiting for the store fails with an earlier unrecorded one', async () => {
+    const saves: [credential: unknown, done: () => void][] = [];
+    const { ask, refuse, replyTo, governor, audit, batches } = openSwitchboard({
+      agents: {
+        save: ({ credential }) =>
+          new Promise((resolve) => {
+            saves.push([credential, resolve]);
+          }),
+      },
+    });
+    const [first] = ask({ ...register, agent: CRAWLER, credential: 'first' as never });
+    const [second] = ask({ ...register, agent: CRAWLER, credential: 'second' as never });
+    saves[0]![1]();
+    await eventually(() => expect(batches).toHaveLength(1));
+    refuse();
+    audit.receive({ type: 'writable' });
+    saves[1]![1]();
+    for (const id of [first, second])
+      expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+    expect(batches).toHaveLength(1);
+    expect(
+      ['first', 'second', digestOf(CRAWLER)].map(
+        (credential) => governor.agents.ownerOf(credential as never)?.identity,
+      ),
+    ).toEqual([undefined, undefined, CRAWLER]);
+    expect(saves.map(([credential]) => credential)).toEqual(['first', 'second', 'first', digestOf(CRAWLER)]);
+  });
+
+  test.each(['deny', 'allow'] as const)(
+    'of two rotations that the store refuses, the previous token stays (%s)',
+    async (onAuditFailure) => {
+      const saves: (() => void)[] = [];
+      const { ask, replyTo, governor, batches } = openSwitchboard({
+        onAuditFailure,
+        agents: {
+          save: () =>
+            new Promise((_, reject) => {
+              saves.push(() => reject(new Error('the disk is gone')));
+            }),
+        },
+      });
+      const ids = ['first', 'second'].map(
+        (credential) => ask({ ...register, agent: CRAWLER, credential: credential as never })[0]!,
+      );
+      for (const failNow of saves) failNow();
+      for (const id of ids) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'internal' } });
+      expect(batches).toEqual([]);
+      expect(
+        ['first', 'second', digestOf(CRAWLER)].map(
+          (credential) => governor.agents.ownerOf(credential as never)?.identity,
+        ),
+      ).toEqual([undefined, undefined, CRAWLER]);
+    },
+  );
+
+  test('a recorded batch stays when a later one fails', async () => {
+    const { ask, write, refuse, governor, audit } = openSwitchboard();
+    ask(checkOf(CRAWLER, 't:1'));
+    write(1);
+    expect(audit.entriesInFlight).toBe(0);
+    ask(checkOf(CRAWLER, 't:2'));
+    refuse();
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:2'))!)).toBe('terminated');
+    expect({ entriesLost: audit.entriesLost, entriesInFlight: audit.entriesInFlight }).toEqual({
+      entriesLost: 1,
+      entriesInFlight: 0,
+    });
+  });
+
+  test.each([
+    ['deny', { ok: false, fault: { kind: 'audit_unavailable' } }],
+    ['allow', { ok: true, value: { rotated: false } }],
+  ] as const)(
+    'a registration whose record is lost with the audit thread is answered (%s)',
+    async (onAuditFailure, expected) => {
+      const { ask, replyTo, audit, batches } = openSwitchboard({ onAuditFailure });
+      const [id] = ask(register);
+      await eventually(() => expect(batches).toHaveLength(1));
+      audit.disconnect();
+      expect(await replyTo(id!)).toMatchObject(expected);
+    },
+  );
+
+  test('answers written but lost with the audit thread are still given, once', async () => {
+    const { ask, replyTo, audit, auditPort, write, release, sent } = openSwitchboard();
+    const [released] = ask(checkOf(CRAWLER, 't:1'));
+    const [lost] = ask(checkOf(CRAWLER, 't:2'));
+    write(2);
+    release(1);
+    audit.disconnect();
+    expect(await replyTo(lost!)).toMatchObject({ ok: true, value: { decision: 'allow', opState: 'running' } });
+    // The next audit thread goes before it has begun.
+    audit.connect(auditPort as never);
+    audit.disconnect();
+    const [later] = ask({ type: 'get-op', principal: ADMIN, opId: opId('t:2') });
+    await replyTo(later!);
+    expect(sent.flatMap((message) => (message.type === 'command-reply' ? [message.id] : []))).toEqual([lost, later]);
+    expect({ released, entriesLost: audit.entriesLost }).toEqual({ released: lost! - 1, entriesLost: 0 });
+  });
+
+  test('a registration on its way to the store is answered when the audit thread dies', async () => {
+    let saved: () => void = () => {};
+    const { ask, replyTo, audit } = openSwitchboard({
+      agents: {
+        save: () =>
+          new Promise((resolve) => {
+            saved = resolve;
+          }),
+      },
+    });
+    const [id] = ask(register);
+    audit.disconnect();
+    saved();
+    expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
+  });
+
+  test('with allow, checks pass and are counted while there is no audit thread', async () => {
+    const { ask, replyTo, audit, auditPort } = openSwitchboard({ onAuditFailure: 'allow' });
+    audit.disconnect();
+    const [id] = ask(checkOf(CRAWLER, 't:1'));
+    expect(await replyTo(id!)).toMatchObject({ value: { decision: 'allow', opState: 'running' } });
+    expect({ entriesLost: audit.entriesLost, isWritable: audit.isWritable }).toEqual({
+      entriesLost: 1,
+      isWritable: false,
+    });
+    audit.connect(auditPort as never);
+    expect(audit.isWritable).toBe(true);
+  });
+
+  test('an agent that could not be stored gets an error and no registration entry', async () => {
+    const { ask, replyTo, batches, defects } = openSwitchboard({
+      agents: { save: () => Promise.reject(new Error('the disk is gone')) },
+    });
+    const [id] = ask(register);
+    expect(await replyTo(id!)).toEqual({ ok: false, fault: { kind: 'internal' } });
+    expect(batches).toEqual([]);
+    expect(defects).toHaveLength(1);
+  });
+
+  test('spend that could not be stored fails no registration that waits for the store', async () => {
+    let saved: () => void = () => {};
+    const { ask, replyTo, governor, batches } = openSwitchboard({
+      agents: {
+        save: () =>
+          new Promise((resolve) => {
+            saved = resolve;
+          }),
+      },
+      budgets: { save: () => Promise.reject(new Error('the disk is gone')) },
+    });
+    const [registration] = ask(register);
+    const [usage] = ask({
+      type: 'record-usage',
+      principal: ADMIN,
+      agent: CRAWLER,
+      credential: undefined,
+      costMicroUsd: 1,
+      opId: undefined,
+      usageId: undefined,
+    });
+    expect(await replyTo(usage!)).toEqual({ ok: false, fault: { kind: 'internal' } });
+    saved();
+    await eventually(() => expect(batches).toHaveLength(1));
+    const { replies } = batches[0]!;
+    expect(decodeToIo(replies!)).toMatchObject([
+      { id: registration, reply: { ok: true, value: { agent: { identity: register.agent } } } },
+    ]);
+    expect(governor.agents.ownerOf(register.credential)?.identity).toEqual(register.agent);
+  });
+
+  test('a repeated usage is answered only once the first is stored', async () => {
+    const stored: ((error?: Error) => void)[] = [];
+    const { ask, replyTo, sent } = openSwitchboard({
+      budgets: {
+        save: (changes) =>
+          changes.length === 0
+            ? Promise.resolve()
+            : new Promise((resolve, reject) =>
+                stored.push((error) => (error === undefined ? resolve() : reject(error))),
+              ),
+      },
+    });
+    const usage = {
+      type: 'record-usage',
+      principal: ADMIN,
+      agent: CRAWLER,
+      credential: undefined,
+      costMicroUsd: 1,
+      opId: undefined,
+      usageId: 'u1',
+    } as const;
+    const [first] = ask(usage);
+    const [again] = ask(usage);
+    await sleep(20);
+    expect(sent).toEqual([]);
+    stored[0]!(new Error('the disk is gone'));
+    for (const id of [first!, again!]) expect(await replyTo(id)).toEqual({ ok: false, fault: { kind: 'internal' } });
+    const [last] = ask(usage);
+    await eventually(() => expect(stored).toHaveLength(2));
+    stored[1]!();
+    expect(await replyTo(last!)).toEqual({ ok: true, value: { status: 'ok' } });
+  });
+
+  test('checks are counted by the decision answered, also when unrecorded', async () => {
+    const { ask, write, refuse, replyTo, audit, recorder } = openSwitchboard();
+    const forbidden = checkOf(SIBLING, 't:0', { resource: 'forbidden' });
+    ask(checkOf(CRAWLER, 't:1'), forbidden, { type: 'get-op', principal: ADMIN, opId: opId('t:1') });
+    write(1);
+    const [unwritten] = ask(checkOf(CRAWLER, 't:2'), controlOf('t:1', 'pause'), forbidden);
+    refuse();
+    const [refused] = ask(checkOf(CRAWLER, 't:3'));
+    for (const id of [unwritten!, refused!]) expect(await replyTo(id)).toMatchObject({ value: { decision: 'deny' } });
+    expect(recorder.checks).toEqual({ allow: 1, deny: 4, error: 0 });
+    audit.receive({ type: 'writable' });
+    ask(checkOf(CRAWLER, 't:4'));
+    write(3);
+    audit.catchUp();
+    expect(recorder.checks).toEqual({ allow: 2, deny: 4, error: 0 });
+  });
+
+  test('with allow, unrecorded checks are counted as they were answered', async () => {
+    const { ask, refuse, replyTo, recorder } = openSwitchboard({ onAuditFailure: 'allow' });
+    const [unwritten] = ask(checkOf(CRAWLER, 't:1'));
+    refuse();
+    expect(await replyTo(unwritten!)).toMatchObject({ value: { decision: 'allow' } });
+    expect(recorder.checks).toEqual({ allow: 1, deny: 0, error: 0 });
+  });
+});
