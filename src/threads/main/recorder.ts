@@ -25,7 +25,7 @@ export type RecorderOptions = {
   readonly controlStreams: ControlStreams;
   readonly effectRunner: EffectRunner;
   readonly clock: Clock;
-  /** What to do while the audit log cannot be written (contract: Audit). */
+  /** What to do while the audit log cannot be written (docs/spec.md, Audit). */
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
 };
