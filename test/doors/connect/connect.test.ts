@@ -670,7 +670,7 @@ describe('connect', () => {
   });
 
   test('a generic Connect client works', async () => {
-    const root = join(import.meta.dirname, '../..');
+    const root = join(import.meta.dirname, '../../..');
     const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}${CHECK}`;
     const curl = (data: string) =>
       new Promise<{ out: string; error: string }>((resolve) => {
