@@ -40,6 +40,7 @@ export type OrgFilter = { readonly principal: Principal; readonly orgId: string 
 
 export type Command =
   | CheckCommand
+  | { readonly type: 'find-agent'; readonly credential: SecretDigest }
   | { readonly type: 'recognize-agent'; readonly agent: AgentIdentity; readonly credential: SecretDigest }
   | { readonly type: 'register-op'; readonly principal: Principal; readonly opId: OpId; readonly agent: AgentIdentity }
   | {
@@ -105,6 +106,8 @@ type ForEveryCommand<R extends Record<CommandType, Result<unknown, Fault>>> = R;
 
 export type Replies = ForEveryCommand<{
   check: Result<CheckAnswer, Fault>;
+  /** The agent whose credential it is. */
+  'find-agent': Result<{ readonly agent: AgentIdentity | undefined }, Fault>;
   /** Whether the credential is the agent's. */
   'recognize-agent': Result<{ readonly isIts: boolean }, Fault>;
   'register-op': Result<{ readonly op: OpView; readonly created: boolean }, Fault>;
@@ -135,6 +138,7 @@ export const CHANGES = {
   'register-agent': true,
   'deregister-agent': true,
   'record-usage': true,
+  'find-agent': false,
   'recognize-agent': false,
   'get-op': false,
   'list-ops': false,

@@ -104,6 +104,8 @@ export class Governor {
     switch (command.type) {
       case 'check':
         return this.#checker.check(command, nowMs);
+      case 'find-agent':
+        return unchanged(ok({ agent: this.agents.ownerOf(command.credential)?.identity }));
       case 'recognize-agent':
         return unchanged(ok({ isIts: this.#recognizes(command) }));
       case 'register-op':

@@ -683,6 +683,18 @@ describe('governor', () => {
         expect(ask(CRAWLER, other)).toEqual({ reply: { ok: true, value: { isIts: false } }, effects: [] });
     });
 
+    test('finds the agent of a credential, and none for a credential that was replaced', () => {
+      const governor = openGovernor();
+      const find = (credential: SecretDigest) => governor.apply<'find-agent'>({ type: 'find-agent', credential }, 1);
+      expect(find(digestOf(CRAWLER))).toEqual({ reply: { ok: true, value: { agent: CRAWLER } }, effects: [] });
+      const credential = 'a fresh one' as SecretDigest;
+      governor.apply<'register-agent'>(
+        { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential, parent: undefined },
+        2,
+      );
+      expect(find(digestOf(CRAWLER))).toEqual({ reply: { ok: true, value: { agent: undefined } }, effects: [] });
+    });
+
     test('lists agents in order of registration, without deregistered ones', () => {
       const governor = openGovernor();
       const list = (perPage: number, cursor?: string) => {

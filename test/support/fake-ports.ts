@@ -1,6 +1,6 @@
 /** The rest of the gateway, as the doors see it: answers at once, and remembers what it was asked. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OpId } from '../../src/core/base/ids.ts';
+import type { AgentIdentity, OpId } from '../../src/core/base/ids.ts';
 import { fail, ok } from '../../src/core/base/result.ts';
 import type { Command, CommandType, Replies, UsageAnswer } from '../../src/core/commands.ts';
 import type { SignalMessage } from '../../src/core/views.ts';
@@ -13,6 +13,8 @@ import type { Recorded } from '../../src/use-cases/use-cases.ts';
 export const WRITE_KEY = 'svc_write-key';
 export const READ_KEY = 'svc_read-key';
 export const TOKEN = 'agt_0123456789abcdef0123456789abcdef';
+/** The one agent that is registered. */
+export const AGENT: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const TOKEN_DIGEST = digestOf(TOKEN);
 
 export type FakeGateway = WirePorts & {
@@ -44,6 +46,8 @@ export function fakeGateway(): FakeGateway {
         return gateway.pending;
       },
       ask: (async (command: Command) => {
+        if (command.type === 'find-agent')
+          return { reply: ok({ agent: command.credential === TOKEN_DIGEST ? AGENT : undefined }), auditId: undefined };
         if (command.type === 'recognize-agent')
           return { reply: ok({ isIts: command.credential === TOKEN_DIGEST }), auditId: undefined };
         gateway.asked.push(command);

@@ -155,7 +155,8 @@ export class IoLink implements Link {
   #orgOf({ principal, bearer, agent, credential }: Asked): string | null {
     if (principal !== undefined) return principal.orgId;
     if (bearer !== undefined) return BEARERS;
-    return agent === undefined ? null : (this.#credentials.orgOf(credential) ?? STRANGERS);
+    if (agent === undefined && credential === undefined) return null;
+    return this.#credentials.orgOf(credential) ?? STRANGERS;
   }
 
   /**
