@@ -19,7 +19,7 @@ import { compileGlob } from '../src/core/policy/glob.ts';
 import { compilePolicies } from '../src/core/policy/policy.ts';
 import { unreachableAllows } from '../src/core/policy/unreachable.ts';
 import { ApiKeyIndex } from '../src/credentials/api-key-index.ts';
-import { digestOfPresented } from '../src/doors/rpc/requests.ts';
+import { digestOfPresented } from '../src/doors/rpc/credential-digests.ts';
 import { createMailer } from '../src/mail/mailer.ts';
 import { heading, line } from './lib/report.ts';
 

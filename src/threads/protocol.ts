@@ -69,6 +69,8 @@ export type MainToIo =
   | { readonly type: 'revoked'; readonly subject: string }
   /** The agent's credential is no longer valid: its control streams are closed. */
   | { readonly type: 'agent-revoked'; readonly agent: AgentKey }
+  /** How many agents are registered, for what a thread remembers of each. Sent after a change, not at once. */
+  | { readonly type: 'agent-count'; readonly count: number }
   /** Take nothing new, and answer what is in flight within this time. */
   | { readonly type: 'drain'; readonly graceMs: number };
 

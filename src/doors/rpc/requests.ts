@@ -9,7 +9,6 @@ import {
   type SecretDigest,
   usageIdOfCompletion,
 } from '../../core/base/ids.ts';
-import { dropFirst } from '../../core/base/lists.ts';
 import { usdToMicro } from '../../core/base/money.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 /**
@@ -47,28 +46,7 @@ import {
   USAGE_ID_RULE,
 } from '../shared/limits.ts';
 import { retryAfterSecs } from '../shared/rpc-code.ts';
-
-/** How many digests one thread remembers: enough for the agents that are busy at the same time. */
-const MAX_REMEMBERED = 10_000;
-/**
- * In characters: as long as an agent's token may be, and longer than access tokens are. Anybody can present longer
- * ones, and fill the memory with them.
- */
-const MAX_LENGTH = 1_024;
-
-const remembered = new Map<string, SecretDigest>();
-
-/** The digest of a presented token, remembered because an agent presents the same one with every check. */
-export function digestOfPresented(token: string): SecretDigest {
-  const known = remembered.get(token);
-  if (known !== undefined) return known;
-  const digest = digestOf(token);
-  if (token.length > MAX_LENGTH) return digest;
-  if (remembered.size >= MAX_REMEMBERED) dropFirst(remembered);
-  // A copy: the token may be a slice of a whole message, which the map would keep alive with it.
-  remembered.set(Buffer.from(token).toString(), digest);
-  return digest;
-}
+import { digestOfPresented } from './credential-digests.ts';
 
 /** What an agent may bring as its own token: 32 to 1024 visible ASCII characters (docs/spec.md, Identity). */
 export const isAgentCredential = (token: string): boolean => /^[\x21-\x7e]{32,1024}$/.test(token);

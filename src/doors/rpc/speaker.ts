@@ -6,8 +6,8 @@ import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../../core/fault.ts';
 import { authenticateWriter, bearerOf } from './bearer.ts';
+import { digestOfPresented } from './credential-digests.ts';
 import type { WirePorts } from './ports.ts';
-import { digestOfPresented } from './requests.ts';
 
 /** In lower case, as HTTP headers and gRPC metadata are looked up. */
 export const AGENT_HEADER = 'x-svc-agent';

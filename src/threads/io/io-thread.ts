@@ -12,8 +12,8 @@ import { staticRoutes } from '../../doors/engine/static.ts';
 import { createGrpcServer, type GrpcServer } from '../../doors/grpc/server.ts';
 import { HttpDoor } from '../../doors/http-door.ts';
 import { ControlSwitch } from '../../doors/rpc/control-switch.ts';
+import { credentialDigests } from '../../doors/rpc/credential-digests.ts';
 import type { WirePorts } from '../../doors/rpc/ports.ts';
-import { digestOfPresented } from '../../doors/rpc/requests.ts';
 import { canSharePort, type GrpcListener, listenForGrpc } from '../../doors/shared/listener.ts';
 import { LargeBatches } from '../../limits/large-batches.ts';
 import type { Clock } from '../../ports/ports.ts';
@@ -87,7 +87,7 @@ class IoThread {
     this.#credentials = new CachedAuthenticator({
       cache: new VerifiedCache(),
       ask: (bearer) => link.call('authenticate', { bearer }),
-      digestOf: digestOfPresented,
+      digestOf: (token) => credentialDigests.of(token),
       nowMs: this.#clock.nowMs,
     });
     this.#control = new ControlSwitch((stream, agent) => link.notify({ type: 'control-closed', stream, agent }));
@@ -181,6 +181,8 @@ class IoThread {
         return this.#control.revokeSubject(message.subject);
       case 'agent-revoked':
         return this.#control.revokeAgent(message.agent);
+      case 'agent-count':
+        return credentialDigests.makeRoomFor(message.count);
       case 'drain':
         return void this.#drain(message.graceMs);
       default:

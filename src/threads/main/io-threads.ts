@@ -8,6 +8,8 @@ import type { IoId, IoStats, MainToIo } from '../protocol.ts';
 type Thread = {
   readonly batcher: Batcher<MainToIo>;
   stats: IoStats | undefined;
+  /** The number of registered agents that it was sent last. */
+  agentCount: number;
   /** The latest message of events. Further events are added to it as long as no other message comes after it. */
   events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
 };
@@ -19,7 +21,12 @@ export class IoThreads {
   #retired = NO_STATS;
 
   connect(io: IoId, port: Pick<MessagePort, 'postMessage'>): void {
-    this.#threads.set(io, { batcher: new Batcher<MainToIo>(port, encodeToIo), stats: undefined, events: undefined });
+    this.#threads.set(io, {
+      batcher: new Batcher<MainToIo>(port, encodeToIo),
+      stats: undefined,
+      agentCount: 0,
+      events: undefined,
+    });
   }
 
   disconnect(io: IoId): void {
@@ -48,6 +55,14 @@ export class IoThreads {
 
   send(io: IoId, message: MainToIo): void {
     this.#threads.get(io)?.batcher.send(message);
+  }
+
+  /** Call it with each report of the thread, not with each registration: that would be a message for every one. */
+  sendAgentCount(io: IoId, count: number): void {
+    const thread = this.#threads.get(io);
+    if (thread === undefined || thread.agentCount === count) return;
+    thread.agentCount = count;
+    thread.batcher.send({ type: 'agent-count', count });
   }
 
   /** Events keep their place among the replies: a listing and the events after it arrive in that order. */

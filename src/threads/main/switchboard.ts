@@ -138,7 +138,8 @@ export class Switchboard {
       case 'control-closed':
         return controlStreams.close(message.agent, { io, stream: message.stream });
       case 'stats':
-        return threads.noteStats(io, message.stats);
+        threads.noteStats(io, message.stats);
+        return threads.sendAgentCount(io, governor.agents.registeredCount);
       default:
         return assertNever(message);
     }
