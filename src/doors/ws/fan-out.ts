@@ -36,16 +36,23 @@ export type Seat = {
 /** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
 const MAX_CHANNEL_ENTRIES = 50_000;
 const MAX_ENTRIES = 200_000;
-/** How long readers are served before requests get their turn again. */
-const SLICE_MS = 4;
-const VISITS_PER_LOOK_AT_THE_CLOCK = 8;
+/** How long readers are served before requests get their turn again: a check has two turns to wait for. */
+const SLICE_MS = 0.5;
+/**
+ * After its readers have had their turn, a channel rests for as long as that took, but no longer than this. Meanwhile
+ * events gather, and each reader gets them in one packet rather than in one each.
+ */
+const MAX_REST_MS = 10;
+/** Shorter rests are none: a timer would take longer. */
+const MIN_REST_MS = 1;
 const SWEEP_EVERY_MS = 1_000;
 /** A reader that takes nothing for this long, in milliseconds, is disconnected. */
 const STUCK_AFTER_MS = 30_000;
 const MAX_MESSAGES_PER_SWEEP = 20;
 const SNAPSHOT_PAGE = 500;
 
-type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean };
+/** One turn of all readers of a channel. `isAgain`: there will be more to send. */
+type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean; tookMs: number };
 
 export class FanOut {
   readonly #options: FanOutOptions;
@@ -58,6 +65,8 @@ export class FanOut {
   readonly #latest = { bare: new Map<OpId, Entry>(), lineage: new Map<OpId, Entry>() };
   /** Channels with something to send, each with the readers whose turn is still to come. */
   readonly #passes = new Map<Channel<Reader>, Pass>();
+  /** Channels that rest, and whether they have something to send afterwards. */
+  readonly #resting = new Map<Channel<Reader>, boolean>();
   /** Readers that wait for the next page of their snapshot. */
   readonly #pageQueue = new Set<Reader>();
   readonly #timer: NodeJS.Timeout;
@@ -220,39 +229,56 @@ export class FanOut {
   }
 
   #schedule(channel: Channel<Reader>): void {
+    if (this.#resting.has(channel)) return void this.#resting.set(channel, true);
     const pass = this.#passes.get(channel);
     if (pass !== undefined) pass.isAgain = true;
-    else this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
+    else this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false, tookMs: 0 });
     if (this.#isServing) return;
     this.#isServing = true;
     setImmediate(this.#serve);
   }
 
-  /**
-   * Serves readers for a slice of time. The channel whose readers have all had their turn goes to the end of the queue.
-   */
+  /** Serves readers for a slice of time, the channel first that has waited longest. */
   readonly #serve = (): void => {
-    const untilMs = performance.now() + SLICE_MS;
+    this.#isServing = this.#serveUntil(performance.now() + SLICE_MS);
+    if (this.#isServing) setImmediate(this.#serve);
+  };
+
+  /** True when there are readers left whose turn has come. */
+  #serveUntil(untilMs: number): boolean {
     for (const [channel, pass] of this.#passes) {
-      if (!this.#walk(pass, untilMs)) return void setImmediate(this.#serve);
+      const fromMs = performance.now();
+      const isOver = this.#walk(pass, untilMs);
+      pass.tookMs += performance.now() - fromMs;
+      if (!isOver) return true;
       this.#passes.delete(channel);
       channel.trim();
-      if (pass.isAgain && channel.readers.size > 0)
-        this.#passes.set(channel, { readers: channel.readers.values(), isAgain: false });
+      this.#rest(channel, pass);
       if (performance.now() >= untilMs) break;
     }
-    if (this.#passes.size > 0) return void setImmediate(this.#serve);
-    this.#isServing = false;
-  };
+    return this.#passes.size > 0;
+  }
+
+  #rest(channel: Channel<Reader>, { tookMs, isAgain }: Pass): void {
+    if (tookMs < MIN_REST_MS) return isAgain ? this.#schedule(channel) : undefined;
+    this.#resting.set(channel, isAgain);
+    setTimeout(
+      () => {
+        const hasMore = this.#resting.get(channel) === true;
+        this.#resting.delete(channel);
+        if (hasMore && channel.readers.size > 0) this.#schedule(channel);
+      },
+      Math.min(tookMs, MAX_REST_MS),
+    ).unref();
+  }
 
   /** True when every reader of the pass has had its turn. */
   #walk(pass: Pass, untilMs: number): boolean {
-    for (let visits = 1; ; visits += 1) {
-      const next = pass.readers.next();
-      if (next.done === true) return true;
+    for (let next = pass.readers.next(); next.done !== true; next = pass.readers.next()) {
       if (this.#sendTo(next.value)) pass.isAgain = true;
-      if (visits % VISITS_PER_LOOK_AT_THE_CLOCK === 0 && performance.now() >= untilMs) return false;
+      if (performance.now() >= untilMs) return false;
     }
+    return true;
   }
 
   /** Sends to this reader now; what is left waits for the turns of its channel. */

@@ -18,6 +18,9 @@ type Board = {
   closed: number | undefined /** Takes nothing while true. */;
   isStuck: boolean;
   unsent: number;
+  /** How often it was sent something, each time in one packet, and how long each time takes. */
+  packets: number;
+  packetMs: number;
   drain(): void;
 };
 
@@ -74,6 +77,8 @@ describe('fan out', () => {
         closed: undefined,
         isStuck: false,
         unsent: 0,
+        packets: 0,
+        packetMs: 0,
         drain: () => {
           board.isStuck = false;
           board.unsent = 0;
@@ -86,7 +91,11 @@ describe('fan out', () => {
           if (board.isStuck) board.unsent += frame.length;
           return true;
         },
-        together: (write) => write(),
+        together: (write) => {
+          board.packets += 1;
+          write();
+          vi.advanceTimersByTime(board.packetMs);
+        },
         unsentBytes: () => board.unsent,
         end: (code) => {
           board.closed = code;
@@ -130,6 +139,34 @@ describe('fan out', () => {
     return told(board.frames);
   };
   const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  test('a slice of time ends with the reader that uses it up; then requests get theirs', async () => {
+    const { fanOut, join } = scene();
+    const boards = Array.from({ length: 5 }, () => Object.assign(join(), { packetMs: 1 }));
+    fanOut.publish([change('t:1', 'running')]);
+    const served: number[] = [];
+    for (let nth = 0; nth < 6; nth += 1) {
+      await turn();
+      served.push(boards.filter(({ frames }) => frames.length === 1).length);
+    }
+    expect(served).toEqual([1, 2, 3, 4, 5, 5]);
+  });
+
+  test('readers whose turns take long get what gathers meanwhile in one packet', async () => {
+    const { fanOut, join } = scene();
+    const boards = Array.from({ length: 5 }, () => Object.assign(join(), { packetMs: 1 }));
+    const before = boards.map(({ packets }) => packets);
+    for (let nth = 0; nth < 40; nth += 1) {
+      fanOut.publish([change(`t:${nth}`, 'running')]);
+      await turn();
+    }
+    for (const board of boards) await settled(board, 40);
+    const expected = Array.from({ length: 40 }, (_, nth) => `t:${nth} running`);
+    for (const [at, board] of boards.entries()) {
+      expect(told(board.frames)).toEqual(expected);
+      expect(board.packets - before[at]!).toBeLessThan(20);
+    }
+  });
 
   test('a frame has exactly the specified fields', async () => {
     const { fanOut, join } = scene();
