@@ -358,7 +358,7 @@ async function start(parts: Parts, signal: AbortSignal, undo: Undo): Promise<Gat
   const listening = await orStartError(supervisor.startIo(switchboard));
 
   const timers = startTimers({ ...parts, isShared: database !== undefined });
-  policyChanges.follow(() => void reloadChanged(policyKeeper, onError));
+  policyChanges.follow((fingerprint) => void reloadChanged(policyKeeper, onError, fingerprint));
   let stopping: Promise<void> | undefined;
   return {
     listening,

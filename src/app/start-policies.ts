@@ -18,20 +18,21 @@ const RELOAD_RETRY_MS = 5_000;
 /** Changes of the policy files. The watcher reports each once, so one that comes before `follow` is remembered. */
 export class PolicyChanges {
   readonly #watcher: PolicyWatcher;
-  #isStale = false;
-  #onChange = (): void => {
-    this.#isStale = true;
+  /** The fingerprint of a change that nobody follows yet. */
+  #unfollowed: string | undefined;
+  #onChange = (fingerprint: string): void => {
+    this.#unfollowed = fingerprint;
   };
 
   /** Watches from now on. Create it before the policies are read: then no change is missed. */
   constructor(path: string) {
-    this.#watcher = watchPolicies(path, () => this.#onChange());
+    this.#watcher = watchPolicies(path, (fingerprint) => this.#onChange(fingerprint));
   }
 
   /** Calls `onChange` for each change to come, and at once if there has been one already. */
-  follow(onChange: () => void): void {
+  follow(onChange: (fingerprint: string) => void): void {
     this.#onChange = onChange;
-    if (this.#isStale) onChange();
+    if (this.#unfollowed !== undefined) onChange(this.#unfollowed);
   }
 
   close(): void {
@@ -44,7 +45,7 @@ const NO_THREAD = 'ERR_WORKER_INIT_FAILED';
 /** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
 const READ_TIMEOUT_MS = 30_000;
 
-export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'install' | 'inSlices'> & {
+export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'hasRead' | 'install' | 'inSlices'> & {
   readonly path: string;
   readonly governor: Governor;
   readonly onError: (error: unknown, doing: string) => void;
@@ -67,6 +68,7 @@ export function createPolicyKeeper({
    * of the few threads that Node.js has for files.
    */
   let reading: ReturnType<typeof loadPoliciesInThread> | undefined;
+  let lastRead: string | undefined;
   const again = (): void => void reloadChanged(keeper, onError);
   let retry: NodeJS.Timeout | undefined;
   const tryLater = (): void => {
@@ -79,9 +81,12 @@ export function createPolicyKeeper({
     ...deps,
     clock,
     inSlices,
+    hasRead: (fingerprint) => fingerprint === lastRead,
     load: async () => {
       const isLate = reading !== undefined;
-      const current = (reading ??= loadPoliciesInThread(path));
+      const current = (reading ??= loadPoliciesInThread(path, (fingerprint) => {
+        lastRead = fingerprint;
+      }));
       const loaded = await within(readTimeoutMs, current).catch((error: unknown) => {
         reading = undefined;
         if (codeOf(error) === NO_THREAD) tryLater();
@@ -111,13 +116,17 @@ export function createPolicyKeeper({
   return keeper;
 }
 
-/** Never rejects. */
+/**
+ * Reloads, unless what the files hold by now, which has this fingerprint, was read for another reason since, such as
+ * SIGHUP. Never rejects.
+ */
 export async function reloadChanged(
   keeper: PolicyKeeper,
   onError: (error: unknown, doing: string) => void,
+  fingerprint?: string,
 ): Promise<void> {
   try {
-    const reloaded = await keeper.reload('gateway');
+    const reloaded = await keeper.reload('gateway', fingerprint);
     // The watcher does not report this change again.
     if (!reloaded.ok && (reloaded.fault.kind === 'audit_unavailable' || reloaded.fault.kind === 'overloaded'))
       setTimeout(() => void reloadChanged(keeper, onError), RELOAD_RETRY_MS).unref();

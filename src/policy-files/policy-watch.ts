@@ -40,18 +40,22 @@ export type WatchOptions = {
 };
 
 /**
- * Calls `onChange` some time after the file, or any file of the folder, has changed. An editor that writes a new file
+ * Calls `onChange` some time after the file, or any file of the folder, has changed, with the fingerprint of what is
+ * there now. An editor that writes a new file
  * and renames it over the old one, and a mounted config map whose symlink is swapped, are changes like any other: what
  * is watched is the folder, and what counts is a fingerprint of what the path leads to now. A wake-up without a
  * change is ignored. `onChange` must not throw. Start watching before loading, so that no change is missed in between.
  * Neither the watcher nor its timers keep the process alive.
  */
-export const watchPolicies = (path: string, onChange: () => void, options: WatchOptions = {}): PolicyWatcher =>
-  new FingerprintWatcher(path, onChange, options);
+export const watchPolicies = (
+  path: string,
+  onChange: (fingerprint: string) => void,
+  options: WatchOptions = {},
+): PolicyWatcher => new FingerprintWatcher(path, onChange, options);
 
 class FingerprintWatcher implements PolicyWatcher {
   readonly #path: string;
-  readonly #onChange: () => void;
+  readonly #onChange: (fingerprint: string) => void;
   readonly #debounceMs: number;
   readonly #poll: NodeJS.Timeout;
   #watchers: readonly FSWatcher[];
@@ -61,7 +65,11 @@ class FingerprintWatcher implements PolicyWatcher {
   #isWoken = false;
   #closed = false;
 
-  constructor(path: string, onChange: () => void, { debounceMs = 200, pollMs = 5_000 }: WatchOptions) {
+  constructor(
+    path: string,
+    onChange: (fingerprint: string) => void,
+    { debounceMs = 200, pollMs = 5_000 }: WatchOptions,
+  ) {
     this.#path = path;
     this.#onChange = onChange;
     this.#debounceMs = debounceMs;
@@ -120,7 +128,7 @@ class FingerprintWatcher implements PolicyWatcher {
   #notify(now: string): void {
     this.#known = now;
     this.#rewatch();
-    this.#onChange();
+    this.#onChange(now);
   }
 
   /**

@@ -30,6 +30,8 @@ export type Reloaded = {
 export type PolicyKeeperDeps = {
   readonly policies: PolicySet;
   readonly load: LoadPolicies;
+  /** Whether the latest `load` has read files of this fingerprint. */
+  readonly hasRead: (fingerprint: string) => boolean;
   /** Does long work without holding up checks. */
   readonly inSlices: <T>(steps: Steps<T>) => Promise<T>;
   /** Puts the set in force, from the next check on. */
@@ -113,9 +115,16 @@ export class PolicyKeeper {
     return refuseUnlessAdminOfAll(principal) ?? this.reload(principal.subject);
   }
 
-  /** One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. */
-  reload(actor: string): Promise<Result<Reloaded, Fault>> {
-    const reloaded = this.#queue.run(null, () => this.#reload(actor));
+  /**
+   * One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. With the
+   * fingerprint of files that have changed, nothing is done where a reload before this one has read them like that.
+   */
+  reload(actor: string, fingerprint?: string): Promise<Result<Reloaded, Fault>> {
+    const reloaded = this.#queue.run(null, () =>
+      fingerprint !== undefined && this.#deps.hasRead(fingerprint)
+        ? Promise.resolve(this.#unchanged())
+        : this.#reload(actor),
+    );
     if (reloaded === undefined) return Promise.resolve(TOO_MANY_RELOADS);
     reloaded.catch(() => {
       this.reloads.failed += 1;
@@ -152,6 +161,11 @@ export class PolicyKeeper {
       ...(warnings.length > 0 ? { warnings } : {}),
     });
     return ok({ version, documents, changed, warnings });
+  }
+
+  #unchanged(): Result<Reloaded, Fault> {
+    const { version, documents } = this.#policies.summary();
+    return ok({ version, documents: documents.length, changed: false, warnings: [] });
   }
 
   #failed(fault: Fault, actor: string): Result<never, Fault> {

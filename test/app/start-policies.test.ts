@@ -2,10 +2,11 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createPolicyKeeper } from '../../src/app/start-policies.ts';
+import { createPolicyKeeper, reloadChanged } from '../../src/app/start-policies.ts';
 import type { Governor } from '../../src/core/governor.ts';
 import type { PolicySet } from '../../src/core/policy/policy.ts';
 import { loadPolicies } from '../../src/policy-files/policy-file.ts';
+import { fingerprint } from '../../src/policy-files/policy-watch.ts';
 import { eventually } from '../support/eventually.ts';
 import { faultOf, testAudit, testClock } from '../support/harness.ts';
 import { hang } from '../support/hung-file.ts';
@@ -60,6 +61,35 @@ describe('policies start', () => {
     await hung.answer();
     await eventually(() => expect(namesInForce()).toEqual(['after']));
     expect({ reloads: keeper.reloads, errors }).toEqual({ reloads: { done: 1, failed: 3 }, errors: [] });
+  });
+
+  test('a change that a reload has read meanwhile is not read again', async () => {
+    const path = policyFile();
+    const { keeper, errors, namesInForce } = await keeperOf(path, {});
+    const report = (error: unknown): void => void errors.push(error);
+    writeFileSync(path, named('after'));
+    const after = await fingerprint(path);
+    // As SIGHUP and the watcher do: the one at once, the other while that is being read.
+    await Promise.all([keeper.reload('gateway'), reloadChanged(keeper, report, after)]);
+    expect([keeper.reloads, namesInForce()]).toEqual([{ done: 1, failed: 0 }, ['after']]);
+    writeFileSync(path, named('last'));
+    await reloadChanged(keeper, report, await fingerprint(path));
+    expect([keeper.reloads, namesInForce()]).toEqual([{ done: 2, failed: 0 }, ['last']]);
+    // Who asks for a reload gets one.
+    await keeper.reload('account:root');
+    expect([keeper.reloads.done, errors]).toEqual([3, []]);
+  });
+
+  test('a mistake that a reload has reported is not reported again for the same change', async () => {
+    const path = policyFile();
+    const { keeper, errors, namesInForce } = await keeperOf(path, {});
+    writeFileSync(path, 'name: broken\n');
+    const [first] = await Promise.all([
+      keeper.reload('gateway'),
+      reloadChanged(keeper, (error) => void errors.push(error), await fingerprint(path)),
+    ]);
+    expect(faultOf(first)).toMatchObject({ kind: 'policy_invalid' });
+    expect([keeper.reloads, errors, namesInForce()]).toEqual([{ done: 0, failed: 1 }, [], ['before']]);
   });
 
   /** A file of which the system says that its disk fails. */

@@ -29,6 +29,7 @@ function scene(
   const keeper = new PolicyKeeper({
     policies: policiesOf(before),
     load,
+    hasRead: () => false,
     install: (policies) => void installed.push(namesOf(policies)),
     audit,
     clock: testClock(),

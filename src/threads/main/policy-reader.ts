@@ -1,8 +1,11 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 /**
  * Reads policies in a thread of its own: parsing the YAML of thousands of rules takes seconds, and no check may wait
  * for it.
  */
+import { readlinkSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
+import { basename } from 'node:path';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Steps } from '../../core/base/steps.ts';
@@ -17,36 +20,62 @@ import { fingerprint } from '../../policy-files/policy-watch.ts';
 import { workerFile } from '../worker-file.ts';
 
 /** How long one slice of long work on the main thread may delay a check. */
-const SLICE_MS = 2;
+const SLICE_MS = 0.5;
+/** A turn of the event loop that takes longer had something to do. */
+const IDLE_TURN_MS = 0.1;
+/** While there is something else to do, this much time is left for it after each slice. */
+const REST_MS = 1;
 
-/** Does all steps, and in between whatever else is due. */
+/** Does all steps, and in between whatever else is due. While checks arrive, they get most of the time. */
 export async function inSlices<T>(steps: Steps<T>): Promise<T> {
   for (let endMs = performance.now() + SLICE_MS; ; ) {
     const step = steps.next();
     if (step.done === true) return step.value;
     if (performance.now() < endMs) continue;
+    const fromMs = performance.now();
     await nextTurn();
+    if (performance.now() - fromMs > IDLE_TURN_MS) await sleep(REST_MS);
     endMs = performance.now() + SLICE_MS;
   }
 }
 
 export type PolicyReading = { readonly path: string };
 type Reply = Result<ReadPolicies, readonly PolicyFileProblem[]>;
+/** `fingerprint`: of the files as they were read. */
+type WholeRead = { readonly read: Reply; readonly fingerprint: string };
 
 /** The whole life of the thread: it reads once, answers, and ends. */
 export async function runPolicyReader(main: MessagePort, { path }: PolicyReading): Promise<void> {
-  main.postMessage((await readWhole(path)) satisfies Reply);
+  lowerOwnPriority();
+  main.postMessage((await readWhole(path)) satisfies WholeRead);
+}
+
+/** Steps of `nice` below the process: a third of the processor time of any other thread, where they compete. */
+const NICE_STEPS = 5;
+const LOWEST_PRIORITY = 19;
+
+/** On Linux only: elsewhere a thread has no priority of its own. There, and where it is forbidden, reading competes. */
+function lowerOwnPriority(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    const thread = Number(basename(readlinkSync('/proc/thread-self')));
+    setPriority(thread, Math.min(getPriority() + NICE_STEPS, LOWEST_PRIORITY));
+  } catch {
+    // Forbidden, as some sandboxes do: reading works all the same.
+  }
 }
 
 /** Files that keep changing are read as they are; the watcher reports them once they settle. */
 const MOST_READS = 5;
 
-/** Reads again if files changed meanwhile: a set that is swapped during the read would be half old and half new. */
-export async function readWhole(path: string): Promise<Reply> {
+/**
+ * Reads again what has changed meanwhile: of a set that is swapped at this moment some files would be old and some new.
+ */
+export async function readWhole(path: string): Promise<WholeRead> {
   for (let reads = 1; ; reads += 1) {
     const before = await fingerprint(path);
     const read = await readPolicyFiles(path);
-    if (reads === MOST_READS || (await fingerprint(path)) === before) return read;
+    if (reads === MOST_READS || (await fingerprint(path)) === before) return { read, fingerprint: before };
   }
 }
 
@@ -54,11 +83,13 @@ export async function readWhole(path: string): Promise<Reply> {
  * Like `loadPolicies`. Compiling stays in this thread, because it creates functions. Rejects if the reading thread
  * cannot be started or dies. That thread keeps the process alive on purpose: Node.js does not exit while a thread waits
  * for a file anyway, and only a live process can still be ended by a signal.
+ * `onRead` gets the fingerprint of what was read, valid or not.
  */
 export async function loadPoliciesInThread(
   path: string,
+  onRead: (fingerprint: string) => void = () => undefined,
 ): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
-  const read = await new Promise<Reply>((resolve, reject) => {
+  const { read, fingerprint: readAs } = await new Promise<WholeRead>((resolve, reject) => {
     const worker = new Worker(workerFile('policy-reader'), {
       workerData: { path } satisfies PolicyReading,
       name: 'policy-reader',
@@ -67,5 +98,6 @@ export async function loadPoliciesInThread(
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`the policy reader thread exited with ${code}`)));
   });
+  onRead(readAs);
   return read.ok ? ok(await inSlices(compilingRead(read.value))) : read;
 }

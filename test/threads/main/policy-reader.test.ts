@@ -88,7 +88,7 @@ describe('policy reader', () => {
         turns += 1;
       };
       setImmediate(swapIn);
-      const read = await readWhole(folder);
+      const { read } = await readWhole(folder);
       ended = true;
       const versions = read.ok ? read.value.documents.map(({ raw }) => (raw as { name: string }).name.slice(0, 1)) : [];
       expect({ files: versions.length, versions: new Set(versions).size }).toEqual({ files: 40, versions: 1 });
