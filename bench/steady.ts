@@ -1,75 +1,61 @@
-/** How long does an agent wait for its answer while the gateway decides a steady 10,000 checks a second? */
-import { cpuSecondsOf } from './lib/http-load.ts';
+/**
+ * How long does an agent wait for its answer while the gateway decides a steady number of checks, and what does a check
+ * cost? Checks arrive at random, each about a new operation, beside a bare server of the same HTTP library.
+ */
+import { inRounds, measureEveryday } from './lib/everyday-load.ts';
 import { isBrief } from './lib/options.ts';
-import { checkSteadily, pacedClient } from './lib/paced-load.ts';
-import { heading, line, median } from './lib/report.ts';
-import { type Subject, startBare, startGateway } from './lib/subject.ts';
+import { heading } from './lib/report.ts';
+import { startBare, startGateway } from './lib/subject.ts';
+import { Table } from './lib/table.ts';
 
 const ROUNDS = isBrief ? 1 : 3;
-const PACE = { rate: 10_000, seconds: isBrief ? 1 : 5, connections: 10 };
+const SECONDS = isBrief ? 0.5 : 4;
+const GOALS: readonly (readonly [rate: number, p99Ms: number])[] = [
+  [5_000, 2],
+  [10_000, 4],
+];
 
-async function measure(subject: Subject) {
-  const before = cpuSecondsOf(subject.pid);
-  const startedMs = performance.now();
-  const waits = await checkSteadily(subject.url, PACE);
-  return { ...waits, cores: (cpuSecondsOf(subject.pid) - before) / ((performance.now() - startedMs) / 1000) };
-}
-
-heading(
-  `Waiting time at a steady ${PACE.rate.toLocaleString('en')} checks a second over Connect JSON, audit on (${pacedClient})`,
-);
-if (pacedClient === 'autocannon')
-  console.log('  h2load is not installed: autocannon, whose own pauses are in the figures');
+heading('Waiting time of checks that arrive at random, each about a new operation, over Connect JSON, audit on');
+const table = new Table('steady');
 const gateway = await startGateway();
 const bare = await startBare('bare-http.js');
-for (const subject of [gateway, bare]) await measure(subject); // warm
-const rounds: { gateway: Awaited<ReturnType<typeof measure>>; bare: Awaited<ReturnType<typeof measure>> }[] = [];
-for (let round = 0; round < ROUNDS; round += 1)
-  rounds.push({ bare: await measure(bare), gateway: await measure(gateway) });
+for (const subject of [gateway, bare]) await measureEveryday(subject, { rate: 5_000, seconds: SECONDS }); // warm
+for (const [rate, goal] of GOALS) {
+  const load = { rate, seconds: SECONDS };
+  const results = await inRounds(ROUNDS, {
+    bare: () => measureEveryday(bare, load),
+    gateway: () => measureEveryday(gateway, load),
+  });
+  for (const [name, rounds] of Object.entries(results)) {
+    const title = `${name} at ${rate.toLocaleString('en')}/s`;
+    table.row(
+      `${title}, p50`,
+      rounds.map(({ p50 }) => p50),
+      'ms',
+    );
+    table.row(
+      `${title}, p99`,
+      rounds.map(({ p99 }) => p99),
+      'ms',
+      name === 'gateway' ? `goal: ${goal}` : '',
+    );
+    table.row(
+      `${title}, p99.9`,
+      rounds.map(({ p999 }) => p999),
+      'ms',
+    );
+    table.row(
+      `${title}, CPU`,
+      rounds.map(({ cpuUsPerCheck }) => cpuUsPerCheck),
+      'µs/check',
+    );
+    table.row(
+      `${title}, context switches`,
+      rounds.map(({ switchesPerCheck }) => switchesPerCheck),
+      '/check',
+    );
+  }
+}
 await gateway.stop();
 await bare.stop();
-
-const middle = (of: (round: (typeof rounds)[number]) => number): number => median(rounds.map(of));
-line(
-  'rate',
-  middle((r) => r.gateway.perSecond),
-  'checks/s',
-  `${middle((r) => r.gateway.cores).toFixed(2)} cores`,
-);
-line(
-  'p50',
-  middle((r) => r.gateway.p50),
-  'ms',
-);
-line(
-  'p90',
-  middle((r) => r.gateway.p90),
-  'ms',
-);
-line(
-  'p99',
-  middle((r) => r.gateway.p99),
-  'ms',
-  'goal: under 2',
-);
-line(
-  'p99.9',
-  middle((r) => r.gateway.p999),
-  'ms',
-);
-line(
-  'longest',
-  middle((r) => r.gateway.longest),
-  'ms',
-);
-line(
-  `bare ${bare.library}, p50`,
-  middle((r) => r.bare.p50),
-  'ms',
-  "the client's own share of the waiting",
-);
-line(
-  `bare ${bare.library}, p99`,
-  middle((r) => r.bare.p99),
-  'ms',
-);
+table.end();

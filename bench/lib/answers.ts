@@ -2,6 +2,9 @@
  * Whether a load was answered as its figures suppose: its clients look no further than the status, and at what came.
  */
 
+/** Where one check is asked for over Connect. */
+export const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
+
 /**
  * Asks the question of the load once more: a gateway that denies all, as with a full disk, is fast, and one that
  * refuses says why.
