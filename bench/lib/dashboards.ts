@@ -25,11 +25,16 @@ function watch(url: string, count: number): void {
         `GET /api/v1/stream HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
       ),
     );
-    socket.once('data', (head) => {
-      if (!head.toString('latin1').startsWith('HTTP/1.1 101')) throw new Error(head.toString());
+    // The head may come in several pieces.
+    let head: string | undefined = '';
+    socket.on('data', (bytes) => {
+      if (head === undefined) return;
+      head += bytes.toString('latin1');
+      if (!head.includes('\r\n\r\n')) return;
+      if (!head.startsWith('HTTP/1.1 101')) throw new Error(head);
+      head = undefined;
       open += 1;
       if (open === count) process.send?.('open');
-      socket.resume();
     });
     socket.on('error', () => undefined);
   }
