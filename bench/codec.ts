@@ -24,6 +24,8 @@ const request: CheckActionRequest = {
   caller: undefined,
   dryRun: false,
   correlationId: 'c-123',
+  supportedObligations: [],
+  opHome: '',
 };
 const withAttributes: CheckActionRequest = {
   ...request,
@@ -38,6 +40,13 @@ const response: CheckActionResponse = {
   opState: 'running',
   auditId: 123_456,
   correlationId: 'c-123',
+  cause: 'unspecified',
+  tier: 'unspecified',
+  period: 'unspecified',
+  resetsAt: undefined,
+  approvalId: '',
+  obligations: [],
+  opHome: '',
 };
 
 /** Nanoseconds per call, the best of some runs: on a shared machine the others measure the neighbours. */

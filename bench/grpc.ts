@@ -39,6 +39,8 @@ const check = (spanId: string): CheckActionRequest => ({
   caller: undefined,
   dryRun: false,
   correlationId: spanId,
+  supportedObligations: [],
+  opHome: '',
 });
 
 const hasH2load = spawnSync('h2load', ['--version']).status === 0;

@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import protobuf from 'protobufjs';
 
 const PROTO = fileURLToPath(new URL('../proto/', import.meta.url));
-const FILES = ['policy_service.proto', 'agent_service.proto'].map((file) => `svc/governance/v1/${file}`);
+const FILES = ['policy_service.proto', 'agent_service.proto', 'approval_service.proto'].map(
+  (file) => `svc/governance/v1/${file}`,
+);
 
 const root = new protobuf.Root();
 // Google's own files come with the library.

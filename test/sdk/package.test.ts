@@ -216,7 +216,9 @@ void createAgentClient(options).check({ resource: 'web_search' });
   test('knows the messages of the .proto files as they are', () => {
     const root = new protobuf.Root();
     root.resolvePath = (_from, file) => (file.startsWith('google/') ? null : join(PACKAGE_ROOT, 'proto', file));
-    root.loadSync(['svc/governance/v1/policy_service.proto', 'svc/governance/v1/agent_service.proto']);
+    root.loadSync(
+      ['policy_service', 'agent_service', 'approval_service'].map((file) => `svc/governance/v1/${file}.proto`),
+    );
     expect(PROTOCOL, 'run `npm run proto`').toEqual(JSON.parse(JSON.stringify(root.toJSON())));
   });
 });

@@ -60,7 +60,7 @@ expectTypeOf<ActionDeniedError['ruleId']>().toEqualTypeOf<string | undefined>();
 // Whatever the gateway reads of a check, an agent can say; the rest is what the SDK itself adds.
 expectTypeOf<keyof CheckMessage>().toEqualTypeOf<keyof CheckActionRequest>();
 expectTypeOf<keyof CheckRequest>().toEqualTypeOf<
-  Exclude<keyof CheckActionRequest, 'agent' | 'credentialToken' | 'correlationId'>
+  Exclude<keyof CheckActionRequest, 'agent' | 'credentialToken' | 'correlationId' | 'supportedObligations' | 'opHome'>
 >();
 
 // Every call can be given up.

@@ -23,7 +23,24 @@ export const PROTOCOL = {
                     },
                   },
                 },
-                Decision: { values: { DECISION_UNSPECIFIED: 0, DECISION_ALLOW: 1, DECISION_DENY: 2 } },
+                Decision: {
+                  values: { DECISION_UNSPECIFIED: 0, DECISION_ALLOW: 1, DECISION_DENY: 2, DECISION_PENDING: 3 },
+                },
+                DecisionCause: {
+                  values: {
+                    DECISION_CAUSE_UNSPECIFIED: 0,
+                    DECISION_CAUSE_RULE: 1,
+                    DECISION_CAUSE_NO_RULE: 2,
+                    DECISION_CAUSE_CONDITION_ERROR: 3,
+                    DECISION_CAUSE_BUDGET: 4,
+                    DECISION_CAUSE_CREDENTIAL: 5,
+                    DECISION_CAUSE_OPERATION_STATE: 6,
+                    DECISION_CAUSE_HALT: 7,
+                    DECISION_CAUSE_APPROVAL: 8,
+                    DECISION_CAUSE_OBLIGATION: 9,
+                    DECISION_CAUSE_UNRECORDED: 10,
+                  },
+                },
                 CheckActionRequest: {
                   fields: {
                     agent: { type: 'AgentId', id: 1 },
@@ -37,6 +54,13 @@ export const PROTOCOL = {
                     caller: { type: 'AgentId', id: 9 },
                     dryRun: { type: 'bool', id: 10, protoName: 'dry_run' },
                     correlationId: { type: 'string', id: 11, protoName: 'correlation_id' },
+                    supportedObligations: {
+                      rule: 'repeated',
+                      type: 'string',
+                      id: 12,
+                      protoName: 'supported_obligations',
+                    },
+                    opHome: { type: 'string', id: 13, protoName: 'op_home' },
                   },
                 },
                 CheckActionResponse: {
@@ -49,6 +73,20 @@ export const PROTOCOL = {
                     opState: { type: 'OpState', id: 6, protoName: 'op_state' },
                     auditId: { type: 'uint64', id: 7, protoName: 'audit_id' },
                     correlationId: { type: 'string', id: 8, protoName: 'correlation_id' },
+                    cause: { type: 'DecisionCause', id: 10 },
+                    tier: { type: 'BudgetTier', id: 11 },
+                    period: { type: 'BudgetPeriod', id: 12 },
+                    resetsAt: { type: 'google.protobuf.Timestamp', id: 13, protoName: 'resets_at' },
+                    approvalId: { type: 'string', id: 14, protoName: 'approval_id' },
+                    obligations: { rule: 'repeated', type: 'Obligation', id: 15 },
+                    opHome: { type: 'string', id: 16, protoName: 'op_home' },
+                  },
+                },
+                Obligation: {
+                  fields: {
+                    id: { type: 'string', id: 1 },
+                    type: { type: 'string', id: 2 },
+                    properties: { type: 'google.protobuf.Struct', id: 3 },
                   },
                 },
                 BatchCheckActionsRequest: {
@@ -70,6 +108,13 @@ export const PROTOCOL = {
                     caller: { type: 'AgentId', id: 9 },
                     dryRun: { type: 'bool', id: 10, protoName: 'dry_run' },
                     correlationId: { type: 'string', id: 11, protoName: 'correlation_id' },
+                    supportedObligations: {
+                      rule: 'repeated',
+                      type: 'string',
+                      id: 12,
+                      protoName: 'supported_obligations',
+                    },
+                    opHome: { type: 'string', id: 13, protoName: 'op_home' },
                   },
                 },
                 StreamCheckActionsResponse: {
@@ -83,6 +128,13 @@ export const PROTOCOL = {
                     auditId: { type: 'uint64', id: 7, protoName: 'audit_id' },
                     correlationId: { type: 'string', id: 8, protoName: 'correlation_id' },
                     error: { type: 'CheckError', id: 9 },
+                    cause: { type: 'DecisionCause', id: 10 },
+                    tier: { type: 'BudgetTier', id: 11 },
+                    period: { type: 'BudgetPeriod', id: 12 },
+                    resetsAt: { type: 'google.protobuf.Timestamp', id: 13, protoName: 'resets_at' },
+                    approvalId: { type: 'string', id: 14, protoName: 'approval_id' },
+                    obligations: { rule: 'repeated', type: 'Obligation', id: 15 },
+                    opHome: { type: 'string', id: 16, protoName: 'op_home' },
                   },
                 },
                 CheckError: {
@@ -99,6 +151,18 @@ export const PROTOCOL = {
                     agentId: { type: 'string', id: 3, protoName: 'agent_id' },
                   },
                 },
+                BudgetTier: {
+                  values: {
+                    BUDGET_TIER_UNSPECIFIED: 0,
+                    BUDGET_TIER_GLOBAL: 1,
+                    BUDGET_TIER_ORG: 2,
+                    BUDGET_TIER_TEAM: 3,
+                    BUDGET_TIER_AGENT: 4,
+                  },
+                },
+                BudgetPeriod: {
+                  values: { BUDGET_PERIOD_UNSPECIFIED: 0, BUDGET_PERIOD_MONTHLY: 1, BUDGET_PERIOD_DAILY: 2 },
+                },
                 OpState: {
                   values: {
                     OP_STATE_UNSPECIFIED: 0,
@@ -112,6 +176,7 @@ export const PROTOCOL = {
                 OpSignal: {
                   values: { OP_SIGNAL_UNSPECIFIED: 0, OP_SIGNAL_PAUSE: 1, OP_SIGNAL_RESUME: 2, OP_SIGNAL_TERMINATE: 3 },
                 },
+                Outcome: { values: { OUTCOME_UNSPECIFIED: 0, OUTCOME_SUCCESS: 1, OUTCOME_FAILURE: 2 } },
                 AgentService: {
                   methods: {
                     RegisterAgent: { requestType: 'RegisterAgentRequest', responseType: 'RegisterAgentResponse' },
@@ -149,6 +214,9 @@ export const PROTOCOL = {
                     credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
                     opId: { type: 'string', id: 3, protoName: 'op_id' },
                     costUsd: { type: 'double', id: 4, protoName: 'cost_usd', options: { proto3_optional: true } },
+                    outcome: { type: 'Outcome', id: 5 },
+                    error: { type: 'string', id: 6 },
+                    opHome: { type: 'string', id: 7, protoName: 'op_home' },
                   },
                 },
                 CompleteOpResponse: {
@@ -169,6 +237,7 @@ export const PROTOCOL = {
                     costUsd: { type: 'double', id: 3, protoName: 'cost_usd', options: { proto3_optional: true } },
                     opId: { type: 'string', id: 4, protoName: 'op_id', options: { proto3_optional: true } },
                     usageId: { type: 'string', id: 5, protoName: 'usage_id', options: { proto3_optional: true } },
+                    opHome: { type: 'string', id: 6, protoName: 'op_home' },
                   },
                 },
                 RecordUsageResponse: {
@@ -180,18 +249,6 @@ export const PROTOCOL = {
                 },
                 BudgetStatus: {
                   values: { BUDGET_STATUS_UNSPECIFIED: 0, BUDGET_STATUS_OK: 1, BUDGET_STATUS_LIMIT_EXCEEDED: 2 },
-                },
-                BudgetTier: {
-                  values: {
-                    BUDGET_TIER_UNSPECIFIED: 0,
-                    BUDGET_TIER_GLOBAL: 1,
-                    BUDGET_TIER_ORG: 2,
-                    BUDGET_TIER_TEAM: 3,
-                    BUDGET_TIER_AGENT: 4,
-                  },
-                },
-                BudgetPeriod: {
-                  values: { BUDGET_PERIOD_UNSPECIFIED: 0, BUDGET_PERIOD_MONTHLY: 1, BUDGET_PERIOD_DAILY: 2 },
                 },
                 OpControlStreamRequest: {
                   oneofs: { _resumeAfter: { oneof: ['resumeAfter'] } },
@@ -219,9 +276,55 @@ export const PROTOCOL = {
                     credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
                     opId: { type: 'string', id: 3, protoName: 'op_id' },
                     sequence: { type: 'uint64', id: 4 },
+                    opHome: { type: 'string', id: 5, protoName: 'op_home' },
                   },
                 },
                 AckOpControlResponse: { fields: {} },
+                ApprovalService: {
+                  methods: {
+                    WaitApproval: { requestType: 'WaitApprovalRequest', responseType: 'WaitApprovalResponse' },
+                    CancelApproval: { requestType: 'CancelApprovalRequest', responseType: 'CancelApprovalResponse' },
+                  },
+                },
+                ApprovalState: {
+                  values: {
+                    APPROVAL_STATE_UNSPECIFIED: 0,
+                    APPROVAL_STATE_PENDING: 1,
+                    APPROVAL_STATE_APPROVED: 2,
+                    APPROVAL_STATE_DENIED: 3,
+                    APPROVAL_STATE_EXPIRED: 4,
+                    APPROVAL_STATE_CANCELLED: 5,
+                    APPROVAL_STATE_USED: 6,
+                  },
+                },
+                WaitApprovalRequest: {
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    approvalId: { type: 'string', id: 3, protoName: 'approval_id' },
+                  },
+                },
+                WaitApprovalResponse: {
+                  fields: {
+                    approvalId: { type: 'string', id: 1, protoName: 'approval_id' },
+                    state: { type: 'ApprovalState', id: 2 },
+                    reason: { type: 'string', id: 3 },
+                    expiresAt: { type: 'google.protobuf.Timestamp', id: 4, protoName: 'expires_at' },
+                  },
+                },
+                CancelApprovalRequest: {
+                  fields: {
+                    agent: { type: 'AgentId', id: 1 },
+                    credentialToken: { type: 'string', id: 2, protoName: 'credential_token' },
+                    approvalId: { type: 'string', id: 3, protoName: 'approval_id' },
+                  },
+                },
+                CancelApprovalResponse: {
+                  fields: {
+                    approvalId: { type: 'string', id: 1, protoName: 'approval_id' },
+                    state: { type: 'ApprovalState', id: 2 },
+                  },
+                },
               },
             },
           },
@@ -248,6 +351,7 @@ export const PROTOCOL = {
             },
             NullValue: { values: { NULL_VALUE: 0 } },
             ListValue: { fields: { values: { rule: 'repeated', type: 'Value', id: 1 } } },
+            Timestamp: { fields: { seconds: { type: 'int64', id: 1 }, nanos: { type: 'int32', id: 2 } } },
           },
         },
       },

@@ -19,6 +19,8 @@ export type CheckMessage = OfAgent & {
   readonly caller: AgentId | undefined;
   readonly dryRun: boolean | undefined;
   readonly correlationId?: string;
+  readonly supportedObligations?: readonly string[];
+  readonly opHome?: string;
 };
 /** Enums are numbers here; 64-bit numbers come as the library has them, for `numberOf`. */
 export type CheckReply = {
@@ -30,6 +32,13 @@ export type CheckReply = {
   readonly opState: number;
   readonly auditId: WireNumber;
   readonly correlationId: string;
+  readonly cause: number;
+  readonly tier: number;
+  readonly period: number;
+  readonly resetsAt?: WireTime | null;
+  readonly approvalId: string;
+  readonly obligations: readonly { readonly id: string; readonly type: string; readonly properties?: Struct | null }[];
+  readonly opHome: string;
 };
 export type StreamCheckReply = CheckReply & {
   readonly error?: { readonly code: string; readonly message: string; readonly retryAfterSecs: number } | null;
@@ -44,7 +53,12 @@ export type Methods = {
     readonly response: { readonly credentialToken: string; readonly rotated: boolean };
   };
   CompleteOp: {
-    readonly request: OfAgent & { readonly opId: string; readonly costUsd: number | undefined };
+    readonly request: OfAgent & {
+      readonly opId: string;
+      readonly costUsd: number | undefined;
+      readonly outcome?: number;
+      readonly error?: string;
+    };
     readonly response: { readonly opState: number };
   };
   RecordUsage: {
@@ -59,10 +73,18 @@ export type Methods = {
     readonly request: OfAgent & { readonly opId: string; readonly sequence: number };
     readonly response: object;
   };
+  WaitApproval: {
+    readonly request: OfAgent & { readonly approvalId: string };
+    readonly response: { readonly state: number; readonly reason: string; readonly expiresAt?: WireTime | null };
+  };
+  CancelApproval: {
+    readonly request: OfAgent & { readonly approvalId: string };
+    readonly response: { readonly state: number };
+  };
 };
 export type MethodName = keyof Methods;
 
-export const DECISIONS = ['unspecified', 'allow', 'deny'] as const;
+export const DECISIONS = ['unspecified', 'allow', 'deny', 'pending'] as const;
 export const OP_STATES = ['unspecified', 'pending', 'running', 'paused', 'completing', 'terminated'] as const;
 export const SIGNALS = ['unspecified', 'pause', 'resume', 'terminate'] as const;
 export const BUDGET_STATUSES = ['unspecified', 'ok', 'limit_exceeded'] as const;
@@ -76,6 +98,9 @@ export type WireNumber = number | { readonly low: number; readonly high: number 
 export const numberOf = (value: WireNumber): number =>
   typeof value === 'number' ? value : (value.low >>> 0) + (value.high >>> 0) * 2 ** 32;
 
+/** A moment as the library has it. */
+export type WireTime = { readonly seconds?: WireNumber | null; readonly nanos?: number | null };
+
 export type Codec<Request, Response> = {
   /** `/svc.governance.v1.PolicyService/CheckAction`. */
   readonly path: string;
@@ -86,7 +111,10 @@ export type Codec<Request, Response> = {
 const root = protobuf.Root.fromJSON(PROTOCOL);
 root.resolveAll();
 
-function codecOf<Request, Response>(service: 'PolicyService' | 'AgentService', name: string): Codec<Request, Response> {
+function codecOf<Request, Response>(
+  service: 'PolicyService' | 'AgentService' | 'ApprovalService',
+  name: string,
+): Codec<Request, Response> {
   const method = root.lookupService(`${PACKAGE}.${service}`).methods[name];
   const requestType = method?.resolvedRequestType;
   const responseType = method?.resolvedResponseType;
@@ -105,6 +133,8 @@ export const METHODS: { readonly [N in MethodName]: Codec<Methods[N]['request'],
   CompleteOp: codecOf('AgentService', 'CompleteOp'),
   RecordUsage: codecOf('AgentService', 'RecordUsage'),
   AckOpControl: codecOf('AgentService', 'AckOpControl'),
+  WaitApproval: codecOf('ApprovalService', 'WaitApproval'),
+  CancelApproval: codecOf('ApprovalService', 'CancelApproval'),
 };
 export const STREAM_CHECK_ACTIONS: Codec<CheckMessage, StreamCheckReply> = codecOf(
   'PolicyService',

@@ -69,9 +69,10 @@ export function connectMethods(
 ): ReadonlyMap<string, ConnectMethod> {
   const unary = new Map(unaryMethods(ports).map((method) => [method.name, method]));
   return new Map(
-    methodShapes.map(({ path, name }) => {
+    methodShapes.map(({ path, name, requestStream, responseStream }) => {
       const method = unary.get(name);
-      return [path, method === undefined ? STREAM_METHOD : connectMethod(method, onDefect)];
+      if (method !== undefined) return [path, connectMethod(method, onDefect)];
+      return [path, requestStream || responseStream ? STREAM_METHOD : NOT_IMPLEMENTED];
     }),
   );
 }
@@ -207,6 +208,9 @@ const COMPRESSED = errorReply('unimplemented', 501, 'compressed bodies are not s
 ]);
 const CALL_OVER_GRPC = 'this is a streaming method; call it over gRPC';
 const STREAM = errorReply('unimplemented', 501, CALL_OVER_GRPC, [['svc-code', 'unimplemented']]);
+const UNIMPLEMENTED = errorReply('unimplemented', 501, 'this gateway does not implement the method', [
+  ['svc-code', 'unimplemented'],
+]);
 const UNSUPPORTED_MEDIA_TYPE = errorReply(
   'invalid_argument',
   415,
@@ -231,6 +235,12 @@ function endOfStream(contentType: StreamType): ConnectReply {
 
 /** The bit in the first byte of an envelope: it ends the stream. */
 const IS_LAST_ENVELOPE = 2;
+
+/** In the schema, but not in this gateway. */
+const NOT_IMPLEMENTED: ConnectMethod = {
+  maxBytes: MAX_MESSAGE_BYTES,
+  answer: (request, reply) => reply(request.method === 'POST' ? UNIMPLEMENTED : METHOD_NOT_ALLOWED),
+};
 
 /** Streams need HTTP/2, so they are answered at the gRPC address only. */
 const STREAM_METHOD: ConnectMethod = {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { Server, ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { BinaryReader } from '../proto/binary-reader.ts';
-import { AGENT_SERVICE, POLICY_SERVICE, protoFolder } from '../proto/schema.ts';
+import { protoFolder, SERVICES } from '../proto/schema.ts';
 
 export function addReflection(server: Server): void {
   // The library reads nothing but the descriptors from the values of this object.
@@ -20,7 +20,7 @@ export function addReflection(server: Server): void {
   const reflection = new ReflectionService(
     definition as unknown as ConstructorParameters<typeof ReflectionService>[0],
     {
-      services: [POLICY_SERVICE, AGENT_SERVICE, 'grpc.health.v1.Health'],
+      services: [...SERVICES, 'grpc.health.v1.Health'],
     },
   );
   reflection.addToServer({

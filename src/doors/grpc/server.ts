@@ -12,7 +12,7 @@ import { assert } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { Messages } from '../proto/messages.ts';
-import { AGENT_SERVICE, type MethodShape, methodShapes, POLICY_SERVICE } from '../proto/schema.ts';
+import { type MethodShape, methodShapes, SERVICES } from '../proto/schema.ts';
 import type { ControlSwitch } from '../rpc/control-switch.ts';
 import { checkHandler, unaryMethods } from '../rpc/methods.ts';
 import type { WirePorts } from '../rpc/ports.ts';
@@ -67,12 +67,10 @@ const SERVER_OPTIONS = {
   'grpc.enable_channelz': 0,
 } as const;
 
-const LARGE_ANSWERS = methodShapes.flatMap(({ path, response }) =>
-  response.fields.some(({ repeated }) => repeated) ? [path] : [],
-);
+const LARGE_ANSWERS = [shapeOf('BatchCheckActions').path];
 
 /** The services whose health is reported; the empty name stands for all. */
-const SERVICES = ['', POLICY_SERVICE, AGENT_SERVICE];
+const HEALTH_NAMES = ['', ...SERVICES];
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
@@ -124,13 +122,13 @@ export function createGrpcServer({
   });
   addServices(server, handlers);
   addReflection(server);
-  const health = addHealth(server, SERVICES);
+  const health = addHealth(server, HEALTH_NAMES);
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   correctHeads(server, (library) => expressLane(express, library));
   return {
     serve: (socket) => injector.injectConnection(socket),
     drain: (graceMs) => {
-      for (const service of SERVICES) health.setStatus(service, 'NOT_SERVING');
+      for (const service of HEALTH_NAMES) health.setStatus(service, 'NOT_SERVING');
       for (const stream of [...checkStreams, ...controlStreams]) stream.close(SHUTTING_DOWN);
       injector.drain(graceMs);
     },
@@ -143,15 +141,15 @@ export function createGrpcServer({
 }
 
 function addServices(server: Server, handlers: ReadonlyMap<string, UntypedHandleCall>): void {
-  for (const service of [POLICY_SERVICE, AGENT_SERVICE]) {
+  for (const service of SERVICES) {
     const methods = methodShapes.filter((shape) => shape.service === service);
     server.addService(
       Object.fromEntries(methods.map((shape) => [shape.name, definitionOf(shape)])),
       Object.fromEntries(
-        methods.map(({ name }) => {
+        // The library answers UNIMPLEMENTED for a method without a handler.
+        methods.flatMap(({ name }) => {
           const handler = handlers.get(name);
-          assert(handler !== undefined, `the method ${name} has a handler`);
-          return [name, handler];
+          return handler === undefined ? [] : [[name, handler]];
         }),
       ),
     );

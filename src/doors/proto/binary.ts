@@ -18,6 +18,7 @@ import {
 import type { CheckActionRequest, JsonObject, MessageName, Messages } from './messages.ts';
 import { type FieldShape, Malformed, type MessageShape, malformed, messageShape, tooMany } from './schema.ts';
 import { allowanceFor, readStruct, writeStruct } from './struct.ts';
+import { readTimestamp, writeTimestamp } from './timestamp.ts';
 
 type Message = Record<string, unknown>;
 
@@ -30,6 +31,7 @@ const WIRE_TYPE = {
   string: WIRE_BYTES,
   message: WIRE_BYTES,
   struct: WIRE_BYTES,
+  timestamp: WIRE_BYTES,
 } as const satisfies Record<FieldShape['kind'], number>;
 
 const DEFAULT = {
@@ -41,6 +43,7 @@ const DEFAULT = {
   string: '',
   message: undefined,
   struct: undefined,
+  timestamp: undefined,
 } as const satisfies Record<FieldShape['kind'], unknown>;
 
 /** The value of a field that was not sent. */
@@ -144,6 +147,8 @@ function readValue(reader: BinaryReader, field: FieldShape, known: unknown, path
       return field.shape.wordByNumber.get(reader.uint32()) ?? 'unspecified';
     case 'struct':
       return inside(reader, () => readStruct(reader, allowanceFor(path), 1, known as JsonObject | undefined));
+    case 'timestamp':
+      return inside(reader, () => readTimestamp(reader, path));
     case 'message':
       return inside(reader, () => readMessage(reader, field.shape, known as Message | undefined, path));
   }
@@ -210,6 +215,8 @@ function writeField(to: BinaryWriter, field: FieldShape, value: unknown): void {
       return to.uint32(field.shape.numberByWord.get(value as string) ?? 0);
     case 'struct':
       return nested(to, () => writeStruct(to, value as JsonObject, allowanceFor(field.protoName)));
+    case 'timestamp':
+      return nested(to, () => writeTimestamp(to, value as number));
     case 'message':
       return nested(to, () => writerOf(field.shape)(to, value as never));
   }

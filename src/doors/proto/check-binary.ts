@@ -2,18 +2,23 @@
  * The binary codec of the check, written by hand because it is the hot path: it reads attributes straight into plain
  * JSON and is held to the schema by tests. StreamCheckActionsRequest has the same fields and is read by the same code.
  */
+
+import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
 import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-reader.ts';
 import type { BinaryWriter } from './binary-writer.ts';
-import type {
-  AgentId,
-  CheckActionRequest,
-  CheckActionResponse,
-  CheckError,
-  JsonObject,
-  StreamCheckActionsResponse,
+import {
+  type AgentId,
+  type CheckActionRequest,
+  type CheckActionResponse,
+  type CheckError,
+  DECISION_CAUSES,
+  type JsonObject,
+  type Obligation,
+  type StreamCheckActionsResponse,
 } from './messages.ts';
-import { Malformed } from './schema.ts';
+import { Malformed, tooMany } from './schema.ts';
 import { type Allowance, allowanceFor, readStruct, writeStruct } from './struct.ts';
+import { readTimestamp, writeTimestamp } from './timestamp.ts';
 
 const tag = (field: number, wireType: number): number => (field << 3) | wireType;
 const AGENT = tag(1, WIRE_BYTES);
@@ -27,6 +32,10 @@ const ESTIMATED_COST_USD = tag(8, WIRE_FIXED64);
 const CALLER = tag(9, WIRE_BYTES);
 const DRY_RUN = tag(10, WIRE_VARINT);
 const REQUEST_CORRELATION_ID = tag(11, WIRE_BYTES);
+const SUPPORTED_OBLIGATIONS = tag(12, WIRE_BYTES);
+const REQUEST_OP_HOME = tag(13, WIRE_BYTES);
+
+const NO_TEXTS: readonly string[] = [];
 
 /** Reads up to the end of the reader. */
 export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest {
@@ -42,6 +51,8 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
   let caller: AgentId | undefined;
   let dryRun = false;
   let correlationId = '';
+  let supportedObligations: string[] | undefined;
+  let opHome = '';
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
@@ -78,6 +89,14 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
       case REQUEST_CORRELATION_ID:
         correlationId = reader.string('correlation_id');
         break;
+      case SUPPORTED_OBLIGATIONS:
+        supportedObligations ??= [];
+        if (supportedObligations.length === MAX_BATCH_ITEMS) throw tooMany('supported_obligations');
+        supportedObligations.push(reader.string('supported_obligations'));
+        break;
+      case REQUEST_OP_HOME:
+        opHome = reader.string('op_home');
+        break;
       default:
         reader.skip(tag);
     }
@@ -94,6 +113,8 @@ export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest
     caller,
     dryRun,
     correlationId,
+    supportedObligations: supportedObligations ?? NO_TEXTS,
+    opHome,
   };
 }
 
@@ -174,6 +195,11 @@ export function writeCheckActionRequest(writer: BinaryWriter, request: CheckActi
     writer.uint32(1);
   }
   writeText(writer, REQUEST_CORRELATION_ID, request.correlationId);
+  for (const type of request.supportedObligations) {
+    writer.uint32(SUPPORTED_OBLIGATIONS);
+    writer.string(type);
+  }
+  writeText(writer, REQUEST_OP_HOME, request.opHome);
 }
 
 function writeAgentId(writer: BinaryWriter, tag: number, agent: AgentId): void {
@@ -185,8 +211,10 @@ function writeAgentId(writer: BinaryWriter, tag: number, agent: AgentId): void {
   writer.close(start);
 }
 
-const DECISION_BY_NUMBER = ['unspecified', 'allow', 'deny'] as const;
+const DECISION_BY_NUMBER = ['unspecified', 'allow', 'deny', 'pending'] as const;
 const OP_STATE_BY_NUMBER = ['unspecified', 'pending', 'running', 'paused', 'completing', 'terminated'] as const;
+const TIER_BY_NUMBER = ['unspecified', 'global', 'org', 'team', 'agent'] as const;
+const PERIOD_BY_NUMBER = ['unspecified', 'monthly', 'daily'] as const;
 
 const DECISION = tag(1, WIRE_VARINT);
 const REASON = tag(2, WIRE_BYTES);
@@ -197,6 +225,15 @@ const OP_STATE = tag(6, WIRE_VARINT);
 const AUDIT_ID = tag(7, WIRE_VARINT);
 const RESPONSE_CORRELATION_ID = tag(8, WIRE_BYTES);
 const ERROR = tag(9, WIRE_BYTES);
+const CAUSE = tag(10, WIRE_VARINT);
+const TIER = tag(11, WIRE_VARINT);
+const PERIOD = tag(12, WIRE_VARINT);
+const RESETS_AT = tag(13, WIRE_BYTES);
+const APPROVAL_ID = tag(14, WIRE_BYTES);
+const OBLIGATIONS = tag(15, WIRE_BYTES);
+const RESPONSE_OP_HOME = tag(16, WIRE_BYTES);
+
+const NO_OBLIGATIONS: readonly Obligation[] = [];
 
 export function writeCheckActionResponse(writer: BinaryWriter, response: CheckActionResponse): void {
   writeChoice(writer, DECISION, DECISION_BY_NUMBER.indexOf(response.decision));
@@ -210,6 +247,55 @@ export function writeCheckActionResponse(writer: BinaryWriter, response: CheckAc
     writer.uint64(response.auditId);
   }
   writeText(writer, RESPONSE_CORRELATION_ID, response.correlationId);
+  writeChoice(writer, CAUSE, DECISION_CAUSES.indexOf(response.cause));
+  writeChoice(writer, TIER, TIER_BY_NUMBER.indexOf(response.tier));
+  writeChoice(writer, PERIOD, PERIOD_BY_NUMBER.indexOf(response.period));
+  if (response.resetsAt !== undefined) {
+    writer.uint32(RESETS_AT);
+    const start = writer.open();
+    writeTimestamp(writer, response.resetsAt);
+    writer.close(start);
+  }
+  writeText(writer, APPROVAL_ID, response.approvalId);
+  for (const obligation of response.obligations) writeObligation(writer, obligation);
+  writeText(writer, RESPONSE_OP_HOME, response.opHome);
+}
+
+function writeObligation(writer: BinaryWriter, { id, type, properties }: Obligation): void {
+  writer.uint32(OBLIGATIONS);
+  const start = writer.open();
+  writeText(writer, 10, id);
+  writeText(writer, 18, type);
+  if (properties !== undefined) {
+    writer.uint32(26);
+    const struct = writer.open();
+    writeStruct(writer, properties, allowanceFor('properties'));
+    writer.close(struct);
+  }
+  writer.close(start);
+}
+
+function readObligation(reader: BinaryReader): Obligation {
+  let id = '';
+  let type = '';
+  let properties: JsonObject | undefined;
+  const outer = reader.open();
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    if (tag === 10) id = reader.string('obligations.id');
+    else if (tag === 18) type = reader.string('obligations.type');
+    else if (tag === 26) properties = readAttributes(reader, properties, allowanceFor('obligations.properties'));
+    else reader.skip(tag);
+  }
+  reader.close(outer);
+  return { id, type, properties };
+}
+
+function readResetsAt(reader: BinaryReader): number {
+  const outer = reader.open();
+  const ms = readTimestamp(reader, 'resets_at');
+  reader.close(outer);
+  return ms;
 }
 
 export function writeStreamCheckActionsResponse(writer: BinaryWriter, response: StreamCheckActionsResponse): void {
@@ -228,47 +314,81 @@ function writeCheckError(writer: BinaryWriter, error: CheckError): void {
 
 /** Reads up to the end of the reader. A decision of a newer schema reads as `unspecified`, which allows nothing. */
 export function readCheckActionResponse(reader: BinaryReader): CheckActionResponse {
-  let decision: CheckActionResponse['decision'] = 'unspecified';
-  let reason = '';
-  let policy = '';
-  let ruleId = '';
-  let opId = '';
-  let opState: CheckActionResponse['opState'] = 'unspecified';
-  let auditId = 0;
-  let correlationId = '';
+  const response: Writable<CheckActionResponse> = { ...NOTHING };
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
       case DECISION:
-        decision = DECISION_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        response.decision = DECISION_BY_NUMBER[reader.uint32()] ?? 'unspecified';
         break;
       case REASON:
-        reason = reader.string('reason');
+        response.reason = reader.string('reason');
         break;
       case POLICY:
-        policy = reader.string('policy');
+        response.policy = reader.string('policy');
         break;
       case RULE_ID:
-        ruleId = reader.string('rule_id');
+        response.ruleId = reader.string('rule_id');
         break;
       case OP_ID:
-        opId = reader.string('op_id');
+        response.opId = reader.string('op_id');
         break;
       case OP_STATE:
-        opState = OP_STATE_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        response.opState = OP_STATE_BY_NUMBER[reader.uint32()] ?? 'unspecified';
         break;
       case AUDIT_ID:
-        auditId = reader.uint64('audit_id');
+        response.auditId = reader.uint64('audit_id');
         break;
       case RESPONSE_CORRELATION_ID:
-        correlationId = reader.string('correlation_id');
+        response.correlationId = reader.string('correlation_id');
+        break;
+      case CAUSE:
+        response.cause = DECISION_CAUSES[reader.uint32()] ?? 'unspecified';
+        break;
+      case TIER:
+        response.tier = TIER_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        break;
+      case PERIOD:
+        response.period = PERIOD_BY_NUMBER[reader.uint32()] ?? 'unspecified';
+        break;
+      case RESETS_AT:
+        response.resetsAt = readResetsAt(reader);
+        break;
+      case APPROVAL_ID:
+        response.approvalId = reader.string('approval_id');
+        break;
+      case OBLIGATIONS:
+        response.obligations = [...response.obligations, readObligation(reader)];
+        break;
+      case RESPONSE_OP_HOME:
+        response.opHome = reader.string('op_home');
         break;
       default:
         reader.skip(tag);
     }
   }
-  return { decision, reason, policy, ruleId, opId, opState, auditId, correlationId };
+  return response;
 }
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+const NOTHING: CheckActionResponse = {
+  decision: 'unspecified',
+  reason: '',
+  policy: '',
+  ruleId: '',
+  opId: '',
+  opState: 'unspecified',
+  auditId: 0,
+  correlationId: '',
+  cause: 'unspecified',
+  tier: 'unspecified',
+  period: 'unspecified',
+  resetsAt: undefined,
+  approvalId: '',
+  obligations: NO_OBLIGATIONS,
+  opHome: '',
+};
 
 function writeText(writer: BinaryWriter, tag: number, text: string): void {
   if (text === '') return;

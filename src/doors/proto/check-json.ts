@@ -6,11 +6,22 @@ import {
   readBoolJson,
   readDoubleJson,
   readStringJson,
+  readStringsJson,
   readStructJson,
   unknownField,
 } from './json-values.ts';
-import type { AgentId, CheckActionRequest, CheckActionResponse, JsonObject } from './messages.ts';
+import {
+  type AgentId,
+  type CheckActionRequest,
+  type CheckActionResponse,
+  DECISION_CAUSES,
+  type JsonObject,
+  type Obligation,
+} from './messages.ts';
 import { Malformed } from './schema.ts';
+import { timestampText } from './timestamp.ts';
+
+const NO_TEXTS: readonly string[] = [];
 
 /** `path` is where the message lies: empty, or `requests[3].`. */
 export function readCheckActionRequestJson(value: unknown, path: string): CheckActionRequest {
@@ -26,6 +37,8 @@ export function readCheckActionRequestJson(value: unknown, path: string): CheckA
   let caller: AgentId | undefined;
   let dryRun = false;
   let correlationId = '';
+  let supportedObligations = NO_TEXTS;
+  let opHome = '';
   let seen = 0;
   for (const key in source) {
     const item = source[key];
@@ -81,6 +94,16 @@ export function readCheckActionRequestJson(value: unknown, path: string): CheckA
         bit = 1024;
         correlationId = readStringJson(item, path, 'correlation_id');
         break;
+      case 'supportedObligations':
+      case 'supported_obligations':
+        bit = 2048;
+        if (item !== null) supportedObligations = readStringsJson(item, `${path}supported_obligations`);
+        break;
+      case 'opHome':
+      case 'op_home':
+        bit = 4096;
+        opHome = readStringJson(item, path, 'op_home');
+        break;
       default:
         throw unknownField(path, key, 'CheckActionRequest');
     }
@@ -99,6 +122,8 @@ export function readCheckActionRequestJson(value: unknown, path: string): CheckA
     caller,
     dryRun,
     correlationId,
+    supportedObligations,
+    opHome,
   };
 }
 
@@ -106,6 +131,7 @@ const DECISION_JSON = {
   unspecified: '{"decision":"DECISION_UNSPECIFIED"',
   allow: '{"decision":"DECISION_ALLOW"',
   deny: '{"decision":"DECISION_DENY"',
+  pending: '{"decision":"DECISION_PENDING"',
 } as const satisfies Record<CheckActionResponse['decision'], string>;
 
 const OP_STATE_JSON = {
@@ -117,6 +143,10 @@ const OP_STATE_JSON = {
   terminated: ',"opState":"OP_STATE_TERMINATED"',
 } as const satisfies Record<CheckActionResponse['opState'], string>;
 
+const CAUSE_JSON = Object.fromEntries(
+  DECISION_CAUSES.map((cause) => [cause, `,"cause":"DECISION_CAUSE_${cause.toUpperCase()}"`]),
+) as Readonly<Record<CheckActionResponse['cause'], string>>;
+
 export function writeCheckActionResponseJson(response: CheckActionResponse): string {
   let json: string = DECISION_JSON[response.decision];
   if (response.reason !== '') json += `,"reason":${quote(response.reason)}`;
@@ -126,5 +156,20 @@ export function writeCheckActionResponseJson(response: CheckActionResponse): str
   json += OP_STATE_JSON[response.opState];
   if (response.auditId !== 0) json += `,"auditId":"${response.auditId}"`;
   if (response.correlationId !== '') json += `,"correlationId":${quote(response.correlationId)}`;
+  if (response.cause !== 'unspecified') json += CAUSE_JSON[response.cause];
+  if (response.tier !== 'unspecified') json += `,"tier":"BUDGET_TIER_${response.tier.toUpperCase()}"`;
+  if (response.period !== 'unspecified') json += `,"period":"BUDGET_PERIOD_${response.period.toUpperCase()}"`;
+  if (response.resetsAt !== undefined) json += `,"resetsAt":"${timestampText(response.resetsAt)}"`;
+  if (response.approvalId !== '') json += `,"approvalId":${quote(response.approvalId)}`;
+  if (response.obligations.length > 0) json += `,"obligations":[${response.obligations.map(obligationJson).join()}]`;
+  if (response.opHome !== '') json += `,"opHome":${quote(response.opHome)}`;
   return `${json}}`;
+}
+
+function obligationJson({ id, type, properties }: Obligation): string {
+  const parts: string[] = [];
+  if (id !== '') parts.push(`"id":${quote(id)}`);
+  if (type !== '') parts.push(`"type":${quote(type)}`);
+  if (properties !== undefined) parts.push(`"properties":${JSON.stringify(properties)}`);
+  return `{${parts.join()}}`;
 }

@@ -3,8 +3,9 @@
  * says, null is the same as absent, and a number may come as a string.
  */
 import { cutText } from '../../core/base/text.ts';
+import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
 import type { AgentId, JsonObject } from './messages.ts';
-import { Malformed } from './schema.ts';
+import { Malformed, tooMany } from './schema.ts';
 import { type Allowance, allowanceFor, enter, MAX_SHOWN_KEY, takeItem, takeKey } from './struct.ts';
 
 type Source = Readonly<Record<string, unknown>>;
@@ -48,6 +49,16 @@ export function readDoubleJson(value: unknown, path: string, name: string): numb
     if (NUMBER.test(value)) return Number(value);
   }
   throw new Malformed(path + name, 'must be a number');
+}
+
+/** A list of strings of a message that is not a batch; how many are too many is for the reader of the message. */
+export function readStringsJson(value: unknown, path: string): readonly string[] {
+  const items = jsonList(value, path);
+  if (items.length > MAX_BATCH_ITEMS) throw tooMany(path);
+  return items.map((item, index) => {
+    if (typeof item !== 'string') throw new Malformed(`${path}[${index}]`, 'must be a string');
+    return item;
+  });
 }
 
 /** `limit` is the greatest value allowed: 2^32 - 1, or 2^53 - 1 for a uint64. */

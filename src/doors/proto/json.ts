@@ -24,6 +24,7 @@ import {
 } from './json-values.ts';
 import type { MessageName, Messages } from './messages.ts';
 import { attempt, type FieldShape, Malformed, type MessageShape, messageShape, tooMany } from './schema.ts';
+import { readTimestampJson, timestampText } from './timestamp.ts';
 
 // From the bytes of a body to a JSON value.
 
@@ -88,7 +89,7 @@ export type JsonCodec<T> = {
 export function jsonCodec<N extends MessageName>(name: N): JsonCodec<Messages[N]> {
   const shape = messageShape(name);
   // A batch has as many values as fit into its size: see batch.ts.
-  const maxMarks = shape.fields.some(({ repeated }) => repeated) ? Infinity : MAX_MARKS;
+  const maxMarks = name === 'BatchCheckActionsRequest' || name === 'BatchCheckActionsResponse' ? Infinity : MAX_MARKS;
   return {
     decode: (body) => attempt(() => readMessage(parseJsonText(textOf(body), 0, maxMarks), shape, '') as Messages[N]),
     encode: (message) => writeMessage(message, shape),
@@ -136,6 +137,8 @@ function readValue(value: unknown, field: FieldShape, path: string, name: string
       return readWholeJson(value, path, name, Number.MAX_SAFE_INTEGER);
     case 'struct':
       return readStructJson(value, path + name);
+    case 'timestamp':
+      return readTimestampJson(value, path, name);
     case 'message':
       return field.shape.name === 'AgentId'
         ? readAgentIdJson(value, path + name)
@@ -190,6 +193,8 @@ function writeValue(value: unknown, field: FieldShape): string {
       return `"${field.shape.nameByWord.get(value as string) ?? ''}"`;
     case 'struct':
       return JSON.stringify(value);
+    case 'timestamp':
+      return `"${timestampText(value as number)}"`;
     case 'message':
       return writeMessage(value as Message, field.shape);
   }

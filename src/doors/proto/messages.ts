@@ -1,7 +1,7 @@
 /**
  * The messages of `svc.governance.v1` as plain values. Enums are the lower-case words of the core (`allow`, `running`);
  * `unspecified` stands for zero and for values of a newer schema. A uint64 is a number: the gateway issues none above
- * 2^53. A field that is absent and has no default is `undefined`.
+ * 2^53, and a Timestamp is milliseconds since 1970. A field that is absent and has no default is `undefined`.
  */
 import type { OpState } from '../../core/ops/op-state.ts';
 
@@ -21,9 +21,11 @@ export type CheckActionRequest = {
   readonly caller: AgentId | undefined;
   readonly dryRun: boolean;
   readonly correlationId: string;
+  readonly supportedObligations: readonly string[];
+  readonly opHome: string;
 };
 export type CheckActionResponse = {
-  readonly decision: 'unspecified' | 'allow' | 'deny';
+  readonly decision: 'unspecified' | 'allow' | 'deny' | 'pending';
   readonly reason: string;
   readonly policy: string;
   readonly ruleId: string;
@@ -31,7 +33,35 @@ export type CheckActionResponse = {
   readonly opState: 'unspecified' | OpState;
   readonly auditId: number;
   readonly correlationId: string;
+  readonly cause: (typeof DECISION_CAUSES)[number];
+  readonly tier: BudgetTier;
+  readonly period: BudgetPeriod;
+  readonly resetsAt: number | undefined;
+  readonly approvalId: string;
+  readonly obligations: readonly Obligation[];
+  readonly opHome: string;
 };
+/** In the order of their numbers. */
+export const DECISION_CAUSES = [
+  'unspecified',
+  'rule',
+  'no_rule',
+  'condition_error',
+  'budget',
+  'credential',
+  'operation_state',
+  'halt',
+  'approval',
+  'obligation',
+  'unrecorded',
+] as const;
+export type Obligation = {
+  readonly id: string;
+  readonly type: string;
+  readonly properties: JsonObject | undefined;
+};
+type BudgetTier = 'unspecified' | 'global' | 'org' | 'team' | 'agent';
+type BudgetPeriod = 'unspecified' | 'monthly' | 'daily';
 export type BatchCheckActionsRequest = { readonly requests: readonly CheckActionRequest[] };
 export type BatchCheckActionsResponse = { readonly responses: readonly StreamCheckActionsResponse[] };
 export type StreamCheckActionsRequest = CheckActionRequest;
@@ -55,6 +85,9 @@ export type CompleteOpRequest = {
   readonly credentialToken: string;
   readonly opId: string;
   readonly costUsd: number | undefined;
+  readonly outcome: 'unspecified' | 'success' | 'failure';
+  readonly error: string;
+  readonly opHome: string;
 };
 export type CompleteOpResponse = { readonly opId: string; readonly opState: 'unspecified' | OpState };
 export type RecordUsageRequest = {
@@ -63,11 +96,12 @@ export type RecordUsageRequest = {
   readonly costUsd: number | undefined;
   readonly opId: string | undefined;
   readonly usageId: string | undefined;
+  readonly opHome: string;
 };
 export type RecordUsageResponse = {
   readonly status: 'unspecified' | 'ok' | 'limit_exceeded';
-  readonly tier: 'unspecified' | 'global' | 'org' | 'team' | 'agent';
-  readonly period: 'unspecified' | 'monthly' | 'daily';
+  readonly tier: BudgetTier;
+  readonly period: BudgetPeriod;
 };
 export type OpControlStreamRequest = {
   readonly agent: AgentId | undefined;
@@ -84,8 +118,24 @@ export type AckOpControlRequest = {
   readonly credentialToken: string;
   readonly opId: string;
   readonly sequence: number;
+  readonly opHome: string;
 };
 export type AckOpControlResponse = Readonly<Record<never, never>>;
+
+type ApprovalState = 'unspecified' | 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'used';
+export type WaitApprovalRequest = {
+  readonly agent: AgentId | undefined;
+  readonly credentialToken: string;
+  readonly approvalId: string;
+};
+export type WaitApprovalResponse = {
+  readonly approvalId: string;
+  readonly state: ApprovalState;
+  readonly reason: string;
+  readonly expiresAt: number | undefined;
+};
+export type CancelApprovalRequest = WaitApprovalRequest;
+export type CancelApprovalResponse = { readonly approvalId: string; readonly state: ApprovalState };
 
 /** Every message, by its name in the schema. */
 export type Messages = {
@@ -97,6 +147,7 @@ export type Messages = {
   StreamCheckActionsRequest: StreamCheckActionsRequest;
   StreamCheckActionsResponse: StreamCheckActionsResponse;
   CheckError: CheckError;
+  Obligation: Obligation;
   RegisterAgentRequest: RegisterAgentRequest;
   RegisterAgentResponse: RegisterAgentResponse;
   DeregisterAgentRequest: DeregisterAgentRequest;
@@ -109,6 +160,10 @@ export type Messages = {
   OpControlStreamResponse: OpControlStreamResponse;
   AckOpControlRequest: AckOpControlRequest;
   AckOpControlResponse: AckOpControlResponse;
+  WaitApprovalRequest: WaitApprovalRequest;
+  WaitApprovalResponse: WaitApprovalResponse;
+  CancelApprovalRequest: CancelApprovalRequest;
+  CancelApprovalResponse: CancelApprovalResponse;
 };
 export type MessageName = keyof Messages;
 type MethodOf<Name> = Name extends `${infer Method}Request` ? Method : never;

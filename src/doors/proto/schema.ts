@@ -40,7 +40,11 @@ export function malformed(error: unknown): Result<never, Fault> {
 }
 
 const PACKAGE = 'svc.governance.v1';
-const FILES = ['svc/governance/v1/policy_service.proto', 'svc/governance/v1/agent_service.proto'] as const;
+const FILES = [
+  'svc/governance/v1/policy_service.proto',
+  'svc/governance/v1/agent_service.proto',
+  'svc/governance/v1/approval_service.proto',
+] as const;
 
 export type EnumShape = {
   /** Proto name to number and to the word used inside the gateway: DECISION_ALLOW, 1, `allow`. */
@@ -63,7 +67,7 @@ type FieldBase = {
 };
 export type FieldShape = FieldBase &
   (
-    | { readonly kind: 'string' | 'bool' | 'double' | 'uint32' | 'uint64' | 'struct' }
+    | { readonly kind: 'string' | 'bool' | 'double' | 'uint32' | 'uint64' | 'struct' | 'timestamp' }
     | { readonly kind: 'enum'; readonly shape: EnumShape }
     | { readonly kind: 'message'; readonly shape: MessageShape }
   );
@@ -140,6 +144,7 @@ function shapeField(field: protobuf.Field): FieldShape {
   const { resolvedType } = field;
   if (resolvedType instanceof protobuf.Enum) return { ...base, kind: 'enum', shape: shapeEnum(resolvedType) };
   if (resolvedType?.fullName === '.google.protobuf.Struct') return { ...base, kind: 'struct' };
+  if (resolvedType?.fullName === '.google.protobuf.Timestamp') return { ...base, kind: 'timestamp' };
   if (resolvedType instanceof protobuf.Type) return { ...base, kind: 'message', shape: shapeMessage(resolvedType) };
   switch (field.type) {
     case 'string':
@@ -177,17 +182,17 @@ function shapeMessage(type: protobuf.Type): MessageShape {
 /** The table of a message of the package, by its short name: `CheckActionRequest`. */
 export const messageShape = (name: string): MessageShape => shapeMessage(protoRoot.lookupType(`${PACKAGE}.${name}`));
 
-function shapeService(name: string): readonly MethodShape[] {
-  return protoRoot.lookupService(`${PACKAGE}.${name}`).methodsArray.map((method) => {
+function shapeService(service: string): readonly MethodShape[] {
+  return protoRoot.lookupService(service).methodsArray.map((method) => {
     method.resolve();
     assert(
       method.resolvedRequestType !== null && method.resolvedResponseType !== null,
       'the messages of a method are declared',
     );
     return {
-      service: `${PACKAGE}.${name}`,
+      service,
       name: method.name,
-      path: `/${PACKAGE}.${name}/${method.name}`,
+      path: `/${service}/${method.name}`,
       request: shapeMessage(method.resolvedRequestType),
       response: shapeMessage(method.resolvedResponseType),
       requestStream: method.requestStream === true,
@@ -196,8 +201,7 @@ function shapeService(name: string): readonly MethodShape[] {
   });
 }
 
-export const POLICY_SERVICE = `${PACKAGE}.PolicyService`;
-export const AGENT_SERVICE = `${PACKAGE}.AgentService`;
+export const SERVICES = ['PolicyService', 'AgentService', 'ApprovalService'].map((name) => `${PACKAGE}.${name}`);
 
-/** Every method of both services. */
-export const methodShapes: readonly MethodShape[] = [...shapeService('PolicyService'), ...shapeService('AgentService')];
+/** Every method of every service. */
+export const methodShapes: readonly MethodShape[] = SERVICES.flatMap(shapeService);

@@ -66,6 +66,9 @@ export function agentCredential(given: string | undefined): {
 }
 
 const MAX_TOKEN_BYTES = 1024;
+const MAX_OBLIGATION_TYPES = 32;
+/** Of the name of an obligation's type, and of `op_home`. */
+const MAX_HINT_BYTES = 64;
 
 /** `principal` is the bearer's, already known to hold the write scope. */
 export function checkCommandOf(
@@ -88,7 +91,9 @@ export function checkCommandOf(
     (isLongerThan(correlationId, MAX_LABEL_BYTES)
       ? invalid('correlation_id', `must be at most ${MAX_LABEL_BYTES} bytes`)
       : undefined) ??
-    (request.caller === undefined ? undefined : problemOfIdentity(request.caller, 'caller'));
+    (request.caller === undefined ? undefined : problemOfIdentity(request.caller, 'caller')) ??
+    problemOfObligations(request.supportedObligations) ??
+    problemOfHome(request.opHome);
   if (problem !== undefined) return problem;
   const estimatedCostMicroUsd = usdToMicro(request.estimatedCostUsd);
   if (estimatedCostMicroUsd === undefined) return invalid('estimated_cost_usd', COST_RULE);
@@ -123,8 +128,17 @@ export function checkResponseOf(
     opState: answer.opState ?? 'unspecified',
     auditId: auditId ?? 0,
     correlationId,
+    cause: 'unspecified',
+    tier: 'unspecified',
+    period: 'unspecified',
+    resetsAt: undefined,
+    approvalId: '',
+    obligations: NO_OBLIGATIONS,
+    opHome: '',
   };
 }
+
+const NO_OBLIGATIONS: CheckActionResponse['obligations'] = [];
 
 /** Stands for the answer to a check that got none, among the answers of a batch or a stream. */
 export const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
@@ -136,6 +150,13 @@ export const undecided = (correlationId: string, fault: Fault): StreamCheckActio
   opState: 'unspecified',
   auditId: 0,
   correlationId,
+  cause: 'unspecified',
+  tier: 'unspecified',
+  period: 'unspecified',
+  resetsAt: undefined,
+  approvalId: '',
+  obligations: NO_OBLIGATIONS,
+  opHome: '',
   error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },
 });
 
@@ -178,6 +199,8 @@ export function completionOf(
   if (!voucher.ok) return voucher;
   const opId = parseOpId(request.opId);
   if (opId === undefined) return invalid('op_id', OP_ID_RULE);
+  const homeless = problemOfHome(request.opHome);
+  if (homeless !== undefined) return homeless;
   const command = { type: 'complete-op', opId, ...voucher.value } as const;
   if (request.costUsd === undefined) return ok({ command, usage: undefined });
   const costMicroUsd = usdToMicro(request.costUsd);
@@ -199,6 +222,8 @@ export function usageOf(
   if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
   const opId = request.opId === undefined ? undefined : parseOpId(request.opId);
   if (opId === undefined && request.opId !== undefined) return invalid('op_id', OP_ID_RULE);
+  const homeless = problemOfHome(request.opHome);
+  if (homeless !== undefined) return homeless;
   const { usageId } = request;
   if (usageId !== undefined && !isUsageId(usageId)) return invalid('usage_id', USAGE_ID_RULE);
   return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId });
@@ -222,6 +247,8 @@ export function acknowledgementOf(
   const opId = parseOpId(request.opId);
   if (opId === undefined) return invalid('op_id', OP_ID_RULE);
   if (request.sequence === 0) return invalid('sequence', 'is required');
+  const homeless = problemOfHome(request.opHome);
+  if (homeless !== undefined) return homeless;
   return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value });
 }
 
@@ -254,6 +281,17 @@ function problemOfParent(parent: AgentId, agent: AgentId | undefined): Result<ne
   if (problem !== undefined) return problem;
   return parent.orgId === agent?.orgId ? undefined : invalid('parent.org_id', 'must be the org of the agent');
 }
+
+function problemOfObligations(types: readonly string[]): Result<never, Fault> | undefined {
+  if (types.length === 0) return undefined;
+  if (types.length > MAX_OBLIGATION_TYPES)
+    return invalid('supported_obligations', `must have at most ${MAX_OBLIGATION_TYPES} items`);
+  const at = types.findIndex((type) => type === '' || isLongerThan(type, MAX_HINT_BYTES));
+  return at === -1 ? undefined : invalid(`supported_obligations[${at}]`, `must be 1 to ${MAX_HINT_BYTES} bytes`);
+}
+
+const problemOfHome = (opHome: string): Result<never, Fault> | undefined =>
+  isLongerThan(opHome, MAX_HINT_BYTES) ? invalid('op_home', `must be at most ${MAX_HINT_BYTES} bytes`) : undefined;
 
 const problemOfPresentedToken = (token: string): Result<never, Fault> | undefined =>
   isLongerThan(token, MAX_TOKEN_BYTES)

@@ -21,6 +21,13 @@ describe('check stream', () => {
       opState: 'running',
       auditId: 7,
       correlationId: 'c0',
+      cause: 'unspecified',
+      tier: 'unspecified',
+      period: 'unspecified',
+      resetsAt: undefined,
+      approvalId: '',
+      obligations: [],
+      opHome: '',
       error: undefined,
     });
   });

@@ -100,7 +100,7 @@ export function unary<Q extends MessageName, R extends MessageName>(
   path: string,
   q: Q,
   r: R,
-  request: Messages[Q] | Buffer,
+  request: Partial<Messages[Q]> | Buffer,
   metadata = new Metadata(),
   options = {},
 ): Promise<Messages[R]> {
@@ -108,7 +108,10 @@ export function unary<Q extends MessageName, R extends MessageName>(
   return new Promise((resolve, reject) => {
     scene.client.makeUnaryRequest(
       path,
-      (message: Messages[Q] | Buffer) => (Buffer.isBuffer(message) ? message : binaryCodec(q).encode(message)),
+      (message: Partial<Messages[Q]> | Buffer) =>
+        Buffer.isBuffer(message)
+          ? message
+          : binaryCodec(q).encode({ ...(emptyMessage(messageShape(q)) as Messages[Q]), ...message }),
       (bytes) => {
         const message = decode(bytes);
         if (!message.ok) throw new Error(JSON.stringify(message.fault));

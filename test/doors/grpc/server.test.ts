@@ -39,6 +39,13 @@ describe('server', () => {
       opState: 'running',
       auditId: 7,
       correlationId: 'c-1',
+      cause: 'unspecified',
+      tier: 'unspecified',
+      period: 'unspecified',
+      resetsAt: undefined,
+      approvalId: '',
+      obligations: [],
+      opHome: '',
     });
     expect(scene.gateway.asked).toEqual([
       {
@@ -390,6 +397,20 @@ describe('server', () => {
     }
   });
 
+  test('a method that the gateway does not implement is UNIMPLEMENTED', async () => {
+    const waiting = unary(
+      '/svc.governance.v1.ApprovalService/WaitApproval',
+      'WaitApprovalRequest',
+      'WaitApprovalResponse',
+      {
+        agent: crawler,
+        credentialToken: TOKEN,
+        approvalId: 'a',
+      },
+    );
+    expect(await refusal(waiting)).toMatchObject({ code: 'UNIMPLEMENTED' });
+  });
+
   test('usage is answered with the first limit it exceeds', async () => {
     const record = (costUsd: number | undefined) =>
       unary(`${AGENT}/RecordUsage`, 'RecordUsageRequest', 'RecordUsageResponse', {
@@ -450,14 +471,16 @@ describe('server', () => {
     expect(JSON.parse(refused.error)).toMatchObject({ code: 'invalid_argument', message: 'agent: is required' });
   });
 
-  test.each(['', 'svc.governance.v1.PolicyService', 'svc.governance.v1.AgentService'])(
-    'the health service reports "%s" as serving, and is found by reflection too',
-    async (service) => {
-      const { out, error } = await bufCurl('/grpc.health.v1.Health/Check', JSON.stringify({ service }));
-      expect(error).toBe('');
-      expect(JSON.parse(out)).toEqual({ status: 'SERVING' });
-    },
-  );
+  test.each([
+    '',
+    'svc.governance.v1.PolicyService',
+    'svc.governance.v1.AgentService',
+    'svc.governance.v1.ApprovalService',
+  ])('the health service reports "%s" as serving, and is found by reflection too', async (service) => {
+    const { out, error } = await bufCurl('/grpc.health.v1.Health/Check', JSON.stringify({ service }));
+    expect(error).toBe('');
+    expect(JSON.parse(out)).toEqual({ status: 'SERVING' });
+  });
 
   /** What who watches a service is told of its health. */
   function watchHealth(service: string): { readonly told: string[]; readonly stop: () => void } {

@@ -42,6 +42,8 @@ function valueOf(field: FieldShape): fc.Arbitrary<unknown> {
       return fc.constantFrom(...field.shape.values.map(({ word }) => word));
     case 'struct':
       return struct;
+    case 'timestamp':
+      return fc.nat({ max: 253_402_300_799_999 });
     case 'message':
       return messageOf(field.shape);
   }

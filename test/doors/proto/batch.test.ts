@@ -42,6 +42,8 @@ const request: fc.Arbitrary<CheckActionRequest> = fc.record({
   caller: fc.constant(undefined),
   dryRun: fc.boolean(),
   correlationId: text,
+  supportedObligations: fc.array(text, { maxLength: 2 }),
+  opHome: text,
 });
 const requests = fc.array(request, { maxLength: 12 });
 

@@ -250,6 +250,45 @@ describe('json', () => {
     });
   });
 
+  test('a denied or pending answer says why, until when, and by which approval', () => {
+    const answer = {
+      ...(emptyMessage(messageShape('CheckActionResponse')) as Messages['CheckActionResponse']),
+      decision: 'pending',
+      cause: 'operation_state',
+      tier: 'team',
+      period: 'daily',
+      resetsAt: Date.UTC(2026, 10, 26, 23, 0, 0, 5),
+      approvalId: 'a-1',
+      obligations: [{ id: 'o', type: 'redact', properties: { paths: ['a.b'] } }],
+      opHome: 'h1',
+    } as const;
+    const { encode, decode } = jsonCodec('CheckActionResponse');
+    expect(JSON.parse(encode(answer))).toEqual({
+      decision: 'DECISION_PENDING',
+      cause: 'DECISION_CAUSE_OPERATION_STATE',
+      tier: 'BUDGET_TIER_TEAM',
+      period: 'BUDGET_PERIOD_DAILY',
+      resetsAt: '2026-11-26T23:00:00.005Z',
+      approvalId: 'a-1',
+      obligations: [{ id: 'o', type: 'redact', properties: { paths: ['a.b'] } }],
+      opHome: 'h1',
+    });
+    expect(decode(Buffer.from(encode(answer)))).toEqual({ ok: true, value: answer });
+    const { encode: pack, decode: unpack } = binaryCodec('CheckActionResponse');
+    expect(unpack(pack(answer))).toEqual({ ok: true, value: answer });
+  });
+
+  test.each(['yesterday', '1969-12-31T23:59:59Z', 7, '2026-13-01T00:00:00Z'])('%j is no time', (resetsAt) => {
+    expect(jsonCodec('CheckActionResponse').decode(Buffer.from(JSON.stringify({ resetsAt })))).toEqual({
+      ok: false,
+      fault: {
+        kind: 'invalid_argument',
+        field: 'resets_at',
+        problem: 'must be a time from 1970 to 9999, as in RFC 3339',
+      },
+    });
+  });
+
   test('an answer has lowerCamelCase names, enum names, string int64 and a decision', () => {
     const { encode } = jsonCodec('CheckActionResponse');
     expect(
@@ -262,6 +301,13 @@ describe('json', () => {
         opState: 'terminated',
         auditId: 12,
         correlationId: 'ü',
+        cause: 'unspecified',
+        tier: 'unspecified',
+        period: 'unspecified',
+        resetsAt: undefined,
+        approvalId: '',
+        obligations: [],
+        opHome: '',
       }),
     ).toBe(
       '{"decision":"DECISION_DENY","reason":"say \\"no\\"\\n","policy":"p","ruleId":"r","opId":"t:s","opState":"OP_STATE_TERMINATED","auditId":"12","correlationId":"ü"}',
@@ -276,6 +322,13 @@ describe('json', () => {
         opState: 'unspecified',
         auditId: 0,
         correlationId: '',
+        cause: 'unspecified',
+        tier: 'unspecified',
+        period: 'unspecified',
+        resetsAt: undefined,
+        approvalId: '',
+        obligations: [],
+        opHome: '',
       }),
     ).toBe('{"decision":"DECISION_UNSPECIFIED"}');
     expect(jsonCodec('RecordUsageResponse').encode({ status: 'limit_exceeded', tier: 'org', period: 'monthly' })).toBe(
@@ -290,6 +343,13 @@ describe('json', () => {
       opState: 'unspecified',
       auditId: 0,
       correlationId: '',
+      cause: 'unspecified',
+      tier: 'unspecified',
+      period: 'unspecified',
+      resetsAt: undefined,
+      approvalId: '',
+      obligations: [] as never[],
+      opHome: '',
     } as const;
     expect(
       jsonCodec('BatchCheckActionsResponse').encode({

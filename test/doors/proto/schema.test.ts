@@ -45,6 +45,8 @@ describe('schema', () => {
       '/svc.governance.v1.AgentService/RecordUsage',
       '/svc.governance.v1.AgentService/OpControlStream >stream',
       '/svc.governance.v1.AgentService/AckOpControl',
+      '/svc.governance.v1.ApprovalService/WaitApproval',
+      '/svc.governance.v1.ApprovalService/CancelApproval',
     ]);
   });
 

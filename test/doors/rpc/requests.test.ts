@@ -36,23 +36,48 @@ const CALLS = {
         caller: undefined,
         dryRun: false,
         correlationId: '',
+        supportedObligations: [],
+        opHome: '',
         ...over,
       },
       undefined,
     ),
   register: (over: object = {}) => registrationOf({ ...own, parent: undefined, ...over }, WRITER),
   deregister: (over: object = {}) => identityOf({ ...own, ...over }.agent),
-  complete: (over: object = {}) => completionOf({ ...own, opId: 't:s', costUsd: undefined, ...over }, undefined),
+  complete: (over: object = {}) =>
+    completionOf(
+      { ...own, opId: 't:s', costUsd: undefined, outcome: 'unspecified', error: '', opHome: '', ...over },
+      undefined,
+    ),
   usage: (over: object = {}) =>
-    usageOf({ ...own, costUsd: 1, opId: undefined, usageId: undefined, ...over }, undefined),
+    usageOf({ ...own, costUsd: 1, opId: undefined, usageId: undefined, opHome: '', ...over }, undefined),
   control: (over: object = {}) => controlOf({ ...own, resumeAfter: undefined, ...over }, undefined),
-  acknowledge: (over: object = {}) => acknowledgementOf({ ...own, opId: 't:s', sequence: 1, ...over }, undefined),
+  acknowledge: (over: object = {}) =>
+    acknowledgementOf({ ...own, opId: 't:s', sequence: 1, opHome: '', ...over }, undefined),
 };
 type Call = keyof typeof CALLS;
 const EVERY = Object.keys(CALLS) as Call[];
 
 const outcome = (result: Result<unknown, Fault>): string =>
   result.ok ? 'taken' : `${result.fault.kind} ${explain(result.fault)}`;
+
+describe('hints', () => {
+  test('on obligations and homes are limited', () => {
+    expect({
+      many: outcome(CALLS.check({ supportedObligations: Array.from({ length: 33 }, () => 'redact') })),
+      long: outcome(CALLS.check({ supportedObligations: ['redact', 'x'.repeat(65)] })),
+      home: (['check', 'complete', 'usage', 'acknowledge'] as const).map((call) =>
+        outcome(CALLS[call]({ opHome: 'x'.repeat(65) })),
+      ),
+      fine: outcome(CALLS.check({ supportedObligations: ['redact'], opHome: 'h' })),
+    }).toEqual({
+      many: 'invalid_argument supported_obligations: must have at most 32 items',
+      long: 'invalid_argument supported_obligations[1]: must be 1 to 64 bytes',
+      home: Array.from({ length: 4 }, () => 'invalid_argument op_home: must be at most 64 bytes'),
+      fine: 'taken',
+    });
+  });
+});
 
 describe.each(EVERY)('%s', (call) => {
   test('accepts an agent of an org and one of none', () => {
