@@ -306,6 +306,12 @@ export const VARIABLES = {
     '10000',
     'maximum gRPC connections per I/O thread; beyond that, new ones are closed',
   ),
+  SVC_MAX_GRPC_STREAMS: count(
+    1,
+    1_000_000,
+    '40000',
+    'maximum gRPC streams per I/O thread, at most a quarter of them, and 1,024 from one address, from callers that have not shown a valid credential yet; beyond that, `resource_exhausted`',
+  ),
   SVC_AUDIT_FSYNC: variable(
     oneOf('always', 'never'),
     '`always` or `never`',
@@ -338,7 +344,7 @@ export const VARIABLES = {
     1,
     3_600,
     '30',
-    'how long a client may take to finish sending an HTTP body or gRPC message, or leave a gRPC answer unread, before the connection or call is ended',
+    'how long a client may take to finish sending an HTTP body or gRPC message, or leave a gRPC answer unread, or keep a gRPC stream open without a valid credential, before the connection or call is ended',
   ),
   SVC_SHUTDOWN_SECS: countOf(
     'seconds',

@@ -37,6 +37,7 @@ export function ioDataOf(config: Config): IoData {
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
     maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
+    maxGrpcStreams: config.SVC_MAX_GRPC_STREAMS,
     maxHalfSentBytes: maxHalfSentBytes(config.SVC_IO_THREADS, usableMemoryMib()),
   };
 }

@@ -58,7 +58,7 @@ describe('bad grpc', () => {
     [
       'a compressed flag without compression',
       Buffer.concat([Buffer.from([1, 0, 0, 0, 2]), Buffer.from('0a00', 'hex')]),
-      '3',
+      '13',
     ],
     ['a message of 5 MiB', frame(Buffer.alloc(5 * 1024 * 1024)), '8'],
     ['a frame that says 4 GiB', frame(Buffer.from('0a00', 'hex'), 0xffff_ffff), '8'],

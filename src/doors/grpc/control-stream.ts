@@ -1,19 +1,16 @@
 /** OpControlStream: the operators' signals on their way to one agent (docs/spec.md, Signals). */
-import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
+
 import { agentKeyOf } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { SignalMessage } from '../../core/views.ts';
-import { binaryCodec } from '../proto/binary.ts';
-import type { OpControlStreamResponse } from '../proto/messages.ts';
+import type { OpControlStreamRequest, OpControlStreamResponse } from '../proto/messages.ts';
 import { endOfBearer, voucherPrincipal } from '../rpc/bearer.ts';
 import type { ControlSwitch } from '../rpc/control-switch.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { controlOf } from '../rpc/requests.ts';
-import { authorizationOf } from './authorization.ts';
+import type { Sender } from './method.ts';
 import { grpcError } from './status.ts';
-
-export type ControlCall = ServerWritableStream<Buffer, OpControlStreamResponse>;
 
 /**
  * How many new signals may wait for an agent that does not read. With more, its stream is closed. No signal is lost:
@@ -21,8 +18,6 @@ export type ControlCall = ServerWritableStream<Buffer, OpControlStreamResponse>;
  */
 const MAX_UNREAD = 1024;
 const UNREAD: Fault = { kind: 'overloaded', retryAfterSecs: 1, what: 'the number of unread signals' };
-
-const { decode } = binaryCodec('OpControlStreamRequest');
 
 export type ControlStreamOptions = {
   readonly ports: WirePorts;
@@ -32,26 +27,29 @@ export type ControlStreamOptions = {
 };
 
 export class ControlStream {
-  readonly #call: ControlCall;
+  readonly #to: Sender<OpControlStreamResponse>;
   readonly #control: ControlSwitch;
+  readonly #onOver: () => void;
   /** Its number in the switch, while it is open. */
   #stream: number | undefined;
-  /** The authorization that vouched for the agent; undefined when the agent's own credential did. */
-  #authorization: string | undefined;
+  /** Whether the authorization of the call vouched for the agent, and not the agent's own credential. */
+  #needsBearer = false;
   #isOver = false;
   #lastSequence = 0;
   /** Signals that arrive before the pending ones are written; undefined from then on. */
   #early: SignalMessage[] | undefined = [];
+  /** Continues with the pending signals. */
+  #onDrained: (() => void) | undefined;
 
-  constructor(call: ControlCall, { ports, control, onDefect, onOver }: ControlStreamOptions) {
-    this.#call = call;
+  constructor(
+    request: OpControlStreamRequest,
+    to: Sender<OpControlStreamResponse>,
+    { ports, control, onDefect, onOver }: ControlStreamOptions,
+  ) {
+    this.#to = to;
     this.#control = control;
-    call.on('cancelled', () => this.#leave());
-    call.on('close', () => {
-      this.#leave();
-      onOver();
-    });
-    this.#open(ports).catch((error: unknown) => {
+    this.#onOver = onOver;
+    this.#open(request, ports).catch((error: unknown) => {
       onDefect(error);
       this.close({ kind: 'internal' });
     });
@@ -59,24 +57,36 @@ export class ControlStream {
 
   /** Ends the stream and says why. */
   close(fault: Fault): void {
-    if (this.#isOver) return;
-    this.#leave();
-    this.#call.emit('error', grpcError(fault));
+    this.#to.call.end(grpcError(fault));
+  }
+
+  drained(): void {
+    this.#onDrained?.();
+  }
+
+  over(): void {
+    this.#isOver = true;
+    if (this.#stream !== undefined) this.#control.close(this.#stream);
+    this.#stream = undefined;
+    this.#onDrained?.();
+    this.#onOver();
   }
 
   /** Ends the stream when the bearer that opened it is no longer valid. */
   async recheckBearer(ports: WirePorts): Promise<void> {
-    if (this.#authorization === undefined || this.#isOver) return;
-    const ended = await endOfBearer(ports, this.#authorization);
+    const { authorization } = this.#to.call;
+    if (!this.#needsBearer || authorization === undefined || this.#isOver) return;
+    const ended = await endOfBearer(ports, authorization);
     if (ended !== undefined) this.close(ended);
   }
 
-  async #open(ports: WirePorts): Promise<void> {
-    const opened = await this.#ask(ports);
+  async #open(request: OpControlStreamRequest, ports: WirePorts): Promise<void> {
+    const opened = await this.#ask(request, ports);
     if (this.#isOver) return;
     if (!opened.ok) return this.close(opened.fault);
-    // Headers are sent at once, so that the agent knows that it is connected although there is no signal yet.
-    this.#call.sendMetadata(new Metadata());
+    const { call } = this.#to;
+    call.recognize(async () => true);
+    call.begin(); // so that the agent knows that it is connected although there is no signal yet
     await this.#catchUp(opened.value.pending);
     const early = this.#early ?? [];
     this.#early = undefined;
@@ -90,34 +100,25 @@ export class ControlStream {
   async #catchUp(pending: readonly SignalMessage[]): Promise<void> {
     for (const message of pending) {
       if (this.#isOver) return;
-      if (!this.#write(message)) await this.#drained();
+      if (this.#write(message)) continue;
+      await new Promise<void>((resolve) => {
+        this.#onDrained = resolve;
+      });
     }
   }
 
-  #drained(): Promise<void> {
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        this.#call.off('drain', settle).off('close', settle);
-        resolve();
-      };
-      this.#call.on('drain', settle).on('close', settle);
-    });
-  }
-
-  async #ask(ports: WirePorts): Promise<Result<{ readonly pending: readonly SignalMessage[] }, Fault>> {
-    const request = decode(this.#call.request);
-    if (!request.ok) return request;
-    const principal = await voucherPrincipal(
-      ports,
-      request.value.credentialToken,
-      authorizationOf(this.#call.metadata),
-    );
+  async #ask(
+    request: OpControlStreamRequest,
+    ports: WirePorts,
+  ): Promise<Result<{ readonly pending: readonly SignalMessage[] }, Fault>> {
+    const { authorization } = this.#to.call;
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
     if (!principal.ok) return principal;
-    const command = controlOf(request.value, principal.value);
+    const command = controlOf(request, principal.value);
     if (!command.ok) return command;
     if (this.#isOver) return ok({ pending: [] });
-    this.#authorization = principal.value === undefined ? undefined : authorizationOf(this.#call.metadata);
-    this.#lastSequence = request.value.resumeAfter ?? 0;
+    this.#needsBearer = principal.value !== undefined;
+    this.#lastSequence = request.resumeAfter ?? 0;
     // Subscribes before it requests the pending signals: otherwise a signal right after the answer would be lost.
     this.#stream = this.#control.open({
       agent: agentKeyOf(command.value.agent),
@@ -127,7 +128,7 @@ export class ControlStream {
     });
     const { reply } = await ports.link.ask({ ...command.value, stream: this.#stream });
     // Verified again after the subscription: a revocation after the first check would have been missed.
-    const still = await voucherPrincipal(ports, request.value.credentialToken, authorizationOf(this.#call.metadata));
+    const still = await voucherPrincipal(ports, request.credentialToken, authorization);
     return still.ok ? reply : still;
   }
 
@@ -139,19 +140,13 @@ export class ControlStream {
   #send(message: SignalMessage): void {
     if (this.#isOver) return;
     this.#write(message);
-    if (this.#call.writableLength > MAX_UNREAD) this.close(UNREAD);
+    if (this.#to.call.waiting > MAX_UNREAD) this.close(UNREAD);
   }
 
   /** False when the agent has to read before more is written. */
   #write(message: SignalMessage): boolean {
     if (message.sequence <= this.#lastSequence) return true;
     this.#lastSequence = message.sequence;
-    return this.#call.write(message);
-  }
-
-  #leave(): void {
-    this.#isOver = true;
-    if (this.#stream !== undefined) this.#control.close(this.#stream);
-    this.#stream = undefined;
+    return this.#to.write(message);
   }
 }

@@ -6,6 +6,12 @@
 /** The flag and the length. */
 export const PREFIX_BYTES = 5;
 
+/**
+ * Overhead of one piece of a message, in bytes: a client may send its bytes one by one, and each is an object of its
+ * own.
+ */
+const PIECE_BYTES = 256;
+
 /** The messages one after the other, uncompressed. */
 export function joinMessages(messages: readonly Buffer[]): Buffer {
   let length = messages.length * PREFIX_BYTES;
@@ -28,8 +34,18 @@ export class MessageReader {
   #bytes = 0;
 
   add(piece: Buffer): void {
+    if (piece.length === 0) return;
     this.#pieces.push(piece);
     this.#bytes += piece.length;
+  }
+
+  get isEmpty(): boolean {
+    return this.#bytes === 0;
+  }
+
+  /** In bytes, with what the pieces take beside them. */
+  get heldBytes(): number {
+    return this.#bytes + this.#pieces.length * PIECE_BYTES;
   }
 
   /** In bytes, of the message that is coming; undefined until its prefix is there. */
@@ -37,23 +53,33 @@ export class MessageReader {
     return this.#bytes < PREFIX_BYTES ? undefined : this.#first(PREFIX_BYTES).readUInt32BE(1);
   }
 
+  /** Of the message that is coming, whose prefix is there. */
+  get isNextCompressed(): boolean {
+    return this.#pieces[0]![0] !== 0;
+  }
+
   /** The message that is next, without its prefix; undefined until all of it is there. */
   next(): Buffer | undefined {
     const length = this.nextLength;
     if (length === undefined || this.#bytes < PREFIX_BYTES + length) return undefined;
-    const whole = this.#first(PREFIX_BYTES + length);
-    this.#bytes -= whole.length;
-    const first = this.#pieces[0]!;
-    if (first.length === whole.length) this.#pieces.shift();
-    else this.#pieces[0] = first.subarray(whole.length);
-    return whole.subarray(PREFIX_BYTES);
+    const first = this.#first(PREFIX_BYTES + length);
+    this.#bytes -= PREFIX_BYTES + length;
+    if (first.length === PREFIX_BYTES + length) this.#pieces.shift();
+    else this.#pieces[0] = first.subarray(PREFIX_BYTES + length);
+    return first.subarray(PREFIX_BYTES, PREFIX_BYTES + length);
   }
 
-  /** The first bytes, of which at least so many are there. */
+  clear(): void {
+    this.#pieces.length = 0;
+    this.#bytes = 0;
+  }
+
+  /** The first piece, made so long that it has at least so many bytes, which are there. */
   #first(bytes: number): Buffer {
+    if (this.#pieces[0]!.length >= bytes) return this.#pieces[0]!;
     let end = 0;
     for (let there = 0; there < bytes; end += 1) there += this.#pieces[end]!.length;
-    if (end > 1) this.#pieces.splice(0, end, Buffer.concat(this.#pieces.slice(0, end)));
-    return this.#pieces[0]!.subarray(0, bytes);
+    this.#pieces.splice(0, end, Buffer.concat(this.#pieces.slice(0, end)));
+    return this.#pieces[0]!;
   }
 }

@@ -1,187 +1,166 @@
-/** The gRPC door of one I/O thread. Only this folder names the gRPC library. */
-import type { Socket } from 'node:net';
+/**
+ * A gRPC server on HTTP/2 without TLS: it serves the methods of a table, on connections that are accepted elsewhere.
+ * Knows no service.
+ */
 import {
-  type MethodDefinition,
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  type sendUnaryData,
-  type UntypedHandleCall,
-} from '@grpc/grpc-js';
-import { assert } from '../../core/base/result.ts';
-import type { Fault } from '../../core/fault.ts';
-import { binaryCodec } from '../proto/binary.ts';
-import type { Messages } from '../proto/messages.ts';
-import { type MethodShape, methodShapes, SERVICES } from '../proto/schema.ts';
-import type { ControlSwitch } from '../rpc/control-switch.ts';
-import { checkHandler, unaryMethods } from '../rpc/methods.ts';
-import type { WirePorts } from '../rpc/ports.ts';
-import { MAX_BATCH_BYTES } from '../shared/limits.ts';
-import { Arrivals } from './arrivals.ts';
-import { authorizationOf } from './authorization.ts';
-import { type CheckCall, CheckStream, type CheckWire, overLibrary } from './check-stream.ts';
-import { type ControlCall, ControlStream } from './control-stream.ts';
-import { type ExpressCall, expressLane } from './express.ts';
-import { ExpressChecks } from './express-checks.ts';
-import { correctHeads } from './heads.ts';
-import { unaryAnswer } from './library-unary.ts';
-import { addReflection } from './reflection.ts';
-import { addHealth } from './services.ts';
-import { expressUnary } from './unary.ts';
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import { Bounds, type Limits } from './bounds.ts';
+import { Call } from './call.ts';
+import { isGrpc, isTooLarge, MAX_HEAD_BYTES, quoted, readHead } from './head.ts';
+import type { Methods } from './method.ts';
+import { CODE, type GrpcStatus, trailersOf } from './status.ts';
 
-export type GrpcServer = {
-  /** Serves a connection that was accepted elsewhere. */
-  readonly serve: (socket: Socket) => void;
-  /**
-   * Answers what is in flight and ends the streams, telling clients to go elsewhere; what is left after `graceMs` is
-   * cut. Connections are closed by then, not necessarily gone.
-   */
-  readonly drain: (graceMs: number) => void;
-  /** Whether a unary request is still being received, or a large answer still being read. */
-  readonly isBusy: () => boolean;
-  /** Ends the streams whose bearer is not valid any longer. Call it after a revocation, and periodically for expiry. */
-  readonly recheckBearers: () => void;
-  /** Calls since the start. Each message of a stream of checks counts as one. */
-  readonly calls: () => number;
-};
-
-export type GrpcServerOptions = {
-  readonly ports: WirePorts;
-  readonly control: ControlSwitch;
-  /** How long a client may take to send a message that it has begun, and to take an answer. */
-  readonly messageTimeoutMs: number;
-  /** Memory limit for half-sent messages in total, and likewise for unread answers. */
-  readonly maxHalfSentBytes: number;
+export type ServerOptions = {
+  readonly methods: Methods;
+  readonly limits: Limits;
   /** Called with a defect that occurred while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
 
-const SERVER_OPTIONS = {
-  'grpc.max_receive_message_length': MAX_BATCH_BYTES,
-  // Each may hold a message that is still on its way, so they bound what one connection can make the gateway keep.
-  'grpc.max_concurrent_streams': 256,
-  // A connection whose other end has vanished is noticed after the sum of these two.
-  'grpc.keepalive_time_ms': 60_000,
-  'grpc.keepalive_timeout_ms': 20_000,
-  'grpc-node.max_session_memory': 64, // megabytes
-  'grpc.enable_channelz': 0,
+const HTTP2 = {
+  maxSessionMemory: 64, // megabytes
+  settings: {
+    // Each may hold a message that is still on its way, so they bound what one connection can make the gateway keep.
+    maxConcurrentStreams: 256,
+    maxHeaderListSize: MAX_HEAD_BYTES,
+  },
 } as const;
 
-const LARGE_ANSWERS = [shapeOf('BatchCheckActions').path];
+const MAX_SWEEP_MS = 1_000;
+/** A connection whose other end has vanished is noticed after the sum of these two. */
+const PING_EVERY_MS = 60_000;
+const PING_TIMEOUT_MS = 20_000;
 
-/** The services whose health is reported; the empty name stands for all. */
-const HEALTH_NAMES = ['', ...SERVICES];
+type Session = {
+  readonly address: string;
+  /** When the other end was heard last, as far as pings tell. */
+  heardMs: number;
+  /** When a ping was sent that has no answer yet. */
+  pingedMs: number | undefined;
+};
 
-const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
+/** What listens for streams. `fields` has the names and values of the head in turns. */
+type OnStream = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  fields: readonly string[],
+) => void;
 
-export function createGrpcServer({
-  ports,
-  control,
-  messageTimeoutMs,
-  maxHalfSentBytes,
-  onDefect,
-}: GrpcServerOptions): GrpcServer {
-  const arrivals = new Arrivals({
-    timeoutMs: messageTimeoutMs,
-    maxBytes: maxHalfSentBytes,
-    largeAnswers: LARGE_ANSWERS,
-  });
-  const server = new Server({ ...SERVER_OPTIONS, interceptors: [arrivals.interceptor] });
-  const checkStreams = new Set<CheckStream>();
-  const controlStreams = new Set<ControlStream>();
-  let calls = 0;
-  const count = (): void => {
-    calls += 1;
-  };
-  const handlers = new Map<string, UntypedHandleCall>();
-  const express = new Map<string, (call: ExpressCall) => void>();
-  const takeUnary = expressUnary();
-  for (const method of unaryMethods(ports)) {
-    const answer = unaryAnswer(method, { count, onDefect });
-    handlers.set(method.name, (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>) =>
-      answer(call.request, authorizationOf(call.metadata), call, respond),
-    );
-    const { path } = shapeOf(method.name);
-    if (!LARGE_ANSWERS.includes(path)) express.set(path, (call) => takeUnary(call, answer));
+export class GrpcServer {
+  readonly #methods: Methods;
+  readonly #onDefect: (error: unknown) => void;
+  readonly #bounds: Bounds;
+  readonly #http2: Http2Server;
+  readonly #sessions = new Map<ServerHttp2Session, Session>();
+  readonly #sweeping: NodeJS.Timeout;
+  /** When the last connections are cut, after `drain`. */
+  #drainedByMs: number | undefined;
+
+  constructor({ methods, limits, onDefect }: ServerOptions) {
+    this.#methods = methods;
+    this.#onDefect = onDefect;
+    this.#bounds = new Bounds(limits);
+    this.#http2 = createServer(HTTP2);
+    this.#http2.on('session', (session: ServerHttp2Session) => this.#greet(session));
+    this.#http2.on('stream', this.#serve as never);
+    this.#sweeping = setInterval(() => this.#sweep(), Math.min(MAX_SWEEP_MS, limits.timeoutMs / 4)).unref();
   }
-  const check = checkHandler(ports);
-  const openChecks = (wire: CheckWire): CheckStream => {
-    const stream = new CheckStream(wire, { check, count, onDefect, onOver: () => checkStreams.delete(stream) });
-    checkStreams.add(stream);
-    return stream;
+
+  /** Serves a connection. */
+  readonly serve = (socket: Socket): void => {
+    this.#http2.emit('connection', socket);
   };
-  handlers.set('StreamCheckActions', (call: CheckCall) => overLibrary(call, openChecks));
-  express.set(
-    shapeOf('StreamCheckActions').path,
-    (call) => new ExpressChecks(call, { open: openChecks, arrivals, onDefect }),
+
+  get isBusy(): boolean {
+    return this.#bounds.isBusy;
+  }
+
+  /**
+   * Answers what is in flight, and asks clients to go elsewhere; what is left after `graceMs` is cut. Connections are
+   * closed by then, not necessarily gone.
+   */
+  drain(graceMs: number): void {
+    this.#drainedByMs = performance.now() + graceMs;
+    for (const session of this.#sessions.keys()) this.#close(session, graceMs);
+    if (this.#sessions.size === 0) clearInterval(this.#sweeping);
+  }
+
+  #greet(session: ServerHttp2Session): void {
+    const address = session.socket.remoteAddress ?? '';
+    this.#sessions.set(session, { address, heardMs: performance.now(), pingedMs: undefined });
+    session.on('error', ignore);
+    session.once('close', () => {
+      this.#sessions.delete(session);
+      if (this.#drainedByMs !== undefined && this.#sessions.size === 0) clearInterval(this.#sweeping);
+    });
+    if (this.#drainedByMs !== undefined) this.#close(session, this.#drainedByMs - performance.now());
+  }
+
+  #close(session: ServerHttp2Session, graceMs: number): void {
+    session.close();
+    setTimeout(() => session.destroy(), Math.max(0, graceMs)).unref();
+  }
+
+  readonly #serve: OnStream = (stream, headers, _flags, fields) => {
+    stream.on('error', ignore);
+    if (stream.destroyed || stream.session === undefined) return;
+    if (isTooLarge(fields)) return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    if (headers[':method'] !== 'POST') return refuseHttp(stream, { ':status': 405, allow: 'POST' });
+    if (!isGrpc(headers['content-type'])) return refuseHttp(stream, { ':status': 415 });
+    const path = headers[':path'] ?? '';
+    const method = this.#methods.get(path);
+    if (method === undefined)
+      return refuse(stream, { code: CODE.unimplemented, details: `there is no method ${quoted(path)}` });
+    const head = readHead(headers, fields);
+    if ('code' in head) return refuse(stream, head);
+    const address = this.#sessions.get(stream.session as ServerHttp2Session)?.address ?? '';
+    new Call({ stream, head, method, bounds: this.#bounds, address, onDefect: this.#onDefect }, headers);
+  };
+
+  #sweep(): void {
+    this.#bounds.sweep();
+    const nowMs = performance.now();
+    for (const [session, state] of this.#sessions) {
+      if (state.pingedMs === undefined) {
+        if (nowMs - state.heardMs >= PING_EVERY_MS) ping(session, state, nowMs);
+      } else if (nowMs - state.pingedMs >= PING_TIMEOUT_MS) session.destroy();
+    }
+  }
+}
+
+function ping(session: ServerHttp2Session, state: Session, nowMs: number): void {
+  if (session.destroyed) return;
+  state.pingedMs = nowMs;
+  session.ping((error) => {
+    if (error !== null) return; // it was not sent, or the session has ended
+    state.pingedMs = undefined;
+    state.heardMs = performance.now();
+  });
+}
+
+/** Answers before anything is read of the call. */
+function refuse(stream: ServerHttp2Stream, status: GrpcStatus): void {
+  refuseHttp(stream, { ':status': 200, 'content-type': 'application/grpc+proto', ...trailersOf(status) });
+}
+
+/** The rest of the request is not waited for (see `Call`, which does the same). */
+function refuseHttp(stream: ServerHttp2Stream, headers: Record<string, string | number | string[]>): void {
+  stream.once('finish', () =>
+    setImmediate(() => {
+      if (!stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR);
+    }),
   );
-  handlers.set('OpControlStream', (call: ControlCall) => {
-    count();
-    const stream = new ControlStream(call, { ports, control, onDefect, onOver: () => controlStreams.delete(stream) });
-    controlStreams.add(stream);
-  });
-  addServices(server, handlers);
-  addReflection(server);
-  const health = addHealth(server, HEALTH_NAMES);
-  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  correctHeads(server, (library) => expressLane(express, library));
-  return {
-    serve: (socket) => injector.injectConnection(socket),
-    drain: (graceMs) => {
-      for (const service of HEALTH_NAMES) health.setStatus(service, 'NOT_SERVING');
-      for (const stream of [...checkStreams, ...controlStreams]) stream.close(SHUTTING_DOWN);
-      injector.drain(graceMs);
-    },
-    isBusy: () => arrivals.isBusy,
-    recheckBearers: () => {
-      for (const stream of [...checkStreams, ...controlStreams]) stream.recheckBearer(ports).catch(onDefect);
-    },
-    calls: () => calls,
-  };
+  stream.respond(headers, { endStream: true });
+  stream.resume();
 }
 
-function addServices(server: Server, handlers: ReadonlyMap<string, UntypedHandleCall>): void {
-  for (const service of SERVICES) {
-    const methods = methodShapes.filter((shape) => shape.service === service);
-    server.addService(
-      Object.fromEntries(methods.map((shape) => [shape.name, definitionOf(shape)])),
-      Object.fromEntries(
-        // The library answers UNIMPLEMENTED for a method without a handler.
-        methods.flatMap(({ name }) => {
-          const handler = handlers.get(name);
-          return handler === undefined ? [] : [[name, handler]];
-        }),
-      ),
-    );
-  }
-}
-
-/**
- * Requests reach the handlers as bytes. A malformed one is the caller's fault, but an exception in the library's own
- * decoding step would be reported as a fault of the server.
- */
-function definitionOf({
-  path,
-  requestStream,
-  responseStream,
-  response,
-}: MethodShape): MethodDefinition<Buffer, unknown> {
-  const same = (bytes: Buffer): Buffer => bytes;
-  // What answers a unary call hands over bytes; a stream, its messages.
-  const encode = responseStream ? binaryCodec(response.name as keyof Messages).encode : same;
-  return {
-    path,
-    requestStream,
-    responseStream,
-    requestSerialize: same,
-    requestDeserialize: same,
-    responseSerialize: encode as (value: unknown) => Buffer,
-    responseDeserialize: same,
-  };
-}
-
-function shapeOf(name: string): MethodShape {
-  const shape = methodShapes.find((candidate) => candidate.name === name);
-  assert(shape !== undefined, `the schema has the method ${name}`);
-  return shape;
-}
+/** Whatever it is, the stream or the connection is closed by then, and nothing can be said over it any more. */
+const ignore = (): void => undefined;

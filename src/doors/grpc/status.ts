@@ -1,12 +1,35 @@
-/** A fault as a gRPC status. */
-import { Metadata, status } from '@grpc/grpc-js';
+/** How a call of gRPC ends: the codes, and a fault of the gateway as such an end. */
 import { cutText } from '../../core/base/text.ts';
 import { explain, type Fault } from '../../core/fault.ts';
-import { RPC_CODE, type RpcCode, retryAfterSecs } from '../shared/rpc-code.ts';
+import { RPC_CODE, retryAfterSecs } from '../shared/rpc-code.ts';
 
-export type GrpcStatus = { readonly code: status; readonly details: string; readonly metadata: Metadata };
+/** The codes of gRPC (statuscodes.md), by the names that Connect gives them. */
+export const CODE = {
+  ok: 0,
+  cancelled: 1,
+  unknown: 2,
+  invalid_argument: 3,
+  deadline_exceeded: 4,
+  not_found: 5,
+  already_exists: 6,
+  permission_denied: 7,
+  resource_exhausted: 8,
+  failed_precondition: 9,
+  aborted: 10,
+  out_of_range: 11,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  data_loss: 15,
+  unauthenticated: 16,
+} as const;
 
-export const plainStatus = (code: status, details: string): GrpcStatus => ({ code, details, metadata: new Metadata() });
+/** Names in lower case. The value of a name that ends in `-bin` is base64. */
+export type Metadata = Readonly<Record<string, string | readonly string[]>>;
+
+export type GrpcStatus = { readonly code: number; readonly details: string; readonly metadata?: Metadata };
+
+export const OK: GrpcStatus = { code: CODE.ok, details: '' };
 
 /**
  * In characters. The HTTP/2 library cannot write trailers over 64 KiB: it answers no call of the connection any more.
@@ -18,12 +41,23 @@ const MAX_DETAILS = 1000;
  * makes sense.
  */
 export function grpcError(fault: Fault): GrpcStatus {
-  const metadata = new Metadata();
-  metadata.set('svc-code', fault.kind);
   const seconds = retryAfterSecs(fault);
-  if (seconds > 0) metadata.set('retry-after', String(seconds));
-  // The library's names are those of Connect in capitals.
-  const name = RPC_CODE[fault.kind].toUpperCase() as Uppercase<RpcCode>;
-  // Half a surrogate pair, quoted from a request, cannot be written as a status message.
-  return { code: status[name], details: cutText(explain(fault), MAX_DETAILS).replace(/\p{Cs}/gu, '\ufffd'), metadata };
+  return {
+    code: CODE[RPC_CODE[fault.kind]],
+    // Half a surrogate pair, quoted from a request, cannot be written as a status message.
+    details: cutText(explain(fault), MAX_DETAILS).replace(/\p{Cs}/gu, '\ufffd'),
+    metadata: { 'svc-code': fault.kind, ...(seconds > 0 ? { 'retry-after': String(seconds) } : {}) },
+  };
 }
+
+/** The trailers of a call. */
+export const trailersOf = ({ code, details, metadata }: GrpcStatus): Record<string, string | string[]> => ({
+  ...(metadata as Record<string, string | string[]> | undefined),
+  'grpc-status': String(code),
+  ...(details === '' ? {} : { 'grpc-message': encodeURI(details) }),
+});
+
+export const DEADLINE_EXCEEDED: GrpcStatus = { code: CODE.deadline_exceeded, details: 'Deadline exceeded' };
+export const NO_MESSAGE: GrpcStatus = { code: CODE.unimplemented, details: 'Received no request message' };
+export const SECOND_MESSAGE: GrpcStatus = { code: CODE.unimplemented, details: 'Received a second request message' };
+export const INTERNAL = grpcError({ kind: 'internal' });

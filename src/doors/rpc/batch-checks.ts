@@ -43,7 +43,7 @@ export function batchHandler(ports: WirePorts): Handle<CheckBatch, BatchCheckAct
  * The org whose turn a batch takes, judged by its first check; undefined if that check's credential is not known to be
  * valid.
  */
-async function orgBehind(
+export async function orgBehind(
   ports: WirePorts,
   request: CheckActionRequest,
   authorization: string | undefined,

@@ -9,7 +9,7 @@ import { CachedAuthenticator, VerifiedCache } from '../../credentials/verified-c
 import { routesOf } from '../../doors/api/routes.ts';
 import { addressBehind } from '../../doors/engine/client-address.ts';
 import { staticRoutes } from '../../doors/engine/static.ts';
-import { createGrpcServer, type GrpcServer } from '../../doors/grpc/server.ts';
+import { createGrpcDoor, type GrpcDoor } from '../../doors/grpc/door.ts';
 import { HttpDoor } from '../../doors/http-door.ts';
 import { ControlSwitch } from '../../doors/rpc/control-switch.ts';
 import { credentialDigests } from '../../doors/rpc/credential-digests.ts';
@@ -38,6 +38,7 @@ export type IoData = {
   readonly maxStreams: number;
   readonly opsTtlSecs: number;
   readonly maxGrpcConnections: number;
+  readonly maxGrpcStreams: number;
   /** Bytes of all incomplete requests together, over HTTP and over gRPC each; and of unread answers over gRPC. */
   readonly maxHalfSentBytes: number;
 };
@@ -73,7 +74,7 @@ class IoThread {
   readonly #control: ControlSwitch;
   readonly #largeBatches = new LargeBatches();
   readonly #http: HttpDoor;
-  readonly #grpc: GrpcServer | undefined;
+  readonly #grpc: GrpcDoor | undefined;
   #grpcListener: GrpcListener | undefined;
 
   constructor(main: MessagePort, start: IoStart) {
@@ -81,7 +82,7 @@ class IoThread {
     this.#start = start;
     this.#data = start.data as IoData;
     this.#clock = createClock(undefined, undefined, start.nowMs);
-    const { maxPending, bodyTimeoutMs, maxHalfSentBytes } = this.#data;
+    const { maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams } = this.#data;
     const link = new IoLink(main, start.auditPort, { maxPending, onMessage: (message) => this.#receive(message) });
     this.#link = link;
     this.#credentials = new CachedAuthenticator({
@@ -100,11 +101,10 @@ class IoThread {
     // Node.js 20 cannot share a port between threads, so there the first thread serves gRPC alone.
     const servesGrpc = start.place === 0 || canSharePort();
     this.#grpc = servesGrpc
-      ? createGrpcServer({
+      ? createGrpcDoor({
           ports,
           control: this.#control,
-          messageTimeoutMs: bodyTimeoutMs,
-          maxHalfSentBytes,
+          limits: { timeoutMs: bodyTimeoutMs, maxBytes: maxHalfSentBytes, maxStreams: maxGrpcStreams },
           onDefect: (error) => this.#onError(error, 'a gRPC call'),
         })
       : undefined;

@@ -1,7 +1,7 @@
 /** Clients that begin a message and do not end it, or ask and do not take the answer. */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type Settings } from 'node:http2';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createGrpcServer, type GrpcServer } from '../../../src/doors/grpc/server.ts';
+import { createGrpcDoor, type GrpcDoor } from '../../../src/doors/grpc/door.ts';
 import { binaryCodec, emptyMessage } from '../../../src/doors/proto/binary.ts';
 import type { CheckActionRequest } from '../../../src/doors/proto/messages.ts';
 import { messageShape } from '../../../src/doors/proto/schema.ts';
@@ -21,7 +21,7 @@ const RESOURCE_EXHAUSTED = '8';
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 
 let gateway: FakeGateway;
-let server: GrpcServer;
+let server: GrpcDoor;
 let listener: GrpcListener;
 let session: ClientHttp2Session;
 const defects: unknown[] = [];
@@ -31,11 +31,10 @@ describe('arrivals', () => {
   beforeAll(async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
     gateway = fakeGateway();
-    server = createGrpcServer({
+    server = createGrpcDoor({
       ports: gateway,
       control: gateway.control,
-      messageTimeoutMs: TIMEOUT_MS,
-      maxHalfSentBytes: 300_000,
+      limits: { timeoutMs: TIMEOUT_MS, maxBytes: 300_000, maxStreams: 10_000 },
       onDefect: (error) => defects.push(error),
     });
     listener = await listenForGrpc({
@@ -200,11 +199,10 @@ describe('arrivals', () => {
   });
 
   test('a stream answered slowly is not blamed for what the gateway has not read', async () => {
-    const patient = createGrpcServer({
+    const patient = createGrpcDoor({
       ports: gateway,
       control: gateway.control,
-      messageTimeoutMs: TIMEOUT_MS,
-      maxHalfSentBytes: 128 * 1024 * 1024,
+      limits: { timeoutMs: TIMEOUT_MS, maxBytes: 128 * 1024 * 1024, maxStreams: 10_000 },
       onDefect: (error) => defects.push(error),
     });
     const other = await listenForGrpc({
@@ -239,11 +237,10 @@ describe('arrivals', () => {
   });
 
   test('half-sent messages share a limit over all connections, freed when they go', async () => {
-    const patient = createGrpcServer({
+    const patient = createGrpcDoor({
       ports: gateway,
       control: gateway.control,
-      messageTimeoutMs: TIMEOUT_MS,
-      maxHalfSentBytes: 300_000,
+      limits: { timeoutMs: TIMEOUT_MS, maxBytes: 300_000, maxStreams: 10_000 },
       onDefect: (error) => defects.push(error),
     });
     const other = await listenForGrpc({
@@ -257,7 +254,7 @@ describe('arrivals', () => {
     const [one, two, three] = [openSession(other.port), openSession(other.port), openSession(other.port)] as const;
     for (let round = 0; round < 2; round += 1) {
       const held = [begin(BATCH, one), begin(BATCH, two)];
-      for (const piece of [framed(Buffer.alloc(0), { length: 1_000_000 }), Buffer.alloc(60_000)]) {
+      for (const piece of [framed(Buffer.alloc(0), { length: 1_000_000 }), Buffer.alloc(125_000)]) {
         for (const call of held) await sent(call, piece);
         for (const client of [one, two]) await checkIsAnswered(client); // and so it has come
       }
@@ -281,11 +278,10 @@ describe('arrivals', () => {
   });
 
   test('a message in one-byte chunks takes the room that the chunks need', async () => {
-    const patient = createGrpcServer({
+    const patient = createGrpcDoor({
       ports: gateway,
       control: gateway.control,
-      messageTimeoutMs: 60_000,
-      maxHalfSentBytes: 100_000,
+      limits: { timeoutMs: 60_000, maxBytes: 100_000, maxStreams: 10_000 },
       onDefect: (error) => defects.push(error),
     });
     const other = await listenForGrpc({
@@ -349,11 +345,10 @@ describe('arrivals', () => {
   });
 
   test('a slow client that keeps reading gets every answer, however long it takes', async () => {
-    const patient = createGrpcServer({
+    const patient = createGrpcDoor({
       ports: gateway,
       control: gateway.control,
-      messageTimeoutMs: TIMEOUT_MS,
-      maxHalfSentBytes: 128 * 1024 * 1024,
+      limits: { timeoutMs: TIMEOUT_MS, maxBytes: 128 * 1024 * 1024, maxStreams: 10_000 },
       onDefect: (error) => defects.push(error),
     });
     const other = await listenForGrpc({
@@ -417,11 +412,10 @@ describe('arrivals', () => {
   const A_DAY_MS = 24 * 3_600_000;
 
   test('untaken answers share a limit, and the oldest are dropped first', async () => {
-    const patient = createGrpcServer({
+    const patient = createGrpcDoor({
       ports: gateway,
       control: gateway.control,
-      messageTimeoutMs: A_DAY_MS,
-      maxHalfSentBytes: 100_000,
+      limits: { timeoutMs: A_DAY_MS, maxBytes: 100_000, maxStreams: 10_000 },
       onDefect: (error) => defects.push(error),
     });
     const other = await listenForGrpc({
@@ -473,11 +467,10 @@ describe('arrivals', () => {
   });
 
   test('a client that floods reflection without reading is no longer read', async () => {
-    const patient = createGrpcServer({
+    const patient = createGrpcDoor({
       ports: gateway,
       control: gateway.control,
-      messageTimeoutMs: 60_000,
-      maxHalfSentBytes: 128 * 1024 * 1024,
+      limits: { timeoutMs: 60_000, maxBytes: 128 * 1024 * 1024, maxStreams: 10_000 },
       onDefect: (error) => defects.push(error),
     });
     const other = await listenForGrpc({

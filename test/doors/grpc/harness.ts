@@ -1,7 +1,7 @@
 /** One gRPC server over fake ports for the tests of a file, and what they send to it. */
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { createGrpcServer, type GrpcServer } from '../../../src/doors/grpc/server.ts';
+import { createGrpcDoor, type GrpcDoor } from '../../../src/doors/grpc/door.ts';
 import { binaryCodec, emptyMessage } from '../../../src/doors/proto/binary.ts';
 import type {
   CheckActionRequest,
@@ -25,7 +25,7 @@ export type Scene = {
   defects: unknown[];
   control: ControlSwitch;
   readonly closedStreams: number[];
-  server: GrpcServer;
+  server: GrpcDoor;
   client: Client;
   address: string;
 };
@@ -50,11 +50,10 @@ beforeAll(async () => {
       return scene.gateway.largeBatches;
     },
   };
-  scene.server = createGrpcServer({
+  scene.server = createGrpcDoor({
     ports,
     control: scene.control,
-    messageTimeoutMs: 30_000,
-    maxHalfSentBytes: 128 * 1024 * 1024,
+    limits: { timeoutMs: 30_000, maxBytes: 128 * 1024 * 1024, maxStreams: 10_000 },
     onDefect: (error) => scene.defects.push(error),
   });
   listener = await listenForGrpc({

@@ -121,7 +121,7 @@ describe('heads', () => {
         message: decodeURIComponent(String(answer['grpc-message'])),
       }).toEqual({
         grpcStatus: '12',
-        message: 'Received message compressed with unsupported encoding "any; send messages uncompressed"',
+        message: `messages compressed with "${encoding}" are not supported; send messages uncompressed`,
       });
     }
     expect((most - before) / 1_000_000).toBeLessThan(20);
@@ -135,7 +135,7 @@ describe('heads', () => {
   );
 
   test.each([
-    ['an answer of the library', { 'content-type': 'application/grpc+json' }, vouched(), '0'],
+    ['an answer', {}, vouched(), '0'],
     [
       'the refusal of a compressed message',
       { 'grpc-encoding': 'gzip' },
@@ -149,6 +149,14 @@ describe('heads', () => {
       grpcAcceptEncoding: 'identity',
     });
   });
+
+  test.each(['application/grpc+json', 'application/grpc-web+proto', 'text/plain'])(
+    'a body of %s is not read as gRPC',
+    async (type) => {
+      expect(await call({ 'content-type': type })).toMatchObject({ ':status': 415 });
+      expect(scene.gateway.asked).toEqual([]);
+    },
+  );
 
   test('metadata that is not text is dropped and not printed: it may be a credential', async () => {
     const written = vi.spyOn(console, 'error').mockImplementation(() => undefined);

@@ -1,0 +1,99 @@
+/**
+ * The table of methods of the door, and what a method of the two usual kinds needs to say: how its messages are decoded
+ * and encoded, and what answers them. To add a service, put its methods into the table, by their paths:
+ *
+ *     ['/pkg.Service/Method', unary({ decode, encode, handle: async (request, call) => ok(response) })]
+ */
+
+import type { Result } from '../../core/base/result.ts';
+import type { Fault } from '../../core/fault.ts';
+import { MAX_MESSAGE_BYTES } from '../shared/limits.ts';
+import type { Call, Method, Receiver } from './call.ts';
+import { type GrpcStatus, grpcError } from './status.ts';
+
+/** By their paths: `/package.Service/Method`. */
+export type Methods = ReadonlyMap<string, Method>;
+
+/** What goes wrong is a fault of the gateway, or a status where a service has other words for it. */
+export type Outcome<T> = Result<T, Fault | GrpcStatus>;
+
+type Coded<Request, Response> = {
+  readonly decode: (bytes: Buffer) => Outcome<Request>;
+  readonly encode: (response: Response) => Buffer;
+  readonly maxBytes?: number;
+};
+
+const statusOf = (fault: Fault | GrpcStatus): GrpcStatus => ('code' in fault ? fault : grpcError(fault));
+
+/** One message for one message. */
+export function unary<Request, Response>({
+  decode,
+  encode,
+  maxBytes = MAX_MESSAGE_BYTES,
+  handle,
+}: Coded<Request, Response> & {
+  readonly handle: (request: Request, call: Call) => Promise<Outcome<Response>>;
+}): Method {
+  const answer = (call: Call, bytes: Buffer): void => {
+    const request = decode(bytes);
+    if (!request.ok) return call.end(statusOf(request.fault));
+    handle(request.value, call)
+      .then((answered) => {
+        if (call.cancelled) return;
+        if (!answered.ok) return call.end(statusOf(answered.fault));
+        call.write(encode(answered.value));
+        call.end();
+      })
+      .catch((error: unknown) => call.fail(error));
+  };
+  return {
+    request: 'one',
+    response: 'one',
+    maxBytes,
+    open: (call) => ({ receive: (bytes) => attempt(call, () => answer(call, bytes)) }),
+  };
+}
+
+/** What answers a request with a stream of messages. */
+export type Sender<Response> = {
+  readonly call: Call;
+  /** False when the client has to read before more is written. */
+  readonly write: (message: Response) => boolean;
+};
+
+/** Any number of messages for one message. What `handle` returns hears of the client that reads, and of the end. */
+export function serverStream<Request, Response>({
+  decode,
+  encode,
+  maxBytes = MAX_MESSAGE_BYTES,
+  isPublic = false,
+  handle,
+}: Coded<Request, Response> & {
+  readonly isPublic?: boolean;
+  readonly handle: (request: Request, to: Sender<Response>) => Pick<Receiver, 'drained' | 'over'>;
+}): Method {
+  const open = (call: Call): Receiver => {
+    let handler: Pick<Receiver, 'drained' | 'over'> = {};
+    const write = (message: Response): boolean => call.write(encode(message));
+    return {
+      receive: (bytes) =>
+        attempt(call, () => {
+          const request = decode(bytes);
+          if (!request.ok) return call.end(statusOf(request.fault));
+          handler = handle(request.value, { call, write });
+        }),
+      drained: () => handler.drained?.(),
+      over: () => handler.over?.(),
+    };
+  };
+  return { request: 'one', response: 'many', maxBytes, isPublic, open };
+}
+
+/** A defect that were thrown on would end the thread, and with it the calls of all others. */
+function attempt(call: Call, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    call.fail(error);
+  }
+}
