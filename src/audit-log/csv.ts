@@ -30,9 +30,14 @@ export const csvDamaged = (line: string): string =>
 // An agent chooses its ids and attributes; a spreadsheet would run a cell that begins like this as a formula.
 const FORMULA_START = /^[=+\-@\t\r]/;
 const NEEDS_QUOTES = /[",\r\n]/;
+// Whoever prints the file on a terminal must not have it moved, coloured or reordered by an agent.
+const UNSAFE = /[^\P{Cc}\t\r\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+/** As in JSON. */
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 export function csvCell(value: string | null): string {
   if (value === null) return '';
-  const text = FORMULA_START.test(value) ? `'${value}` : value;
-  return text !== value || NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const shown = value.replace(UNSAFE, escaped);
+  const text = FORMULA_START.test(shown) ? `'${shown}` : shown;
+  return text !== shown || NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -11,6 +11,11 @@ import { createLogger } from '../system/log.ts';
  * promised.
  */
 const LATEST_END_MS = 2_500;
+/**
+ * Signals within this time of the first are one: Ctrl-C reaches npm and the gateway, and npm passes its own on, a
+ * millisecond later or, on a busy machine, many.
+ */
+const ONE_SIGNAL_MS = 1_000;
 /** Node.js itself does not exit before they have ended. */
 const LEFTOVERS = 'a name server or file that does not respond; everything is written';
 
@@ -66,7 +71,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 }
 
 /**
- * Resolves once a signal asks the gateway to end in order, also while it starts. A second one ends it at once, and so
+ * Resolves once a signal asks the gateway to end in order, also while it starts. A later one ends it at once, and so
  * does the end of the time, after `onLate`. It dies of the signal: to exit would end the I/O threads with their sockets
  * open, and Node.js aborts the process for that, and it waits for what the system does not answer.
  */
@@ -81,10 +86,9 @@ function untilAsked(
     const end = (signal: NodeJS.Signals): void => {
       if (isAsked) return;
       isAsked = true;
-      // Not in this turn: signals that come together are one. npm passes on what the terminal has sent to both.
-      setImmediate(() => {
+      setTimeout(() => {
         for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, dieOf);
-      });
+      }, ONE_SIGNAL_MS).unref();
       log(`${signal} received; finishing requests in flight, then stopping`);
       setTimeout(() => {
         onLate(signal);

@@ -565,6 +565,7 @@ describe('reader', () => {
       'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,actor,payload,prev_hash,hash\r\n' +
         `1,2026-03-01T12:00:00.000Z,ActionAllowed,acme,"'=cmd|x","a,b",,deny,"say ""no""\nplease",,,gateway,"{""n"":1}",${'0'.repeat(64)},${hash}\r\n`,
     );
+    expect(csvCell('\u001b[2J\u009b2J\u202egpj\u007f')).toBe('\\u001b[2J\\u009b2J\\u202egpj\\u007f');
     expect(['+1', '-1', '@x', '\tx', '\rx', 'plain', null, ''].map(csvCell)).toEqual([
       '"\'+1"',
       '"\'-1"',

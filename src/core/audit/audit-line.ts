@@ -9,7 +9,7 @@
  * thread that writes puts the id before it and the two hashes after it.
  */
 
-import { quote, quoteOrNull } from '../base/text.ts';
+import { escapeControls, quote, quoteOrNull } from '../base/text.ts';
 import { rfc3339 } from '../base/time.ts';
 import type { AuditDraft, Lineage } from './audit.ts';
 
@@ -53,15 +53,23 @@ function rulingOf(draft: AuditDraft): string {
   return rulingText;
 }
 
-/** The result of JSON.stringify, faster for the flat objects of strings and numbers that payloads are. */
+/**
+ * As JSON.stringify, but without control characters, and faster for the flat objects of strings and numbers that
+ * payloads are.
+ */
 function payloadOf(payload: Readonly<Record<string, unknown>>): string {
   let text = '';
   for (const key in payload) {
     const value = payload[key];
-    const json = typeof value === 'string' ? quote(value) : (JSON.stringify(value) as string | undefined);
+    const json = typeof value === 'string' ? quote(value) : jsonOf(value);
     if (json !== undefined) text += text === '' ? `{${quote(key)}:${json}` : `,${quote(key)}:${json}`;
   }
   return text === '' ? '{}' : `${text}}`;
+}
+
+function jsonOf(value: unknown): string | undefined {
+  const json = JSON.stringify(value) as string | undefined;
+  return json === undefined ? undefined : escapeControls(json);
 }
 
 /**

@@ -18,9 +18,10 @@ export type AgentIdentity = { readonly orgId: string; readonly teamId: string; r
 /** Length limit of every single id, in UTF-8 bytes. */
 const MAX_ID_BYTES = 256;
 
-// Whitespace, control and format characters would make two ids look alike on a terminal or split a log line.
+// Whitespace, control, format and other characters without a mark of their own would make two ids look alike on a
+// terminal or split a log line.
 const FORBIDDEN_IN_OP_HALF = /[\s\p{C}:]/u;
-const FORBIDDEN_IN_NAME = /[\s\p{C}/]/u;
+const FORBIDDEN_IN_NAME = /[\s\p{C}\p{Default_Ignorable_Code_Point}\u2800/]/u;
 const PLAIN_OP_HALF = /^[\w.+=@~-]{1,256}$/;
 const PLAIN_NAME = /^[\w.:+=@~-]{1,256}$/;
 
@@ -40,10 +41,11 @@ const isWellFormed = (text: string, forbidden: RegExp): boolean =>
 export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || isWellFormed(text, FORBIDDEN_IN_OP_HALF);
 
 /**
- * An org, team or agent name: 1 to 256 bytes, no white space, no control character, no `/`, and neither `.` nor `..`.
+ * An org, team or agent name: 1 to 256 bytes, no white space, no control or invisible character, no `/`, neither `.` nor
+ * `..`, and in the form NFC: the other spellings of the same letters would be other agents that look the same.
  */
 export const isName = (text: string): boolean =>
-  (PLAIN_NAME.test(text) || isWellFormed(text, FORBIDDEN_IN_NAME)) && !isStepInPath(text);
+  PLAIN_NAME.test(text) ? !isStepInPath(text) : isWellFormed(text, FORBIDDEN_IN_NAME) && text.normalize('NFC') === text;
 
 /**
  * Clients resolve these in a path before sending it, even percent-encoded, so nothing with such a name could be

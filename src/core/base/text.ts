@@ -9,8 +9,13 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 /** Its JSON is the text between two quotes, one byte a character. */
 export const isPlain = (text: string): boolean => PLAIN.test(text);
 
-/** The same text as JSON.stringify gives. */
-export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
+/** JSON.stringify escapes C0 alone. DEL and C1 drive a terminal as well. */
+const CONTROLS_LEFT = /[\x7f-\x9f]/g;
+export const escapeControls = (json: string): string =>
+  json.replace(CONTROLS_LEFT, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+
+/** JSON of the text, without control characters. */
+export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : escapeControls(JSON.stringify(text)));
 
 export const quoteOrNull = (text: string | null | undefined): string =>
   text === null || text === undefined ? 'null' : quote(text);

@@ -3,12 +3,19 @@ import { z } from 'zod';
 import { usdToMicro } from '../../core/base/money.ts';
 import { ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
+import { invalid } from '../../core/fault.ts';
 import type { RuleTrace } from '../../core/policy/explain.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { readStructJson } from '../proto/json-values.ts';
 import { attempt } from '../proto/schema.ts';
-import { isLongerThan, MAX_ACTION_BYTES, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
+import {
+  isLongerThan,
+  MAX_ACTION_BYTES,
+  MAX_RESOURCE_BYTES,
+  problemOfAction,
+  problemOfResource,
+} from '../shared/limits.ts';
 import { agentIdentity, moneyUsd, optional, optionalOr, readNames, readPage, ruled, withBody } from './body.ts';
 import { policyExplanation, policyPage, policyReload, rulePage } from './shapes.ts';
 import { cursorView } from './views.ts';
@@ -52,6 +59,10 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
 
 async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
   const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
+  const problem = problemOfAction(action);
+  if (problem !== undefined) return invalid('action', problem);
+  const resourceProblem = problemOfResource(resource, action);
+  if (resourceProblem !== undefined) return invalid('resource', resourceProblem);
   const measured = attempt(() => (attributes === undefined ? undefined : readStructJson(attributes, 'attributes')));
   if (!measured.ok) return measured;
   const subject = {

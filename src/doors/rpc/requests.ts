@@ -36,13 +36,13 @@ import {
   COST_RULE,
   isLongerThan,
   isUsageId,
-  MAX_ACTION_BYTES,
   MAX_LABEL_BYTES,
-  MAX_RESOURCE_BYTES,
   NAME_RULE,
   OP_HALF_RULE,
   OP_ID_RULE,
   ORG_RULE,
+  problemOfAction,
+  problemOfResource,
   USAGE_ID_RULE,
 } from '../shared/limits.ts';
 import { retryAfterSecs } from '../shared/rpc-code.ts';
@@ -70,6 +70,9 @@ const MAX_OBLIGATION_TYPES = 32;
 /** Of the name of an obligation's type, and of `op_home`. */
 const MAX_HINT_BYTES = 64;
 
+const problemIn = (field: string, problem: string | undefined): Result<never, Fault> | undefined =>
+  problem === undefined ? undefined : invalid(field, problem);
+
 /** `principal` is the bearer's, already known to hold the write scope. */
 export function checkCommandOf(
   request: CheckActionRequest,
@@ -81,13 +84,8 @@ export function checkCommandOf(
     problemOfPresentedToken(request.credentialToken) ??
     (isOpHalf(traceId) ? undefined : invalid('trace_id', OP_HALF_RULE)) ??
     (isOpHalf(spanId) ? undefined : invalid('span_id', OP_HALF_RULE)) ??
-    (action === '' ? invalid('action', 'is required') : undefined) ??
-    (isLongerThan(action, MAX_ACTION_BYTES)
-      ? invalid('action', `must be at most ${MAX_ACTION_BYTES} bytes`)
-      : undefined) ??
-    (isLongerThan(resource, MAX_RESOURCE_BYTES)
-      ? invalid('resource', `must be at most ${MAX_RESOURCE_BYTES} bytes`)
-      : undefined) ??
+    problemIn('action', problemOfAction(action)) ??
+    problemIn('resource', problemOfResource(resource, action)) ??
     (isLongerThan(correlationId, MAX_LABEL_BYTES)
       ? invalid('correlation_id', `must be at most ${MAX_LABEL_BYTES} bytes`)
       : undefined) ??

@@ -7,8 +7,34 @@ export const MAX_RESOURCE_BYTES = 2048;
 export const MAX_LABEL_BYTES = 256;
 
 export const NAME_RULE =
-  'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
+  'must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
 export const ORG_RULE = `${NAME_RULE} or "-"`;
+
+/** Texts without any of these are the usual ones, and quickly recognised. */
+const PLAIN_TEXT = /^[!-~]+$/;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/** What is wrong with an action, if anything: a rule for `x` must cover whatever looks like `x`. */
+export function problemOfAction(action: string): string | undefined {
+  if (action === '') return 'is required';
+  if (isLongerThan(action, MAX_ACTION_BYTES)) return `must be at most ${MAX_ACTION_BYTES} bytes`;
+  if (PLAIN_TEXT.test(action)) return undefined;
+  if (UNSEEN.test(action)) return 'must not contain control or invisible characters';
+  return action.trim() === action ? undefined : 'must not begin or end with whitespace';
+}
+
+const CONTROL = /\p{Cc}/u;
+const CONTROL_IN_COMMAND = /[^\P{Cc}\t\n]/u;
+
+/** What is wrong with a resource, if anything. A shell command alone may be of several lines. */
+export function problemOfResource(resource: string, action: string): string | undefined {
+  if (isLongerThan(resource, MAX_RESOURCE_BYTES)) return `must be at most ${MAX_RESOURCE_BYTES} bytes`;
+  if (resource === '' || PLAIN_TEXT.test(resource) || !CONTROL.test(resource)) return undefined;
+  if (action !== 'process.exec') return 'must not contain control characters';
+  return CONTROL_IN_COMMAND.test(resource)
+    ? 'must not contain control characters other than line feeds and tabs'
+    : undefined;
+}
 
 const OP_HALF = '1 to 256 bytes without whitespace, control or invisible characters, or ":"';
 export const OP_HALF_RULE = `must be ${OP_HALF}`;

@@ -35,6 +35,22 @@ describe('audit line', () => {
     );
   });
 
+  test('no control character of an agent is left in a line', () => {
+    const body = encodeDraft(
+      {
+        eventType: 'ActionDenied',
+        lineage: NO_LINEAGE,
+        actor: 'gateway',
+        reason: 'a\u009b2J',
+        payload: { attributes: { 'k\u009b': '\u001b[2J\u009b2J\u007f' } },
+      },
+      NOON_MS,
+    );
+    expect(body).toContain('"reason":"a\\u009b2J"');
+    expect(body).toContain('{"k\\u009b":"\\u001b[2J\\u009b2J\\u007f"}');
+    expect(/\p{Cc}/u.test(body)).toBe(false);
+  });
+
   const text = fc.string({ unit: 'binary' });
   const textOrNull = fc.option(text);
   const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });

@@ -18,7 +18,7 @@ const WRITER: Principal = { subject: 'key:w', scopes: ['write'], orgId: null };
 const TOKEN = 't'.repeat(32);
 
 const NAME_RULE =
-  'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
+  'must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."';
 const COST_RULE = 'must be a number from 0 to 1000000';
 
 const own = { agent: AGENT, credentialToken: TOKEN };
@@ -93,6 +93,10 @@ describe.each(EVERY)('%s', (call) => {
     [{ ...AGENT, orgId: 'a/b' }, `agent.org_id: ${NAME_RULE} or "-"`],
     [{ ...AGENT, teamId: '' }, `agent.team_id: ${NAME_RULE}`],
     [{ ...AGENT, agentId: '..' }, `agent.agent_id: ${NAME_RULE}`],
+    // They look like `admin` and `café`, whose approvals and logs they would share for the eye.
+    ...['admin\u3164', 'admin\u2800', 'admin\ufe0f', 'admin\u034f', 'admin\u115f', 'cafe\u0301'].map(
+      (agentId): [object, string] => [{ ...AGENT, agentId }, `agent.agent_id: ${NAME_RULE}`],
+    ),
   ])('refuses %j as its agent', (agent, problem) => {
     expect(outcome(CALLS[call]({ agent }))).toBe(`invalid_argument ${problem}`);
   });
@@ -102,6 +106,28 @@ describe('requests', () => {
   test.each<[Call, object, string]>([
     ['check', { credentialToken: 'x'.repeat(1025) }, 'credential_token: must be at most 1024 bytes'],
     ['check', { action: 'x'.repeat(257) }, 'action: must be at most 256 bytes'],
+    ...[' forbidden.x', 'forbidden.x\u3000'].map((action): [Call, object, string] => [
+      'check',
+      { action },
+      'action: must not begin or end with whitespace',
+    ]),
+    ...['forbidden\u200b.x', 'forbidden\u0000.x', '\u202eforbidden.x', 'forbidden\u2800.x', '\u009b2J'].map(
+      (action): [Call, object, string] => [
+        'check',
+        { action },
+        'action: must not contain control or invisible characters',
+      ],
+    ),
+    ...['x\n/etc/passwd', '\u001b[2J', '\u009b2J'].map((resource): [Call, object, string] => [
+      'check',
+      { resource },
+      'resource: must not contain control characters',
+    ]),
+    [
+      'check',
+      { action: 'process.exec', resource: 'ls\r\u001b[2J' },
+      'resource: must not contain control characters other than line feeds and tabs',
+    ],
     ['check', { resource: 'x'.repeat(2049) }, 'resource: must be at most 2048 bytes'],
     ['check', { correlationId: 'x'.repeat(257) }, 'correlation_id: must be at most 256 bytes'],
     ['check', { caller: { ...AGENT, orgId: '-' } }, `caller.org_id: ${NAME_RULE} or "-"`],
