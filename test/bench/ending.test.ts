@@ -90,7 +90,7 @@ describe('ending', () => {
     expect(await status).toBe(2);
     expect(told.stdout).toBe('');
     expect(told.stderr).toMatch(
-      /^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief\]\n/,
+      /^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief \| --write\]\n/,
     );
   });
 
@@ -117,7 +117,7 @@ describe('ending', () => {
   test('a benchmark prints its usage', async () => {
     const { told, status } = start('steady', '--help');
     expect(await status).toBe(0);
-    expect(told.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief\]\n/);
+    expect(told.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief \| --write\]\n/);
     expect(told.stderr).toBe('');
   });
 });
