@@ -430,6 +430,22 @@ describe('tidy', () => {
     expect(Object.keys(VARIABLES).filter((name) => !new RegExp(`\\b${name}\\b`).test(code))).toEqual([]);
   });
 
+  /** The formatter breaks code, but neither comments nor texts. */
+  test('lines have at most 120 columns, unless a literal fills them', () => {
+    const tooLong = filesIn('src', 'workers', 'sdk').flatMap((path) => {
+      let isInTemplate = false;
+      return read(path)
+        .split('\n')
+        .flatMap((line, index) => {
+          const isLiteral =
+            isInTemplate || (/['"`]|= \/|\(\/|^ *\/\S/.test(line) && !/^\s*(?:\*|\/\/|\/\*)|; \/\/ /.test(line));
+          if ((line.match(/(?<!\\)`/g) ?? []).length % 2 === 1 && !/^\s*\*/.test(line)) isInTemplate = !isInTemplate;
+          return line.length > 120 && !isLiteral ? [`${path}:${index + 1}`] : [];
+        });
+    });
+    expect(tooLong).toEqual([]);
+  });
+
   test('no TODO, no suppression and no exclusive test', () => {
     const found = everything
       .filter((path) => path !== 'test/tidy.test.ts')

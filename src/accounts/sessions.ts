@@ -95,7 +95,8 @@ async function standingOf(reads: AccountReads, token: RefreshToken | undefined, 
   const account = token && (await reads.accountById(token.session.accountId));
   if (token === undefined || account === undefined) return { kind: 'dead' };
   if (token.session.revokedAtMs !== null || account.disabled) return { kind: 'dead' };
-  if (token.rotatedAtMs !== null) return { kind: 'replayed', token }; // its time does not count: a successor may be in use
+  // its time does not count: a successor may be in use
+  if (token.rotatedAtMs !== null) return { kind: 'replayed', token };
   return token.expiresAtMs <= nowMs ? { kind: 'dead' } : { kind: 'live', token, account };
 }
 

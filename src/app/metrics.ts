@@ -34,39 +34,41 @@ export type Measured = {
 
 const DOORS = ['http', 'connect', 'grpc'] as const;
 
-export function metricsOf({
+const gauge = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({
+  name,
+  type: 'gauge',
+  help,
+  read,
+  labels,
+});
+
+const counter = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({
+  name,
+  type: 'counter',
+  help,
+  read,
+  labels,
+});
+
+const by = (label: string, counts: Readonly<Record<string, number>>) =>
+  Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }));
+
+export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] => [
+  ...ofDecisions(measured),
+  ...ofRecords(measured),
+  ...ofRequests(measured),
+  ...ofSystem(measured),
+];
+
+/** Checks, operations, agents. */
+function ofDecisions({
   governor,
   threads,
   recorder,
   effectRunner,
-  supervisor,
-  audit,
-  crypto,
-  policies,
-  storeOutage,
-  isDatabaseAway,
-  limiters,
   version,
 }: Measured): readonly (Metric | Histogram)[] {
   const { tally } = effectRunner;
-  const gauge = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({
-    name,
-    type: 'gauge',
-    help,
-    read,
-    labels,
-  });
-  const counter = (name: string, help: string, read: Metric['read'], labels: readonly string[] = []): Metric => ({
-    name,
-    type: 'counter',
-    help,
-    read,
-    labels,
-  });
-  const sumOfThreads = (read: (stats: IoStats) => number) => (): number =>
-    threads.stats.reduce((sum, stats) => sum + read(stats), 0);
-  const by = (label: string, counts: Readonly<Record<string, number>>) =>
-    Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }));
   return [
     gauge('svc_info', 'Always 1; the version is a label.', () => [{ labels: { version }, value: 1 }], ['version']),
     counter(
@@ -94,6 +96,13 @@ export function metricsOf({
     ),
     gauge('svc_agents_registered', 'Registered agents.', () => governor.agents.registeredCount),
     gauge('svc_orgs', 'Orgs with a registered agent.', () => governor.agents.groups.registeredOrgs),
+  ];
+}
+
+/** The audit log, budgets, policies and rate limits. */
+function ofRecords({ governor, audit, effectRunner, policies, limiters }: Measured): readonly (Metric | Histogram)[] {
+  const { tally } = effectRunner;
+  return [
     counter('svc_audit_entries_total', 'Entries sent to the audit log since startup.', () => audit.entriesTotal),
     counter(
       'svc_audit_write_failures_total',
@@ -129,6 +138,14 @@ export function metricsOf({
       () => Object.entries(limiters).map(([limit, { refused }]) => ({ labels: { limit }, value: refused })),
       ['limit'],
     ),
+  ];
+}
+
+/** What the I/O threads do. */
+function ofRequests({ threads }: Measured): readonly (Metric | Histogram)[] {
+  const sumOfThreads = (read: (stats: IoStats) => number) => (): number =>
+    threads.stats.reduce((sum, stats) => sum + read(stats), 0);
+  return [
     counter(
       'svc_requests_total',
       'Requests, by interface.',
@@ -160,6 +177,12 @@ export function metricsOf({
       'Events missed by slow clients.',
       sumOfThreads(({ droppedEvents }) => droppedEvents),
     ),
+  ];
+}
+
+/** Stores and threads. */
+function ofSystem({ crypto, storeOutage, isDatabaseAway, supervisor }: Measured): readonly (Metric | Histogram)[] {
+  return [
     gauge('svc_crypto_pending', 'Tasks of the crypto threads, queued or running.', () => by('lane', crypto.pending()), [
       'lane',
     ]),

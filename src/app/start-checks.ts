@@ -84,10 +84,12 @@ export const lookForParts = (dataDir: string) => ({
   signingKey: existsSync(join(dataDir, 'keys', 'signing.json')),
 });
 
+export type FoundParts = ReturnType<typeof lookForParts>;
+
 /** What was there before this start has added to it. */
 export type OpenedParts = {
   readonly dataDir: string;
-  readonly found: ReturnType<typeof lookForParts>;
+  readonly found: FoundParts;
   /** In the audit log. */
   readonly entries: number;
   readonly agents: number;

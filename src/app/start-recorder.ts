@@ -6,13 +6,14 @@ import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { ControlStreams } from '../threads/main/control-streams.ts';
 import { EffectRunner } from '../threads/main/effect-runner.ts';
 import { EventBoard } from '../threads/main/event-board.ts';
-import { IoThreads } from '../threads/main/io-threads.ts';
+import type { IoThreads } from '../threads/main/io-threads.ts';
 import { Recorder } from '../threads/main/recorder.ts';
 import { SpendSaver } from '../threads/main/spend-saver.ts';
 
 export type RecorderStart = {
   readonly governor: Governor;
   readonly audit: AuditLink;
+  readonly threads: IoThreads;
   readonly agents: AgentStore;
   readonly budgets: BudgetStore;
   readonly clock: Clock;
@@ -21,7 +22,6 @@ export type RecorderStart = {
 };
 
 export type Recording = {
-  readonly threads: IoThreads;
   readonly controlStreams: ControlStreams;
   readonly events: EventBoard;
   readonly spend: SpendSaver;
@@ -30,11 +30,11 @@ export type Recording = {
 };
 
 export function startRecorder({ agents, budgets, ...start }: RecorderStart): Recording {
-  const threads = new IoThreads();
+  const { threads } = start;
   const controlStreams = new ControlStreams();
   const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
   const spend = new SpendSaver(start.governor.budgets, budgets);
   const effectRunner = new EffectRunner({ agents, events, spend, threads });
-  const recorder = new Recorder({ ...start, threads, controlStreams, effectRunner });
-  return { threads, controlStreams, events, spend, effectRunner, recorder };
+  const recorder = new Recorder({ ...start, controlStreams, effectRunner });
+  return { controlStreams, events, spend, effectRunner, recorder };
 }

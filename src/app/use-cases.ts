@@ -25,8 +25,8 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly tickets: WsTickets;
   readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
   readonly storeOutage: StoreOutage;
-  readonly isStopping: () => boolean;
-  readonly metrics: () => Metrics;
+  readonly supervisor: { readonly isStopping: boolean };
+  readonly metrics: Metrics;
 };
 
 export function useCasesOf({
@@ -40,7 +40,7 @@ export function useCasesOf({
   storeOutage,
   tickets,
   limiters,
-  isStopping,
+  supervisor,
   metrics,
   ...credentials
 }: UseCaseParts): UseCases {
@@ -55,7 +55,7 @@ export function useCasesOf({
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
     readiness: async () => {
-      if (isStopping()) return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
+      if (supervisor.isStopping) return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
       if (!audit.isWritable && config.SVC_AUDIT_ON_FAILURE === 'deny') return fail({ kind: 'audit_unavailable' });
       return ok({
         audit: audit.isWritable ? 'writable' : 'unwritable',
@@ -68,7 +68,7 @@ export function useCasesOf({
         ...(storeOutage.isOn && { store: 'unwritable' }),
       });
     },
-    metrics: async () => ok({ contentType: metrics().contentType, text: await metrics().render() }),
+    metrics: async () => ok({ contentType: metrics.contentType, text: await metrics.render() }),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
 }

@@ -1,4 +1,6 @@
-/** Pins: the definition of a tool as it was when it was first offered, so that a later change does not reach the agent. */
+/**
+ * Pins: the definition of a tool as it was when it was first offered, so that a later change does not reach the agent.
+ */
 import { createHash } from 'node:crypto';
 import { type Fields, isFields } from './json-rpc.ts';
 

@@ -1,4 +1,6 @@
-/** What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart. */
+/**
+ * What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart.
+ */
 import { type Fields, isFields, type Request } from './json-rpc.ts';
 
 /** What policies decide about. */

@@ -38,8 +38,9 @@ export type SupervisorOptions = {
   readonly audit: AuditLink;
   readonly clock: Clock;
   readonly ioThreads: number;
-  /** Plain data for the threads' entries. `ports` 0 takes free ones; after the first start they are kept. */
+  /** Plain data for the threads' entries. */
   readonly ioData: unknown;
+  /** Port 0 takes a free one; after the first start both are kept. */
   readonly ports: Ports;
   readonly auditData: AuditThreadOptions;
   readonly note: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
@@ -150,7 +151,8 @@ export class Supervisor {
   }
 
   /** Starts one thread, learns its ports, and starts the others on the same ones. */
-  async startIo(switchboard: Switchboard): Promise<Listening> {
+  async startIo(switchboard: Switchboard, httpPort: number): Promise<Listening> {
+    this.#ports = { ...this.#ports, httpPort };
     const first = await this.#startIoThread(0, switchboard);
     this.#ports = { httpPort: first.httpPort, grpcPort: first.grpcPort };
     await Promise.all(

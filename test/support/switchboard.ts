@@ -5,6 +5,7 @@ import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
 import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit/audit-link.ts';
 import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import { IoThreads } from '../../src/threads/main/io-threads.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import type { UseCases } from '../../src/use-cases/use-cases.ts';
@@ -49,7 +50,9 @@ export function openSwitchboard({
   audit.connect(auditPort as never);
   const governor = openGovernor();
   const onError = (error: unknown): void => void defects.push(error);
+  const threads = new IoThreads();
   const recording = startRecorder({
+    threads,
     governor,
     audit,
     agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
@@ -59,6 +62,7 @@ export function openSwitchboard({
     onError,
   });
   const switchboard = new Switchboard({
+    threads,
     ...recording,
     governor,
     audit,
@@ -70,14 +74,14 @@ export function openSwitchboard({
     onError,
   });
   const sent: MainToIo[] = [];
-  recording.threads.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
+  threads.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
   onTestFinished(() => switchboard.disconnect(0));
   let lastId = 0;
   return {
     audit,
     governor,
     switchboard,
-    threads: recording.threads,
+    threads,
     recorder: recording.recorder,
     batches,
     told,

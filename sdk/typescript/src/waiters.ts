@@ -1,6 +1,6 @@
 /**
- * How the calls of a client wait: for an event, for a free slot, between two attempts, until the others are done, and no
- * longer than their caller does.
+ * How the calls of a client wait: for an event, for a free slot, between two attempts, until the others are done, and
+ * no longer than their caller does.
  */
 
 /** What every call but `close` takes last. */
@@ -44,8 +44,8 @@ function gather(signal: AbortSignal): Audience {
 }
 
 /**
- * Settles with the promise, or rejects with the signal's reason before, right after `onLeft`: nobody learns then how the
- * promise settles.
+ * Settles with the promise, or rejects with the signal's reason before, right after `onLeft`: nobody learns then how
+ * the promise settles.
  */
 export function unlessAborted<T>(
   signal: AbortSignal | undefined,

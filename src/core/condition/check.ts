@@ -357,8 +357,8 @@ class Checker {
 }
 
 /**
- * What a function makes of a text that is written out. One that cannot be converted, or names no time zone, is a mistake
- * of the author. Undefined: this is no such call.
+ * What a function makes of a text that is written out. One that cannot be converted, or names no time zone, is a
+ * mistake of the author. Undefined: this is no such call.
  */
 function valueOfLiteral(overloads: readonly Overload[], args: readonly Typed[]): Value | undefined {
   const [only] = overloads;

@@ -284,7 +284,9 @@ export function compare(a: Value, b: Value, steps: Steps): number | undefined {
   return a instanceof Uint8Array && b instanceof Uint8Array ? compareBytes(a, b, steps) : undefined;
 }
 
-/** By code points. JavaScript orders by units of UTF-16, where a surrogate comes before the letters U+E000 to U+FFFF. */
+/**
+ * By code points. JavaScript orders by units of UTF-16, where a surrogate comes before the letters U+E000 to U+FFFF.
+ */
 function compareTexts(a: string, b: string, steps: Steps): number {
   steps.left -= stepsToRead(Math.min(a.length, b.length));
   if (a === b) return 0;

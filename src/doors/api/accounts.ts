@@ -236,7 +236,7 @@ async function revokeSessions({ principal, params }: Authorized, link: Link): Pr
 const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
-const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
+const signInRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
   {
     method: 'post',
     path: '/api/v1/auth/register',
@@ -281,6 +281,9 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
     refusals: [403],
     handle: logout(ownOrigins),
   },
+];
+
+const INVITE_ROUTES: readonly Route[] = [
   {
     method: 'post',
     path: '/api/v1/auth/invite',
@@ -316,6 +319,10 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
     refusals: [409],
     handle: revokeInvite,
   },
+];
+
+/** What people do with their own account. */
+const OWN_ROUTES: readonly Route[] = [
   {
     method: 'post',
     path: '/api/v1/auth/password/reset',
@@ -351,6 +358,9 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
     refusals: [404],
     handle: revokeSessions,
   },
+];
+
+const ACCOUNT_ROUTES: readonly Route[] = [
   {
     method: 'get',
     path: '/api/v1/accounts',
@@ -414,7 +424,7 @@ const nativeRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
 const unavailable = async (): Promise<HttpReply> => fail({ kind: 'account_store_unavailable' });
 
 export function accountRoutes(options: AccountRouteOptions): readonly Route[] {
-  const native = nativeRoutes(options);
+  const native = [...signInRoutes(options), ...INVITE_ROUTES, ...OWN_ROUTES, ...ACCOUNT_ROUTES];
   return [
     {
       method: 'get',

@@ -118,7 +118,8 @@ function serveHandshake({ behavior, server }: Streams, request: IncomingMessage,
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
-    response.once('finish', () => socket.destroySoon()); // as node:http would, which no longer handles this connection; the client may never close it
+    // as node:http would, which no longer handles this connection; the client may never close it
+    response.once('finish', () => socket.destroySoon());
     return response;
   };
   const upgrade = (data: unknown): void => {

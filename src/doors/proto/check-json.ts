@@ -11,7 +11,6 @@ import {
   unknownField,
 } from './json-values.ts';
 import {
-  type AgentId,
   type CheckActionRequest,
   type CheckActionResponse,
   DECISION_CAUSES,
@@ -23,108 +22,88 @@ import { timestampText } from './timestamp.ts';
 
 const NO_TEXTS: readonly string[] = [];
 
+type Draft = { -readonly [Field in keyof CheckActionRequest]: CheckActionRequest[Field] };
+
 /** `path` is where the message lies: empty, or `requests[3].`. */
 export function readCheckActionRequestJson(value: unknown, path: string): CheckActionRequest {
   const source = jsonObject(value, path);
-  let agent: AgentId | undefined;
-  let credentialToken = '';
-  let traceId = '';
-  let spanId = '';
-  let action = '';
-  let resource = '';
-  let attributes: JsonObject | undefined;
-  let estimatedCostUsd = 0;
-  let caller: AgentId | undefined;
-  let dryRun = false;
-  let correlationId = '';
-  let supportedObligations = NO_TEXTS;
-  let opHome = '';
+  const message: Draft = {
+    agent: undefined,
+    credentialToken: '',
+    traceId: '',
+    spanId: '',
+    action: '',
+    resource: '',
+    attributes: undefined,
+    estimatedCostUsd: 0,
+    caller: undefined,
+    dryRun: false,
+    correlationId: '',
+    supportedObligations: NO_TEXTS,
+    opHome: '',
+  };
   let seen = 0;
   for (const key in source) {
-    const item = source[key];
-    let bit = 0;
-    switch (key) {
-      case 'agent':
-        bit = 1;
-        if (item !== null) agent = readAgentIdJson(item, `${path}agent`);
-        break;
-      case 'credentialToken':
-      case 'credential_token':
-        bit = 2;
-        credentialToken = readStringJson(item, path, 'credential_token');
-        break;
-      case 'traceId':
-      case 'trace_id':
-        bit = 4;
-        traceId = readStringJson(item, path, 'trace_id');
-        break;
-      case 'spanId':
-      case 'span_id':
-        bit = 8;
-        spanId = readStringJson(item, path, 'span_id');
-        break;
-      case 'action':
-        bit = 16;
-        action = readStringJson(item, path, 'action');
-        break;
-      case 'resource':
-        bit = 32;
-        resource = readStringJson(item, path, 'resource');
-        break;
-      case 'attributes':
-        bit = 64;
-        if (item !== null) attributes = readStructJson(item, `${path}attributes`);
-        break;
-      case 'estimatedCostUsd':
-      case 'estimated_cost_usd':
-        bit = 128;
-        estimatedCostUsd = readDoubleJson(item, path, 'estimated_cost_usd');
-        break;
-      case 'caller':
-        bit = 256;
-        if (item !== null) caller = readAgentIdJson(item, `${path}caller`);
-        break;
-      case 'dryRun':
-      case 'dry_run':
-        bit = 512;
-        dryRun = readBoolJson(item, path, 'dry_run');
-        break;
-      case 'correlationId':
-      case 'correlation_id':
-        bit = 1024;
-        correlationId = readStringJson(item, path, 'correlation_id');
-        break;
-      case 'supportedObligations':
-      case 'supported_obligations':
-        bit = 2048;
-        if (item !== null) supportedObligations = readStringsJson(item, `${path}supported_obligations`);
-        break;
-      case 'opHome':
-      case 'op_home':
-        bit = 4096;
-        opHome = readStringJson(item, path, 'op_home');
-        break;
-      default:
-        throw unknownField(path, key, 'CheckActionRequest');
-    }
+    const bit = readField(message, key, source[key], path);
     if ((seen & bit) !== 0) throw new Malformed(path + key, 'is given under both of its names');
     seen |= bit;
   }
-  return {
-    agent,
-    credentialToken,
-    traceId,
-    spanId,
-    action,
-    resource,
-    attributes,
-    estimatedCostUsd,
-    caller,
-    dryRun,
-    correlationId,
-    supportedObligations,
-    opHome,
-  };
+  return message;
+}
+
+/** Returns the bit that stands for the field, under either of its names. */
+function readField(message: Draft, key: string, item: unknown, path: string): number {
+  switch (key) {
+    case 'agent':
+      if (item !== null) message.agent = readAgentIdJson(item, `${path}agent`);
+      return 1;
+    case 'credentialToken':
+    case 'credential_token':
+      message.credentialToken = readStringJson(item, path, 'credential_token');
+      return 2;
+    case 'traceId':
+    case 'trace_id':
+      message.traceId = readStringJson(item, path, 'trace_id');
+      return 4;
+    case 'spanId':
+    case 'span_id':
+      message.spanId = readStringJson(item, path, 'span_id');
+      return 8;
+    case 'action':
+      message.action = readStringJson(item, path, 'action');
+      return 16;
+    case 'resource':
+      message.resource = readStringJson(item, path, 'resource');
+      return 32;
+    case 'attributes':
+      if (item !== null) message.attributes = readStructJson(item, `${path}attributes`);
+      return 64;
+    case 'estimatedCostUsd':
+    case 'estimated_cost_usd':
+      message.estimatedCostUsd = readDoubleJson(item, path, 'estimated_cost_usd');
+      return 128;
+    case 'caller':
+      if (item !== null) message.caller = readAgentIdJson(item, `${path}caller`);
+      return 256;
+    case 'dryRun':
+    case 'dry_run':
+      message.dryRun = readBoolJson(item, path, 'dry_run');
+      return 512;
+    case 'correlationId':
+    case 'correlation_id':
+      message.correlationId = readStringJson(item, path, 'correlation_id');
+      return 1024;
+    case 'supportedObligations':
+    case 'supported_obligations':
+      if (item !== null) message.supportedObligations = readStringsJson(item, `${path}supported_obligations`);
+      return 2048;
+    case 'opHome':
+    case 'op_home':
+      message.opHome = readStringJson(item, path, 'op_home');
+      return 4096;
+    default:
+      throw unknownField(path, key, 'CheckActionRequest');
+  }
 }
 
 const DECISION_JSON = {

@@ -36,7 +36,8 @@ export type StreamQuery = {
 export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {
   const repeated = refuseRepeated(query, STREAM_QUERY);
   if (repeated !== undefined) return repeated;
-  const orgId = query.get('org_id') ?? undefined; // an empty one is refused below: a client that meant an org must not see all
+  // an empty one is refused below: a client that meant an org must not see all
+  const orgId = query.get('org_id') ?? undefined;
   if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not a valid org name');
   const snapshot = readFlag(query, 'snapshot');
   if (!snapshot.ok) return snapshot;

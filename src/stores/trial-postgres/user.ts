@@ -47,7 +47,8 @@ export function spawnAs(runAs: RunAs, program: string, args: readonly string[], 
     case 'self':
       return spawn(program, args, options);
     case 'namespace':
-      return spawn('unshare', [...INTO_NAMESPACE, program, ...args], options); // replaces itself: the process is the program's
+      // replaces itself: the process is the program's
+      return spawn('unshare', [...INTO_NAMESPACE, program, ...args], options);
     case 'account':
       return spawn(program, args, { ...options, uid: runAs.uid, gid: runAs.gid });
   }

@@ -13,7 +13,10 @@ export type EffectRunnerOptions = {
   readonly threads: IoThreads;
 };
 
-/** Carries out what the governor decided. Audit entries and signals are left to the batch: they come once it is recorded. */
+/**
+ * Carries out what the governor decided. Audit entries and signals are left to the batch: they come once it is
+ * recorded.
+ */
 export class EffectRunner {
   readonly #options: EffectRunnerOptions;
   /** What has happened since the start, for the metrics. */

@@ -9,8 +9,8 @@ type OtherEvent = Exclude<GatewayEvent, { readonly kind: 'ops_change' }>;
 
 /**
  * Gives every event its id, and sends to each I/O thread only the events that one of its readers may see. The payloads
- * are sent to readers as they are here, with the names that docs/live-stream.md gives their fields; only that of `ops_change`
- * is translated.
+ * are sent to readers as they are here, with the names that docs/live-stream.md gives their fields; only that of
+ * `ops_change` is translated.
  */
 export class EventBoard {
   readonly #interests = new Map<IoId, 'all' | ReadonlySet<string>>();

@@ -1,0 +1,88 @@
+/** Who may ask the gateway for what: API keys, tokens and, where there is a database, accounts. */
+
+import { type Bootstrap, bootstrapApiKeys } from '../credentials/api-key-start.ts';
+import { createLmdbApiKeyStore } from '../stores/embedded/api-keys.ts';
+import { createLmdbRevocationStore } from '../stores/embedded/revocations.ts';
+import { createSteadyClock, within } from '../system/clock.ts';
+import type { EventBoard } from '../threads/main/event-board.ts';
+import { publicUrlOf } from './account-settings.ts';
+import type { RunningAccounts } from './start-accounts.ts';
+import { valueOrStartError } from './start-checks.ts';
+import type { StartContext } from './start-context.ts';
+import { type Credentials, openCredentials } from './start-credentials.ts';
+import type { Resources } from './start-resources.ts';
+import type { Threads } from './start-threads.ts';
+import { flushKeys } from './timers.ts';
+
+/** Promised mails get at least this long, even where requests have used up the grace period of the shutdown. */
+const LEAST_LATE_GRACE_MS = 1_000;
+
+export type Identity = {
+  readonly credentials: Credentials;
+  readonly accounts: RunningAccounts | undefined;
+};
+
+export async function startIdentity(
+  context: StartContext,
+  resources: Resources,
+  { audit, clock, supervisor, threads }: Threads,
+  events: EventBoard,
+): Promise<Identity> {
+  const { config, log, closers } = context;
+  const { crypto, database, onError, signingKeys, store } = resources;
+  const credentials = valueOrStartError(
+    await openCredentials({
+      config,
+      signingKeys,
+      crypto,
+      audit,
+      clock,
+      onError,
+      keyStore: database?.apiKeys ?? createLmdbApiKeyStore(store),
+      isKeyStoreShared: database !== undefined,
+      revocationStore: createLmdbRevocationStore(store),
+    }),
+    database?.postgres.trouble,
+  );
+  const { apiKeys, authenticator, issuer, revocations } = credentials;
+  authenticator.onRevoked((subject) => threads.broadcast({ type: 'revoked', subject }));
+  const accounts =
+    database &&
+    (await import('./start-accounts.ts')).startAccounts({
+      config,
+      database,
+      audit,
+      log,
+      revocations,
+      clock: createSteadyClock(),
+      passwords: crypto.passwords,
+      tokens: issuer,
+      isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
+      publicUrl: () => publicUrlOf(config, supervisor.httpPort),
+      events: {
+        publish: ({ orgId, atMs, accountId: account_id, ...payload }) =>
+          events.publish({ kind: 'account', orgId, agentId: null, atMs, payload: { account_id, ...payload } }),
+      },
+    });
+  // A database that does not answer delays neither of them longer than that.
+  closers.add('e-mails and API keys', (grace) => {
+    const leftMs = grace.leftMs(LEAST_LATE_GRACE_MS);
+    return Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
+  });
+  return { credentials, accounts };
+}
+
+/** Once the audit log is open: makes the first API key if there is none, and readies the accounts. */
+export async function bootstrapIdentity(
+  { config }: StartContext,
+  { database }: Resources,
+  { credentials, accounts }: Identity,
+): Promise<Bootstrap> {
+  const trouble = database?.postgres.trouble;
+  const bootstrap = valueOrStartError(
+    await bootstrapApiKeys(credentials.apiKeys, config.SVC_BOOTSTRAP_API_KEY),
+    trouble,
+  );
+  if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
+  return bootstrap;
+}

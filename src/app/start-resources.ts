@@ -1,0 +1,125 @@
+/** Everything outside the process that a gateway holds on to. */
+
+import { stackOf } from '../core/base/text.ts';
+import type { SigningKeys } from '../credentials/signing-keys.ts';
+import type { LoadedPolicies } from '../policy-files/policy-file.ts';
+import { type Clock, StoreUnwritable } from '../ports/ports.ts';
+import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import type { Logger } from '../system/log.ts';
+import { openSigningKeys } from '../system/signing-keys.ts';
+import { type CryptoPool, createCryptoPool } from '../threads/crypto/pool.ts';
+import { STARTER_POLICY } from './package-files.ts';
+import type { Database } from './start-accounts.ts';
+import {
+  type FoundParts,
+  fileTrouble,
+  holdDataDir,
+  lookForParts,
+  openStore,
+  orStartError,
+  probeAddresses,
+  readPolicies,
+  refuseUnknownFormat,
+} from './start-checks.ts';
+import type { StartContext } from './start-context.ts';
+import { PolicyChanges } from './start-policies.ts';
+import { StoreOutage } from './store-outage.ts';
+
+/** An embedded database gets at least this long, even where the rest has used up the grace period of the shutdown. */
+const LEAST_DATABASE_GRACE_MS = 500;
+
+export type Resources = {
+  /** Which parts the data directory had before the start. */
+  readonly found: FoundParts;
+  /** A free port where the system was to choose one. */
+  readonly httpPort: number;
+  readonly policyPath: string;
+  readonly policies: LoadedPolicies;
+  readonly policyChanges: PolicyChanges;
+  readonly store: EmbeddedStore;
+  readonly storeOutage: StoreOutage;
+  readonly onError: (error: unknown, doing: string) => void;
+  readonly signingKeys: SigningKeys;
+  readonly database: Database | undefined;
+  readonly crypto: CryptoPool;
+};
+
+export async function openResources(context: StartContext, clock: Clock): Promise<Resources> {
+  const { config, log, signal, closers } = context;
+  const dataDir = config.SVC_DATA_DIR;
+  const lock = await holdDataDir(dataDir);
+  closers.add('the lock of the data directory; everything is written', () => lock.release());
+  await refuseUnknownFormat(dataDir);
+  const found = lookForParts(dataDir);
+  const httpPort = await probeAddresses({
+    http: config.SVC_HTTP_ADDR,
+    grpc: config.SVC_GRPC_ADDR,
+    isHttpShared: config.SVC_IO_THREADS > 1,
+  });
+
+  const policyPath = config.SVC_POLICY_PATH ?? STARTER_POLICY;
+  const policyChanges = new PolicyChanges(policyPath);
+  closers.add('the watch over the policies; everything is written', () => policyChanges.close());
+  const policies = await readPolicies(
+    policyPath,
+    config.SVC_POLICY_PATH === undefined ? 'the policies' : 'the policies in SVC_POLICY_PATH',
+  );
+  const store = await openStore(dataDir);
+  closers.add('the embedded store; everything is written', () => store.close());
+  const storeOutage = new StoreOutage(() => store.probe(), log);
+  closers.add('the look after the embedded store; everything is written', () => storeOutage.stop());
+  const onError = failureLog(log, storeOutage, dataDir);
+  const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));
+  const database = await openDatabaseOf(context, store);
+  const crypto = startCrypto(context);
+  signal.throwIfAborted();
+  return {
+    found,
+    httpPort,
+    policyPath,
+    policies,
+    policyChanges,
+    store,
+    storeOutage,
+    onError,
+    signingKeys,
+    database,
+    crypto,
+  };
+}
+
+/** Loaded only where there is a database: the libraries of accounts take a tenth of a start. */
+async function openDatabaseOf(context: StartContext, store: EmbeddedStore): Promise<Database | undefined> {
+  const { config, log, signal, closers } = context;
+  const url = config.SVC_DATABASE_URL;
+  if (url === undefined) return undefined;
+  const { openDatabase } = await import('./start-accounts.ts');
+  const database = await orStartError(openDatabase({ url, config, store, log, signal }));
+  closers.add('the database; everything is written', (grace) => database.close(grace.leftMs(LEAST_DATABASE_GRACE_MS)));
+  return database;
+}
+
+function startCrypto({ config, log, closers }: StartContext): CryptoPool {
+  const crypto = createCryptoPool({
+    threads: config.SVC_CRYPTO_THREADS,
+    cost: {
+      memoryKib: config.SVC_ARGON2_MEMORY_KIB,
+      iterations: config.SVC_ARGON2_ITERATIONS,
+      parallelism: config.SVC_ARGON2_PARALLELISM,
+    },
+    maxPasswordQueue: config.SVC_CRYPTO_QUEUE,
+    uvThreads: config.UV_THREADPOOL_SIZE,
+    onError: (message, cause) => log.error(message, { cause }),
+  });
+  closers.add('the crypto threads; everything is written', () => crypto.close());
+  return crypto;
+}
+
+/** Of an outage of the store, which may meet thousands of requests, each kind of failure is logged once. */
+const failureLog =
+  (log: Logger, storeOutage: StoreOutage, dataDir: string) =>
+  (error: unknown, doing: string): void => {
+    const isStore = error instanceof StoreUnwritable;
+    if (isStore && !storeOutage.noteFailure(error, doing)) return;
+    log.error(`${doing} failed`, { error: (isStore ? fileTrouble(error, dataDir) : undefined) ?? stackOf(error) });
+  };

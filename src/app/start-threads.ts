@@ -1,0 +1,61 @@
+/** The threads of the gateway: the audit log's and those of the doors, and the main thread's links to them. */
+
+import type { Clock } from '../ports/ports.ts';
+import { createClock } from '../system/clock.ts';
+import type { Logger } from '../system/log.ts';
+import { AuditLink, type Trouble } from '../threads/audit/audit-link.ts';
+import { AuditReaderLink } from '../threads/audit/reader-link.ts';
+import { IoThreads } from '../threads/main/io-threads.ts';
+import { Supervisor } from '../threads/supervisor.ts';
+import type { Config } from './config.ts';
+import { orStartError } from './start-checks.ts';
+import type { StartContext } from './start-context.ts';
+import { auditDataOf, auditFolderOf, ioDataOf } from './worker-data.ts';
+
+export type Threads = {
+  readonly clock: Clock;
+  readonly audit: AuditLink;
+  readonly threads: IoThreads;
+  readonly supervisor: Supervisor;
+};
+
+/** Starts none of them yet. */
+export function createThreads({ config, log, closers }: StartContext): Threads {
+  const clock = createClock();
+  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => logTrouble(trouble, config, log));
+  const threads = new IoThreads();
+  const supervisor = new Supervisor({
+    threads,
+    audit,
+    clock,
+    ioData: ioDataOf(config),
+    ioThreads: config.SVC_IO_THREADS,
+    ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
+    auditData: auditDataOf(config, audit.counters),
+    note: (level, message, fields) => log[level](message, fields),
+  });
+  // Closed last, when everything is written: Node.js aborts the process if a thread ends with open sockets.
+  closers.add('I/O threads that did not finish; everything is written', () => supervisor.endIo());
+  return { clock, audit, threads, supervisor };
+}
+
+/** Starts the audit thread. Resolves with the id of the log's last entry. */
+export async function openAuditLog({ log, closers }: StartContext, { supervisor }: Threads): Promise<number> {
+  const opened = await orStartError(supervisor.startAudit());
+  closers.add('the audit log', () => supervisor.closeAudit());
+  for (const note of opened.notes) log.warn(note);
+  return opened.headId;
+}
+
+export function openAuditReader({ config, log, closers }: StartContext): AuditReaderLink {
+  const reader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) =>
+    log.error('reading the audit log failed', { error: message }),
+  );
+  closers.add('the reader of the audit log', () => reader.close());
+  return reader;
+}
+
+function logTrouble(trouble: Trouble, config: Config, log: Logger): void {
+  if (trouble.isWritable) log.warn('the audit log can be written again', { entriesLost: trouble.entriesLost });
+  else log.error('the audit log cannot be written', { reason: trouble.reason, checks: config.SVC_AUDIT_ON_FAILURE });
+}
