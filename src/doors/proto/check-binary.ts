@@ -37,85 +37,76 @@ const REQUEST_OP_HOME = tag(13, WIRE_BYTES);
 
 const NO_TEXTS: readonly string[] = [];
 
+type Draft = { -readonly [Field in keyof CheckActionRequest]: CheckActionRequest[Field] };
+
 /** Reads up to the end of the reader. */
 export function readCheckActionRequest(reader: BinaryReader): CheckActionRequest {
-  let agent: AgentId | undefined;
-  let credentialToken = '';
-  let traceId = '';
-  let spanId = '';
-  let action = '';
-  let resource = '';
-  let attributes: JsonObject | undefined;
+  const message: Draft = {
+    agent: undefined,
+    credentialToken: '',
+    traceId: '',
+    spanId: '',
+    action: '',
+    resource: '',
+    attributes: undefined,
+    estimatedCostUsd: 0,
+    caller: undefined,
+    dryRun: false,
+    correlationId: '',
+    supportedObligations: NO_TEXTS,
+    opHome: '',
+  };
   let allowance: Allowance | undefined; // of all parts that attributes come in
-  let estimatedCostUsd = 0;
-  let caller: AgentId | undefined;
-  let dryRun = false;
-  let correlationId = '';
-  let supportedObligations: string[] | undefined;
-  let opHome = '';
+  const supportedObligations: string[] = [];
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
       case AGENT:
-        agent = readAgentId(reader, agent, 'agent');
+        message.agent = readAgentId(reader, message.agent, 'agent');
         break;
       case CREDENTIAL_TOKEN:
-        credentialToken = reader.string('credential_token');
+        message.credentialToken = reader.string('credential_token');
         break;
       case TRACE_ID:
-        traceId = reader.string('trace_id');
+        message.traceId = reader.string('trace_id');
         break;
       case SPAN_ID:
-        spanId = reader.string('span_id');
+        message.spanId = reader.string('span_id');
         break;
       case ACTION:
-        action = reader.string('action');
+        message.action = reader.string('action');
         break;
       case RESOURCE:
-        resource = reader.string('resource');
+        message.resource = reader.string('resource');
         break;
       case ATTRIBUTES:
-        attributes = readAttributes(reader, attributes, (allowance ??= allowanceFor('attributes')));
+        message.attributes = readAttributes(reader, message.attributes, (allowance ??= allowanceFor('attributes')));
         break;
       case ESTIMATED_COST_USD:
-        estimatedCostUsd = reader.double();
+        message.estimatedCostUsd = reader.double();
         break;
       case CALLER:
-        caller = readAgentId(reader, caller, 'caller');
+        message.caller = readAgentId(reader, message.caller, 'caller');
         break;
       case DRY_RUN:
-        dryRun = reader.bool();
+        message.dryRun = reader.bool();
         break;
       case REQUEST_CORRELATION_ID:
-        correlationId = reader.string('correlation_id');
+        message.correlationId = reader.string('correlation_id');
         break;
       case SUPPORTED_OBLIGATIONS:
-        supportedObligations ??= [];
         if (supportedObligations.length === MAX_BATCH_ITEMS) throw tooMany('supported_obligations');
         supportedObligations.push(reader.string('supported_obligations'));
         break;
       case REQUEST_OP_HOME:
-        opHome = reader.string('op_home');
+        message.opHome = reader.string('op_home');
         break;
       default:
         reader.skip(tag);
     }
   }
-  return {
-    agent,
-    credentialToken,
-    traceId,
-    spanId,
-    action,
-    resource,
-    attributes,
-    estimatedCostUsd,
-    caller,
-    dryRun,
-    correlationId,
-    supportedObligations: supportedObligations ?? NO_TEXTS,
-    opHome,
-  };
+  if (supportedObligations.length > 0) message.supportedObligations = supportedObligations;
+  return message;
 }
 
 /**

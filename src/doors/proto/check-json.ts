@@ -10,13 +10,7 @@ import {
   readStructJson,
   unknownField,
 } from './json-values.ts';
-import {
-  type CheckActionRequest,
-  type CheckActionResponse,
-  DECISION_CAUSES,
-  type JsonObject,
-  type Obligation,
-} from './messages.ts';
+import { type CheckActionRequest, type CheckActionResponse, DECISION_CAUSES, type Obligation } from './messages.ts';
 import { Malformed } from './schema.ts';
 import { timestampText } from './timestamp.ts';
 
