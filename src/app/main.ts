@@ -8,12 +8,12 @@ import type { Logger } from '../system/log.ts';
 import type { Listening } from '../threads/supervisor.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
-import { missingParts, orStartError, startErrorOf } from './start-checks.ts';
+import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
-import { bootstrapIdentity, startIdentity } from './start-identity.ts';
+import { openIdentity, startIdentity } from './start-identity.ts';
 import { reloadChanged } from './start-policies.ts';
-import { openResources } from './start-resources.ts';
+import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
 import { createThreads, openAuditLog } from './start-threads.ts';
 import { startTimers } from './timers.ts';
@@ -58,17 +58,25 @@ async function start(context: StartContext): Promise<Gateway> {
   const { config, log, signal, closers } = context;
   const threads = createThreads(context);
   const resources = await openResources(context, threads.clock);
-  const lastEntry = await openAuditLog(context, threads);
   const decisions = startDecisions(context, resources, threads);
-  const identity = await startIdentity(context, resources, threads, decisions.recording.events);
+  const credentials = await openIdentity(context, resources, threads);
+  const entries = await openAuditLog(context, threads);
+  const { agents } = decisions.governor;
+  warnOfMissingParts(context, resources, {
+    entries,
+    agents: agents.registeredCount,
+    apiKeys: credentials.apiKeys.size,
+  });
+  const identity = await startIdentity(context, resources, threads, decisions.recording.events, credentials);
   const parts: Parts = { resources, threads, decisions, identity };
-  warnOfMissingParts(context, parts, lastEntry);
-  const bootstrap = await bootstrapIdentity(context, resources, identity);
   const switchboard = createSwitchboard(context, parts);
   signal.throwIfAborted();
 
   const { audit, supervisor } = threads;
   const { httpPort, onError, policies, signingKeys } = resources;
+  closers.add('the spend store', () =>
+    decisions.recording.spend.save().catch((error: unknown) => onError(error, 'saving budgets')),
+  );
   closers.add('requests in flight', (grace) => supervisor.drainIo(grace.leftMs()));
   const listening = await orStartError(supervisor.startIo(switchboard, httpPort));
   startBackground(context, parts);
@@ -76,7 +84,7 @@ async function start(context: StartContext): Promise<Gateway> {
   return {
     listening,
     policies,
-    bootstrap,
+    bootstrap: identity.bootstrap,
     reload: async (actor) => {
       await decisions.policyKeeper.reload(actor).catch((error: unknown) => onError(error, 'reloading policies'));
       await reloadSigningKeys(signingKeys, log);
@@ -86,15 +94,15 @@ async function start(context: StartContext): Promise<Gateway> {
   };
 }
 
-/** `entries`: how many the audit log has. */
-function warnOfMissingParts({ config, log }: StartContext, parts: Parts, entries: number): void {
-  const { resources, decisions, identity } = parts;
+function warnOfMissingParts(
+  { config, log }: StartContext,
+  resources: Resources,
+  counts: Pick<OpenedParts, 'entries' | 'agents' | 'apiKeys'>,
+): void {
   const missing = missingParts({
+    ...counts,
     dataDir: config.SVC_DATA_DIR,
     found: resources.found,
-    entries,
-    agents: decisions.governor.agents.registeredCount,
-    apiKeys: identity.credentials.apiKeys.size,
     hasDatabase: resources.database !== undefined,
     isKeyGiven: config.SVC_JWT_PRIVATE_KEY !== undefined,
   });

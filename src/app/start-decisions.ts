@@ -18,7 +18,7 @@ export type Decisions = {
 };
 
 export function startDecisions(
-  { config, log, closers }: StartContext,
+  { config, log }: StartContext,
   { policies: { policies }, policyPath, store, onError }: Resources,
   { audit, clock, threads }: Threads,
 ): Decisions {
@@ -35,9 +35,6 @@ export function startDecisions(
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
-  closers.add('the spend store', () =>
-    recording.spend.save().catch((error: unknown) => onError(error, 'saving budgets')),
-  );
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log, onError });
   return { governor, policyKeeper, recording };
 }

@@ -20,16 +20,15 @@ const LEAST_LATE_GRACE_MS = 1_000;
 export type Identity = {
   readonly credentials: Credentials;
   readonly accounts: RunningAccounts | undefined;
+  /** What the start did about the first API key. */
+  readonly bootstrap: Bootstrap;
 };
 
-export async function startIdentity(
-  context: StartContext,
-  resources: Resources,
-  { audit, clock, supervisor, threads }: Threads,
-  events: EventBoard,
-): Promise<Identity> {
-  const { config, log, closers } = context;
-  const { crypto, database, onError, signingKeys, store } = resources;
+export async function openIdentity(
+  { config }: StartContext,
+  { crypto, database, onError, signingKeys, store }: Resources,
+  { audit, clock, threads }: Threads,
+): Promise<Credentials> {
   const credentials = valueOrStartError(
     await openCredentials({
       config,
@@ -44,8 +43,24 @@ export async function startIdentity(
     }),
     database?.postgres.trouble,
   );
-  const { apiKeys, authenticator, issuer, revocations } = credentials;
-  authenticator.onRevoked((subject) => threads.broadcast({ type: 'revoked', subject }));
+  credentials.authenticator.onRevoked((subject) => threads.broadcast({ type: 'revoked', subject }));
+  return credentials;
+}
+
+/** Once the audit log is open: makes the first API key if there is none, and readies the accounts. */
+export async function startIdentity(
+  context: StartContext,
+  { crypto, database, onError }: Resources,
+  { audit, supervisor }: Threads,
+  events: EventBoard,
+  credentials: Credentials,
+): Promise<Identity> {
+  const { config, log, closers } = context;
+  const { apiKeys, issuer, revocations } = credentials;
+  const bootstrap = valueOrStartError(
+    await bootstrapApiKeys(apiKeys, config.SVC_BOOTSTRAP_API_KEY),
+    database?.postgres.trouble,
+  );
   const accounts =
     database &&
     (await import('./start-accounts.ts')).startAccounts({
@@ -69,20 +84,6 @@ export async function startIdentity(
     const leftMs = grace.leftMs(LEAST_LATE_GRACE_MS);
     return Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
   });
-  return { credentials, accounts };
-}
-
-/** Once the audit log is open: makes the first API key if there is none, and readies the accounts. */
-export async function bootstrapIdentity(
-  { config }: StartContext,
-  { database }: Resources,
-  { credentials, accounts }: Identity,
-): Promise<Bootstrap> {
-  const trouble = database?.postgres.trouble;
-  const bootstrap = valueOrStartError(
-    await bootstrapApiKeys(credentials.apiKeys, config.SVC_BOOTSTRAP_API_KEY),
-    trouble,
-  );
   if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
-  return bootstrap;
+  return { credentials, accounts, bootstrap };
 }

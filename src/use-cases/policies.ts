@@ -116,8 +116,9 @@ export class PolicyKeeper {
   }
 
   /**
-   * One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. With the
-   * fingerprint of files that have changed, nothing is done where a reload before this one has read them like that.
+   * One at a time, so that the set loaded last is the one in force. A set with a mistake in it changes nothing. With
+   * the fingerprint of files that have changed, nothing is done where a reload before this one has read them like
+   * that.
    */
   reload(actor: string, fingerprint?: string): Promise<Result<Reloaded, Fault>> {
     const reloaded = this.#queue.run(null, () =>

@@ -41,8 +41,8 @@ const isWellFormed = (text: string, forbidden: RegExp): boolean =>
 export const isOpHalf = (text: string): boolean => PLAIN_OP_HALF.test(text) || isWellFormed(text, FORBIDDEN_IN_OP_HALF);
 
 /**
- * An org, team or agent name: 1 to 256 bytes, no white space, no control or invisible character, no `/`, neither `.` nor
- * `..`, and in the form NFC: the other spellings of the same letters would be other agents that look the same.
+ * An org, team or agent name: 1 to 256 bytes, no white space, no control or invisible character, no `/`, neither `.`
+ * nor `..`, and in the form NFC: the other spellings of the same letters would be other agents that look the same.
  */
 export const isName = (text: string): boolean =>
   PLAIN_NAME.test(text) ? !isStepInPath(text) : isWellFormed(text, FORBIDDEN_IN_NAME) && text.normalize('NFC') === text;

@@ -64,8 +64,8 @@ function timeoutOf(header: string | undefined): number | undefined {
 }
 
 /**
- * Of several fields, Node.js silently keeps only the first. A value that is not printable ASCII is no metadata, so it is
- * left out.
+ * Of several fields, Node.js silently keeps only the first. A value that is not printable ASCII is no metadata, so it
+ * is left out.
  */
 function authorizationOf(first: string, fields: readonly string[]): string | undefined {
   let times = 0;

@@ -1,6 +1,6 @@
 /**
- * google.protobuf.Timestamp as milliseconds since 1970, which is all that the gateway has to say: of a foreign one, what
- * is finer is cut off, and one before 1970 is refused.
+ * google.protobuf.Timestamp as milliseconds since 1970, which is all that the gateway has to say: of a foreign one,
+ * what is finer is cut off, and one before 1970 is refused.
  */
 import type { BinaryReader } from './binary-reader.ts';
 import type { BinaryWriter } from './binary-writer.ts';

@@ -16,9 +16,8 @@ const MAX_LENGTH = 1_024;
 const MAX_TOTAL_LENGTH = 16 * 1024 * 1024;
 
 /**
- * The digests of presented tokens, remembered because an agent presents the same one with every check.
- *
- * They are dropped by generations: a full one makes the one before it go, with all tokens that were not presented since.
+ * The digests of presented tokens, remembered because an agent presents the same one with every check.  They are
+ * dropped by generations: a full one makes the one before it go, with all tokens that were not presented since.
  * Dropping the oldest token for each new one would cost a walk past the places of those dropped before, which a Map
  * keeps for a while: 10 µs with ten thousand tokens, and more with more.
  */
