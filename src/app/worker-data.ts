@@ -34,6 +34,7 @@ export function ioDataOf(config: Config): IoData {
       ...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]),
       ...config.SVC_CORS_ORIGINS,
     ],
+    publicUrl: config.SVC_PUBLIC_URL,
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
     maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,

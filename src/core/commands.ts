@@ -23,6 +23,17 @@ export type CheckCommand = Voucher & {
   readonly dryRun: boolean;
 };
 
+/** An action that a door refuses by itself, such as one it cannot read. It is recorded as a denied check is. */
+export type RefuseCommand = Voucher & {
+  readonly type: 'refuse-action';
+  /** Undefined where the bearer is known, but not for which agent it speaks. */
+  readonly agent: AgentIdentity | undefined;
+  /** As far as they could be read; '' for what could not. */
+  readonly action: string;
+  readonly resource: string;
+  readonly reason: string;
+};
+
 /** The answer to a check. Its place in the audit log is added once the entry is written. */
 export type CheckAnswer = {
   readonly decision: 'allow' | 'deny';
@@ -40,6 +51,7 @@ export type OrgFilter = { readonly principal: Principal; readonly orgId: string 
 
 export type Command =
   | CheckCommand
+  | RefuseCommand
   | { readonly type: 'find-agent'; readonly credential: SecretDigest }
   | { readonly type: 'recognize-agent'; readonly agent: AgentIdentity; readonly credential: SecretDigest }
   | { readonly type: 'register-op'; readonly principal: Principal; readonly opId: OpId; readonly agent: AgentIdentity }
@@ -106,6 +118,8 @@ type ForEveryCommand<R extends Record<CommandType, Result<unknown, Fault>>> = R;
 
 export type Replies = ForEveryCommand<{
   check: Result<CheckAnswer, Fault>;
+  /** The reason that stands in the log: another one where the caller is not the agent. */
+  'refuse-action': Result<{ readonly reason: string }, Fault>;
   /** The agent whose credential it is. */
   'find-agent': Result<{ readonly agent: AgentIdentity | undefined }, Fault>;
   /** Whether the credential is the agent's. */
@@ -132,6 +146,7 @@ export type Replies = ForEveryCommand<{
 /** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
 export const CHANGES = {
   check: true,
+  'refuse-action': true,
   'register-op': true,
   'control-op': true,
   'complete-op': true,

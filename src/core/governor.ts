@@ -22,6 +22,7 @@ import { viewOfOp } from './ops/op-view.ts';
 import { type OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
 import { REFUSAL } from './refusal.ts';
+import { refuseAction } from './refused-action.ts';
 import { rollBack, terminateBegun, type Undo } from './rollback.ts';
 import { SignalBoxes } from './signals.ts';
 import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
@@ -104,6 +105,8 @@ export class Governor {
     switch (command.type) {
       case 'check':
         return this.#checker.check(command, nowMs);
+      case 'refuse-action':
+        return refuseAction(this.agents, command);
       case 'find-agent':
         return unchanged(ok({ agent: this.agents.ownerOf(command.credential)?.identity }));
       case 'recognize-agent':

@@ -4,11 +4,9 @@ import { serveConnect } from './connect/door.ts';
 import { createHttpApp } from './engine/app.ts';
 import { DoorState } from './engine/door-state.ts';
 import type { HttpApp } from './engine/engine.ts';
-import type { WirePorts } from './rpc/ports.ts';
 import { Stream, type StreamOptions } from './ws/stream.ts';
 
-export type HttpDoorOptions = Omit<RouteServerOptions, 'door' | 'link' | 'authenticate' | 'onRequest'> & {
-  readonly ports: WirePorts;
+export type HttpDoorOptions = Omit<RouteServerOptions, 'door' | 'onRequest'> & {
   readonly maxHalfSentBytes: number;
   readonly stream: Omit<StreamOptions, 'door' | 'link' | 'onError' | 'addressOf'>;
 };
@@ -22,7 +20,6 @@ export class HttpDoor {
 
   constructor(options: HttpDoorOptions) {
     const { ports, corsOrigins, bodyTimeoutMs, onError } = options;
-    const { link, authenticate } = ports;
     this.#http = createHttpApp((error) => onError(error, 'accepting an HTTP connection'));
     const { app } = this.#http;
     const door = new DoorState(options.maxHalfSentBytes);
@@ -38,12 +35,10 @@ export class HttpDoor {
         this.requests.connect += 1;
       },
     });
-    this.stream = new Stream(app, { ...options.stream, door, link, onError, addressOf: options.addressOf });
+    this.stream = new Stream(app, { ...options.stream, door, link: ports.link, onError, addressOf: options.addressOf });
     serveRoutes(app, {
       ...options,
       door,
-      link,
-      authenticate,
       onRequest: () => {
         this.requests.http += 1;
       },

@@ -34,6 +34,7 @@ export function describeApi(rows: readonly Route[]): Json {
       responses: problemResponses(rows.flatMap(problemsOf)),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
+        agent_token: { type: 'http', scheme: 'bearer', description: "An agent's own token." },
         ticket: {
           type: 'apiKey',
           in: 'query',
@@ -128,7 +129,7 @@ function operationOf(row: Route): Json {
     operationId: operationIdOf(row),
     summary,
     tags: [tagOf(row.path)],
-    ...(access === 'public' ? {} : { description: `Needs the \`${access.scope}\` scope.` }),
+    ...(access === 'public' ? {} : { description: descriptionOf(access) }),
     security: securityOf(row),
     parameters: [...pathParameters(row.path), ...(row.query ?? []).map(queryParameter)],
     ...(body === undefined
@@ -143,8 +144,14 @@ function operationOf(row: Route): Json {
   };
 }
 
+const descriptionOf = (access: Exclude<Route['access'], 'public'>): string =>
+  access === 'agent'
+    ? 'Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.'
+    : `Needs the \`${access.scope}\` scope.`;
+
 /** The list beside `bearer` says which scope it needs. */
 function securityOf({ access, query, credentials = [] }: Route): readonly Json[] {
+  if (access === 'agent') return [{ bearer: ['write'] }, { agent_token: [] }];
   if (access === 'public') return credentials.map((name) => (name === 'none' ? {} : { [name]: [] }));
   return [{ bearer: [access.scope] }, ...(query?.includes('ticket') === true ? [{ ticket: [] }] : [])];
 }

@@ -1,6 +1,8 @@
 /** The whole HTTP API as rows. */
 
+import { type AuthzenRouteOptions, authzenRoutes } from '../authzen/routes.ts';
 import type { Route } from '../engine/route.ts';
+import { opaRoutes } from '../opa/routes.ts';
 import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { budgetRoutes } from './budgets.ts';
@@ -13,7 +15,7 @@ import { streamRoutes } from './stream.ts';
 import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
 
 export function routesOf(
-  options: AccountRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
+  options: AccountRouteOptions & AuthzenRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
 ): readonly Route[] {
   const rows: readonly Route[] = [
     ...credentialRoutes,
@@ -25,6 +27,8 @@ export function routesOf(
     ...streamRoutes,
     ...logRoutes,
     ...topologyRoutes(options),
+    ...authzenRoutes(options),
+    ...opaRoutes,
     // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all
     // the same.
     ...monitoringRoutes(options, () =>

@@ -8,9 +8,9 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, isPreflight, preflightReply } from '../engine/access.ts';
 import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
-import { type BodyResult, Exchange, isSoundlyFramed, type Sending } from '../engine/exchange.ts';
+import { Exchange, isSoundlyFramed, type Sending } from '../engine/exchange.ts';
 import { problemOf } from '../engine/reply.ts';
-import type { ConcurrencyLimit, HttpReply, HttpRequest, Limit, Method, Route } from '../engine/route.ts';
+import type { BodyResult, ConcurrencyLimit, HttpReply, HttpRequest, Limit, Method, Route } from '../engine/route.ts';
 import { parseJson } from '../proto/json.ts';
 import { attempt } from '../proto/schema.ts';
 import { bearerOf } from '../rpc/bearer.ts';
@@ -29,9 +29,8 @@ const LISTINGS = { atOnce: 1, places: 1024 };
 
 export type RouteServerOptions = {
   readonly door: DoorState;
-  readonly link: Link;
+  readonly ports: WirePorts;
   readonly routes: readonly Route[];
-  readonly authenticate: WirePorts['authenticate'];
   readonly corsOrigins: readonly string[];
   /**
    * The address of a request's client, for the limits of callers without a credential. Default: the peer of the
@@ -64,7 +63,8 @@ export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): voi
 }
 
 type PublicRow = Extract<Route, { readonly access: 'public' }>;
-type ScopedRow = Exclude<Route, PublicRow>;
+type AgentRow = Extract<Route, { readonly access: 'agent' }>;
+type ScopedRow = Exclude<Route, PublicRow | AgentRow>;
 type Unparsed = Omit<HttpRequest, 'body'>;
 type Respond = (reply: HttpReply) => void;
 
@@ -119,7 +119,11 @@ class RouteServer {
   #responder(exchange: Exchange, { headers }: Head, verb: string, path: string): Respond {
     const { corsOrigins, onCut } = this.#options;
     const sending: Sending = {
-      headers: [...SAFETY_HEADERS, ...corsHeaders(corsOrigins, headers.get('origin'))],
+      headers: [
+        ...SAFETY_HEADERS,
+        ...corsHeaders(corsOrigins, headers.get('origin')),
+        ...requestIdOf(headers.get('x-request-id')),
+      ],
       isHead: verb === 'head',
       onCut: (fault) => onCut(fault, `${verb.toUpperCase()} ${path}`),
     };
@@ -137,9 +141,9 @@ class RouteServer {
 
   async #answerRow(route: Route, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     try {
-      return await (route.access === 'public'
-        ? this.#answerPublic(route, request, body)
-        : this.#answerScoped(route, request, body));
+      if (route.access === 'public') return await this.#answerPublic(route, request, body);
+      if (route.access === 'agent') return await route.handle({ ...request, body }, this.#options.ports);
+      return await this.#answerScoped(route, request, body);
     } catch (error) {
       this.#options.onError(error, `${route.method} ${route.path}`);
       return fail({ kind: 'internal' });
@@ -147,7 +151,7 @@ class RouteServer {
   }
 
   async #answerPublic(route: PublicRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
-    const { link } = this.#options;
+    const { link } = this.#options.ports;
     const limited = await this.#overPublicLimit(route, request);
     if (limited !== undefined) return limited;
     const parsed = route.isBodyIgnored === true ? ok(undefined) : parseBody(body, request.headers);
@@ -159,7 +163,7 @@ class RouteServer {
     { limit = 'address', credentials }: PublicRow,
     { bearer, remoteAddress }: Unparsed,
   ): ReturnType<typeof overLimit> {
-    const { link, authenticate } = this.#options;
+    const { link, authenticate } = this.#options.ports;
     const known =
       bearer !== undefined && credentials?.includes('bearer') === true ? await authenticate(bearer) : undefined;
     return known?.ok === true
@@ -171,7 +175,7 @@ class RouteServer {
    * Only callers who may send a body have it parsed, which may take half a second, and are told what is wrong with it.
    */
   async #answerScoped(route: ScopedRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
-    const { link, authenticate } = this.#options;
+    const { link, authenticate } = this.#options.ports;
     if (request.bearer === undefined) return NO_CREDENTIAL;
     const authenticated = await authenticate(request.bearer);
     if (!authenticated.ok) return (await overLimitOfStranger(link, request.remoteAddress)) ?? authenticated;
@@ -242,6 +246,10 @@ const NO_CREDENTIAL = fail({
   kind: 'unauthenticated',
   detail: 'no credential presented; send an API key or access token as Authorization: Bearer …',
 } as const);
+
+/** Returned with every answer, errors too, so that a caller can find it in its own log. */
+const requestIdOf = (id: string | undefined): readonly Header[] =>
+  id !== undefined && /^[\x20-\x7e]{1,1024}$/.test(id) ? [['X-Request-ID', id]] : [];
 
 const SAFETY_HEADERS: readonly Header[] = [
   ['X-Content-Type-Options', 'nosniff'],

@@ -5,11 +5,31 @@ import { PERIODS, TIERS } from '../../core/budget/config.ts';
 import { ROLES, SCOPES } from '../../core/identity/roles.ts';
 import { OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
+import { DECISION_CAUSES } from '../proto/messages.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
 const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of the next page; null on the last one.' });
 const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) =>
   z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
+
+/** Why a door answers as it does, in every protocol that has JSON. */
+export const verdictFields = {
+  reason: z.string().meta({ description: 'One sentence for people.' }),
+  cause: z
+    .enum(DECISION_CAUSES)
+    .exclude(['unspecified'])
+    .nullable()
+    .meta({ description: 'Why it is not allowed, in one word for programs; null if it is allowed.' }),
+  policy: z.string().nullable(),
+  rule_id: z.string().nullable(),
+  audit_id: z.int().nullable().meta({ description: 'The entry in the audit log.' }),
+  op_id: z.string().nullable().meta({ description: 'The operation that has begun; null if none was asked for.' }),
+  approval_id: z.string().optional().meta({ description: 'The approval that a person must give, or has given.' }),
+  obligations: z
+    .array(z.strictObject({ id: z.string(), type: z.string(), properties: z.record(z.string(), z.unknown()) }))
+    .optional()
+    .meta({ description: 'What the caller must do to the arguments or the result. Absent: nothing.' }),
+};
 
 export const usageStatus = z.union([
   z.strictObject({ status: z.literal('ok') }),

@@ -3,7 +3,7 @@ import type { Fault } from '../../core/fault.ts';
 import { type Header, STATUS_LINE } from '../shared/http-answer.ts';
 import type { DoorState } from './door-state.ts';
 import { problemOf } from './reply.ts';
-import type { HttpResponse } from './route.ts';
+import type { BodyResult, HttpResponse } from './route.ts';
 
 // A request must say without ambiguity where its body ends: a proxy that reads it differently could mix up its callers'
 // requests.
@@ -99,8 +99,6 @@ const LONG_ANSWER = 16 * 1024;
 const LINGER_MS = 1000;
 
 type Corkable = { cork(write: () => void): unknown };
-
-export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
 
 /** How an answer is sent, besides what it says. */
 export type Sending = {

@@ -6,6 +6,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { Principal, Scope } from '../../core/identity/roles.ts';
 import { OP_STATES } from '../../core/ops/op-state.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
+import type { WirePorts } from '../rpc/ports.ts';
 import type { Header, HttpStatus } from '../shared/http-answer.ts';
 import { DEFAULT_PER_PAGE, MAX_PER_PAGE } from '../shared/page-limits.ts';
 
@@ -63,6 +64,11 @@ export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
   readonly bearer: string | undefined;
 };
 
+export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
+
+/** A request whose body the handler reads by itself. */
+export type RawRequest = Omit<HttpRequest, 'body'> & { readonly body: BodyResult };
+
 export type Authorized<Body extends z.ZodType = z.ZodUnknown> = HttpRequest<Body> & { readonly principal: Principal };
 
 export type HttpResponse = {
@@ -114,7 +120,10 @@ type Common = {
   readonly credentials?: readonly ('bearer' | 'refresh_cookie' | 'none')[];
 };
 
-/** `access`: with `public` no credential is looked at; a scope takes a bearer that holds it. */
+/**
+ * `access`: with `public` no credential is looked at; a scope takes a bearer that holds it. An `agent` speaks another
+ * protocol: its row finds out who it is, reads the body, and says in the words of that protocol what is wrong.
+ */
 export type Route =
   | (Common & {
       readonly access: 'public' /** Ignores the body, even one that is not JSON. */;
@@ -124,4 +133,8 @@ export type Route =
   | (Common & {
       readonly access: { readonly scope: Scope };
       readonly handle: (request: Authorized, link: Link) => Promise<HttpReply>;
+    })
+  | (Common & {
+      readonly access: 'agent';
+      readonly handle: (request: RawRequest, ports: WirePorts) => Promise<HttpReply>;
     });

@@ -5,6 +5,7 @@
 import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../../core/fault.ts';
+import type { Principal } from '../../core/identity/roles.ts';
 import { authenticateWriter, bearerOf } from './bearer.ts';
 import { digestOfPresented } from './credential-digests.ts';
 import type { WirePorts } from './ports.ts';
@@ -27,38 +28,61 @@ export type Speaker = {
   readonly authorization: string | undefined;
 };
 
+/** A bearer that somebody knows: an agent's token, or a credential with the write scope. */
+export type KnownBearer = {
+  readonly authorization: string;
+  readonly token: string;
+  /** Whose token it is. */
+  readonly owner: AgentIdentity | undefined;
+  /** Of any other credential. */
+  readonly principal: Principal | undefined;
+};
+
+/** Faults: `unauthenticated` without a bearer or for one that nobody knows, `insufficient_scope`. */
+export async function knownBearer(
+  ports: WirePorts,
+  authorization: string | undefined,
+): Promise<Result<KnownBearer, Fault>> {
+  const token = bearerOf(authorization);
+  if (authorization === undefined || token === undefined)
+    return unauthenticated(
+      "no credential presented; send the agent's token, or an API key with x-svc-agent, as Authorization: Bearer …",
+    );
+  const { reply } = await ports.link.ask({ type: 'find-agent', credential: digestOfPresented(token) });
+  if (!reply.ok) return reply;
+  const { agent: owner } = reply.value;
+  if (owner !== undefined) return ok({ authorization, token, owner, principal: undefined });
+  const principal = await authenticateWriter(ports, authorization);
+  return principal.ok ? ok({ authorization, token, owner, principal: principal.value }) : principal;
+}
+
+/** Fault: `invalid_argument` where it is not said, or not legibly, for which agent a key speaks. */
+export function speakerFor(
+  { authorization, token, owner }: KnownBearer,
+  claimed: string | undefined,
+): Result<Speaker, Fault> {
+  const isClaimed = claimed !== undefined && claimed !== '';
+  const agent = isClaimed ? parseAgentKey(claimed) : owner;
+  if (agent === undefined)
+    return isClaimed
+      ? invalid(AGENT_HEADER, 'must be <org>/<team>/<agent>')
+      : invalid(AGENT_HEADER, 'is required with an API key: send <org>/<team>/<agent>, the agent it speaks for');
+  return ok(
+    owner === undefined
+      ? { agent, credentialToken: '', authorization }
+      : { agent, credentialToken: token, authorization: undefined },
+  );
+}
+
 /**
  * Only finds out for whom the caller speaks. Whether it may is decided, and recorded, by the check: a token that is
  * presented for another agent, or a key that names an agent of another org, makes a speaker here and is denied there.
- *
- * Faults: `unauthenticated` without a bearer or for one that nobody knows, `insufficient_scope` for a key without
- * write scope, `invalid_argument` for a key that does not say for which agent it speaks.
+ * The faults are those of the two steps.
  */
 export async function speakerOf(
   ports: WirePorts,
   { authorization, claimed }: Introduction,
 ): Promise<Result<Speaker, Fault>> {
-  const bearer = bearerOf(authorization);
-  if (authorization === undefined || bearer === undefined)
-    return unauthenticated(
-      "no credential presented; send the agent's token, or an API key with x-svc-agent, as Authorization: Bearer …",
-    );
-  const named = claimed === undefined || claimed === '' ? undefined : parseAgentKey(claimed);
-  const isMalformed = named === undefined && claimed !== undefined && claimed !== '';
-  const { reply } = await ports.link.ask({ type: 'find-agent', credential: digestOfPresented(bearer) });
-  if (!reply.ok) return reply;
-  const { agent: owner } = reply.value;
-  if (owner === undefined) {
-    const principal = await authenticateWriter(ports, authorization);
-    if (!principal.ok) return principal;
-  }
-  if (isMalformed) return invalid(AGENT_HEADER, 'must be <org>/<team>/<agent>');
-  const agent = named ?? owner;
-  if (agent === undefined)
-    return invalid(AGENT_HEADER, 'is required with an API key: send <org>/<team>/<agent>, the agent it speaks for');
-  return ok(
-    owner === undefined
-      ? { agent, credentialToken: '', authorization }
-      : { agent, credentialToken: bearer, authorization: undefined },
-  );
+  const bearer = await knownBearer(ports, authorization);
+  return bearer.ok ? speakerFor(bearer.value, claimed) : bearer;
 }

@@ -35,6 +35,7 @@ export type IoData = {
   readonly hasAccountStore: boolean;
   readonly maxLogins: number;
   readonly ownOrigins: readonly string[];
+  readonly publicUrl: string | undefined;
   readonly maxStreams: number;
   readonly opsTtlSecs: number;
   readonly maxGrpcConnections: number;

@@ -40,12 +40,11 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
   const { app } = http;
   serveRoutes(app, {
     door: new DoorState(Infinity),
-    link,
+    ports: { link, authenticate: async (bearer: string) => principalBehind(bearer) } as never,
     corsOrigins: [],
     bodyTimeoutMs: 30_000,
     addressOf: addressBehind(['127.0.0.1']),
     routes: accountRoutes({ hasAccountStore, maxLogins: 2, ownOrigins: ['https://gateway.test'] }),
-    authenticate: async (bearer) => principalBehind(bearer),
     onError: (error) => {
       throw error;
     },

@@ -18,7 +18,7 @@ describe('concurrency limit', () => {
     const ends: (() => void)[] = [];
     serveRoutes(http.app, {
       door: new DoorState(Infinity),
-      link: { ask: () => Promise.reject(new Error('not asked')), call: async () => ok(undefined) as never },
+      ports: { link: { call: async () => ok(undefined) } } as never,
       routes: [
         {
           method: 'post',
@@ -29,7 +29,6 @@ describe('concurrency limit', () => {
           handle: () => new Promise<HttpReply>((resolve) => ends.push(() => resolve(ok({ status: 200, body: {} })))),
         },
       ],
-      authenticate: () => Promise.reject(new Error('not asked')),
       addressOf: addressBehind(['127.0.0.1']),
       corsOrigins: [],
       bodyTimeoutMs: 60_000,

@@ -43,14 +43,14 @@ async function serve() {
     throw error;
   });
   const { app } = http;
+  const authenticate = async (bearer: string) => {
+    const result = await cached.authenticate(bearer);
+    return result.ok ? ok(result.value.principal) : result;
+  };
   serveRoutes(app, {
     door: new DoorState(Infinity),
-    link,
+    ports: { link, authenticate } as never,
     routes: credentialRoutes,
-    authenticate: async (bearer) => {
-      const result = await cached.authenticate(bearer);
-      return result.ok ? ok(result.value.principal) : result;
-    },
     corsOrigins: [],
     bodyTimeoutMs: 30_000,
     onError: (error) => {

@@ -17,15 +17,17 @@ describe('queued', () => {
     let counted = 0;
     const begun: string[] = [];
     const ends: (() => void)[] = [];
+    const link = {
+      ask: () => Promise.reject(new Error('not asked')),
+      call: async () => {
+        counted += 1;
+        return ok(undefined);
+      },
+    };
+    const authenticate = async (bearer: string) => ok({ subject: `key:${bearer}`, scopes: ['read'], orgId: bearer });
     serveRoutes(http.app, {
       door: new DoorState(Infinity),
-      link: {
-        ask: () => Promise.reject(new Error('not asked')),
-        call: async () => {
-          counted += 1;
-          return ok(undefined) as never;
-        },
-      },
+      ports: { link, authenticate } as never,
       routes: [
         {
           method: 'get',
@@ -39,7 +41,6 @@ describe('queued', () => {
           },
         },
       ],
-      authenticate: async (bearer) => ok({ subject: `key:${bearer}`, scopes: ['read'], orgId: bearer }),
       corsOrigins: [],
       bodyTimeoutMs: 60_000,
       onError: (error) => {

@@ -16,13 +16,18 @@ describe('unread bodies', () => {
     http = createHttpApp((error) => {
       throw error;
     });
+    const link = {
+      ask: () => Promise.reject(new Error('not asked')),
+      call: async (_name: string, { limit }: { readonly limit?: string }) =>
+        limit === 'address' ? fail({ kind: 'rate_limited', limit: 1, retryAfterSecs: 1 }) : ok(undefined),
+    };
+    const authenticate = async (bearer: string) =>
+      bearer === 'nobody'
+        ? fail({ kind: 'unauthenticated', detail: 'unknown' })
+        : ok({ subject: 'key:1', scopes: bearer === 'writer' ? ['write'] : ['read'], orgId: null });
     serveRoutes(http.app, {
       door: new DoorState(Infinity),
-      link: {
-        ask: () => Promise.reject(new Error('not asked')),
-        call: async (_name: string, { limit }: { readonly limit?: string }) =>
-          (limit === 'address' ? fail({ kind: 'rate_limited', limit: 1, retryAfterSecs: 1 }) : ok(undefined)) as never,
-      } as never,
+      ports: { link, authenticate } as never,
       routes: [
         { method: 'post', path: '/scoped', access: { scope: 'write' }, summary: 'Echoes', handle: echo },
         { method: 'post', path: '/limited', access: 'public', summary: 'Echoes', handle: echo },
@@ -37,10 +42,6 @@ describe('unread bodies', () => {
           handle: async () => ok({ status: 204 } as const),
         },
       ],
-      authenticate: async (bearer) =>
-        bearer === 'nobody'
-          ? fail({ kind: 'unauthenticated', detail: 'unknown' })
-          : ok({ subject: 'key:1', scopes: bearer === 'writer' ? ['write'] : ['read'], orgId: null }),
       corsOrigins: [],
       bodyTimeoutMs: 60_000,
       onError: (error) => {

@@ -37,9 +37,8 @@ const serve = (
 async function serveRow(http: HttpApp, row: Route, said: string[] = []): Promise<{ readonly url: string }> {
   serveRoutes(http.app, {
     door,
-    link: NO_LINK,
+    ports: { link: NO_LINK, authenticate: async () => fail({ kind: 'internal' }) } as never,
     routes: [row],
-    authenticate: async () => fail({ kind: 'internal' }),
     corsOrigins: [],
     bodyTimeoutMs: 60_000,
     onError: (error, doing) => said.push(`defect at ${doing}: ${String(error)}`),

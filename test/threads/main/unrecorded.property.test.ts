@@ -53,9 +53,9 @@ function recordOp(op: Shown, command: Command, reply: Reply): void {
   }
 }
 
-/** A completion is the same move whoever asks for it, and money that was spent stays spent. */
+/** A completion is the same move whoever asks for it, money that was spent stays spent, and a refusal changes nothing. */
 type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];
-type RolledBack = Exclude<ChangingCommand, 'complete-op' | 'record-usage'>;
+type RolledBack = Exclude<ChangingCommand, 'complete-op' | 'record-usage' | 'refuse-action'>;
 const COMMANDS = {
   check: {
     weight: 5,

@@ -1,0 +1,128 @@
+/**
+ * OPA's Data API, for clients that ask a policy server about the calls of tools (docs/opa.md). There, `{}` and a null
+ * result mean that the policy has no opinion, and the tool runs: neither is ever answered.
+ */
+import { z } from 'zod';
+import { ok, type Result } from '../../core/base/result.ts';
+import { explain, type Fault, invalid } from '../../core/fault.ts';
+import { optional, readBody } from '../api/body.ts';
+import { verdictFields } from '../api/shapes.ts';
+import { jsonOf } from '../engine/raw-body.ts';
+import { problemOf } from '../engine/reply.ts';
+import type { HttpReply, HttpResponse, RawRequest, Route } from '../engine/route.ts';
+import { readStructJson } from '../proto/json-values.ts';
+import type { JsonObject } from '../proto/messages.ts';
+import { attempt } from '../proto/schema.ts';
+import { judge, type Question, recordRefusal, type Verdict, verdictJson } from '../rpc/judge.ts';
+import type { WirePorts } from '../rpc/ports.ts';
+import { AGENT_HEADER, knownBearer } from '../rpc/speaker.ts';
+
+const PATH = '/v1/data/svc/authz/decision';
+
+const inputFields = {
+  trace_id: optional(z.string().meta({ description: 'With `span_id`: an allow begins this operation.' })),
+  span_id: optional(z.string()),
+  supported_obligations: optional(
+    z.array(z.string()).meta({ description: 'Types of obligations that the caller fulfils. Default: none.' }),
+  ),
+};
+const attributes = optional(z.looseObject({}));
+
+/** As the Vercel AI SDK sends it; what else it sends, such as the messages, is neither judged nor logged. */
+const toolInput = z.looseObject({
+  tool: z.looseObject({ name: z.string() }),
+  args: attributes.meta({ description: 'The attributes of a `tool.call` on this name.' }),
+  ...inputFields,
+});
+const actionInput = z.looseObject({
+  action: z.string(),
+  resource: optional(z.string()),
+  attributes,
+  ...inputFields,
+});
+const request = z.looseObject({ input: z.union([actionInput, toolInput]) });
+
+const DECISION = { allow: 'allow', deny: 'deny', pending: 'requires-approval' } as const satisfies Record<
+  Verdict['decision'],
+  string
+>;
+
+const answer = z.strictObject({
+  result: z.strictObject({ decision: z.enum(['allow', 'deny', 'requires-approval']), ...verdictFields }),
+});
+
+async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
+  const { headers } = raw;
+  const bearer = await knownBearer(ports, headers.get('authorization'));
+  if (!bearer.ok) return ok(errorOf(bearer.fault));
+  const claimed = headers.get(AGENT_HEADER) || undefined;
+  const body = jsonOf(raw);
+  const question = body.ok ? readInput(body.value) : body;
+  if (!question.ok) {
+    const reason = explain(question.fault);
+    const recorded = await recordRefusal(ports, bearer.value, { claimed, action: '', resource: '', reason });
+    return ok(errorOf(recorded.ok ? question.fault : recorded.fault));
+  }
+  const verdict = await judge(ports, bearer.value, claimed, question.value);
+  if (!verdict.ok) return ok(errorOf(verdict.fault));
+  const { value } = verdict;
+  return ok({ status: 200, body: { result: { decision: DECISION[value.decision], ...verdictJson(value) } } });
+}
+
+function readInput(body: unknown): Result<Question, Fault> {
+  const shape = readBody(z.looseObject({ input: z.looseObject({}) }), body);
+  if (!shape.ok) return shape;
+  const { input } = body as { readonly input: JsonObject };
+  if (Object.hasOwn(input, 'action') && Object.hasOwn(input, 'tool'))
+    return invalid('input', 'must have either action or tool, not both');
+  return Object.hasOwn(input, 'action') ? readAction(body, input) : readTool(body, input);
+}
+
+function readTool(body: unknown, input: JsonObject): Result<Question, Fault> {
+  const read = readBody(z.looseObject({ input: toolInput }), body);
+  if (!read.ok) return read;
+  return questionOf(read.value.input, { action: 'tool.call', resource: read.value.input.tool.name }, input['args']);
+}
+
+function readAction(body: unknown, input: JsonObject): Result<Question, Fault> {
+  const read = readBody(z.looseObject({ input: actionInput }), body);
+  if (!read.ok) return read;
+  const { action, resource = '' } = read.value.input;
+  return questionOf(read.value.input, { action, resource }, input['attributes']);
+}
+
+type More = z.output<z.ZodObject<typeof inputFields>>;
+
+/** `sent`: the attributes as they came, of which the schema's copy would not have every member. */
+function questionOf(
+  { trace_id, span_id, supported_obligations = [] }: More,
+  what: { readonly action: string; readonly resource: string },
+  sent: unknown,
+): Result<Question, Fault> {
+  if ((trace_id === undefined) !== (span_id === undefined))
+    return invalid('input', 'must have both trace_id and span_id, or neither');
+  const read = attempt(() => readStructJson(sent ?? {}, 'input'));
+  if (!read.ok) return read;
+  const op = trace_id === undefined || span_id === undefined ? undefined : { traceId: trace_id, spanId: span_id };
+  return ok({ ...what, attributes: read.value, op, supportedObligations: supported_obligations });
+}
+
+/** As OPA itself reports errors. Not 2xx, so the tool does not run. */
+function errorOf(fault: Fault): HttpResponse {
+  const { status, headers = [] } = problemOf(fault);
+  const code = status === 400 ? 'invalid_parameter' : status === 401 || status === 403 ? 'unauthorized' : fault.kind;
+  return { status, headers, body: { code, message: explain(fault) } };
+}
+
+export const opaRoutes: readonly Route[] = [
+  {
+    method: 'post',
+    path: PATH,
+    access: 'agent',
+    limit: 'none',
+    summary: "Decides about a tool's call or any other action (OPA Data API)",
+    body: request,
+    answers: { 200: answer },
+    handle: decide,
+  },
+];

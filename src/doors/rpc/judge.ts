@@ -1,0 +1,152 @@
+/**
+ * One check for a door that speaks another protocol: who asks, what they want to do, and what the gateway says to it.
+ * The door translates the question and the verdict, and decides nothing.
+ */
+import { randomBytes } from 'node:crypto';
+import { parseAgentKey } from '../../core/base/ids.ts';
+import { ok, type Result } from '../../core/base/result.ts';
+import { explain, type Fault } from '../../core/fault.ts';
+import type { CheckActionResponse, JsonObject } from '../proto/messages.ts';
+import { isLongerThan, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
+import { digestOfPresented } from './credential-digests.ts';
+import { checkHandler } from './methods.ts';
+import type { WirePorts } from './ports.ts';
+import { type KnownBearer, speakerFor } from './speaker.ts';
+
+export type Question = {
+  readonly action: string;
+  readonly resource: string;
+  readonly attributes: JsonObject;
+  /** The operation that an allow begins. Undefined: nobody would end it, so none begins, and nothing is reserved. */
+  readonly op: { readonly traceId: string; readonly spanId: string } | undefined;
+  readonly supportedObligations: readonly string[];
+};
+
+export type Verdict = {
+  readonly decision: 'allow' | 'deny' | 'pending';
+  readonly reason: string;
+  readonly cause: Exclude<CheckActionResponse['cause'], 'unspecified'> | undefined;
+  readonly policy: string | undefined;
+  readonly ruleId: string | undefined;
+  readonly auditId: number | undefined;
+  readonly opId: string | undefined;
+  readonly approvalId: string | undefined;
+  readonly obligations: CheckActionResponse['obligations'];
+};
+
+/**
+ * `claimed`: `<org>/<team>/<agent>`, or undefined for the owner of the token. Faults: `invalid_argument` names the
+ * field of a check that does not fit, and is on record; the others say that nothing could be decided.
+ */
+export async function judge(
+  ports: WirePorts,
+  bearer: KnownBearer,
+  claimed: string | undefined,
+  question: Question,
+): Promise<Result<Verdict, Fault>> {
+  const { action, resource, attributes, op, supportedObligations } = question;
+  const refused = { claimed, action, resource };
+  const speaker = speakerFor(bearer, claimed);
+  if (!speaker.ok) return denied(ports, bearer, { ...refused, reason: explain(speaker.fault) }, 'credential');
+  // Never cut: what a rule forbids could stand behind the cut.
+  if (isLongerThan(resource, MAX_RESOURCE_BYTES))
+    return denied(ports, bearer, { ...refused, reason: TOO_LONG }, 'no_rule');
+  const { agent, credentialToken, authorization } = speaker.value;
+  const answer = await checkHandler(ports)(
+    {
+      agent,
+      credentialToken,
+      ...(op ?? { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') }),
+      action,
+      resource,
+      attributes,
+      estimatedCostUsd: 0,
+      caller: undefined,
+      dryRun: op === undefined,
+      correlationId: '',
+      supportedObligations,
+      opHome: '',
+    },
+    authorization,
+  );
+  if (answer.ok) return ok(verdictOf(answer.value, op !== undefined));
+  if (answer.fault.kind !== 'invalid_argument') return answer;
+  const recorded = await recordRefusal(ports, bearer, { ...refused, reason: explain(answer.fault) });
+  return recorded.ok ? answer : recorded;
+}
+
+const TOO_LONG = `the resource is longer than ${MAX_RESOURCE_BYTES} bytes`;
+
+function verdictOf(response: CheckActionResponse, isOperation: boolean): Verdict {
+  const { decision, reason, cause, policy, ruleId, auditId, opId, approvalId, obligations } = response;
+  return {
+    decision: decision === 'unspecified' ? 'deny' : decision,
+    reason,
+    cause: cause === 'unspecified' ? (decision === 'pending' ? 'approval' : undefined) : cause,
+    policy: policy || undefined,
+    ruleId: ruleId || undefined,
+    auditId: auditId || undefined,
+    opId: isOperation ? opId : undefined,
+    approvalId: approvalId || undefined,
+    obligations,
+  };
+}
+
+/** A request that a known caller sent, and that is refused before it becomes a check. */
+type Refused = {
+  readonly claimed: string | undefined;
+  readonly action: string;
+  readonly resource: string;
+  readonly reason: string;
+};
+
+async function denied(
+  ports: WirePorts,
+  bearer: KnownBearer,
+  refused: Refused,
+  cause: Verdict['cause'],
+): Promise<Result<Verdict, Fault>> {
+  const recorded = await recordRefusal(ports, bearer, refused);
+  if (!recorded.ok) return recorded;
+  return ok({
+    decision: 'deny',
+    reason: recorded.value.reason,
+    cause,
+    policy: undefined,
+    ruleId: undefined,
+    auditId: recorded.value.auditId,
+    opId: undefined,
+    approvalId: undefined,
+    obligations: [],
+  });
+}
+
+/** Puts on record what a known caller sent, and why it is refused. */
+export async function recordRefusal(
+  { link }: WirePorts,
+  { owner, token, principal }: KnownBearer,
+  { claimed, ...refused }: Refused,
+): Promise<Result<{ readonly reason: string; readonly auditId: number | undefined }, Fault>> {
+  const { reply, auditId } = await link.ask({
+    type: 'refuse-action',
+    agent: (claimed === undefined ? undefined : parseAgentKey(claimed)) ?? owner,
+    credential: owner === undefined ? undefined : digestOfPresented(token),
+    principal,
+    ...refused,
+  });
+  return reply.ok ? ok({ reason: reply.value.reason, auditId }) : reply;
+}
+
+/** As the doors that answer JSON show a verdict: null where there is nothing. */
+export const verdictJson = (verdict: Verdict): JsonObject => ({
+  reason: verdict.reason,
+  cause: verdict.cause ?? null,
+  policy: verdict.policy ?? null,
+  rule_id: verdict.ruleId ?? null,
+  audit_id: verdict.auditId ?? null,
+  op_id: verdict.opId ?? null,
+  ...(verdict.approvalId !== undefined && { approval_id: verdict.approvalId }),
+  ...(verdict.obligations.length > 0 && {
+    obligations: verdict.obligations.map(({ id, type, properties }) => ({ id, type, properties: properties ?? {} })),
+  }),
+});
