@@ -120,6 +120,7 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     onError,
     clock: threads.clock,
     governor: decisions.governor,
+    haltKeeper: decisions.haltKeeper,
     spend: decisions.recording.spend,
     isShared: database !== undefined,
   });

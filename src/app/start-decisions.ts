@@ -1,9 +1,16 @@
 /** What decides, and what records and carries out the decisions. */
 
+import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Governor } from '../core/governor.ts';
+import { RateLimiter } from '../limits/rate-limit.ts';
 import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
+import { createLmdbStates } from '../stores/embedded/states.ts';
+import { CommandRunner } from '../threads/main/command-runner.ts';
+import { HaltKeeper } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
+import type { Config } from './config.ts';
 import type { StartContext } from './start-context.ts';
 import { restoreGovernor } from './start-governor.ts';
 import { createPolicyKeeper } from './start-policies.ts';
@@ -11,8 +18,16 @@ import { type Recording, startRecorder } from './start-recorder.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
 
+/** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
+const MAX_UNRECORDED_ENTRIES = 200_000;
+
+export type Limiters = Readonly<Record<'credential' | 'address' | 'check', RateLimiter>>;
+
 export type Decisions = {
   readonly governor: Governor;
+  readonly commands: CommandRunner;
+  readonly haltKeeper: HaltKeeper;
+  readonly limiters: Limiters;
   readonly policyKeeper: PolicyKeeper;
   readonly recording: Recording;
 };
@@ -24,17 +39,43 @@ export function startDecisions(
 ): Decisions {
   const agents = createLmdbAgents(store);
   const budgets = createLmdbBudgets(store);
-  const governor = restoreGovernor({ config, policies, agents, budgets, nowMs: clock.nowMs() });
+  const states = createLmdbStates(store);
+  const governor = restoreGovernor({ config, policies, agents, budgets, states, nowMs: clock.nowMs() });
   const recording = startRecorder({
     governor,
     audit,
     threads,
     agents,
     budgets,
+    states,
     clock,
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
   const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log, onError });
-  return { governor, policyKeeper, recording };
+  const limiters = limitersOf(config);
+  const commands = new CommandRunner({
+    ...recording,
+    governor,
+    audit,
+    threads,
+    clock,
+    onError,
+    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
+    maxUnrecorded: MAX_UNRECORDED_ENTRIES,
+    checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
+  });
+  const haltKeeper = new HaltKeeper({
+    commands,
+    newId: () => randomUUID(),
+    breathe: () => setImmediate(),
+    onError,
+  });
+  return { governor, commands, haltKeeper, limiters, policyKeeper, recording };
 }
+
+const limitersOf = (config: Config): Limiters => ({
+  credential: new RateLimiter(config.SVC_RATE_LIMIT_API),
+  address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH),
+  check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
+});

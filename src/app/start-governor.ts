@@ -5,8 +5,9 @@ import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../core/audit/redact-text.t
 import { BudgetTracker } from '../core/budget/budget.ts';
 import { usageLimitsFor } from '../core/budget/usage.ts';
 import { Governor } from '../core/governor.ts';
+import type { Halt } from '../core/halts/halt.ts';
 import type { PolicySet } from '../core/policy/policy.ts';
-import type { AgentStore, BudgetStore } from '../ports/ports.ts';
+import type { AgentStore, BudgetStore, StateStore } from '../ports/ports.ts';
 import { randomHashKey } from '../system/hash-key.ts';
 import { usableMemoryMib } from '../system/machine.ts';
 import type { Config } from './config.ts';
@@ -16,10 +17,11 @@ export type GovernorStart = {
   readonly policies: PolicySet;
   readonly agents: AgentStore;
   readonly budgets: BudgetStore;
+  readonly states: StateStore;
   readonly nowMs: number;
 };
 
-export function restoreGovernor({ config, policies, agents, budgets, nowMs }: GovernorStart): Governor {
+export function restoreGovernor({ config, policies, agents, budgets, states, nowMs }: GovernorStart): Governor {
   const tracker = new BudgetTracker(policies.budget, nowMs, usageLimitsFor(usableMemoryMib()));
   tracker.restore(budgets.load(), nowMs);
   const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
@@ -35,5 +37,6 @@ export function restoreGovernor({ config, policies, agents, budgets, nowMs }: Go
     redact: (attributes) => redactAttributes(attributes, redacted),
   });
   for (const registration of agents.load()) governor.restoreAgent(registration);
+  for (const { row } of states.load('halts')) governor.restoreHalt(row as Halt);
   return governor;
 }

@@ -1,7 +1,7 @@
 /** What the main thread decides is recorded, carried out and answered with. */
 
 import type { Governor } from '../core/governor.ts';
-import type { AgentStore, BudgetStore, Clock } from '../ports/ports.ts';
+import type { AgentStore, BudgetStore, Clock, StateStore } from '../ports/ports.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { ControlStreams } from '../threads/main/control-streams.ts';
 import { EffectRunner } from '../threads/main/effect-runner.ts';
@@ -16,6 +16,7 @@ export type RecorderStart = {
   readonly threads: IoThreads;
   readonly agents: AgentStore;
   readonly budgets: BudgetStore;
+  readonly states: StateStore;
   readonly clock: Clock;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
@@ -29,12 +30,12 @@ export type Recording = {
   readonly recorder: Recorder;
 };
 
-export function startRecorder({ agents, budgets, ...start }: RecorderStart): Recording {
+export function startRecorder({ agents, budgets, states, ...start }: RecorderStart): Recording {
   const { threads } = start;
   const controlStreams = new ControlStreams();
   const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
   const spend = new SpendSaver(start.governor.budgets, budgets);
-  const effectRunner = new EffectRunner({ agents, events, spend, threads });
+  const effectRunner = new EffectRunner({ agents, states, events, spend, threads });
   const recorder = new Recorder({ ...start, controlStreams, effectRunner });
   return { controlStreams, events, spend, effectRunner, recorder };
 }

@@ -1,10 +1,8 @@
 /** Connects what I/O threads may ask with what answers it. */
 
-import { RateLimiter } from '../limits/rate-limit.ts';
 import { createMetrics, type Metrics } from '../system/metrics.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
-import type { Config } from './config.ts';
 import { metricsOf } from './metrics.ts';
 import { packageVersion } from './package-files.ts';
 import type { StartContext } from './start-context.ts';
@@ -14,9 +12,6 @@ import type { Resources } from './start-resources.ts';
 import { openAuditReader, type Threads } from './start-threads.ts';
 import { useCasesOf } from './use-cases.ts';
 
-/** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
-const MAX_UNRECORDED_ENTRIES = 200_000;
-
 /** What the earlier steps of the start have opened. */
 export type Parts = {
   readonly resources: Resources;
@@ -25,16 +20,12 @@ export type Parts = {
   readonly identity: Identity;
 };
 
-type Limiters = Readonly<Record<'credential' | 'address' | 'check', RateLimiter>>;
-
 export function createSwitchboard(context: StartContext, parts: Parts): Switchboard {
-  const { config } = context;
   const {
     resources: { onError },
     threads: { audit, clock, threads },
-    decisions: { governor, recording },
+    decisions: { commands, governor, recording },
   } = parts;
-  const limiters = limitersOf(config);
   return new Switchboard({
     ...recording,
     governor,
@@ -42,18 +33,16 @@ export function createSwitchboard(context: StartContext, parts: Parts): Switchbo
     threads,
     clock,
     onError,
-    useCases: startUseCases(context, parts, limiters),
-    onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
-    maxUnrecorded: MAX_UNRECORDED_ENTRIES,
-    checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
+    commands,
+    useCases: startUseCases(context, parts),
   });
 }
 
-function startUseCases(context: StartContext, parts: Parts, limiters: Limiters): UseCases {
+function startUseCases(context: StartContext, parts: Parts): UseCases {
   const {
     resources: { database, storeOutage },
     threads: { audit, clock, supervisor },
-    decisions: { policyKeeper },
+    decisions: { haltKeeper, limiters, policyKeeper },
     identity: { accounts, credentials },
   } = parts;
   const { config, log } = context;
@@ -65,20 +54,21 @@ function startUseCases(context: StartContext, parts: Parts, limiters: Limiters):
     auditReader: openAuditReader(context),
     database,
     policyKeeper,
+    haltKeeper,
     limiters,
     storeOutage,
     accounts: accounts?.useCases,
     supervisor,
-    metrics: startMetrics(context, parts, limiters),
+    metrics: startMetrics(context, parts),
     onKeyRotated: (rotated) => log.info('rotated the key that signs tokens', rotated),
   });
 }
 
-function startMetrics({ closers }: StartContext, parts: Parts, limiters: Limiters): Metrics {
+function startMetrics({ closers }: StartContext, parts: Parts): Metrics {
   const {
     resources: { crypto, database, storeOutage },
     threads,
-    decisions: { governor, policyKeeper, recording },
+    decisions: { governor, limiters, policyKeeper, recording },
   } = parts;
   const metrics = createMetrics(
     metricsOf({
@@ -96,9 +86,3 @@ function startMetrics({ closers }: StartContext, parts: Parts, limiters: Limiter
   closers.add('the metrics', () => metrics.close());
   return metrics;
 }
-
-const limitersOf = (config: Config): Limiters => ({
-  credential: new RateLimiter(config.SVC_RATE_LIMIT_API),
-  address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH),
-  check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
-});

@@ -10,6 +10,7 @@ import type { Clock } from '../ports/ports.ts';
 import type { Logger } from '../system/log.ts';
 import { createClockGuard } from '../threads/audit/audit-upkeep.ts';
 import type { SpendSaver } from '../threads/main/spend-saver.ts';
+import type { HaltKeeper } from '../use-cases/halts.ts';
 import type { Config } from './config.ts';
 
 /**
@@ -38,6 +39,7 @@ function createDescriptorWatch(log: Logger): () => Promise<void> {
 const TIDY_EVERY_MS = 60_000;
 /** How often a step is taken in deleting API keys that ended long ago. */
 const DELETE_EVERY_MS = 10_000;
+const EXPIRE_HALTS_EVERY_MS = 1_000;
 /** How often to check that the process can open another file. */
 const DESCRIPTORS_EVERY_MS = 2_000;
 /** How often changes of API keys by other gateways on the same database are read. */
@@ -51,6 +53,7 @@ type Timed = {
   readonly onError: OnError;
   readonly clock: Clock;
   readonly governor: Governor;
+  readonly haltKeeper: HaltKeeper;
   readonly spend: SpendSaver;
   readonly apiKeys: ApiKeys;
   readonly keyDeletion: ApiKeyDeletion;
@@ -66,6 +69,7 @@ export function startTimers({
   onError,
   clock,
   governor,
+  haltKeeper,
   spend,
   apiKeys,
   keyDeletion,
@@ -95,6 +99,7 @@ export function startTimers({
       spend.save().catch((error: unknown) => onError(error, 'saving budgets'));
     }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
+    setInterval(() => void haltKeeper.releaseExpired(governor.halts.expiredAt(clock.nowMs())), EXPIRE_HALTS_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
     setInterval(() => {
       // The pool logs once that the database is away, and the next turn makes up for this one.

@@ -7,6 +7,7 @@ import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Metrics } from '../system/metrics.ts';
 import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-cases/credentials.ts';
+import type { HaltKeeper } from '../use-cases/halts.ts';
 import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
@@ -22,6 +23,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly database: Database | undefined;
   readonly accounts: AccountUseCases | undefined;
   readonly policyKeeper: PolicyKeeper;
+  readonly haltKeeper: HaltKeeper;
   readonly tickets: WsTickets;
   readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
   readonly storeOutage: StoreOutage;
@@ -37,6 +39,7 @@ export function useCasesOf({
   database,
   accounts,
   policyKeeper,
+  haltKeeper,
   storeOutage,
   tickets,
   limiters,
@@ -52,6 +55,8 @@ export function useCasesOf({
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
     explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
+    createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
+    releaseHalt: ({ principal, id, reason }) => haltKeeper.release(principal, id, reason),
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
     readiness: async () => {

@@ -5,9 +5,13 @@ import { FIELD, type Field, hashOf, type LineScanner, tokenOf } from './scan.ts'
 /** The fields an index knows the values of. */
 export const INDEXED_FIELDS = [FIELD.orgId, FIELD.teamId, FIELD.agentId, FIELD.opId, FIELD.actor] as const;
 
-const EVENT_BITS: ReadonlyMap<string, number> = new Map(AUDIT_EVENTS.map((event, index) => [`"${event}"`, 2 ** index]));
+/** A bit for each kind of entry; beyond 31, kinds share theirs: an index only says what need not be looked at. */
+const KIND_BITS = 31;
+const EVENT_BITS: ReadonlyMap<string, number> = new Map(
+  AUDIT_EVENTS.map((event, index) => [`"${event}"`, 2 ** (index % KIND_BITS)]),
+);
 /** Stands for an event this version does not know, in a log written by another. */
-const UNKNOWN_EVENT_BIT = 2 ** 31;
+const UNKNOWN_EVENT_BIT = 2 ** KIND_BITS;
 const DECISION_BITS: ReadonlyMap<string, number> = new Map([
   ['"allow"', 1],
   ['"deny"', 2],

@@ -13,6 +13,8 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'context', summary: 'name gateways and switch between them' },
   { name: 'check', summary: 'ask whether an agent may do something' },
   { name: 'ops', summary: 'list, watch, pause, resume and terminate operations' },
+  { name: 'halt', summary: 'stop everything in a scope' },
+  { name: 'halts', summary: 'list and release halts' },
   { name: 'agents', summary: 'register and remove agents' },
   { name: 'logs', summary: 'read and follow the audit log' },
   { name: 'topology', summary: 'show orgs, teams and agents' },
@@ -211,6 +213,35 @@ const OPERATIONS: readonly CommandRow[] = [
     summary: 'remove an agent; its token becomes invalid, and it receives no more signals',
     example: 'svc agents rm acme/search/crawler',
     load: async () => (await import('./commands/agents.ts')).rm,
+  },
+];
+
+const HALTS: readonly CommandRow[] = [
+  {
+    synopsis: 'halt <scope>',
+    summary: 'stop everything in global, org:…, team:…, agent:… or lineage:…, until released',
+    options: [
+      { flags: '--reason <text>', meaning: 'why; agents and operators see it', isRequired: true },
+      { flags: '--pause', meaning: 'pause what runs instead of terminating it' },
+      { flags: '--action <glob...>', meaning: 'only these actions' },
+      { flags: '--expires <time>', meaning: 'when it ends by itself: a time, or 2h from now' },
+    ],
+    example: 'svc halt org:acme --reason "leaked credential"',
+    load: async () => (await import('./commands/halts.ts')).create,
+  },
+  {
+    synopsis: 'halts ls',
+    summary: 'list the halts in force',
+    options: [{ flags: '--all', meaning: 'with those released' }, LIMIT],
+    example: 'svc halts ls',
+    load: async () => (await import('./commands/halts.ts')).ls,
+  },
+  {
+    synopsis: 'halts release <id>',
+    summary: 'release a halt; what it had paused runs again',
+    options: [{ flags: '--reason <text>', meaning: 'why', isRequired: true }],
+    example: 'svc halts release 0b0c… --reason "rotated"',
+    load: async () => (await import('./commands/halts.ts')).release,
   },
 ];
 
@@ -424,4 +455,4 @@ const ADMINISTRATION: readonly CommandRow[] = [
   },
 ];
 
-export const COMMANDS: readonly CommandRow[] = [...SESSION, ...OPERATIONS, ...READING, ...ADMINISTRATION];
+export const COMMANDS: readonly CommandRow[] = [...SESSION, ...OPERATIONS, ...HALTS, ...READING, ...ADMINISTRATION];

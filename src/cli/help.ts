@@ -1,4 +1,4 @@
-/** Help that fits a screen of 24 lines and 80 columns. */
+/** Help that fits a screen of 30 lines and 80 columns. */
 import { argumentsOf, type CommandRow, type GroupRow, wordsOf } from './command-row.ts';
 
 export type HelpText =

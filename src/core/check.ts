@@ -11,6 +11,8 @@ import type { CheckCommand, Replies } from './commands.ts';
 import type { CheckSubject } from './condition/condition.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
+import type { Halt } from './halts/halt.ts';
+import type { HaltRegistry } from './halts/halts.ts';
 import { claimOf, effectsOfImpersonation, type Identified, identify, type Speaker } from './identify.ts';
 import type { OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
@@ -27,6 +29,7 @@ export type CheckState = {
   /** Whether any stream is open; without one, no events are created. */
   isWatched: boolean;
   readonly budgets: BudgetTracker;
+  readonly halts: HaltRegistry;
   readonly maxOps: number;
   /** How many of `maxOps` one org may have. */
   readonly maxOrgOps: number;
@@ -45,6 +48,8 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   terminated: deny('the operation is terminated; start a new one'),
 };
 
+const haltedBy = ({ id, reason, scope }: Halt): PolicyDecision => deny(`halt ${id} of ${scope} is in force: ${reason}`);
+
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
 type Answered = { readonly reply: Replies['check']; readonly effects: Effect[] };
 
@@ -61,10 +66,12 @@ export class Checker {
    * Fault: `overloaded`, without an entry, when there is no room for a new operation.
    */
   check(command: CheckCommand, nowMs: number): Outcome<'check'> {
-    const { agents, ops } = this.#state;
+    const { agents, halts, ops } = this.#state;
     const identified = identify(agents, command.agent, command);
     if (identified.kind !== 'agent') return this.#refuse(command, identified);
     if (command.credential !== undefined) agents.touch(identified.entry, nowMs);
+    const halt = halts.covering(identified.entry, command.action);
+    if (halt !== undefined) return this.#answerHalted(command, identified, halt);
     const slot = ops.find(command.opId);
     if (slot === undefined) return this.#checkNew(command, identified, nowMs);
     if (ops.ownerOf(slot) !== identified.entry) return this.#answer(command, identified, OTHER_AGENTS_OP, undefined);
@@ -73,6 +80,14 @@ export class Checker {
     if (closed !== undefined) return this.#answer(command, identified, closed, opState);
     if (command.dryRun) return this.#rehearse(command, identified, slot, nowMs);
     return this.#checkKnown(command, identified, slot, nowMs);
+  }
+
+  /** Before policy, and without an operation: nothing begins that a halt covers. */
+  #answerHalted(command: CheckCommand, speaker: Speaker, halt: Halt): Answered {
+    const { ops } = this.#state;
+    const slot = ops.find(command.opId);
+    const isOwn = slot !== undefined && ops.ownerOf(slot) === speaker.entry;
+    return this.#answer(command, speaker, haltedBy(halt), isOwn ? ops.stateOf(slot) : undefined);
   }
 
   #checkNew(command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {

@@ -5,6 +5,7 @@ import type { Result } from './base/result.ts';
 import type { Period, Tier } from './budget/config.ts';
 import type { BudgetStatusRow } from './budget/status.ts';
 import type { Fault } from './fault.ts';
+import type { EnforcementPlace, Halt } from './halts/halt.ts';
 import type { Principal } from './identity/roles.ts';
 import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './listings/topology.ts';
 import type { OpState } from './ops/op-state.ts';
@@ -107,7 +108,33 @@ export type Command =
       readonly agent: AgentIdentity;
       readonly opId: OpId;
       readonly sequence: number;
-    });
+    })
+  | {
+      readonly type: 'create-halt';
+      readonly principal: Principal;
+      readonly halt: Omit<Halt, 'createdBy' | 'createdAtMs' | 'released'>;
+    }
+  | { readonly type: 'release-halt'; readonly principal: Principal; readonly id: string; readonly reason: string }
+  | (PageRequest & {
+      readonly type: 'list-halts';
+      readonly principal: Principal;
+      /** Only those in force, or only those released; undefined: both. */
+      readonly active: boolean | undefined;
+    })
+  /** The gateway's own: stops what a halt covers, `most` operations at a time. */
+  | {
+      readonly type: 'enforce-halt';
+      readonly id: string;
+      readonly from: EnforcementPlace | undefined;
+      readonly most: number;
+    }
+  /** The gateway's own: resumes operations that a released halt had paused, given by number and slot. */
+  | {
+      readonly type: 'resume-halted';
+      readonly halt: Halt;
+      readonly actor: string;
+      readonly paused: readonly (readonly [number: number, slot: number])[];
+    };
 
 export type CommandType = Command['type'];
 type Commands = { readonly [T in CommandType]: Extract<Command, { readonly type: T }> };
@@ -141,6 +168,11 @@ export type Replies = ForEveryCommand<{
   'list-budgets': Result<Page<BudgetStatusRow>, Fault>;
   'open-control': Result<{ readonly pending: readonly SignalMessage[] }, Fault>;
   'ack-signal': Result<void, Fault>;
+  'create-halt': Result<Halt, Fault>;
+  'release-halt': Result<{ readonly halt: Halt; readonly paused: readonly (readonly [number, number])[] }, Fault>;
+  'list-halts': Result<Page<Halt>, Fault>;
+  'enforce-halt': Result<{ readonly changed: number; readonly next: EnforcementPlace | undefined }, Fault>;
+  'resume-halted': Result<{ readonly changed: number }, Fault>;
 }>;
 
 /** Whether a command changes what must be recorded. The others are answered even while nothing can be. */
@@ -154,6 +186,11 @@ export const CHANGES = {
   'deregister-agent': true,
   'record-usage': true,
   'find-agent': false,
+  'create-halt': true,
+  'release-halt': true,
+  'enforce-halt': true,
+  'resume-halted': true,
+  'list-halts': false,
   'recognize-agent': false,
   'get-op': false,
   'list-ops': false,

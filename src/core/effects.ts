@@ -3,6 +3,7 @@ import type { AgentRegistration } from './agents/agents.ts';
 import type { AuditDraft } from './audit/audit.ts';
 import type { AgentIdentity, AgentKey, OpId } from './base/ids.ts';
 import type { BudgetAlert } from './budget/envelope.ts';
+import type { Halt } from './halts/halt.ts';
 import type { OpView, Signal } from './views.ts';
 
 export type Effect =
@@ -28,6 +29,10 @@ export type Effect =
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
   /** All spend so far must be saved before the answer is sent, including what is on its way to the store. */
   | { readonly kind: 'spend-recorded' }
+  /** A decision of a person, to be saved before the answer is sent: see `StateStore`. */
+  | { readonly kind: 'state-saved'; readonly table: StateTable; readonly id: string; readonly row: unknown }
+  | { readonly kind: 'state-removed'; readonly table: StateTable; readonly id: string }
+  | { readonly kind: 'halt-changed'; readonly halt: Halt }
   | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
   | {
       readonly kind: 'violation';
@@ -36,5 +41,8 @@ export type Effect =
       readonly claimed: AgentIdentity;
       readonly action: string;
     };
+
+/** What is kept of the decisions of people: small records that survive a restart. */
+export type StateTable = 'halts' | 'approvals' | 'webhooks';
 
 export const NO_EFFECTS: readonly Effect[] = [];

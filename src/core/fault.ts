@@ -24,6 +24,8 @@ export type Fault =
   | { readonly kind: 'foreign_origin'; readonly origin: string }
   | { readonly kind: 'not_found'; readonly what: string }
   | { readonly kind: 'invalid_transition'; readonly opId: OpId; readonly from: OpState; readonly trigger: OpTrigger }
+  /** A halt covers it. */
+  | { readonly kind: 'halted'; readonly haltId: string; readonly reason: string }
   | { readonly kind: 'email_taken'; readonly email: string }
   | { readonly kind: 'conflict'; readonly detail: string }
   | { readonly kind: 'policy_invalid'; readonly problems: readonly string[] }
@@ -78,6 +80,8 @@ export function explain(fault: Fault): string {
       return `${fault.what} not found`;
     case 'invalid_transition':
       return `cannot ${fault.trigger} operation ${fault.opId}: it is ${fault.from}`;
+    case 'halted':
+      return `halt ${fault.haltId} is in force: ${fault.reason}`;
     case 'email_taken':
       return `an account for ${fault.email} already exists`;
     case 'conflict':

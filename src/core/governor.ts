@@ -14,6 +14,17 @@ import { Checker, type CheckState, exceededPayload, exceededReason, refuseIfFull
 import type { Command, CommandOf, CommandType, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
+import {
+  createHalt,
+  enforceHalt,
+  type HaltContext,
+  listHalts,
+  type MoveOp,
+  releaseHalt,
+  resumeHalted,
+} from './halts/commands.ts';
+import type { Halt } from './halts/halt.ts';
+import { HaltRegistry } from './halts/halts.ts';
 import { effectsOfImpersonation, identify, type Speaker } from './identify.ts';
 import { type Principal, seesOrg } from './identity/roles.ts';
 import { pageOfOps } from './listings/ops-page.ts';
@@ -66,7 +77,9 @@ export class Governor {
   });
   readonly ops: OpsRegistry;
   readonly budgets: BudgetTracker;
+  readonly halts = new HaltRegistry(this.agents);
   readonly #signals = new SignalBoxes();
+  readonly #haltContext: HaltContext;
   readonly #state: CheckState;
   readonly #checker: Checker;
   readonly #agentLimits: AgentLimits;
@@ -75,10 +88,11 @@ export class Governor {
   constructor({ maxAgents, maxOrgAgents, sweepTtlMs, hashKey, ...given }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
     this.budgets = given.budgets;
-    this.#state = { ...given, agents: this.agents, ops: this.ops, isWatched: false };
+    this.#state = { ...given, agents: this.agents, ops: this.ops, halts: this.halts, isWatched: false };
     this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
     this.#sweepTtlMs = sweepTtlMs;
+    this.#haltContext = { agents: this.agents, halts: this.halts, ops: this.ops };
   }
 
   /** Puts a new policy set in force, from the next check on. */
@@ -94,6 +108,11 @@ export class Governor {
   /** Restores a registration of an earlier run. */
   restoreAgent(registration: AgentRegistration): void {
     this.agents.register(registration);
+  }
+
+  /** Restores a halt of an earlier run, in force or released. */
+  restoreHalt(halt: Halt): void {
+    this.halts.put(halt);
   }
 
   /**
@@ -141,6 +160,16 @@ export class Governor {
         return this.#openControl(command, nowMs);
       case 'ack-signal':
         return this.#acknowledge(command, nowMs);
+      case 'create-halt':
+        return createHalt(this.#haltContext, command, nowMs);
+      case 'release-halt':
+        return releaseHalt(this.#haltContext, command, nowMs);
+      case 'list-halts':
+        return unchanged(listHalts(this.#haltContext, command));
+      case 'enforce-halt':
+        return enforceHalt(this.#haltContext, command, this.#mover(nowMs));
+      case 'resume-halted':
+        return resumeHalted(this.#haltContext, command, this.#mover(nowMs));
       default:
         return assertNever(command);
     }
@@ -177,7 +206,13 @@ export class Governor {
    * must be undone already. What the shell must do for that is not recorded either.
    */
   rollBack(undos: readonly Undo[], checked: readonly OpId[], lastBefore: number, nowMs: number): readonly Effect[] {
-    const registries = { agents: this.agents, ops: this.ops, budgets: this.budgets, signals: this.#signals };
+    const registries = {
+      agents: this.agents,
+      ops: this.ops,
+      budgets: this.budgets,
+      signals: this.#signals,
+      halts: this.halts,
+    };
     const undone = undos.toReversed().flatMap((undo) => rollBack(registries, undo, nowMs));
     return [...undone, ...terminateBegun(registries, checked, lastBefore, nowMs)];
   }
@@ -195,6 +230,8 @@ export class Governor {
       return unchanged(fail({ kind: 'conflict', detail: `operation ${opId} belongs to another agent` }));
     }
     const entry = this.agents.lookUp(agent);
+    const halt = this.halts.coveringAll(entry);
+    if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
     const full = refuseIfFull(this.#state, entry);
     if (full !== undefined) return unchanged(full);
     const slot = this.ops.ingest(opId, this.agents.keep(entry), nowMs);
@@ -216,6 +253,10 @@ export class Governor {
   #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
     const slot = this.#visible(principal, opId);
     if (slot === undefined) return unchanged(noOp(opId));
+    if (trigger === 'resume') {
+      const halt = this.#haltOf(slot);
+      if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
+    }
     return this.#move(slot, trigger, principal.subject, nowMs);
   }
 
@@ -359,6 +400,19 @@ export class Governor {
     }
   }
 
+  /** The halt that keeps a paused operation from running on. */
+  #haltOf(slot: OpSlot): Halt | undefined {
+    return this.halts.coveringAll(this.ops.ownerOf(slot));
+  }
+
+  /** Moves the operations of a halt, as far as the table has such a move. */
+  #mover(nowMs: number): MoveOp {
+    return (slot, trigger, halt, actor) => {
+      const moved = this.#move(slot, trigger, actor, nowMs, halt);
+      return moved.undo?.kind === 'op' ? { effects: moved.effects, undo: moved.undo } : undefined;
+    };
+  }
+
   #ownedBy(entry: AgentEntry, opId: OpId): Result<OpSlot, Fault> {
     const slot = this.ops.find(opId);
     if (slot === undefined) return noOp(opId);
@@ -378,6 +432,7 @@ export class Governor {
     trigger: ControlTrigger,
     actor: string,
     nowMs: number,
+    halt?: Halt,
   ): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
     const { opId, state: from } = this.ops.recordOf(slot);
     const to = this.ops.advance(slot, trigger, nowMs);
@@ -386,7 +441,7 @@ export class Governor {
     const owner = this.ops.ownerOf(slot);
     // A completion sends no signal, so what the agent acknowledged is still the last one.
     const acknowledgedAtMs = trigger === 'complete' ? this.#signals.acknowledgedAtMs(opId) : this.#signals.expect(opId);
-    const effects = this.#moved(slot, EVENT_OF[trigger], actor);
+    const effects = this.#moved(slot, EVENT_OF[trigger], actor, halt);
     const number = this.ops.numberOf(slot);
     const heldMicroUsd = this.budgets.heldBy(slot);
     const heldUntilMs = this.budgets.heldUntilMs(slot);
@@ -399,9 +454,12 @@ export class Governor {
     };
   }
 
-  #moved(slot: OpSlot, eventType: AuditEvent, actor: string): Effect[] {
+  #moved(slot: OpSlot, eventType: AuditEvent, actor: string, halt?: Halt): Effect[] {
     const op = this.#viewOf(slot);
-    const effects: Effect[] = [{ kind: 'audit', draft: { eventType, lineage: op.agent, actor, opId: op.opId } }];
+    const draft = { eventType, lineage: op.agent, actor, opId: op.opId };
+    const effects: Effect[] = [
+      { kind: 'audit', draft: halt === undefined ? draft : { ...draft, payload: { halt_id: halt.id } } },
+    ];
     if (this.#state.isWatched) effects.push({ kind: 'op-changed', op });
     return effects;
   }

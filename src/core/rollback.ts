@@ -4,8 +4,11 @@
  */
 import type { AgentRegistration, AgentRegistry } from './agents/agents.ts';
 import type { AgentKey, OpId, SecretDigest } from './base/ids.ts';
+import { assertNever } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import { type Effect, NO_EFFECTS } from './effects.ts';
+import type { Halt } from './halts/halt.ts';
+import type { HaltRegistry } from './halts/halts.ts';
 import { isFinished, type OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import type { OpsRegistry } from './ops/ops.ts';
@@ -15,7 +18,7 @@ import type { SignalBoxes } from './signals.ts';
  * The operation was in the state `from`, or `absent` before it was registered. `number` is its own in the registry:
  * after it was swept, another operation may have its id.
  */
-type OpUndo = {
+export type OpUndo = {
   readonly kind: 'op';
   readonly opId: OpId;
   readonly number: number;
@@ -32,19 +35,54 @@ type RegistrationUndo = {
   readonly before: AgentRegistration | undefined;
 };
 
+/** The halt as it was, with the operations that it kept paused: slots by their numbers. Undefined: there was none. */
+type HaltUndo = {
+  readonly kind: 'halt';
+  readonly id: string;
+  readonly before: Halt | undefined;
+  readonly paused: readonly (readonly [number: number, slot: number])[];
+};
+/** The moves of one slice of a halt. */
+type OpsUndo = { readonly kind: 'ops'; readonly ops: readonly OpUndo[] };
+
 /** What one command has changed, as far as it can be undone. */
-export type Undo = OpUndo | RegistrationUndo;
+export type Undo = OpUndo | OpsUndo | RegistrationUndo | HaltUndo;
 
 export type Registries = {
   readonly agents: AgentRegistry;
   readonly ops: OpsRegistry;
   readonly budgets: BudgetTracker;
   readonly signals: SignalBoxes;
+  readonly halts: HaltRegistry;
 };
 
 /** Returns the effects for the shell. They are not recorded. */
-export const rollBack = (registries: Registries, undo: Undo, nowMs: number): readonly Effect[] =>
-  undo.kind === 'op' ? rollBackOp(registries, undo, nowMs) : rollBackRegistration(registries, undo);
+export function rollBack(registries: Registries, undo: Undo, nowMs: number): readonly Effect[] {
+  switch (undo.kind) {
+    case 'op':
+      return rollBackOp(registries, undo, nowMs);
+    case 'ops':
+      return undo.ops.toReversed().flatMap((each) => rollBackOp(registries, each, nowMs));
+    case 'registration':
+      return rollBackRegistration(registries, undo);
+    case 'halt':
+      return rollBackHalt(registries, undo);
+    default:
+      return assertNever(undo);
+  }
+}
+
+/** The store follows: it took the change before the log could not. */
+function rollBackHalt({ halts }: Registries, { id, before, paused }: HaltUndo): readonly Effect[] {
+  halts.remove(id);
+  if (before === undefined) return [{ kind: 'state-removed', table: 'halts', id }];
+  halts.put(before);
+  for (const [number, slot] of paused) halts.keepPaused(id, number, slot);
+  return [
+    { kind: 'state-saved', table: 'halts', id, row: before },
+    { kind: 'halt-changed', halt: before },
+  ];
+}
 
 function rollBackOp(
   { agents, ops, budgets, signals }: Registries,

@@ -34,6 +34,10 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     meaning: 'the token belongs to another agent; the attempt is in the audit log',
     remedy: 'Present the token of the agent that you name.',
   },
+  halted: {
+    meaning: 'a halt covers the agent; `detail` has its id and reason',
+    remedy: 'Wait until an operator releases the halt.',
+  },
   registration_closed: {
     meaning: 'there is an account already, and registration is not open',
     remedy: 'Ask an administrator for an invite.',

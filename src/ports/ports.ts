@@ -4,6 +4,7 @@ import type { AgentKey } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import { messageOf } from '../core/base/text.ts';
 import type { BudgetChange, BudgetRow } from '../core/budget/rows.ts';
+import type { StateTable } from '../core/effects.ts';
 import type { Fault } from '../core/fault.ts';
 /** What the use cases need of the outside world. Adapters and threads implement it. */
 import type { Account } from '../core/identity/account.ts';
@@ -44,6 +45,13 @@ export type AgentStore = {
 export type BudgetStore = {
   load(): Iterable<BudgetRow>;
   save(changes: readonly BudgetChange[]): Promise<void>;
+};
+
+/** Keeps the decisions of people as plain data. Resolves once the change would survive a crash. */
+export type StateStore = {
+  load(table: StateTable): Iterable<{ readonly id: string; readonly row: unknown }>;
+  save(table: StateTable, id: string, row: unknown): Promise<void>;
+  remove(table: StateTable, id: string): Promise<void>;
 };
 
 /** argon2id on the crypto pool. The fault is `overloaded` when the bounded queue is full. */

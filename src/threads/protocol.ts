@@ -12,6 +12,8 @@ import type { DurationCounts } from './durations.ts';
  * requests from 1 again.
  */
 export type IoId = number;
+/** Stands for the main thread itself, where a use case or a timer asks the governor. */
+export const OWN: IoId = -1;
 
 export type IoToMain =
   | { readonly type: 'command'; readonly id: number; readonly command: Command }

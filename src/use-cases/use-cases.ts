@@ -15,6 +15,7 @@ import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts'
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { AccessToken } from '../ports/ports.ts';
+import type { HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
 
@@ -48,6 +49,11 @@ export type UseCases = AccountUseCases & {
   >;
   readonly explainCheck: UseCase<{ readonly principal: Principal; readonly subject: CheckSubject }, ExplainedCheck>;
   readonly reloadPolicies: UseCase<{ readonly principal: Principal }, Reloaded>;
+  readonly createHalt: UseCase<{ readonly principal: Principal; readonly halt: Omit<NewHalt, 'id'> }, HaltOutcome>;
+  readonly releaseHalt: UseCase<
+    { readonly principal: Principal; readonly id: string; readonly reason: string },
+    HaltOutcome
+  >;
   /** A ticket that opens one WebSocket as this bearer. */
   readonly issueTicket: UseCase<
     { readonly bearer: string },

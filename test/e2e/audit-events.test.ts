@@ -259,6 +259,17 @@ describe('audit events', () => {
       },
       entry: BY_KEY,
     },
+    HaltCreated: {
+      provoke: () => post('/api/v1/halts', { scope: 'org:globex', reason: 'drill' }),
+      entry: { ...BY_KEY, reason: 'drill', lineage: { org_id: 'globex', team_id: null, agent_id: null } },
+    },
+    HaltReleased: {
+      provoke: async () => {
+        const made = await post('/api/v1/halts', { scope: 'org:globex', reason: 'drill' });
+        await post(`/api/v1/halts/${made.body.halt.id}/release`, { reason: 'over' });
+      },
+      entry: { ...BY_KEY, reason: 'over', payload: { scope: 'org:globex', mode: 'terminate' } },
+    },
     PolicyReloaded: {
       provoke: () => post('/api/v1/policies/reload'),
       entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null } },

@@ -26,6 +26,7 @@ const admins: Record<string, string> = {};
 const tokens: Record<string, string> = { [NOWHERE]: `token-of-${NOWHERE}-0123456789-0123456789-0123456789` };
 const keyIds: Record<string, string> = { [NOWHERE]: '0000000000000000' };
 const inviteIds: Record<string, string> = { [NOWHERE]: '00000000-0000-4000-8000-000000000000' };
+const haltIds: Record<string, string> = { [NOWHERE]: '00000000-0000-4000-8000-000000000000' };
 let made = 0;
 
 const agentOf = (org: string) => ({ org_id: org, team_id: 'search', agent_id: 'crawler' });
@@ -96,6 +97,9 @@ describe('isolation', () => {
       keyIds[org] = id;
       tokens[org] = (await gateway.call('POST', '/api/v1/agents', { agent: agentOf(org) })).body.credential_token;
       await live(org);
+      // Of an agent that asks nothing: what this org does must not stop.
+      const halt = { scope: `agent:${org}/search/idle`, reason: 'test' };
+      haltIds[org] = (await gateway.call('POST', '/api/v1/halts', halt)).body.halt.id;
       inviteIds[org] = (await gateway.call('GET', `/api/v1/auth/invites?org_id=${org}`)).body.invites[0].id;
     }
   });
@@ -117,6 +121,7 @@ describe('isolation', () => {
     const { status, body: answered } = await gateway.call(method.toUpperCase(), path, body, bearer);
     const text = JSON.stringify(answered)
       .replaceAll(keyIds[org]!, '<key>')
+      .replaceAll(haltIds[org]!, '<halt>')
       .replaceAll(org, '<org>')
       .replaceAll(/"auditId":"\d+"/g, '"auditId":"<id>"');
     return { status, body: JSON.parse(text) };
@@ -155,7 +160,7 @@ describe('isolation', () => {
     snapshot: 'true',
     lineage: 'true',
   };
-  const UNFILTERED: readonly QueryName[] = ['cursor', 'ticket'];
+  const UNFILTERED: readonly QueryName[] = ['active', 'cursor', 'ticket'];
 
   const questions = (): readonly string[] =>
     LISTINGS.flatMap(({ path, query = [] }) => [
@@ -225,6 +230,10 @@ describe('isolation', () => {
       (org) => ({ path: '/api/v1/usage', body: { agent: agentOf(org), cost_usd: 1 } }),
       (org) => ({ path: '/api/v1/usage', body: { agent: agentOf('acme'), cost_usd: 0, op_id: opOf(org) } }),
     ],
+    'post /api/v1/halts': [(org) => ({ path: '/api/v1/halts', body: { scope: `org:${org}`, reason: 'test' } })],
+    'post /api/v1/halts/:id/release': [
+      (org) => ({ path: `/api/v1/halts/${haltIds[org]}/release`, body: { reason: 'test' } }),
+    ],
     'get /api/v1/policies/rules': [(org) => ({ path: `/api/v1/policies/rules?policy=${org}-policy` })],
     'post /api/v1/policies/explain': [
       (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf(org), action: 'llm.call' } }),
@@ -271,6 +280,7 @@ describe('isolation', () => {
     'post /api/v1/auth/sessions/revoke',
     'post /api/v1/policies/reload',
     'get /api/v1/policies',
+    'get /api/v1/halts',
     'post /api/v1/auth/ws-ticket',
     ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
   ];

@@ -64,6 +64,9 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'delete /api/v1/agents/:org/:team/:agent': scoped(404, 403, 204, 204),
   'post /api/v1/usage': scoped(403, 403, 200, 200),
   'get /api/v1/budgets': scoped(403, 200, 200, 200),
+  'post /api/v1/halts': scoped(403, 403, 403, 201),
+  'get /api/v1/halts': scoped(200, 200, 200, 200),
+  'post /api/v1/halts/:id/release': scoped(404, 403, 403, 200),
   'get /api/v1/policies': scoped(200, 200, 200, 200),
   'get /api/v1/policies/rules': scoped(200, 200, 200, 200),
   'post /api/v1/policies/explain': scoped(403, 200, 200, 200),
@@ -143,6 +146,11 @@ describe('routes', () => {
     return `${traceId}:s`;
   }
 
+  async function haltId(): Promise<string> {
+    const halt = { scope: 'org:elsewhere', reason: 'test' };
+    return (await gateway.call('POST', '/api/v1/halts', halt)).body.halt.id;
+  }
+
   async function keyId(): Promise<string> {
     return (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'victim', scopes: ['read'], org_id: 'acme' }))
       .body.id;
@@ -220,6 +228,11 @@ describe('routes', () => {
     }),
     'post /api/v1/ops': () => ({ path: '/api/v1/ops', body: { op_id: `${fresh('trace')}:s`, agent: AGENT } }),
     'get /api/v1/ops': () => ({ path: '/api/v1/ops?org_id=acme' }),
+    'post /api/v1/halts': async () => ({ path: '/api/v1/halts', body: { scope: 'org:elsewhere', reason: 'test' } }),
+    'post /api/v1/halts/:id/release': async () => ({
+      path: `/api/v1/halts/${await haltId()}/release`,
+      body: { reason: 'test' },
+    }),
     'get /api/v1/ops/:id': async () => ({ path: `/api/v1/ops/${await op()}` }),
     'post /api/v1/ops/:id/pause': async () => ({ path: `/api/v1/ops/${await op('check')}/pause` }),
     'post /api/v1/ops/:id/resume': async () => ({ path: `/api/v1/ops/${await op('check', 'pause')}/resume` }),

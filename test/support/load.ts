@@ -8,6 +8,8 @@ const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 
 export type Answered = {
   readonly opId: string;
+  /** By performance.now(). */
+  readonly sentAtMs: number;
   readonly status: number;
   readonly decision: string;
   readonly reason: string;
@@ -40,6 +42,7 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load 
       sent += 1;
       pending += 1;
       const opId = `${name}-${sent}:s`;
+      const sentAtMs = performance.now();
       try {
         const response = await fetch(gateway.url + CHECK, {
           method: 'POST',
@@ -57,6 +60,7 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load 
         const body = (await response.json()) as { decision?: string; reason?: string; auditId?: string; code?: string };
         answered.push({
           opId,
+          sentAtMs,
           status: response.status,
           decision: body.decision ?? body.code ?? '',
           reason: body.reason ?? '',

@@ -5,6 +5,7 @@ import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
 import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit/audit-link.ts';
 import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
@@ -57,19 +58,29 @@ export function openSwitchboard({
     audit,
     agents: { save: () => Promise.resolve(), remove: () => Promise.resolve(), ...agents } as AgentStore,
     budgets: budgets as BudgetStore,
+    states: { load: () => [], save: () => Promise.resolve(), remove: () => Promise.resolve() },
     clock,
     onAuditFailure,
     onError,
   });
-  const switchboard = new Switchboard({
-    threads,
+  const commands = new CommandRunner({
     ...recording,
+    threads,
     governor,
     audit,
     onAuditFailure,
     maxUnrecorded,
     clock,
     checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
+    onError,
+  });
+  const switchboard = new Switchboard({
+    ...recording,
+    threads,
+    governor,
+    audit,
+    commands,
+    clock,
     useCases: { listPolicies: () => Promise.reject(new Error('a defect')) } as unknown as UseCases,
     onError,
   });

@@ -41,6 +41,8 @@ const EVENTS = [
   'AccountEnabled',
   'AccountUnlocked',
   'PolicyReloaded',
+  'HaltCreated',
+  'HaltReleased',
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;

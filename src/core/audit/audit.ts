@@ -32,6 +32,8 @@ export const AUDIT_EVENTS = [
   'AccountEnabled',
   'AccountUnlocked',
   'PolicyReloaded',
+  'HaltCreated',
+  'HaltReleased',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

@@ -119,6 +119,11 @@ export class OpsRegistry {
     return this.#chunkOf(slot).numbers[slot & SLOT_MASK]!;
   }
 
+  /** Whether the operation of this number still lives in this slot. */
+  holds(slot: OpSlot, number: number): boolean {
+    return slot < this.#used && this.#chunkOf(slot).states[slot & SLOT_MASK] !== FREE && this.numberOf(slot) === number;
+  }
+
   ownerOf(slot: OpSlot): AgentEntry {
     const owner = this.#chunkOf(slot).owners[slot & SLOT_MASK];
     assert(owner !== undefined, 'an operation in the registry has an owner');

@@ -7,6 +7,7 @@ import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { budgetRoutes } from './budgets.ts';
 import { credentialRoutes } from './credentials.ts';
+import { haltRoutes } from './halts.ts';
 import { logRoutes } from './logs.ts';
 import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
@@ -23,6 +24,7 @@ export function routesOf(
     ...opRoutes,
     ...agentRoutes,
     ...budgetRoutes,
+    ...haltRoutes,
     ...policyRoutes,
     ...streamRoutes,
     ...logRoutes,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
 import { PERIODS, TIERS } from '../../core/budget/config.ts';
+import { HALT_MODES } from '../../core/halts/halt.ts';
 import { ROLES, SCOPES } from '../../core/identity/roles.ts';
 import { OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
@@ -246,6 +247,22 @@ export const opShape = z.strictObject({
 });
 export const opPage = pageOf('ops', opShape);
 
+const halt = z.strictObject({
+  id: z.string(),
+  scope: z.string().meta({ examples: ['global', 'org:acme', 'lineage:acme/search/crawler'] }),
+  mode: z.enum(HALT_MODES),
+  actions: z.array(z.string()),
+  reason: z.string(),
+  created_by: z.string(),
+  created_at: rfc3339,
+  expires_at: rfc3339.nullable(),
+  released_at: rfc3339.nullable(),
+  released_by: z.string().nullable(),
+  release_reason: z.string().nullable(),
+});
+export const haltCreated = z.strictObject({ halt, ops_affected: z.int() });
+export const haltReleased = z.strictObject({ halt });
+export const haltPage = pageOf('halts', halt);
 export const agentPage = pageOf('agents', agentShape);
 export const agentRegistered = z.strictObject({
   agent: agentShape,

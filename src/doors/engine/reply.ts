@@ -19,6 +19,7 @@ export const HTTP_STATUS = {
   invalid_transition: 409,
   email_taken: 409,
   conflict: 409,
+  halted: 409,
   policy_invalid: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,

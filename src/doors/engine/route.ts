@@ -28,6 +28,7 @@ export const QUERY = {
   actor: z.string().min(1).meta({ description: 'Only entries caused by this actor, such as `key:<id>`.' }),
   since: time.meta({ description: 'Only entries at or after this time.' }),
   until: time.meta({ description: 'Only entries before this time.' }),
+  active: z.boolean().meta({ description: 'Only halts in force, or only those released.' }),
   policy: z.string().min(1).meta({ description: 'Only the policy document of this name.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'Format of the export.', default: 'ndjson' }),
   per_page: z

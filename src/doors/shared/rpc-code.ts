@@ -53,6 +53,7 @@ export const RPC_CODE = {
   invalid_transition: 'failed_precondition',
   email_taken: 'already_exists',
   conflict: 'already_exists',
+  halted: 'failed_precondition',
   policy_invalid: 'failed_precondition',
   weak_password: 'invalid_argument',
   invalid_invite: 'invalid_argument',

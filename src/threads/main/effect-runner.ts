@@ -1,6 +1,6 @@
 import { encodeDraft } from '../../core/audit/audit-line.ts';
 import type { Effect } from '../../core/effects.ts';
-import type { AgentStore } from '../../ports/ports.ts';
+import type { AgentStore, StateStore } from '../../ports/ports.ts';
 import type { Batch } from './batches.ts';
 import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
@@ -8,6 +8,7 @@ import type { SpendSaver } from './spend-saver.ts';
 
 export type EffectRunnerOptions = {
   readonly agents: AgentStore;
+  readonly states: StateStore;
   readonly events: EventBoard;
   readonly spend: SpendSaver;
   readonly threads: IoThreads;
@@ -35,7 +36,7 @@ export class EffectRunner {
     nowMs: number,
     { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>,
   ): Promise<void> | undefined {
-    const { agents, events, spend, threads } = this.#options;
+    const { agents, events, spend, states, threads } = this.#options;
     let durable: Promise<void> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -63,6 +64,12 @@ export class EffectRunner {
           durable = agents.remove(effect.key);
           threads.broadcast({ type: 'agent-revoked', agent: effect.key });
           break;
+        case 'state-saved':
+          durable = both(durable, states.save(effect.table, effect.id, effect.row));
+          break;
+        case 'state-removed':
+          durable = both(durable, states.remove(effect.table, effect.id));
+          break;
         default:
       }
       events.publishEffect(effect, nowMs);
@@ -70,3 +77,7 @@ export class EffectRunner {
     return durable;
   }
 }
+
+/** Writes of one turn share a commit, so waiting for both costs no more than for one. */
+const both = async (one: Promise<void> | undefined, other: Promise<void>): Promise<void> =>
+  void (await Promise.all([one, other]));

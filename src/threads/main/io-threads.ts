@@ -3,10 +3,10 @@ import type { GatewayEvent } from '../../ports/events.ts';
 import { Batcher } from '../batcher.ts';
 import { encodeToIo } from '../codec.ts';
 import { sumOfDurations } from '../durations.ts';
-import type { IoId, IoStats, MainToIo } from '../protocol.ts';
+import { type IoId, type IoStats, type MainToIo, OWN } from '../protocol.ts';
 
 type Thread = {
-  readonly batcher: Batcher<MainToIo>;
+  readonly batcher: Pick<Batcher<MainToIo>, 'send' | 'flush' | 'last'>;
   stats: IoStats | undefined;
   /** The number of registered agents that it was sent last. */
   agentCount: number;
@@ -27,6 +27,12 @@ export class IoThreads {
       agentCount: 0,
       events: undefined,
     });
+  }
+
+  /** Answers to the main thread's own questions go to this function, as soon as they are sent. */
+  connectOwn(receive: (message: MainToIo) => void): void {
+    const batcher = { send: receive, flush: () => {}, last: undefined };
+    this.#threads.set(OWN, { batcher, stats: undefined, events: undefined, agentCount: 0 });
   }
 
   disconnect(io: IoId): void {

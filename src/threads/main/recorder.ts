@@ -3,7 +3,7 @@ import type { Governor } from '../../core/governor.ts';
 import type { Clock } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { encodeToIo } from '../codec.ts';
-import type { IoId } from '../protocol.ts';
+import { type IoId, OWN } from '../protocol.ts';
 import {
   AUDIT_UNAVAILABLE,
   type AuditedReply,
@@ -46,7 +46,9 @@ export class Recorder {
   record(io: IoId, batch: Batch): void {
     const { bodies, replies, signals } = batch;
     this.#options.audit.append(
-      { bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 },
+      io === OWN
+        ? { bodies, isAwaited: true }
+        : { bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 },
       {
         written: (isWritten) => this.#settle(io, batch, isWritten),
         // The ids of the entries are lost with the audit thread. Callers that already have an answer ignore this one.
@@ -95,7 +97,7 @@ export class Recorder {
       if (type === 'check') this.countCheck((isAnswered ? reply : unrecordedReply(reply)) as Replies['check']);
     });
     if (isAnswered) for (const signal of batch.signals) this.#signal(signal);
-    if (isWritten) return;
+    if (isWritten) return io === OWN ? this.#answerAll(io, batch.replies) : undefined;
     if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
     this.#rollBack(batch, AUDIT_UNAVAILABLE);
     this.#answerAll(io, batch.replies, unrecordedReply);

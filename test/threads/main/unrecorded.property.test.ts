@@ -53,9 +53,15 @@ function recordOp(op: Shown, command: Command, reply: Reply): void {
   }
 }
 
-/** A completion is the same move whoever asks for it, money that was spent stays spent, and a refusal changes nothing. */
+/**
+ * A completion is the same move whoever asks for it, money that was spent stays spent, and a refusal changes nothing;
+ * test/core/halts has the halts.
+ */
 type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];
-type RolledBack = Exclude<ChangingCommand, 'complete-op' | 'record-usage' | 'refuse-action'>;
+type RolledBack = Exclude<
+  ChangingCommand,
+  'complete-op' | 'record-usage' | 'refuse-action' | 'create-halt' | 'release-halt' | 'enforce-halt' | 'resume-halted'
+>;
 const COMMANDS = {
   check: {
     weight: 5,

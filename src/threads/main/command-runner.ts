@@ -1,0 +1,142 @@
+import { agentKeyOf } from '../../core/base/ids.ts';
+import { BAD_CURSOR, type PageRequest } from '../../core/base/page.ts';
+import { fail, ok } from '../../core/base/result.ts';
+import { CHANGES, type Command, type CommandOf, type CommandType, type Replies } from '../../core/commands.ts';
+import { NO_EFFECTS } from '../../core/effects.ts';
+import type { Governor } from '../../core/governor.ts';
+import type { Outcome } from '../../core/outcome.ts';
+import type { RateLimiter } from '../../limits/rate-limit.ts';
+import type { Clock } from '../../ports/ports.ts';
+import type { AuditLink } from '../audit/audit-link.ts';
+import { type IoId, OWN } from '../protocol.ts';
+import { type Batch, INTERNAL, newBatch, unrecordedCommand } from './batches.ts';
+import type { ControlStreams } from './control-streams.ts';
+import { CursorSeal } from './cursor-seal.ts';
+import type { EffectRunner } from './effect-runner.ts';
+import type { IoThreads } from './io-threads.ts';
+import type { Recorder } from './recorder.ts';
+
+export type CommandRunnerOptions = {
+  readonly governor: Governor;
+  readonly audit: AuditLink;
+  readonly threads: IoThreads;
+  readonly controlStreams: ControlStreams;
+  readonly effectRunner: EffectRunner;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  /** What to do while the audit log cannot be written (docs/spec.md, Audit). */
+  readonly onAuditFailure: 'deny' | 'allow';
+  /** Entries on their way to the audit log at once; beyond that, what would add one is refused. */
+  readonly maxUnrecorded: number;
+  readonly checkLimiter?: RateLimiter | undefined;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+type ListCommand = Extract<Command, PageRequest>;
+
+/** Has commands decided by the governor, refuses those that must not be applied, and sees to their answers. */
+export class CommandRunner {
+  readonly #options: CommandRunnerOptions;
+  readonly #cursors = new CursorSeal();
+  /** The main thread's own questions, by number. */
+  readonly #asked = new Map<number, (reply: Replies[CommandType]) => void>();
+  #lastAsked = 0;
+
+  constructor(options: CommandRunnerOptions) {
+    this.#options = options;
+    options.threads.connectOwn((message) => {
+      if (message.type !== 'command-reply') return;
+      this.#asked.get(message.id)?.(message.reply);
+      this.#asked.delete(message.id);
+    });
+  }
+
+  /** Asks the governor for a use case or a timer. Resolves as an I/O thread is answered: once saved and recorded. */
+  ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Replies[T]> {
+    const { audit, clock, governor, recorder } = this.#options;
+    audit.catchUp();
+    const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
+    this.#lastAsked += 1;
+    const id = this.#lastAsked;
+    const reply = new Promise<Replies[T]>((resolve) => {
+      this.#asked.set(id, (answer) => resolve(answer as Replies[T]));
+    });
+    this.perform(OWN, id, command, batch);
+    if (batch.replies.length > 0) recorder.record(OWN, batch);
+    return reply;
+  }
+
+  /**
+   * Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at
+   * once.
+   */
+  perform(io: IoId, id: number, command: Command, batch: Batch): void {
+    const { controlStreams, effectRunner, recorder } = this.#options;
+    const { bodies, appliedAtMs } = batch;
+    const auditIndex = bodies.length;
+    const { reply, effects, undo } = this.#apply(command, auditIndex, appliedAtMs);
+    const durable = effectRunner.run(effects, appliedAtMs, batch);
+    if (command.type === 'open-control' && reply.ok)
+      controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
+    if (durable !== undefined) {
+      const alone: Batch = {
+        ...newBatch(appliedAtMs, batch.lastOpBefore),
+        bodies: bodies.splice(auditIndex),
+        replies: [{ type: 'command-reply', id, reply, auditIndex: 0 }],
+        undos: undo === undefined ? [] : [undo],
+      };
+      void recorder.recordWhenDurable(io, alone, durable);
+    } else if (bodies.length === auditIndex) {
+      if (command.type === 'check') recorder.countCheck(reply as Replies['check']);
+      recorder.answer(io, id, reply);
+    } else {
+      batch.replies.push({ type: 'command-reply', id, reply, auditIndex });
+      batch.commands.push(command);
+      if (undo !== undefined) batch.undos.push(undo);
+    }
+  }
+
+  /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
+  #apply(command: Command, unsentEntries: number, nowMs: number): Outcome {
+    try {
+      const refusal = this.#refusal(command, unsentEntries, nowMs);
+      if (refusal !== undefined) return { reply: refusal, effects: NO_EFFECTS };
+      return 'cursor' in command ? this.#list(command, nowMs) : this.#options.governor.apply(command, nowMs);
+    } catch (error) {
+      this.#options.onError(error, command.type);
+      return { reply: INTERNAL, effects: NO_EFFECTS };
+    }
+  }
+
+  /** Answers a listing. Its cursors are sealed on their way out and opened on their way in. */
+  #list(command: ListCommand, nowMs: number): Outcome {
+    const cursor = command.cursor === undefined ? undefined : this.#cursors.open(command.type, command.cursor);
+    if (command.cursor !== undefined && cursor === undefined) return { reply: BAD_CURSOR, effects: NO_EFFECTS };
+    const { reply, effects } = this.#options.governor.apply<ListCommand['type']>({ ...command, cursor }, nowMs);
+    if (!reply.ok || reply.value.next === undefined) return { reply, effects };
+    return {
+      reply: ok({ ...reply.value, next: this.#cursors.seal(command.type, reply.value.next) }) as typeof reply,
+      effects,
+    };
+  }
+
+  /**
+   * The refusal of a change that could not be recorded, and of a check beyond its limit; undefined where the command
+   * may be applied.
+   */
+  #refusal(command: Command, unsentEntries: number, nowMs: number): Replies[CommandType] | undefined {
+    if (!CHANGES[command.type]) return undefined;
+    const { audit, onAuditFailure, maxUnrecorded } = this.#options;
+    if (!audit.isWritable && onAuditFailure === 'deny') return unrecordedCommand(command.type);
+    if (audit.entriesInFlight + unsentEntries >= maxUnrecorded) return BEHIND;
+    return command.type === 'check' ? this.#overCheckLimit(command, nowMs) : undefined;
+  }
+
+  /** Only where a limit is configured: by default checks are not counted (docs/spec.md, Rate limits). */
+  #overCheckLimit({ credential, principal }: CommandOf<'check'>, nowMs: number): Replies['check'] | undefined {
+    const permit = this.#options.checkLimiter?.take(credential ?? principal?.subject ?? 'anonymous', nowMs);
+    return permit === undefined || permit.ok ? undefined : permit;
+  }
+}
+
+const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);
