@@ -310,7 +310,7 @@ export const VARIABLES = {
     1,
     1_000_000,
     '40000',
-    'maximum gRPC streams per I/O thread, at most a quarter of them, and 1,024 from one address, from callers that have not shown a valid credential yet; beyond that, `resource_exhausted`',
+    'maximum gRPC streams per I/O thread, at most an eighth of them, and 1,024 from one address, from callers that have not shown a valid credential yet; beyond that, `resource_exhausted`',
   ),
   SVC_AUDIT_FSYNC: variable(
     oneOf('always', 'never'),

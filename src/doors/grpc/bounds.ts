@@ -39,7 +39,7 @@ export type Bounded = {
 };
 
 /** Of all streams, the part that strangers may have. */
-const STRANGERS_PART = 1 / 4;
+const STRANGERS_PART = 1 / 8;
 /** Four connections full of them. Agents behind one address show their credential with the first message. */
 const MAX_STRANGERS_OF_ADDRESS = 1_024;
 

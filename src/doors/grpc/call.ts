@@ -217,7 +217,10 @@ export class Call implements Bounded {
     this.#status = status;
     this.#finish();
     if (this.#isGone) return;
-    if (this.#method.request === 'one' && !this.#stream.readableEnded) this.#stream.once('finish', this.#endEarly);
+    // A status alone is one frame; trailers behind messages may leave later than their stream says.
+    const isStatusAlone = !this.#hasBegun && this.#waiting.length === 0;
+    if ((isStatusAlone || this.#method.request === 'one') && !this.#stream.readableEnded)
+      this.#stream.once('finish', this.#endEarly);
     this.#pump();
     this.#stream.resume(); // what still comes is let through: nothing else on the connection has to wait for it
   }
