@@ -94,7 +94,13 @@ class NoBudget extends BudgetTracker {
 }
 
 function governorWith(budgets: BudgetTracker): Governor {
-  const decision = { kind: 'allow', reason: 'allowed', policy: undefined, ruleId: undefined } as const;
+  const decision = {
+    kind: 'allow',
+    reason: 'allowed',
+    policy: undefined,
+    ruleId: undefined,
+    cause: undefined,
+  } as const;
   const governor = new Governor({
     policies: { decide: () => decision },
     budgets,

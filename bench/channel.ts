@@ -34,6 +34,8 @@ const answer = (id: number): MainToIo => ({
       reason: 'allowed by rule harmless-tools of policy starter',
       policy: 'starter',
       ruleId: 'harmless-tools',
+      cause: undefined,
+      exceeded: undefined,
       opState: 'running',
     },
   },

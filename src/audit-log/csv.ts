@@ -13,6 +13,7 @@ const COLUMNS: readonly (readonly [name: string, of: (entry: AuditEntry) => stri
   ['reason', (entry) => entry.reason],
   ['policy', (entry) => entry.policy],
   ['rule_id', (entry) => entry.rule_id],
+  ['cause', (entry) => entry.cause ?? null],
   ['actor', (entry) => entry.actor],
   ['payload', (entry) => JSON.stringify(entry.payload)],
   ['prev_hash', (entry) => entry.prev_hash],

@@ -17,6 +17,7 @@ const LABELS = [
   ',"reason":',
   ',"policy":',
   ',"rule_id":',
+  ',"cause":', // absent in lines of versions before 0.2
   ',"actor":',
 ] as const;
 
@@ -30,7 +31,10 @@ export const FIELD = {
   agentId: 5,
   opId: 6,
   decision: 7,
-  actor: 11,
+  policy: 9,
+  ruleId: 10,
+  cause: 11,
+  actor: 12,
 } as const;
 export type Field = (typeof FIELD)[keyof typeof FIELD];
 
@@ -50,7 +54,11 @@ export class LineScanner {
     let at = start;
     for (let field = 0; field < LABELS.length; field += 1) {
       const label = LABELS[field]!;
-      if (!text.startsWith(label, at)) return false;
+      if (!text.startsWith(label, at)) {
+        if (field !== FIELD.cause) return false;
+        this.#starts[field] = this.#ends[field] = at;
+        continue;
+      }
       at += label.length;
       this.#starts[field] = at;
       at = field === FIELD.id ? text.indexOf(',', at) : tokenEnd(text, at);

@@ -5,10 +5,12 @@ import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
 import { microToUsd } from './base/money.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
+import { rfc3339 } from './base/time.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import type { Exceeded } from './budget/envelope.ts';
-import type { CheckCommand, Replies } from './commands.ts';
+import type { CheckAnswer, CheckCommand, Replies } from './commands.ts';
 import type { CheckSubject } from './condition/condition.ts';
+import type { DecisionCause } from './decision-cause.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
@@ -37,18 +39,28 @@ export type CheckState = {
   readonly redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
 };
 
-const deny = (reason: string): PolicyDecision => ({ kind: 'deny', reason, policy: undefined, ruleId: undefined });
+const deny = (cause: DecisionCause, reason: string): PolicyDecision => ({
+  kind: 'deny',
+  reason,
+  policy: undefined,
+  ruleId: undefined,
+  cause,
+});
 
-const OTHER_AGENTS_OP = deny('the operation belongs to another agent; use your own trace_id and span_id');
+const OTHER_AGENTS_OP = deny(
+  'operation_state',
+  'the operation belongs to another agent; use your own trace_id and span_id',
+);
 
 /** Operations in these states take no further checks (docs/spec.md, Checks 3). */
 const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
-  paused: deny('the operation is paused; wait until an operator resumes it'),
-  completing: deny('the operation is completing; start a new one'),
-  terminated: deny('the operation is terminated; start a new one'),
+  paused: deny('operation_state', 'the operation is paused; wait until an operator resumes it'),
+  completing: deny('operation_state', 'the operation is completing; start a new one'),
+  terminated: deny('operation_state', 'the operation is terminated; start a new one'),
 };
 
-const haltedBy = ({ id, reason, scope }: Halt): PolicyDecision => deny(`halt ${id} of ${scope} is in force: ${reason}`);
+const haltedBy = ({ id, reason, scope }: Halt): PolicyDecision =>
+  deny('halt', `halt ${id} of ${scope} is in force: ${reason}`);
 
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
 type Answered = { readonly reply: Replies['check']; readonly effects: Effect[] };
@@ -174,7 +186,7 @@ export class Checker {
     decision: PolicyDecision,
     opState: OpState | undefined,
   ): Answered {
-    const { kind, reason, policy, ruleId } = decision;
+    const { kind, reason, policy, ruleId, cause } = decision;
     const draft: AuditDraft = {
       eventType:
         kind === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
@@ -186,9 +198,13 @@ export class Checker {
       reason: ruleId === undefined ? redactText(reason) : reason,
       policy,
       ruleId,
+      cause,
       payload: this.#payloadOf(command),
     };
-    return { reply: ok({ decision: kind, reason, policy, ruleId, opState }), effects: [{ kind: 'audit', draft }] };
+    return {
+      reply: ok({ decision: kind, reason, policy, ruleId, cause, exceeded: undefined, opState }),
+      effects: [{ kind: 'audit', draft }],
+    };
   }
 
   #answerExceeded(
@@ -197,8 +213,10 @@ export class Checker {
     exceeded: Exceeded,
     opState: OpState | undefined,
   ): Answered {
+    const { tier, period } = exceeded;
+    const resetsAtMs = this.#state.budgets.resetsAtMs(period);
     const reason = exceededReason(exceeded);
-    const payload = Object.assign(this.#payloadOf(command), exceededPayload(exceeded));
+    const payload = Object.assign(this.#payloadOf(command), exceededPayload(exceeded, resetsAtMs));
     const draft: AuditDraft = {
       eventType: 'BudgetLimitExceeded',
       lineage: entry.identity,
@@ -206,9 +224,13 @@ export class Checker {
       opId: command.opId,
       decision: 'deny',
       reason,
+      cause: 'budget',
       payload,
     };
-    return { reply: denied(reason, opState), effects: [{ kind: 'audit', draft }] };
+    return {
+      reply: denied('budget', reason, opState, { tier, period, resetsAtMs }),
+      effects: [{ kind: 'audit', draft }],
+    };
   }
 
   /** No identity, no operation: the registry is not touched (docs/spec.md, Checks 1). */
@@ -216,7 +238,7 @@ export class Checker {
     const { agent: claimed, action, opId } = command;
     const payload = this.#payloadOf(command);
     const reason = REFUSAL[refused.kind];
-    const reply = denied(reason, undefined);
+    const reply = denied('credential', reason, undefined);
     switch (refused.kind) {
       case 'no-credential':
       case 'unknown-credential':
@@ -232,6 +254,7 @@ export class Checker {
                 opId,
                 decision: 'deny',
                 reason,
+                cause: 'credential',
                 payload: Object.assign(payload, { identity: 'unverified' }),
               },
             },
@@ -252,6 +275,7 @@ export class Checker {
                 opId,
                 decision: 'deny',
                 reason,
+                cause: 'credential',
                 payload: Object.assign(payload, claimOf(claimed)),
               },
             },
@@ -291,8 +315,12 @@ export class Checker {
   }
 }
 
-const denied = (reason: string, opState: OpState | undefined): Replies['check'] =>
-  ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, opState });
+const denied = (
+  cause: DecisionCause,
+  reason: string,
+  opState: OpState | undefined,
+  exceeded?: CheckAnswer['exceeded'],
+): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, cause, exceeded, opState });
 
 /**
  * Refuses a new operation if the limit of all orgs, or of its own org, is reached; undefined if there is room.
@@ -315,10 +343,14 @@ export function refuseIfFull(
 export const exceededReason = ({ tier, period }: Exceeded): string =>
   `the ${period} budget of the ${tier} tier is exceeded`;
 
-export const exceededPayload = ({ tier, period, spentMicroUsd, reservedMicroUsd, limitMicroUsd }: Exceeded) => ({
+export const exceededPayload = (
+  { tier, period, spentMicroUsd, reservedMicroUsd, limitMicroUsd }: Exceeded,
+  resetsAtMs: number,
+) => ({
   tier,
   period,
   spent_usd: microToUsd(spentMicroUsd),
   reserved_usd: microToUsd(reservedMicroUsd),
   limit_usd: microToUsd(limitMicroUsd),
+  resets_at: rfc3339(resetsAtMs),
 });

@@ -4,6 +4,7 @@ import type { Result } from './base/result.ts';
 /** Every command that the governor takes, and its reply: one closed union that both ends import. */
 import type { Period, Tier } from './budget/config.ts';
 import type { BudgetStatusRow } from './budget/status.ts';
+import type { DecisionCause } from './decision-cause.ts';
 import type { Fault } from './fault.ts';
 import type { EnforcementPlace, Halt } from './halts/halt.ts';
 import type { Principal } from './identity/roles.ts';
@@ -41,6 +42,10 @@ export type CheckAnswer = {
   readonly reason: string;
   readonly policy: string | undefined;
   readonly ruleId: string | undefined;
+  /** Undefined unless denied. */
+  readonly cause: DecisionCause | undefined;
+  /** The budget that denied it, and when its next period begins. */
+  readonly exceeded: { readonly tier: Tier; readonly period: Period; readonly resetsAtMs: number } | undefined;
   /** Undefined where no operation of the caller's exists: identity refused, or a dry run. */
   readonly opState: OpState | undefined;
 };

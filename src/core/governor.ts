@@ -317,7 +317,7 @@ export class Governor {
       const payload = {
         cost_usd: microToUsd(costMicroUsd),
         usage_id: usageId === undefined ? null : redactText(usageId),
-        ...exceededPayload(exceeded),
+        ...exceededPayload(exceeded, this.budgets.resetsAtMs(exceeded.period)),
       };
       effects.push({
         kind: 'audit',
@@ -328,6 +328,7 @@ export class Governor {
           opId,
           decision: 'deny',
           reason: exceededReason(exceeded),
+          cause: 'budget',
           payload,
         },
       });

@@ -41,6 +41,7 @@ export function effectsOfImpersonation({ owner, claimed, action, opId, payload }
         opId,
         decision: 'deny',
         reason,
+        cause: 'credential',
         payload: { ...payload, ...claimOf(claimed) },
       },
     },

@@ -89,7 +89,14 @@ type PackedCheck = readonly [
 type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, opState: number];
 
 // Most answers of a batch share a few verdicts, so each verdict travels once, ahead of the answers.
-type Verdict = readonly [isAllow: boolean, reason: string, policy: string | null, ruleId: string | null];
+type Verdict = readonly [
+  isAllow: boolean,
+  reason: string,
+  policy: string | null,
+  ruleId: string | null,
+  cause: CheckAnswer['cause'] | null,
+  exceeded: CheckAnswer['exceeded'] | null,
+];
 type PackedToIo = readonly [
   verdicts: readonly Verdict[],
   messages: readonly (PackedAnswer | PackedEvents | MainToIo)[],
@@ -232,24 +239,34 @@ function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | Main
 /** How far back an equal verdict is searched for; beyond that, repeating it is cheaper. */
 const LOOK_BACK = 4;
 
-function verdictOf({ decision, reason, policy, ruleId }: CheckAnswer, verdicts: Verdict[]): number {
+function verdictOf({ decision, reason, policy, ruleId, cause, exceeded }: CheckAnswer, verdicts: Verdict[]): number {
   const isAllow = decision === 'allow';
   for (let at = verdicts.length - 1; at >= 0 && at >= verdicts.length - LOOK_BACK; at -= 1) {
     const known = verdicts[at]!;
-    if (known[1] === reason && known[0] === isAllow && known[3] === (ruleId ?? null) && known[2] === (policy ?? null))
+    if (
+      known[1] === reason &&
+      known[0] === isAllow &&
+      known[3] === (ruleId ?? null) &&
+      known[2] === (policy ?? null) &&
+      known[4] === (cause ?? null) &&
+      known[5]?.resetsAtMs === exceeded?.resetsAtMs
+    )
       return at;
   }
-  verdicts.push([isAllow, reason, policy ?? null, ruleId ?? null]);
+  // The reason names the tier and the period.
+  verdicts.push([isAllow, reason, policy ?? null, ruleId ?? null, cause ?? null, exceeded ?? null]);
   return verdicts.length - 1;
 }
 
 function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts: readonly Verdict[]): MainToIo {
-  const [isAllow, reason, policy, ruleId] = verdicts[verdict]!;
+  const [isAllow, reason, policy, ruleId, cause, exceeded] = verdicts[verdict]!;
   const answer: CheckAnswer = {
     decision: isAllow ? 'allow' : 'deny',
     reason,
     policy: policy ?? undefined,
     ruleId: ruleId ?? undefined,
+    cause: cause ?? undefined,
+    exceeded: exceeded ?? undefined,
     opState: OP_STATES[opState],
   };
   return { type: 'command-reply', id, reply: ok(answer), auditIndex };

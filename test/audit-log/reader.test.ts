@@ -458,6 +458,20 @@ describe('reader', () => {
     expect(await ids(reader, { untilMs: -8.64e15 })).toEqual([]);
   });
 
+  test('lines of before there were causes are found beside those with one', async () => {
+    const directory = freshDirectory();
+    const writer = openWriter(directory);
+    append(writer, [{ actor: 'key:old' }, { actor: 'key:new', decision: 'deny', cause: 'budget' }]);
+    writer.close();
+    const path = join(directory, SEGMENT_ONE);
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"cause":null,', ''));
+    const reader = new AuditReader(directory);
+    expect({ old: await ids(reader, { actor: 'key:old' }), new: await ids(reader, { actor: 'key:new' }) }).toEqual({
+      old: [1],
+      new: [2],
+    });
+  });
+
   test('a damaged line is left out of pages and stays unchanged in exports', async () => {
     const directory = freshDirectory();
     const writer = openWriter(directory);
@@ -473,7 +487,7 @@ describe('reader', () => {
     expect(rest.ok && rest.value.items.map(({ id }) => id)).toEqual([1]);
     expect(await exported(reader, {}, 'ndjson')).toBe(reversed(readFileSync(path, 'utf8')));
     const csv = (await exported(reader, {}, 'csv')).split('\r\n');
-    expect(csv[2]).toBe(`,,,,,,,,,,,,"${damaged.replaceAll('"', '""')}",,`);
+    expect(csv[2]).toBe(`,,,,,,,,,,,,,"${damaged.replaceAll('"', '""')}",,`);
   });
 
   test.each([
@@ -558,8 +572,8 @@ describe('reader', () => {
     const csv = await exported(new AuditReader(directory), {}, 'csv');
     const hash = /[0-9a-f]{64}(?=\r\n$)/.exec(csv)?.[0] ?? '';
     expect(csv).toBe(
-      'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,actor,payload,prev_hash,hash\r\n' +
-        `1,2026-03-01T12:00:00.000Z,ActionAllowed,acme,"'=cmd|x","a,b",,deny,"say ""no""\nplease",,,gateway,"{""n"":1}",${'0'.repeat(64)},${hash}\r\n`,
+      'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,cause,actor,payload,prev_hash,hash\r\n' +
+        `1,2026-03-01T12:00:00.000Z,ActionAllowed,acme,"'=cmd|x","a,b",,deny,"say ""no""\nplease",,,,gateway,"{""n"":1}",${'0'.repeat(64)},${hash}\r\n`,
     );
     expect(csvCell('\u001b[2J\u009b2J\u202egpj\u007f')).toBe('\\u001b[2J\\u009b2J\\u202egpj\\u007f');
     expect(['+1', '-1', '@x', '\tx', '\rx', 'plain', null, ''].map(csvCell)).toEqual([

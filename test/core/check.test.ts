@@ -135,8 +135,7 @@ describe('check', () => {
           opId: 't:s',
           decision: 'deny',
           reason: 'the credential token is registered to a different agent',
-          policy: undefined,
-          ruleId: undefined,
+          cause: 'credential',
           payload: {
             action: 'tool.call',
             resource: 'web_search',
@@ -198,7 +197,7 @@ describe('check', () => {
     const said = (ruleId: string | undefined) =>
       decide(
         checkOf(CRAWLER, 't:s'),
-        openGovernor({ policies: { decide: () => ({ kind: 'deny', reason, policy: ruleId, ruleId }) } }),
+        openGovernor({ policies: { decide: () => ({ kind: 'deny', reason, policy: ruleId, ruleId, cause: 'rule' }) } }),
       ).draft.reason;
     expect({ saidNothing: said(undefined), saidARule: said('a-rule') }).toEqual({
       saidNothing: 'no policy allows net.connect on https://ada:[redacted]@example.com',
@@ -324,6 +323,8 @@ describe('check', () => {
         reason: OVER,
         policy: undefined,
         ruleId: undefined,
+        cause: 'budget',
+        exceeded: { tier: 'agent', period: 'daily', resetsAtMs: 86_400_000 },
         opState: 'terminated',
       });
       expect(draft).toMatchObject({
@@ -344,6 +345,7 @@ describe('check', () => {
         spent_usd: 0,
         reserved_usd: 4,
         limit_usd: 10,
+        resets_at: '1970-01-02T00:00:00.000Z',
       });
       expect(decide(ask(11), governor).answer).toMatchObject({ decision: 'deny', reason: OVER, opState: 'running' });
     });
@@ -363,6 +365,7 @@ describe('check', () => {
           opId: 't:gone',
           decision: 'deny',
           reason: OVER,
+          cause: 'budget',
           payload: {
             cost_usd: 11,
             usage_id: 'u1',
@@ -371,6 +374,7 @@ describe('check', () => {
             spent_usd: 11,
             reserved_usd: 0,
             limit_usd: 10,
+            resets_at: '1970-01-02T00:00:00.000Z',
           },
         },
       });

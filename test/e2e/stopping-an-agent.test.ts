@@ -42,8 +42,20 @@ describe('stopping an agent', () => {
     // Nothing new begins, and what runs is left alone.
     writeFileSync(join(policies, 'incident.yaml'), INCIDENT);
     expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
-    expect(await agent.check('late')).toMatchObject({ decision: 'deny', ruleId: 'frozen', opState: 'terminated' });
-    expect(await agent.check('told')).toMatchObject({ decision: 'deny', ruleId: 'frozen', opState: 'running' });
+    expect(await agent.check('late')).toMatchObject({
+      decision: 'deny',
+      ruleId: 'frozen',
+      cause: undefined,
+      exceeded: undefined,
+      opState: 'terminated',
+    });
+    expect(await agent.check('told')).toMatchObject({
+      decision: 'deny',
+      ruleId: 'frozen',
+      cause: undefined,
+      exceeded: undefined,
+      opState: 'running',
+    });
 
     // What runs hears its end, and obeys.
     await gateway.call('POST', `/api/v1/ops/${told}/terminate`);

@@ -12,6 +12,10 @@ const ALLOWED: CheckAnswer = {
   opState: 'running',
   auditId: 1,
   unreachable: false,
+  cause: undefined,
+  tier: undefined,
+  period: undefined,
+  resetsAt: undefined,
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

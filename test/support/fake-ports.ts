@@ -84,6 +84,8 @@ function usual(command: Command): Recorded<Replies[CommandType]> {
         reason: isAllowed ? 'web tools only' : 'no policy allows it',
         policy: isAllowed ? 'search-team' : undefined,
         ruleId: isAllowed ? 'web-only' : undefined,
+        cause: isAllowed ? undefined : 'no_rule',
+        exceeded: undefined,
         opState: isAllowed ? 'running' : 'terminated',
       } as const);
       return { reply, auditId: 7 };

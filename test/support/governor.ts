@@ -21,8 +21,8 @@ export const HASH_KEY = Int32Array.from({ length: HASH_KEY_LENGTH }, (_, at) => 
 export const POLICIES = {
   decide: ({ resource }: { readonly resource: string }) =>
     resource === 'forbidden'
-      ? ({ kind: 'deny', reason: 'forbidden', policy: 'test', ruleId: 'no' } as const)
-      : ({ kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes' } as const),
+      ? ({ kind: 'deny', reason: 'forbidden', policy: 'test', ruleId: 'no', cause: 'rule' } as const)
+      : ({ kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes', cause: undefined } as const),
 };
 
 type Given = Partial<Omit<GovernorOptions, 'hashKey'>> & { readonly agents?: readonly AgentIdentity[] };

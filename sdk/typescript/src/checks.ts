@@ -10,9 +10,20 @@ import { type CheckBody, checkBodyOf, nameIn } from './messages.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import type { Reachability } from './reachability.ts';
-import { type CheckMessage, type CheckReply, DECISIONS, numberOf, OP_STATES, type StreamCheckReply } from './schema.ts';
+import {
+  CAUSES,
+  type CheckMessage,
+  type CheckReply,
+  DECISIONS,
+  dateOf,
+  numberOf,
+  OP_STATES,
+  PERIODS,
+  type StreamCheckReply,
+  TIERS,
+} from './schema.ts';
 import { isUnsent, type Transport } from './transport.ts';
-import type { CheckAnswer, Decision, OpState } from './types.ts';
+import type { CheckAnswer, Decision, Denial, OpState } from './types.ts';
 import { type Backoff, backoffMs, type CallOptions, Sleeper, Slots, type Underway, unlessAborted } from './waiters.ts';
 
 export type CheckerOptions = {
@@ -320,7 +331,23 @@ export class Checker {
 const opIdOf = ({ traceId, spanId }: { readonly traceId: string; readonly spanId: string }): string =>
   `${traceId}:${spanId}`;
 
-function answerOf(body: CheckBody, { decision, reason, policy, ruleId, opState, auditId }: CheckReply): CheckAnswer {
+/** A word of a newer gateway reads as none. */
+const known = <T extends string>(words: readonly ('unspecified' | T)[], number: number): T | undefined => {
+  const word = words[number];
+  return word === 'unspecified' ? undefined : word;
+};
+
+const denialOf = ({ cause, tier, period, resetsAt }: CheckReply): Denial => ({
+  cause: known(CAUSES, cause),
+  tier: known(TIERS, tier),
+  period: known(PERIODS, period),
+  resetsAt: resetsAt == null ? undefined : dateOf(resetsAt),
+});
+
+const NO_DENIAL: Denial = { cause: undefined, tier: undefined, period: undefined, resetsAt: undefined };
+
+function answerOf(body: CheckBody, reply: CheckReply): CheckAnswer {
+  const { decision, reason, policy, ruleId, opState, auditId } = reply;
   const state = OP_STATES[opState];
   const number = numberOf(auditId);
   return {
@@ -333,6 +360,7 @@ function answerOf(body: CheckBody, { decision, reason, policy, ruleId, opState, 
     opState: state === 'unspecified' ? undefined : state,
     auditId: number === 0 ? undefined : number,
     unreachable: false,
+    ...denialOf(reply),
   };
 }
 
@@ -342,6 +370,7 @@ const unanswered = (
   answer: Pick<CheckAnswer, 'decision' | 'reason' | 'unreachable'>,
 ): CheckAnswer => ({
   ...answer,
+  ...NO_DENIAL,
   policy: undefined,
   ruleId: undefined,
   opId: opIdOf(body),

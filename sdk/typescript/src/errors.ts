@@ -1,5 +1,5 @@
 /** Everything the SDK throws: one class per kind, for `instanceof`. */
-import type { CheckAnswer } from './types.ts';
+import type { CheckAnswer, Denial } from './types.ts';
 
 /** gRPC's status codes, by name. */
 export type GatewayErrorCode =
@@ -56,6 +56,14 @@ export class ActionDeniedError extends Error {
   override readonly name = 'ActionDeniedError';
   /** Why, in one sentence for people. */
   readonly reason: string;
+  /** Why, in one word for programs; undefined if the gateway did not say. */
+  override readonly cause: Denial['cause'];
+  /** If a budget denied it: whose. */
+  readonly tier: Denial['tier'];
+  /** If a budget denied it: of which period. */
+  readonly period: Denial['period'];
+  /** If a budget denied it: when its next period begins, so that trying again can help. */
+  readonly resetsAt: Denial['resetsAt'];
   /** The policy document that decided; undefined when none did. */
   readonly policy: string | undefined;
   /** The rule that decided; undefined when none did. */
@@ -68,10 +76,14 @@ export class ActionDeniedError extends Error {
   constructor(
     action: string,
     resource: string | undefined,
-    { reason, policy, ruleId, opId, unreachable }: CheckAnswer,
+    { reason, cause, tier, period, resetsAt, policy, ruleId, opId, unreachable }: CheckAnswer,
   ) {
     super(`${action}${resource === undefined ? '' : ` on ${resource}`} is denied: ${reason}`);
     this.reason = reason;
+    this.cause = cause;
+    this.tier = tier;
+    this.period = period;
+    this.resetsAt = resetsAt;
     this.policy = policy;
     this.ruleId = ruleId;
     this.opId = opId;

@@ -29,6 +29,8 @@ export type {
   ClientState,
   Completion,
   Decision,
+  Denial,
+  DenialCause,
   JsonObject,
   JsonValue,
   OpSignal,

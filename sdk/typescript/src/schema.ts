@@ -86,6 +86,19 @@ export type MethodName = keyof Methods;
 
 export const DECISIONS = ['unspecified', 'allow', 'deny', 'pending'] as const;
 export const OP_STATES = ['unspecified', 'pending', 'running', 'paused', 'completing', 'terminated'] as const;
+export const CAUSES = [
+  'unspecified',
+  'rule',
+  'no_rule',
+  'condition_error',
+  'budget',
+  'credential',
+  'operation_state',
+  'halt',
+  'approval',
+  'obligation',
+  'unrecorded',
+] as const;
 export const SIGNALS = ['unspecified', 'pause', 'resume', 'terminate'] as const;
 export const BUDGET_STATUSES = ['unspecified', 'ok', 'limit_exceeded'] as const;
 export const TIERS = ['unspecified', 'global', 'org', 'team', 'agent'] as const;
@@ -100,6 +113,9 @@ export const numberOf = (value: WireNumber): number =>
 
 /** A moment as the library has it. */
 export type WireTime = { readonly seconds?: WireNumber | null; readonly nanos?: number | null };
+
+export const dateOf = ({ seconds, nanos }: WireTime): Date =>
+  new Date(numberOf(seconds ?? 0) * 1000 + Math.floor((nanos ?? 0) / 1e6));
 
 export type Codec<Request, Response> = {
   /** `/svc.governance.v1.PolicyService/CheckAction`. */

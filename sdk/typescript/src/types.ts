@@ -54,8 +54,38 @@ export type CheckRequest = Action & {
   readonly dryRun?: boolean | undefined;
 };
 
+/**
+ * Why an action was denied, in one word: by a `rule`, because there is `no_rule` that allows it, or the condition of
+ * one failed; by a `budget`; for the `credential`; because the operation is paused, ended or another agent's; by an
+ * operator's `halt`; by a person who was asked for `approval`; because of an `obligation` that the caller does not
+ * support; or because it could not be recorded.
+ */
+export type DenialCause =
+  | 'rule'
+  | 'no_rule'
+  | 'condition_error'
+  | 'budget'
+  | 'credential'
+  | 'operation_state'
+  | 'halt'
+  | 'approval'
+  | 'obligation'
+  | 'unrecorded';
+
+/** What programs need to know of a denial. */
+export type Denial = {
+  /** Undefined unless denied by a gateway that says why. */
+  readonly cause: DenialCause | undefined;
+  /** If a budget denied it: whose. */
+  readonly tier: 'global' | 'org' | 'team' | 'agent' | undefined;
+  /** If a budget denied it: of which period. */
+  readonly period: 'monthly' | 'daily' | undefined;
+  /** If a budget denied it: when its next period begins, so that asking again can help. */
+  readonly resetsAt: Date | undefined;
+};
+
 /** The decision on one action, and where it comes from. */
-export type CheckAnswer = {
+export type CheckAnswer = Denial & {
   readonly decision: Decision;
   /** Why, in one sentence for people. */
   readonly reason: string;

@@ -152,9 +152,14 @@ function costIn(options: Options): { readonly usd: number; readonly microUsd: nu
 }
 
 /** The names of the HTTP API, which are those of the audit log too; what the gateway left out is null. */
-const answerOf = ({ decision: word, reason, policy, ruleId, opId, opState, auditId }: Row) => ({
+const answerOf = ({ decision: word, reason, cause, policy, ruleId, opId, opState, auditId, resetsAt }: Row) => ({
   decision: word === 'DECISION_ALLOW' ? ('allow' as const) : ('deny' as const),
   reason: textOrNull(reason),
+  cause:
+    textOrNull(cause)
+      ?.replace(/^DECISION_CAUSE_/, '')
+      .toLowerCase() ?? null,
+  resets_at: textOrNull(resetsAt),
   policy: textOrNull(policy),
   rule_id: textOrNull(ruleId),
   op_id: textOrNull(opId),
@@ -175,6 +180,8 @@ const explained = (answer: Answer, isFresh: boolean): readonly string[] => [
   ...fieldLines([
     ['policy', answer.policy ?? 'none decided'],
     ['rule', answer.rule_id ?? 'none'],
+    ...(answer.cause === null ? [] : [['cause', answer.cause] as const]),
+    ...(answer.resets_at === null ? [] : [['budget resets', answer.resets_at] as const]),
     ['operation', `${cellText(answer.op_id)}, ${answer.op_state ?? (isFresh ? 'not registered' : 'state unknown')}`],
     ['audit entry', answer.audit_id],
   ]),

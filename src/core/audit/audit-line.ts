@@ -2,7 +2,7 @@
  * One line of the audit log (docs/spec.md, Audit). Its fields come in one fixed order:
  *
  *   {"id":7,"timestamp":…,"event_type":…,"lineage":{"org_id":…,"team_id":…,"agent_id":…},"op_id":…,"decision":…,
- *    "reason":…,"policy":…,"rule_id":…,"actor":…,"payload":{…},"prev_hash":"…","hash":"…"}
+ *    "reason":…,"policy":…,"rule_id":…,"cause":…,"actor":…,"payload":{…},"prev_hash":"…","hash":"…"}
  *
  * `hash` is the SHA-256 of the bytes before `,"hash":`, in hex. `prev_hash` is among them, so every hash seals all
  * lines before it. The thread that decides encodes the body, from `,"timestamp":` to the end of the payload; the
@@ -28,8 +28,8 @@ export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
 // Entries that follow each other often share their agent, and the rule that decided.
 let lineageSeen: Lineage | undefined;
 let lineageText = '';
-let rulingSeen: Pick<AuditDraft, 'decision' | 'reason' | 'policy' | 'ruleId'> = {};
-let rulingText = ',"decision":null,"reason":null,"policy":null,"rule_id":null,"actor":';
+let rulingSeen: Pick<AuditDraft, 'decision' | 'reason' | 'policy' | 'ruleId' | 'cause'> = {};
+let rulingText = ',"decision":null,"reason":null,"policy":null,"rule_id":null,"cause":null,"actor":';
 
 function lineageOf(lineage: Lineage): string {
   if (lineage !== lineageSeen) {
@@ -42,13 +42,19 @@ function lineageOf(lineage: Lineage): string {
 }
 
 function rulingOf(draft: AuditDraft): string {
-  const { decision, reason, policy, ruleId } = draft;
+  const { decision, reason, policy, ruleId, cause } = draft;
   const seen = rulingSeen;
-  if (decision !== seen.decision || reason !== seen.reason || policy !== seen.policy || ruleId !== seen.ruleId) {
+  if (
+    decision !== seen.decision ||
+    reason !== seen.reason ||
+    policy !== seen.policy ||
+    ruleId !== seen.ruleId ||
+    cause !== seen.cause
+  ) {
     rulingText = `,"decision":${decision === undefined ? 'null' : `"${decision}"`},"reason":${quoteOrNull(
       reason,
-    )},"policy":${quoteOrNull(policy)},"rule_id":${quoteOrNull(ruleId)},"actor":`;
-    rulingSeen = { decision, reason, policy, ruleId };
+    )},"policy":${quoteOrNull(policy)},"rule_id":${quoteOrNull(ruleId)},"cause":${cause === undefined ? 'null' : `"${cause}"`},"actor":`;
+    rulingSeen = { decision, reason, policy, ruleId, cause };
   }
   return rulingText;
 }

@@ -1,5 +1,6 @@
 /** What the audit log records, before it has a place in the chain (docs/spec.md, Audit). */
 import type { OpId } from '../base/ids.ts';
+import type { DecisionCause } from '../decision-cause.ts';
 
 export const AUDIT_EVENTS = [
   'ActionAllowed',
@@ -60,6 +61,8 @@ export type AuditDraft = {
   readonly reason?: string | undefined;
   readonly policy?: string | undefined;
   readonly ruleId?: string | undefined;
+  /** Only with a deny. */
+  readonly cause?: DecisionCause | undefined;
   /** Plain JSON; already free of secrets. */
   readonly payload?: Readonly<Record<string, unknown>> | undefined;
 };
@@ -81,6 +84,8 @@ export type AuditEntry = {
   readonly reason: string | null;
   readonly policy: string | null;
   readonly rule_id: string | null;
+  /** Absent in entries of versions before 0.2. */
+  readonly cause?: DecisionCause | null;
   readonly actor: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly prev_hash: string;

@@ -235,6 +235,11 @@ export class BudgetTracker {
     return this.#tree.isSweepDue;
   }
 
+  /** When the current period ends, and its spend counts no longer. */
+  resetsAtMs(period: Period): number {
+    return period === 'monthly' ? this.#window.monthlyResetMs : this.#window.dailyResetMs;
+  }
+
   /** How many operations hold money, and how much they hold together. */
   get reservations(): { readonly count: number; readonly microUsd: number } {
     return { count: this.#reservations.size, microUsd: this.#tree.root.reservedMicroUsd };

@@ -1,5 +1,6 @@
 import { cutText } from '../base/text.ts';
 import type { CheckSubject, ConditionVariables } from '../condition/condition.ts';
+import type { DecisionCause } from '../decision-cause.ts';
 import type { PolicyDocument, Rule, RuleEffect } from './document.ts';
 import { compileGlob, type Glob, isLiteral } from './glob.ts';
 
@@ -20,6 +21,8 @@ export type PolicyDecision = {
   readonly reason: string;
   readonly policy: string | undefined;
   readonly ruleId: string | undefined;
+  /** Undefined unless denied. */
+  readonly cause: DecisionCause | undefined;
 };
 
 /** A rule as it runs. Its decision is made once, so that a check allocates nothing. */
@@ -48,7 +51,13 @@ export function compileRule(rule: Rule, document: PolicyDocument): CompiledRule 
     document,
     actions: compilePatterns(rule.actions),
     resources: compilePatterns(rule.resources),
-    decision: { kind: rule.effect, reason: reasonOf(rule, document), policy: document.name, ruleId: rule.id },
+    decision: {
+      kind: rule.effect,
+      reason: reasonOf(rule, document),
+      policy: document.name,
+      ruleId: rule.id,
+      cause: rule.effect === 'deny' ? 'rule' : undefined,
+    },
   };
 }
 
@@ -88,6 +97,7 @@ function failedDecision({ rule, document }: CompiledRule, error: string): Policy
     reason: `the condition of ${nameOf(rule, document)} failed: ${error}`,
     policy: document.name,
     ruleId: rule.id,
+    cause: 'condition_error',
   };
 }
 
@@ -104,5 +114,6 @@ export function noPolicyAllows({ agent, action, resource }: CheckSubject): Polic
     reason: `no policy allows ${shown(action)}${resource === '' ? '' : ` on ${shown(resource)}`} for ${who}`,
     policy: undefined,
     ruleId: undefined,
+    cause: 'no_rule',
   };
 }

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
 import { PERIODS, TIERS } from '../../core/budget/config.ts';
+import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import { HALT_MODES } from '../../core/halts/halt.ts';
 import { ROLES, SCOPES } from '../../core/identity/roles.ts';
 import { OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
-import { DECISION_CAUSES } from '../proto/messages.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
 const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of the next page; null on the last one.' });
@@ -18,7 +18,6 @@ export const verdictFields = {
   reason: z.string().meta({ description: 'One sentence for people.' }),
   cause: z
     .enum(DECISION_CAUSES)
-    .exclude(['unspecified'])
     .nullable()
     .meta({ description: 'Why it is not allowed, in one word for programs; null if it is allowed.' }),
   policy: z.string().nullable(),
@@ -133,6 +132,7 @@ const auditEntry = z.strictObject({
   reason: z.string().nullable(),
   policy: z.string().nullable(),
   rule_id: z.string().nullable(),
+  cause: z.enum(DECISION_CAUSES).nullable().optional().meta({ description: 'Why it was denied.' }),
   actor: z.string(),
   payload: z.record(z.string(), z.unknown()),
   prev_hash: z.string(),

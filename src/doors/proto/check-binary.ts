@@ -8,10 +8,10 @@ import { BinaryReader, WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT } from './binary-re
 import type { BinaryWriter } from './binary-writer.ts';
 import {
   type AgentId,
+  CAUSE_WORDS,
   type CheckActionRequest,
   type CheckActionResponse,
   type CheckError,
-  DECISION_CAUSES,
   type JsonObject,
   type Obligation,
   type StreamCheckActionsResponse,
@@ -238,7 +238,7 @@ export function writeCheckActionResponse(writer: BinaryWriter, response: CheckAc
     writer.uint64(response.auditId);
   }
   writeText(writer, RESPONSE_CORRELATION_ID, response.correlationId);
-  writeChoice(writer, CAUSE, DECISION_CAUSES.indexOf(response.cause));
+  writeChoice(writer, CAUSE, CAUSE_WORDS.indexOf(response.cause));
   writeChoice(writer, TIER, TIER_BY_NUMBER.indexOf(response.tier));
   writeChoice(writer, PERIOD, PERIOD_BY_NUMBER.indexOf(response.period));
   if (response.resetsAt !== undefined) {
@@ -334,7 +334,7 @@ export function readCheckActionResponse(reader: BinaryReader): CheckActionRespon
         response.correlationId = reader.string('correlation_id');
         break;
       case CAUSE:
-        response.cause = DECISION_CAUSES[reader.uint32()] ?? 'unspecified';
+        response.cause = CAUSE_WORDS[reader.uint32()] ?? 'unspecified';
         break;
       case TIER:
         response.tier = TIER_BY_NUMBER[reader.uint32()] ?? 'unspecified';

@@ -10,7 +10,7 @@ import {
   readStructJson,
   unknownField,
 } from './json-values.ts';
-import { type CheckActionRequest, type CheckActionResponse, DECISION_CAUSES, type Obligation } from './messages.ts';
+import { CAUSE_WORDS, type CheckActionRequest, type CheckActionResponse, type Obligation } from './messages.ts';
 import { Malformed } from './schema.ts';
 import { timestampText } from './timestamp.ts';
 
@@ -117,7 +117,7 @@ const OP_STATE_JSON = {
 } as const satisfies Record<CheckActionResponse['opState'], string>;
 
 const CAUSE_JSON = Object.fromEntries(
-  DECISION_CAUSES.map((cause) => [cause, `,"cause":"DECISION_CAUSE_${cause.toUpperCase()}"`]),
+  CAUSE_WORDS.map((cause) => [cause, `,"cause":"DECISION_CAUSE_${cause.toUpperCase()}"`]),
 ) as Readonly<Record<CheckActionResponse['cause'], string>>;
 
 export function writeCheckActionResponseJson(response: CheckActionResponse): string {

@@ -3,6 +3,7 @@
  * `unspecified` stands for zero and for values of a newer schema. A uint64 is a number: the gateway issues none above
  * 2^53, and a Timestamp is milliseconds since 1970. A field that is absent and has no default is `undefined`.
  */
+import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import type { OpState } from '../../core/ops/op-state.ts';
 
 export type JsonObject = { readonly [key: string]: unknown };
@@ -33,7 +34,7 @@ export type CheckActionResponse = {
   readonly opState: 'unspecified' | OpState;
   readonly auditId: number;
   readonly correlationId: string;
-  readonly cause: (typeof DECISION_CAUSES)[number];
+  readonly cause: (typeof CAUSE_WORDS)[number];
   readonly tier: BudgetTier;
   readonly period: BudgetPeriod;
   readonly resetsAt: number | undefined;
@@ -42,19 +43,7 @@ export type CheckActionResponse = {
   readonly opHome: string;
 };
 /** In the order of their numbers. */
-export const DECISION_CAUSES = [
-  'unspecified',
-  'rule',
-  'no_rule',
-  'condition_error',
-  'budget',
-  'credential',
-  'operation_state',
-  'halt',
-  'approval',
-  'obligation',
-  'unrecorded',
-] as const;
+export const CAUSE_WORDS = ['unspecified', ...DECISION_CAUSES] as const;
 export type Obligation = {
   readonly id: string;
   readonly type: string;

@@ -16,6 +16,8 @@ const DENIED: Replies['check'] = ok({
   reason: explain({ kind: 'audit_unavailable' }),
   policy: undefined,
   ruleId: undefined,
+  cause: 'unrecorded',
+  exceeded: undefined,
   opState: undefined,
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { AUDIT_EVENTS, type AuditDraft, NO_LINEAGE } from '../../../src/core/audit/audit.ts';
 import { encodeDraft } from '../../../src/core/audit/audit-line.ts';
 import type { OpId } from '../../../src/core/base/ids.ts';
+import { DECISION_CAUSES } from '../../../src/core/decision-cause.ts';
 
 const NOON_MS = Date.UTC(2026, 2, 1, 12);
 
@@ -22,7 +23,7 @@ describe('audit line', () => {
     expect(encodeDraft(draft, NOON_MS)).toBe(
       ',"timestamp":"2026-03-01T12:00:00.000Z","event_type":"ActionAllowed"' +
         ',"lineage":{"org_id":"acme","team_id":"search","agent_id":"crawler-7"},"op_id":"4bf92f:00f067","decision":"allow"' +
-        ',"reason":"web tools only","policy":"search-team","rule_id":"web-only","actor":"agent:acme/search/crawler-7"' +
+        ',"reason":"web tools only","policy":"search-team","rule_id":"web-only","cause":null,"actor":"agent:acme/search/crawler-7"' +
         ',"payload":{"action":"tool.call","resource":"web_search","attributes":{"size":12}}',
     );
   });
@@ -31,7 +32,7 @@ describe('audit line', () => {
     expect(encodeDraft({ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor: 'gateway' }, NOON_MS + 1)).toBe(
       ',"timestamp":"2026-03-01T12:00:00.001Z","event_type":"PolicyReloaded"' +
         ',"lineage":{"org_id":null,"team_id":null,"agent_id":null},"op_id":null,"decision":null' +
-        ',"reason":null,"policy":null,"rule_id":null,"actor":"gateway","payload":{}',
+        ',"reason":null,"policy":null,"rule_id":null,"cause":null,"actor":"gateway","payload":{}',
     );
   });
 
@@ -63,6 +64,7 @@ describe('audit line', () => {
     reason: maybe(text),
     policy: maybe(text),
     ruleId: maybe(text),
+    cause: maybe(fc.constantFrom(...DECISION_CAUSES)),
     payload: maybe(fc.dictionary(text, fc.jsonValue())),
   });
 
@@ -85,6 +87,7 @@ describe('audit line', () => {
             reason: draft.reason ?? null,
             policy: draft.policy ?? null,
             rule_id: draft.ruleId ?? null,
+            cause: draft.cause ?? null,
             actor: draft.actor,
             payload: draft.payload ?? {},
           };
@@ -95,10 +98,11 @@ describe('audit line', () => {
   });
 
   test.each<[string, Partial<AuditDraft>, string]>([
-    ['decision', { decision: 'deny' }, ',"decision":"deny","reason":"r","policy":"p","rule_id":"i",'],
-    ['reason', { reason: 'other' }, ',"decision":"allow","reason":"other","policy":"p","rule_id":"i",'],
-    ['policy', { policy: 'other' }, ',"decision":"allow","reason":"r","policy":"other","rule_id":"i",'],
-    ['rule', { ruleId: 'other' }, ',"decision":"allow","reason":"r","policy":"p","rule_id":"other",'],
+    ['decision', { decision: 'deny' }, ',"decision":"deny","reason":"r","policy":"p","rule_id":"i","cause":null,'],
+    ['reason', { reason: 'other' }, ',"decision":"allow","reason":"other","policy":"p","rule_id":"i","cause":null,'],
+    ['policy', { policy: 'other' }, ',"decision":"allow","reason":"r","policy":"other","rule_id":"i","cause":null,'],
+    ['cause', { cause: 'rule' }, ',"decision":"allow","reason":"r","policy":"p","rule_id":"i","cause":"rule",'],
+    ['rule', { ruleId: 'other' }, ',"decision":"allow","reason":"r","policy":"p","rule_id":"other","cause":null,'],
   ])('an entry that differs from the one before it only in its %s carries its own', (_what, change, expected) => {
     const draft: AuditDraft = {
       eventType: 'ActionAllowed',
@@ -109,7 +113,9 @@ describe('audit line', () => {
       policy: 'p',
       ruleId: 'i',
     };
-    expect(encodeDraft(draft, NOON_MS)).toContain(',"decision":"allow","reason":"r","policy":"p","rule_id":"i",');
+    expect(encodeDraft(draft, NOON_MS)).toContain(
+      ',"decision":"allow","reason":"r","policy":"p","rule_id":"i","cause":null,',
+    );
     expect(encodeDraft({ ...draft, ...change }, NOON_MS)).toContain(expected);
   });
 
@@ -117,7 +123,7 @@ describe('audit line', () => {
     vi.resetModules();
     const { encodeDraft: encodeFirst } = await import('../../../src/core/audit/audit-line.ts');
     expect(encodeFirst({ eventType: 'PolicyReloaded', lineage: NO_LINEAGE, actor: 'gateway' }, NOON_MS)).toContain(
-      ',"op_id":null,"decision":null,"reason":null,"policy":null,"rule_id":null,"actor":"gateway"',
+      ',"op_id":null,"decision":null,"reason":null,"policy":null,"rule_id":null,"cause":null,"actor":"gateway"',
     );
   });
 

@@ -36,6 +36,7 @@ describe('policy', () => {
       reason: 'no policy allows tool.call on web_search for acme/search/a1',
       policy: undefined,
       ruleId: undefined,
+      cause: 'no_rule',
     });
     expect(policiesOf().decide(check({ agent: { orgId: '', teamId: 'search', agentId: 'a1' } })).reason).toBe(
       'no policy allows tool.call on web_search for search/a1',
@@ -60,6 +61,7 @@ describe('policy', () => {
       reason: 'no shells here (rule no-shell of policy search-team)',
       policy: 'search-team',
       ruleId: 'no-shell',
+      cause: 'rule',
     });
   });
 
@@ -131,6 +133,7 @@ describe('policy', () => {
         reason: 'the condition of rule small of policy sizes failed: No such key: size',
         policy: 'sizes',
         ruleId: 'small',
+        cause: 'condition_error',
       });
     }
   });
@@ -185,6 +188,7 @@ describe('policy', () => {
         reason: 'the condition of rule flag of policy base failed: No such key: flag',
         policy: 'base',
         ruleId: 'flag',
+        cause: 'condition_error',
       },
       documents: [
         {

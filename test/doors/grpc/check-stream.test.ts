@@ -192,6 +192,8 @@ describe('check stream', () => {
         reason: 'x'.repeat(2_000),
         policy: undefined,
         ruleId: undefined,
+        cause: undefined,
+        exceeded: undefined,
         opState: undefined,
       } as const),
       auditId: 1,

@@ -257,6 +257,8 @@ describe('checks on the wire', () => {
             reason: 'x'.repeat(2_000),
             policy: undefined,
             ruleId: undefined,
+            cause: undefined,
+            exceeded: undefined,
             opState: undefined,
           } as const),
           auditId: 1,

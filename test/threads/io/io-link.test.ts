@@ -56,6 +56,8 @@ function answerTo(message: IoToMain) {
     reason: '',
     policy: undefined,
     ruleId: undefined,
+    cause: undefined,
+    exceeded: undefined,
     opState: isIts ? 'running' : undefined,
   };
 }

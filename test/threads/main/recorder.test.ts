@@ -47,7 +47,15 @@ describe('recorder', () => {
     for (const id of [unwritten!, refused!]) {
       expect(await replyTo(id)).toEqual({
         ok: true,
-        value: { decision: 'deny', reason: UNWRITABLE, policy: undefined, ruleId: undefined, opState: undefined },
+        value: {
+          decision: 'deny',
+          reason: UNWRITABLE,
+          policy: undefined,
+          ruleId: undefined,
+          cause: undefined,
+          exceeded: undefined,
+          opState: undefined,
+        },
       });
     }
     expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');

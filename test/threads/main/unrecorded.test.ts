@@ -11,6 +11,8 @@ const DENIED = {
     reason: expect.stringContaining('audit log'),
     policy: undefined,
     ruleId: undefined,
+    cause: 'unrecorded',
+    exceeded: undefined,
     opState: undefined,
   },
 };
@@ -33,12 +35,34 @@ describe('unrecorded', () => {
   test.each<[string, Replies[CommandType], object]>([
     [
       'a check that was allowed',
-      { ok: true, value: { decision: 'allow', reason: 'r', policy: 'p', ruleId: '1', opState: 'running' } },
+      {
+        ok: true,
+        value: {
+          decision: 'allow',
+          reason: 'r',
+          policy: 'p',
+          ruleId: '1',
+          cause: 'unrecorded',
+          exceeded: undefined,
+          opState: 'running',
+        },
+      },
       DENIED,
     ],
     [
       'a check that was denied',
-      { ok: true, value: { decision: 'deny', reason: 'r', policy: 'p', ruleId: '1', opState: 'terminated' } },
+      {
+        ok: true,
+        value: {
+          decision: 'deny',
+          reason: 'r',
+          policy: 'p',
+          ruleId: '1',
+          cause: 'unrecorded',
+          exceeded: undefined,
+          opState: 'terminated',
+        },
+      },
       DENIED,
     ],
     ['what succeeded without a word', { ok: true, value: undefined }, FAILED],
