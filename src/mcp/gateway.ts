@@ -2,9 +2,10 @@
  * The gateway as the MCP doors ask it: by its Connect methods, over the HTTP address that people know. Whatever cannot
  * be asked is a deny with a reason: the doors fail closed.
  */
+
+import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import type { Credential, GatewayCalls, Reply } from './gateway-calls.ts';
 import { type Fields, isFields } from './json-rpc.ts';
-import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from './obligations.ts';
 import type { Subject } from './subjects.ts';
 
 export type OpName = { readonly traceId: string; readonly spanId: string };

@@ -3,13 +3,13 @@
  * terminate. A pause or an end that comes before its result holds the result back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { enforceOnArguments, enforceOnResult, type Obligation } from '../core/obligations.ts';
 import { decided, type Waiting } from './approvals.ts';
 import type { Completions } from './completions.ts';
 import { type Control, Ended } from './control.ts';
 import type { Gateway, OpName, Outcome, Verdict } from './gateway.ts';
 import { type Answer, errorOf, type Fields, isFields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import { type Changed, changedReason } from './lists.ts';
-import { enforceOnArguments, enforceOnResult, type Obligation } from './obligations.ts';
 import type { Signals } from './signals.ts';
 import { type Asked, renamed, subjectOf } from './subjects.ts';
 import type { Sent, Upstream } from './upstream.ts';

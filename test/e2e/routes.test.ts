@@ -83,6 +83,12 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'get /healthz': PUBLIC(200),
   'get /readyz': PUBLIC(200),
   'get /metrics': PUBLIC(200), // on loopback
+  // A key must say for which agent it speaks.
+  'post /api/v1/hooks/claude-code': [401, 401, 401, 401, 400, 403, 400, 400],
+  'post /api/v1/hooks/codex': [401, 401, 401, 401, 400, 403, 400, 400],
+  'post /api/v1/hooks/cursor': [401, 401, 401, 401, 400, 403, 400, 400],
+  'post /api/v1/hooks/copilot': [401, 401, 401, 401, 400, 403, 400, 400],
+  'post /api/v1/hooks/gemini': [401, 401, 401, 401, 400, 403, 400, 400],
   'get /openapi.json': PUBLIC(200),
 };
 

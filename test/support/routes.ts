@@ -2,6 +2,8 @@
 
 import { routesOf } from '../../src/doors/api/routes.ts';
 import type { Route } from '../../src/doors/engine/route.ts';
+import { Holds } from '../../src/doors/hooks/holds.ts';
+import { ControlSwitch } from '../../src/doors/rpc/control-switch.ts';
 
 export const ROWS: readonly Route[] = routesOf({
   hasAccountStore: true,
@@ -9,6 +11,7 @@ export const ROWS: readonly Route[] = routesOf({
   ownOrigins: [],
   httpHost: '127.0.0.1',
   opsTtlSecs: 60,
+  holds: new Holds(new ControlSwitch(() => undefined)),
 });
 
 export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`;

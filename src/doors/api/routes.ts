@@ -8,6 +8,7 @@ import { agentRoutes } from './agents.ts';
 import { budgetRoutes } from './budgets.ts';
 import { credentialRoutes } from './credentials.ts';
 import { haltRoutes } from './halts.ts';
+import { type HookRouteOptions, hookRoutes } from './hooks.ts';
 import { logRoutes } from './logs.ts';
 import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
@@ -16,7 +17,7 @@ import { streamRoutes } from './stream.ts';
 import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
 
 export function routesOf(
-  options: AccountRouteOptions & AuthzenRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
+  options: AccountRouteOptions & AuthzenRouteOptions & HookRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
 ): readonly Route[] {
   const rows: readonly Route[] = [
     ...credentialRoutes,
@@ -31,6 +32,7 @@ export function routesOf(
     ...topologyRoutes(options),
     ...authzenRoutes(options),
     ...opaRoutes,
+    ...hookRoutes(options),
     // Without an account store its routes answer everybody 503; what they are, and who may ask them, is described all
     // the same.
     ...monitoringRoutes(options, () =>

@@ -10,7 +10,7 @@ import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import { Exchange, isSoundlyFramed, type Sending } from '../engine/exchange.ts';
 import { problemOf } from '../engine/reply.ts';
-import type { BodyResult, ConcurrencyLimit, HttpReply, HttpRequest, Limit, Method, Route } from '../engine/route.ts';
+import type { BodyResult, ConcurrencyLimit, HttpReply, Limit, Method, RawRequest, Route } from '../engine/route.ts';
 import { parseJson } from '../proto/json.ts';
 import { attempt } from '../proto/schema.ts';
 import { bearerOf } from '../rpc/bearer.ts';
@@ -49,7 +49,7 @@ export type RouteServerOptions = {
   readonly onRequest?: () => void;
 };
 
-type Head = Omit<HttpRequest, 'body' | 'params'>;
+type Head = Omit<RawRequest, 'body' | 'params'>;
 
 /** Adds the whole HTTP API to the app: every row of the table, and an answer for everything else. */
 export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
@@ -65,7 +65,7 @@ export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): voi
 type PublicRow = Extract<Route, { readonly access: 'public' }>;
 type AgentRow = Extract<Route, { readonly access: 'agent' }>;
 type ScopedRow = Exclude<Route, PublicRow | AgentRow>;
-type Unparsed = Omit<HttpRequest, 'body'>;
+type Unparsed = Omit<RawRequest, 'body'>;
 type Respond = (reply: HttpReply) => void;
 
 /** The requests of one row in progress. None is queued: there are as many slots as may run at once. */
@@ -219,6 +219,11 @@ function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | un
     query: new URLSearchParams(req.getQuery()),
     remoteAddress: remoteAddressOf(req, exchange, addressOf),
     bearer: bearerOf(headers.get('authorization')),
+    caller: {
+      get cancelled() {
+        return exchange.isOver;
+      },
+    },
   };
 }
 

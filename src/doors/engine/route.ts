@@ -6,6 +6,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { Principal, Scope } from '../../core/identity/roles.ts';
 import { OP_STATES } from '../../core/ops/op-state.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
+import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import type { Header, HttpStatus } from '../shared/http-answer.ts';
 import { DEFAULT_PER_PAGE, MAX_PER_PAGE } from '../shared/page-limits.ts';
@@ -68,7 +69,11 @@ export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
 
 /** A request whose body the handler reads by itself. */
-export type RawRequest = Omit<HttpRequest, 'body'> & { readonly body: BodyResult };
+export type RawRequest = Omit<HttpRequest, 'body'> & {
+  readonly body: BodyResult;
+  /** Whether its client has gone, for answers that are held back. */
+  readonly caller: Caller;
+};
 
 export type Authorized<Body extends z.ZodType = z.ZodUnknown> = HttpRequest<Body> & { readonly principal: Principal };
 

@@ -10,6 +10,7 @@ import { routesOf } from '../../doors/api/routes.ts';
 import { addressBehind } from '../../doors/engine/client-address.ts';
 import { staticRoutes } from '../../doors/engine/static.ts';
 import { createGrpcDoor, type GrpcDoor } from '../../doors/grpc/door.ts';
+import { Holds } from '../../doors/hooks/holds.ts';
 import { HttpDoor } from '../../doors/http-door.ts';
 import { ControlSwitch } from '../../doors/rpc/control-switch.ts';
 import { credentialDigests } from '../../doors/rpc/credential-digests.ts';
@@ -73,6 +74,7 @@ class IoThread {
   readonly #clock: Clock;
   readonly #credentials: CachedAuthenticator;
   readonly #control: ControlSwitch;
+  readonly #holds: Holds;
   readonly #largeBatches = new LargeBatches();
   readonly #http: HttpDoor;
   readonly #grpc: GrpcDoor | undefined;
@@ -93,6 +95,7 @@ class IoThread {
       nowMs: this.#clock.nowMs,
     });
     this.#control = new ControlSwitch((stream, agent) => link.notify({ type: 'control-closed', stream, agent }));
+    this.#holds = new Holds(this.#control);
     const ports: WirePorts = {
       link,
       authenticate: (bearer) => this.#principalOf(bearer),
@@ -146,7 +149,7 @@ class IoThread {
     const data = this.#data;
     return new HttpDoor({
       ports,
-      routes: [...routesOf(data), ...staticRoutes(data.webFolder)],
+      routes: [...routesOf({ ...data, holds: this.#holds }), ...staticRoutes(data.webFolder)],
       corsOrigins: data.corsOrigins,
       addressOf: addressBehind(data.trustedProxies),
       bodyTimeoutMs: data.bodyTimeoutMs,
@@ -198,6 +201,7 @@ class IoThread {
   async #drain(graceMs: number): Promise<void> {
     const untilMs = performance.now() + graceMs - LAST_ANSWERS_MS;
     this.#http.drain();
+    this.#holds.drain();
     void this.#grpcListener?.close();
     this.#grpc?.drain(graceMs);
     this.#http.stream.close();
@@ -230,7 +234,11 @@ class IoThread {
   }
 
   #isAnswering(): boolean {
-    return this.#link.pending + this.#largeBatches.inUse > 0 || this.#http.isBusy || this.#grpc?.isBusy() === true;
+    return (
+      this.#link.pending + this.#largeBatches.inUse + this.#holds.size > 0 ||
+      this.#http.isBusy ||
+      this.#grpc?.isBusy() === true
+    );
   }
 
   #tick(): void {

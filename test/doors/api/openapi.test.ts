@@ -1,8 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { describeApi, templateOf } from '../../../src/doors/api/openapi.ts';
 import { routesOf } from '../../../src/doors/api/routes.ts';
+import { Holds } from '../../../src/doors/hooks/holds.ts';
+import { ControlSwitch } from '../../../src/doors/rpc/control-switch.ts';
 
-const rows = routesOf({ hasAccountStore: true, maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 });
+const holds = new Holds(new ControlSwitch(() => undefined));
+const rows = routesOf({
+  hasAccountStore: true,
+  maxLogins: 100,
+  ownOrigins: [],
+  httpHost: '127.0.0.1',
+  opsTtlSecs: 60,
+  holds,
+});
 const api = JSON.parse(JSON.stringify(describeApi(rows))) as any;
 const operations: any[] = Object.values(api.paths).flatMap((methods) => Object.values(methods as object));
 
@@ -136,7 +146,7 @@ describe('openapi', () => {
   test('the API is described alike without an account store', async () => {
     const options = { maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 };
     const described = async (hasAccountStore: boolean): Promise<any> => {
-      const reply = await routesOf({ hasAccountStore, ...options })
+      const reply = await routesOf({ hasAccountStore, ...options, holds })
         .find(({ path }) => path === '/openapi.json')!
         .handle({} as never, {} as never);
       return reply.ok ? JSON.parse(JSON.stringify(reply.value.body)) : reply;

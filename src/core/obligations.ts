@@ -2,7 +2,11 @@
  * What an allow obliges its door to do to arguments and results: `redact`, `set` and `cap` edit them by dotted paths,
  * `notify` is shown to the operator. Pure: values come back edited, never changed in place.
  */
-import { type Fields, isFields } from './json-rpc.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const SUPPORTED_OBLIGATIONS = ['redact', 'set', 'cap', 'notify'] as const;
 

@@ -1,0 +1,48 @@
+/** Hooks of coding agents (docs/hooks.md). */
+import { z } from 'zod';
+import { ok } from '../../core/base/result.ts';
+import { jsonOf } from '../engine/raw-body.ts';
+import type { Route } from '../engine/route.ts';
+import { claudeCode } from '../hooks/claude-code.ts';
+import { codex } from '../hooks/codex.ts';
+import { copilot } from '../hooks/copilot.ts';
+import { cursor } from '../hooks/cursor.ts';
+import { HookDoor } from '../hooks/door.ts';
+import { gemini } from '../hooks/gemini.ts';
+import type { Holds } from '../hooks/holds.ts';
+import type { HookTool } from '../hooks/tool.ts';
+import type { WirePorts } from '../rpc/ports.ts';
+
+export type HookRouteOptions = { readonly holds: Holds };
+
+const TITLES: readonly { readonly tool: HookTool; readonly title: string }[] = [
+  { tool: claudeCode, title: 'Claude Code' },
+  { tool: codex, title: 'Codex' },
+  { tool: cursor, title: 'Cursor' },
+  { tool: copilot, title: 'GitHub Copilot' },
+  { tool: gemini, title: 'Gemini CLI' },
+];
+
+const hookInput = z.looseObject({}).meta({ description: 'The event, as the coding agent sends it to its hooks.' });
+const hookAnswer = z.looseObject({}).meta({ description: 'The decision, in the fields that the coding agent knows.' });
+
+export function hookRoutes({ holds }: HookRouteOptions): readonly Route[] {
+  let door: HookDoor | undefined;
+  const doorFor = (ports: WirePorts): HookDoor => (door ??= new HookDoor(ports, holds));
+  return TITLES.map(
+    ({ tool, title }): Route => ({
+      method: 'post',
+      path: `/api/v1/hooks/${tool.name}`,
+      access: 'agent',
+      limit: 'none',
+      summary: `Answers a hook of ${title} before or after a tool call`,
+      body: hookInput,
+      answers: { 200: hookAnswer },
+      handle: async (request, ports) => {
+        const { headers, caller } = request;
+        const answered = await doorFor(ports).answer(tool, { headers, caller, body: jsonOf(request) });
+        return answered.ok ? ok({ status: 200, body: answered.value }) : answered;
+      },
+    }),
+  );
+}

@@ -1,0 +1,86 @@
+/** The hooks of Claude Code: `PreToolUse`, `PostToolUse`, `PostToolUseFailure`. */
+import { ok } from '../../core/base/result.ts';
+import { invalid } from '../../core/fault.ts';
+import { file, search, shell, subjectsOf, type ToolTable, web } from './subjects.ts';
+import {
+  type Answer,
+  type Fields,
+  type HookEvent,
+  type HookTool,
+  halfOf,
+  type Read,
+  readInput,
+  readText,
+} from './tool.ts';
+
+const TOOLS: ToolTable = new Map([
+  ['Bash', shell('command')],
+  ['PowerShell', shell('command')],
+  ['Read', file('file.read', { path: ['file_path'] })],
+  ['NotebookRead', file('file.read', { path: ['notebook_path'] })],
+  ['Glob', file('file.read', { path: ['path'], isOptional: true })],
+  ['Grep', file('file.read', { path: ['path'], isOptional: true })],
+  ['LS', file('file.read', { path: ['path'], isOptional: true })],
+  ['Write', file('file.write', { path: ['file_path'], contents: ['content'] })],
+  ['Edit', file('file.edit', { path: ['file_path'], contents: ['old_string', 'new_string'] })],
+  ['MultiEdit', file('file.edit', { path: ['file_path'], contents: ['edits'] })],
+  ['NotebookEdit', file('file.edit', { path: ['notebook_path'], contents: ['new_source'] })],
+  ['WebFetch', web],
+  ['WebSearch', search],
+]);
+
+export const claudeCode: HookTool = {
+  name: 'claude-code',
+  timeoutSecs: 600,
+  read: (body) => readToolUse(body, TOOLS),
+  answer: (event, answer) => ({
+    // Unlike a deny alone, this ends the turn of the agent.
+    ...(answer.kind === 'stop' ? { continue: false, stopReason: answer.reason } : {}),
+    ...decisionOf(event, answer),
+  }),
+};
+
+/** Claude Code's events and fields, which Codex has taken over. */
+export function readToolUse(body: Fields, tools: ToolTable): Read<HookEvent> {
+  const name = body.hook_event_name;
+  if (name !== 'PreToolUse' && name !== 'PostToolUse' && name !== 'PostToolUseFailure')
+    return invalid('hook_event_name', 'must be PreToolUse, PostToolUse or PostToolUseFailure');
+  const session = readText(body, 'session_id');
+  if (!session.ok) return session;
+  const id = readText(body, 'tool_use_id');
+  if (!id.ok) return id;
+  const tool = readText(body, 'tool_name');
+  if (!tool.ok) return tool;
+  const input = readInput(body.tool_input, 'tool_input');
+  if (!input.ok) return input;
+  const cwd = typeof body.cwd === 'string' ? body.cwd : undefined;
+  const subjects = subjectsOf(tools, { tool: tool.value, input: input.value, cwd });
+  if (!subjects.ok) return subjects;
+  const call = {
+    traceId: halfOf(session.value),
+    spanId: halfOf(id.value),
+    isNumbered: false,
+    subjects: subjects.value,
+    input: input.value,
+  };
+  if (name === 'PreToolUse') return ok({ kind: 'before', name, call, isEditable: true, isOnly: false });
+  return ok({ kind: 'after', name, call, hasFailed: name === 'PostToolUseFailure' });
+}
+
+/**
+ * An allow without changes says nothing: `permissionDecision: "allow"` would skip the agent's own question to its user,
+ * and is an error for Codex.
+ */
+export function decisionOf({ kind, name }: HookEvent, answer: Answer): Fields {
+  if (kind === 'after') return {};
+  if (answer.kind !== 'allow')
+    return {
+      hookSpecificOutput: {
+        hookEventName: name,
+        permissionDecision: 'deny',
+        permissionDecisionReason: answer.reason,
+      },
+    };
+  if (answer.input === undefined) return {};
+  return { hookSpecificOutput: { hookEventName: name, permissionDecision: 'allow', updatedInput: answer.input } };
+}

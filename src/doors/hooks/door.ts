@@ -1,0 +1,153 @@
+/** What the hook of a coding agent is answered: its tool call as checks before, and as completions after it. */
+
+import { assert, fail, ok, type Result } from '../../core/base/result.ts';
+import { explain, type Fault, invalid } from '../../core/fault.ts';
+import { enforceOnArguments } from '../../core/obligations.ts';
+import type { Caller } from '../rpc/handle.ts';
+import { recordRefusal } from '../rpc/judge.ts';
+import type { WirePorts } from '../rpc/ports.ts';
+import { AGENT_HEADER, knownBearer, speakerFor } from '../rpc/speaker.ts';
+import { type Asking, type Decided, GovernedCalls, type Refuse } from './governed-call.ts';
+import type { Holds } from './holds.ts';
+import { type Answer, type Fields, type HookEvent, type HookTool, isFields, type Read } from './tool.ts';
+
+/** In seconds: how long the hook waits, as its settings say. */
+export const TIMEOUT_HEADER = 'x-svc-hook-timeout';
+
+/** How much earlier a held answer leaves: one that comes late is none, and some agents then run the tool. */
+const MARGIN_MS = 5_000;
+const MAX_TIMEOUT_SECS = 24 * 60 * 60;
+
+export type HookRequest = {
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Result<unknown, Fault>;
+  readonly caller: Caller;
+};
+
+export class HookDoor {
+  readonly #ports: WirePorts;
+  readonly #calls: GovernedCalls;
+
+  constructor(ports: WirePorts, holds: Holds) {
+    this.#ports = ports;
+    this.#calls = new GovernedCalls(ports, holds);
+  }
+
+  /** The answer in the tool's own words. A fault is not one of them: it must not be sent with a status of success. */
+  async answer(tool: HookTool, { headers, body, caller }: HookRequest): Promise<Result<Fields, Fault>> {
+    const bearer = await knownBearer(this.#ports, headers.get('authorization'));
+    if (!bearer.ok) return bearer;
+    const claimed = headers.get(AGENT_HEADER) || undefined;
+    // What is refused is on record as denied: the agent may have tried something.
+    const refuse: Refuse = async (subject, reason) => {
+      const recorded = await recordRefusal(this.#ports, bearer.value, { claimed, ...subject, reason });
+      return recorded.ok ? ok({ kind: 'deny', reason: recorded.value.reason }) : recorded;
+    };
+    const event = body.ok ? readEvent(tool, body.value) : body;
+    if (!event.ok) return faultAfter(await refuse(claimIn(body), explain(event.fault)), event.fault);
+    const speaker = speakerFor(bearer.value, claimed);
+    if (!speaker.ok) {
+      const refused = await refuse(claimIn(body), explain(speaker.fault));
+      return refused.ok ? ok(tool.answer(event.value, refused.value)) : refused;
+    }
+    const deadlineMs = performance.now() + waitMsOf(headers.get(TIMEOUT_HEADER), tool);
+    const asking: Asking = { speaker: speaker.value, caller, deadlineMs, refuse };
+    const answer = await (event.value.kind === 'before'
+      ? this.#before(asking, event.value)
+      : this.#after(asking, event.value));
+    if (answer.ok) return ok(tool.answer(event.value, answer.value));
+    // Such as a path with control characters, which no check takes.
+    return answer.fault.kind === 'invalid_argument' && event.value.kind === 'before'
+      ? faultAfter(await refuse(claimIn(body), explain(answer.fault)), answer.fault)
+      : answer;
+  }
+
+  async #before(
+    asking: Asking,
+    { call, isEditable, isOnly }: Extract<HookEvent, { kind: 'before' }>,
+  ): Promise<Result<Answer, Fault>> {
+    const supported = isEditable ? ['redact', 'set', 'cap', 'notify'] : ['notify'];
+    const decided = await Promise.all(call.subjects.map((_, n) => this.#calls.decide(asking, call, n, supported)));
+    const problem = problemIn(decided);
+    const edited = problem === undefined ? editedInput(call.input, decided) : undefined;
+    const refusal = problem ?? (edited?.ok === false ? edited.refusal : undefined);
+    // What does not go on as a whole does not go on in part: the operations that were allowed have failed.
+    if (refusal !== undefined || isOnly)
+      await Promise.all(
+        decided.map((one, n) => {
+          if (one.ok && one.value.kind === 'allow') return this.#calls.complete(asking, call, n, refusal !== undefined);
+        }),
+      );
+    if (refusal !== undefined) return refusal;
+    assert(edited?.ok === true, 'what is not refused is allowed');
+    return ok({ kind: 'allow', input: edited.input });
+  }
+
+  async #after(
+    asking: Asking,
+    { call, hasFailed }: Extract<HookEvent, { kind: 'after' }>,
+  ): Promise<Result<Answer, Fault>> {
+    const completed = await Promise.all(call.subjects.map((_, n) => this.#calls.complete(asking, call, n, hasFailed)));
+    for (const one of completed) {
+      if (!one.ok) return one;
+      if (one.value.kind === 'stop') return ok(one.value);
+    }
+    return ok({ kind: 'allow', input: undefined });
+  }
+}
+
+/** The fault that a refusal was recorded for, or the one that kept it from being recorded. */
+const faultAfter = (recorded: Result<unknown, Fault>, fault: Fault): Result<never, Fault> =>
+  recorded.ok ? fail(fault) : recorded;
+
+/** What can be said of a call that was not understood. */
+function claimIn(body: Result<unknown, Fault>): { readonly action: string; readonly resource: string } {
+  const { tool_name: tool, toolName = tool } = body.ok && isFields(body.value) ? body.value : {};
+  return { action: 'tool.call', resource: typeof toolName === 'string' ? toolName : '' };
+}
+
+const readEvent = (tool: HookTool, body: unknown): Read<HookEvent> =>
+  isFields(body) ? tool.read(body) : invalid('body', 'must be a JSON object');
+
+/** How long an answer may be held. */
+function waitMsOf(timeout: string | undefined, tool: HookTool): number {
+  const given = timeout !== undefined && /^\d{1,6}$/.test(timeout) ? Number(timeout) : tool.timeoutSecs;
+  const timeoutMs = Math.min(Math.max(given, 1), MAX_TIMEOUT_SECS) * 1000;
+  return Math.max(timeoutMs - MARGIN_MS, timeoutMs / 2);
+}
+
+/** The first error or denial. An operator's stop comes before other denials, since it is more than one. */
+function problemIn(
+  decided: readonly Result<Decided, Fault>[],
+): Result<Exclude<Answer, { kind: 'allow' }>, Fault> | undefined {
+  let denial: Exclude<Answer, { kind: 'allow' }> | undefined;
+  for (const one of decided) {
+    if (!one.ok) return one;
+    const { value } = one;
+    if (value.kind === 'allow') continue;
+    if (denial === undefined || (denial.kind === 'deny' && value.kind === 'stop'))
+      denial = { kind: value.kind, reason: value.reason };
+  }
+  return denial === undefined ? undefined : ok(denial);
+}
+
+type Edited =
+  | { readonly ok: true; readonly input: Fields | undefined }
+  | { readonly ok: false; readonly refusal: Result<Answer, Fault> };
+
+/** The arguments as obligations change them; undefined where they stay. */
+function editedInput(input: Fields, decided: readonly Result<Decided, Fault>[]): Edited {
+  const obligations = decided.flatMap((one) => (one.ok && one.value.kind === 'allow' ? one.value.obligations : []));
+  if (obligations.length === 0) return { ok: true, input: undefined };
+  const deny = (problem: string): Edited => ({ ok: false, refusal: ok({ kind: 'deny', reason: problem }) });
+  const ofResult = obligations.find(({ properties: { path, paths } }) =>
+    [path, ...(Array.isArray(paths) ? (paths as unknown[]) : [])].some(
+      (one) => typeof one === 'string' && one.startsWith('result.'),
+    ),
+  );
+  if (ofResult !== undefined) return deny(`obligation ${ofResult.id} is about the result, which a hook cannot change`);
+  const enforced = enforceOnArguments(input, obligations);
+  if (!enforced.ok) return deny(enforced.problem);
+  const isChanged = JSON.stringify(enforced.value) !== JSON.stringify(input);
+  return { ok: true, input: isChanged ? enforced.value : undefined };
+}

@@ -1,0 +1,30 @@
+/** Which file a path names, before any policy looks at it. */
+import { posix, win32 } from 'node:path';
+import { ok } from '../../core/base/result.ts';
+import { invalid } from '../../core/fault.ts';
+import type { Read } from './tool.ts';
+
+const WITH_DRIVE = /^[A-Za-z]:[\\/]/;
+const ON_SHARE = /^\\\\[^\\]/;
+
+/**
+ * The absolute path without dots and double slashes; on Windows with `/` between its parts. Refused where the agent may
+ * understand another file by it: `~` is a folder that only the agent's machine knows, and agents cut off white space.
+ */
+export function absolutePath(path: string, cwd: string | undefined): Read<string> {
+  if (path === '') return invalid('path', 'must not be empty');
+  if (path.startsWith('~')) return invalid('path', 'must not begin with ~; use an absolute path');
+  if (path !== path.trim()) return invalid('path', 'must not begin or end with white space');
+  if (path.includes('\0')) return invalid('path', 'must not contain a NUL character');
+  if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return invalid('path', 'must be a path, not a URL');
+  const isWindows =
+    WITH_DRIVE.test(path) || ON_SHARE.test(path) || WITH_DRIVE.test(cwd ?? '') || ON_SHARE.test(cwd ?? '');
+  const { resolve, isAbsolute } = isWindows ? win32 : posix;
+  // Of a path such as `\x` or `C:x` on Windows, the drive or the folder is that of the working directory.
+  if (cwd !== undefined && isAbsolute(cwd)) return ok(slashed(resolve(cwd, path), isWindows));
+  if (!isAbsolute(path) || (isWindows && !WITH_DRIVE.test(path) && !ON_SHARE.test(path)))
+    return invalid('cwd', 'must be the absolute path of the working directory, because a path is relative to it');
+  return ok(slashed(resolve(path), isWindows));
+}
+
+const slashed = (path: string, isWindows: boolean): string => (isWindows ? path.replaceAll('\\', '/') : path);

@@ -1,0 +1,136 @@
+/** What a tool call does, as policies name it: the words from which each coding agent's table is made. */
+import { ok } from '../../core/base/result.ts';
+import { invalid } from '../../core/fault.ts';
+import { subjectsOfPatch } from './patch.ts';
+import { absolutePath } from './paths.ts';
+import { type Fields, type Read, readText, type Subject } from './tool.ts';
+
+export type Use = { readonly tool: string; readonly input: Fields; readonly cwd: string | undefined };
+/** One row of a table: what a tool does when it is called so. */
+export type Mapping = (use: Use) => Read<readonly Subject[]>;
+export type ToolTable = ReadonlyMap<string, Mapping>;
+
+const one = (action: string, resource: string, attributes: Fields): Read<readonly Subject[]> =>
+  ok([{ action, resource, attributes }]);
+
+/** The first of the names that the arguments have: agents have renamed theirs. */
+const givenName = (input: Fields, names: readonly string[]): string | undefined =>
+  names.find((name) => input[name] !== undefined && input[name] !== null);
+
+/** `process.exec` on the whole command line. */
+export const shell =
+  (...names: readonly string[]): Mapping =>
+  ({ input }) => {
+    const name = givenName(input, names) ?? names[0]!;
+    const words = input[name];
+    if (Array.isArray(words) && words.length > 0 && words.every((word) => typeof word === 'string'))
+      return one('process.exec', words.join(' '), input);
+    const command = readText(input, name);
+    return command.ok ? one('process.exec', command.value, input) : command;
+  };
+
+export type FileAction = 'file.read' | 'file.write' | 'file.edit';
+type FileRow = {
+  /** The arguments that may hold the path. */
+  readonly path: readonly string[];
+  /** Arguments that hold contents of files: they are no business of policies and of the log. */
+  readonly contents?: readonly string[];
+  /** Whether the working directory is meant where there is no path, as in a search. */
+  readonly isOptional?: boolean;
+};
+
+export const file =
+  (action: FileAction, { path: names, contents = [], isOptional = false }: FileRow): Mapping =>
+  ({ input, cwd }) => {
+    const name = givenName(input, names);
+    const given = name === undefined && isOptional ? ok('.') : readText(input, name ?? names[0]!);
+    if (!given.ok) return given;
+    const path = absolutePath(given.value, cwd);
+    return path.ok ? one(action, path.value, without(input, contents)) : path;
+  };
+
+/** One check for each path of a list. */
+export const files =
+  (action: FileAction, ...names: readonly string[]): Mapping =>
+  ({ input, cwd }) => {
+    const name = givenName(input, names) ?? names[0]!;
+    const given = input[name];
+    const paths = typeof given === 'string' ? [given] : given;
+    if (!Array.isArray(paths) || paths.length === 0) return invalid(name, 'must be a list of paths');
+    if (paths.length > MAX_PATHS) return invalid(name, `must not have more than ${MAX_PATHS} paths`);
+    const subjects = new Map<string, Subject>();
+    for (const path of paths as readonly unknown[]) {
+      const resolved = typeof path === 'string' ? absolutePath(path, cwd) : invalid(name, 'must be a list of paths');
+      if (!resolved.ok) return resolved;
+      subjects.set(resolved.value, { action, resource: resolved.value, attributes: input });
+    }
+    return ok([...subjects.values()]);
+  };
+
+const MAX_PATHS = 100;
+
+const without = (input: Fields, names: readonly string[]): Fields =>
+  Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)));
+
+/** A patch of many files: one check for each. */
+export const patch =
+  (...names: readonly string[]): Mapping =>
+  ({ input, cwd }) => {
+    const text = readText(input, givenName(input, names) ?? names[0]!);
+    return text.ok ? subjectsOfPatch(text.value, cwd) : text;
+  };
+
+/** `net.connect` on `<scheme>://<host><path>`, as at the door of Envoy: a query may hold secrets. */
+export const web: Mapping = ({ input }) => {
+  const given = readText(input, 'url');
+  if (!given.ok) return given;
+  const address = addressOf(given.value);
+  return address === undefined
+    ? invalid('url', 'must be the URL of a page')
+    : one('net.connect', address, { ...input, url: address });
+};
+
+/** A prompt that names the pages to read: one check for each. */
+export const webPrompt =
+  (name: string): Mapping =>
+  (use) => {
+    if (use.input[name] === undefined) return web(use);
+    const prompt = readText(use.input, name);
+    if (!prompt.ok) return prompt;
+    const addresses = new Set<string>();
+    for (const [url] of prompt.value.matchAll(/\bhttps?:\/\/[^\s"'<>)\]}]+/gi)) {
+      const address = addressOf(url);
+      if (address === undefined) return invalid(name, 'must name pages by valid URLs');
+      addresses.add(address);
+    }
+    if (addresses.size === 0) return search(use);
+    if (addresses.size > MAX_PATHS) return invalid(name, `must not name more than ${MAX_PATHS} pages`);
+    return ok(
+      [...addresses].map((resource) => ({ action: 'net.connect', resource, attributes: without(use.input, [name]) })),
+    );
+  };
+
+/** `net.connect` on the tool: it reaches a search engine, and no address is known. */
+export const search: Mapping = ({ tool, input }) => one('net.connect', tool, input);
+
+function addressOf(text: string): string | undefined {
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
+  if (!URL.canParse(url)) return undefined;
+  const { protocol, host, pathname } = new URL(url);
+  return host === '' ? undefined : `${protocol}//${host}${pathname}`;
+}
+
+export const mcp = (server: string, tool: string, input: Fields): Read<readonly Subject[]> =>
+  one('mcp.call', `${server}/${tool}`, input);
+
+const MCP = /^mcp__(.+?)__(.+)$/s;
+
+/** By the table; else `mcp__<server>__<tool>`, else any other tool by its name. */
+export function subjectsOf(table: ToolTable, use: Use): Read<readonly Subject[]> {
+  const mapping = table.get(use.tool);
+  if (mapping !== undefined) return mapping(use);
+  const [, server, tool] = MCP.exec(use.tool) ?? [];
+  return server !== undefined && tool !== undefined
+    ? mcp(server, tool, use.input)
+    : one('tool.call', use.tool, use.input);
+}

@@ -1,0 +1,97 @@
+/** What the hooks of all coding agents have in common: an event in, and an answer in the agent's own words out. */
+import { createHash } from 'node:crypto';
+import { isOpHalf } from '../../core/base/ids.ts';
+import { ok, type Result } from '../../core/base/result.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
+import { readStructJson } from '../proto/json-values.ts';
+import { attempt } from '../proto/schema.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+export type Read<T> = Result<T, Fault>;
+
+/** One thing that a tool call does: one check. */
+export type Subject = {
+  readonly action: string;
+  readonly resource: string;
+  /** The arguments of the call, without the contents of files. */
+  readonly attributes: Fields;
+};
+
+/** One call of a tool. It is one operation for each of its subjects. */
+export type ToolCall = {
+  readonly traceId: string;
+  readonly spanId: string;
+  /**
+   * The agent gives its calls no id, so equal calls of a session have the same span. Those after the first get a
+   * number: an operation that has ended takes no further checks.
+   */
+  readonly isNumbered: boolean;
+  readonly subjects: readonly Subject[];
+  /** The arguments as the agent sent them. */
+  readonly input: Fields;
+};
+
+export type HookEvent =
+  | {
+      readonly kind: 'before';
+      readonly name: string;
+      readonly call: ToolCall;
+      /** Whether the answer may change the arguments. */
+      readonly isEditable: boolean;
+      /** Nothing comes after it: the operation completes at once. */
+      readonly isOnly: boolean;
+    }
+  /** What went wrong is not passed on: such texts repeat what the tool has printed. */
+  | { readonly kind: 'after'; readonly name: string; readonly call: ToolCall; readonly hasFailed: boolean };
+
+export type Answer =
+  | { readonly kind: 'allow' /** The arguments, if they were changed. */; readonly input: Fields | undefined }
+  | { readonly kind: 'deny'; readonly reason: string }
+  /** An operator has ended the operation: the agent is to stop, too. */
+  | { readonly kind: 'stop'; readonly reason: string };
+
+export type HookTool = {
+  /** As in the path of its route. */
+  readonly name: string;
+  /** How long it waits for an answer unless its settings say otherwise. */
+  readonly timeoutSecs: number;
+  read(body: Fields): Read<HookEvent>;
+  /** Exactly the fields that the agent knows: some run the tool when there is any other. */
+  answer(event: HookEvent, answer: Answer): Fields;
+};
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export function readText(fields: Fields, name: string): Read<string> {
+  const value = fields[name];
+  return typeof value === 'string' && value !== '' ? ok(value) : invalid(name, 'must be a non-empty string');
+}
+
+/** Arguments: an object, or its JSON, within the limits of attributes. Absent: none. */
+export function readInput(value: unknown, name: string): Read<Fields> {
+  if (value === undefined || value === null || value === '') return ok({});
+  const given = typeof value === 'string' ? parsedOf(value) : value;
+  return isFields(given) ? attempt(() => readStructJson(given, name)) : invalid(name, 'must be a JSON object');
+}
+
+function parsedOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Half of the id of an operation. What cannot be one, such as a text with a colon, is replaced by its digest. */
+export const halfOf = (text: string): string =>
+  isOpHalf(text) && text.length <= MAX_HALF ? text : digestOf(text).slice(0, 32);
+
+/** Leaves room for the numbers that tell the operations of one call apart. */
+const MAX_HALF = 240;
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** The span of a call that has no id: equal calls have equal ones. */
+export const spanOfCall = (scope: string, tool: string, input: Fields): string =>
+  `${scope === '' ? '' : `${halfOf(scope)}.`}${digestOf(JSON.stringify([tool, input])).slice(0, 32)}`;
