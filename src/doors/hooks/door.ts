@@ -12,7 +12,7 @@ import type { Holds } from './holds.ts';
 import { type Answer, type Fields, type HookEvent, type HookTool, isFields, type Read } from './tool.ts';
 
 /** In seconds: how long the hook waits, as its settings say. */
-export const TIMEOUT_HEADER = 'x-svc-hook-timeout';
+const TIMEOUT_HEADER = 'x-svc-hook-timeout';
 
 /** How much earlier a held answer leaves: one that comes late is none, and some agents then run the tool. */
 const MARGIN_MS = 5_000;
