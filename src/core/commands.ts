@@ -12,6 +12,9 @@ import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './list
 import type { OpState } from './ops/op-state.ts';
 import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from './views.ts';
 
+/** How an action ended, as its agent reports it. */
+export type OpOutcome = 'success' | 'failure';
+
 export type CheckCommand = Voucher & {
   readonly type: 'check';
   readonly agent: AgentIdentity;
@@ -67,7 +70,15 @@ export type Command =
       readonly opId: OpId;
       readonly trigger: ControlTrigger;
     }
-  | (Voucher & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
+  | (Voucher & {
+      readonly type: 'complete-op';
+      readonly agent: AgentIdentity;
+      readonly opId: OpId;
+      /** Absent where the agent did not say. */
+      readonly outcome?: OpOutcome | undefined;
+      /** What went wrong, of a failure. */
+      readonly error?: string | undefined;
+    })
   | { readonly type: 'get-op'; readonly principal: Principal; readonly opId: OpId }
   | (OrgFilter &
       PageRequest & {

@@ -2,7 +2,7 @@ import { orgInReach } from './access.ts';
 import { type AgentLimits, answerTopology, deregisterAgent, listAgents, registerAgent } from './agent-commands.ts';
 import type { AgentEntry } from './agents/agent-entry.ts';
 import { type AgentRegistration, AgentRegistry } from './agents/agents.ts';
-import type { AuditEvent } from './audit/audit.ts';
+import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
 import { agentKeyOf, type OpId, usageIdOfCompletion } from './base/ids.ts';
 import { microToUsd } from './base/money.ts';
@@ -264,7 +264,11 @@ export class Governor {
     const speaker = this.#speakerOf(command, nowMs);
     if ('reply' in speaker) return speaker;
     const slot = this.#ownedBy(speaker.entry, command.opId);
-    return slot.ok ? this.#move(slot.value, 'complete', speaker.actor, nowMs) : unchanged(slot);
+    if (!slot.ok) return unchanged(slot);
+    const { outcome, error } = command;
+    const payload =
+      outcome === undefined ? undefined : { outcome, ...(error === undefined ? {} : { error: redactText(error) }) };
+    return this.#move(slot.value, 'complete', speaker.actor, nowMs, payload);
   }
 
   #getOp({ principal, opId }: CommandOf<'get-op'>): Replies['get-op'] {
@@ -409,7 +413,7 @@ export class Governor {
   /** Moves the operations of a halt, as far as the table has such a move. */
   #mover(nowMs: number): MoveOp {
     return (slot, trigger, halt, actor) => {
-      const moved = this.#move(slot, trigger, actor, nowMs, halt);
+      const moved = this.#move(slot, trigger, actor, nowMs, { halt_id: halt.id });
       return moved.undo?.kind === 'op' ? { effects: moved.effects, undo: moved.undo } : undefined;
     };
   }
@@ -433,7 +437,7 @@ export class Governor {
     trigger: ControlTrigger,
     actor: string,
     nowMs: number,
-    halt?: Halt,
+    payload?: AuditDraft['payload'],
   ): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
     const { opId, state: from } = this.ops.recordOf(slot);
     const to = this.ops.advance(slot, trigger, nowMs);
@@ -442,7 +446,7 @@ export class Governor {
     const owner = this.ops.ownerOf(slot);
     // A completion sends no signal, so what the agent acknowledged is still the last one.
     const acknowledgedAtMs = trigger === 'complete' ? this.#signals.acknowledgedAtMs(opId) : this.#signals.expect(opId);
-    const effects = this.#moved(slot, EVENT_OF[trigger], actor, halt);
+    const effects = this.#moved(slot, EVENT_OF[trigger], actor, payload);
     const number = this.ops.numberOf(slot);
     const heldMicroUsd = this.budgets.heldBy(slot);
     const heldUntilMs = this.budgets.heldUntilMs(slot);
@@ -455,12 +459,10 @@ export class Governor {
     };
   }
 
-  #moved(slot: OpSlot, eventType: AuditEvent, actor: string, halt?: Halt): Effect[] {
+  #moved(slot: OpSlot, eventType: AuditEvent, actor: string, payload?: AuditDraft['payload']): Effect[] {
     const op = this.#viewOf(slot);
     const draft = { eventType, lineage: op.agent, actor, opId: op.opId };
-    const effects: Effect[] = [
-      { kind: 'audit', draft: halt === undefined ? draft : { ...draft, payload: { halt_id: halt.id } } },
-    ];
+    const effects: Effect[] = [{ kind: 'audit', draft: payload === undefined ? draft : { ...draft, payload } }];
     if (this.#state.isWatched) effects.push({ kind: 'op-changed', op });
     return effects;
   }

@@ -767,3 +767,21 @@ describe('governor', () => {
     );
   });
 });
+
+describe('a completion', () => {
+  test.each([
+    ['success', { outcome: 'success' }, { outcome: 'success' }],
+    [
+      'failure',
+      { outcome: 'failure', error: 'GET https://ada:hunter2@example.com timed out' },
+      { outcome: 'failure', error: 'GET https://ada:[redacted]@example.com timed out' },
+    ],
+    ['no outcome', {}, undefined],
+  ] as const)('with %s is recorded as its agent reports it', (_what, reported, payload) => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 10);
+    const { effects } = governor.apply<'complete-op'>({ ...complete(CRAWLER, 't:s'), ...reported }, 20);
+    expect(effects).toMatchObject([{ kind: 'audit', draft: { eventType: 'OpCompleted', opId: 't:s' } }]);
+    expect((effects[0] as { readonly draft: { readonly payload?: object } }).draft.payload).toEqual(payload);
+  });
+});

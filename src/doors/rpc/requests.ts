@@ -66,6 +66,7 @@ export function agentCredential(given: string | undefined): {
 }
 
 const MAX_TOKEN_BYTES = 1024;
+const MAX_ERROR_BYTES = 1024;
 const MAX_OBLIGATION_TYPES = 32;
 /** Of the name of an obligation's type, and of `op_home`. */
 const MAX_HINT_BYTES = 64;
@@ -199,7 +200,16 @@ export function completionOf(
   if (opId === undefined) return invalid('op_id', OP_ID_RULE);
   const homeless = problemOfHome(request.opHome);
   if (homeless !== undefined) return homeless;
-  const command = { type: 'complete-op', opId, ...voucher.value } as const;
+  const { outcome, error } = request;
+  if (error !== '' && outcome !== 'failure') return invalid('error', 'is only for OUTCOME_FAILURE');
+  if (isLongerThan(error, MAX_ERROR_BYTES)) return invalid('error', `must be at most ${MAX_ERROR_BYTES} bytes`);
+  const command = {
+    type: 'complete-op',
+    opId,
+    outcome: outcome === 'unspecified' ? undefined : outcome,
+    error: error === '' ? undefined : error,
+    ...voucher.value,
+  } as const;
   if (request.costUsd === undefined) return ok({ command, usage: undefined });
   const costMicroUsd = usdToMicro(request.costUsd);
   if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);

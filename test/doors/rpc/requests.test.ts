@@ -79,6 +79,20 @@ describe('hints', () => {
   });
 });
 
+describe('the outcome of an operation', () => {
+  test('is success or failure, and only a failure has an error, of at most 1 KiB', () => {
+    expect({
+      failed: outcome(CALLS.complete({ outcome: 'failure', error: 'x'.repeat(1024) })),
+      long: outcome(CALLS.complete({ outcome: 'failure', error: 'ä'.repeat(513) })),
+      ofSuccess: outcome(CALLS.complete({ outcome: 'success', error: 'x' })),
+    }).toEqual({
+      failed: 'taken',
+      long: 'invalid_argument error: must be at most 1024 bytes',
+      ofSuccess: 'invalid_argument error: is only for OUTCOME_FAILURE',
+    });
+  });
+});
+
 describe.each(EVERY)('%s', (call) => {
   test('accepts an agent of an org and one of none', () => {
     expect([AGENT, { ...AGENT, orgId: '' }].map((agent) => outcome(CALLS[call]({ agent })))).toEqual([
