@@ -167,7 +167,15 @@ export const VARIABLES = {
     undefined,
     'YAML policy file, or a folder of them; unset: the starter policy',
   ),
-  SVC_IO_THREADS: threads('threads that serve HTTP and gRPC'),
+  SVC_IO_THREADS: {
+    ...count(
+      0,
+      MAX_THREADS,
+      defaultThreads,
+      'threads that serve HTTP and gRPC; `0`: the main thread serves them itself',
+    ),
+    fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}`,
+  },
   SVC_CRYPTO_THREADS: threads('threads that hash passwords'),
   SVC_BOOTSTRAP_API_KEY: secret(
     variable(

@@ -39,7 +39,7 @@ export function ioDataOf(config: Config): IoData {
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
     maxGrpcConnections: config.SVC_MAX_GRPC_CONNECTIONS,
     maxGrpcStreams: config.SVC_MAX_GRPC_STREAMS,
-    maxHalfSentBytes: maxHalfSentBytes(config.SVC_IO_THREADS, usableMemoryMib()),
+    maxHalfSentBytes: maxHalfSentBytes(Math.max(1, config.SVC_IO_THREADS), usableMemoryMib()),
   };
 }
 

@@ -15,6 +15,9 @@ export type IoId = number;
 /** Stands for the main thread itself, where a use case or a timer asks the governor. */
 export const OWN: IoId = -1;
 
+/** In place of the I/O thread that answers are released to: they wait in the main thread. */
+export const MAIN = -2;
+
 export type IoToMain =
   | { readonly type: 'command'; readonly id: number; readonly command: Command }
   | { readonly type: 'call'; readonly id: number; readonly name: UseCaseName; readonly input: unknown }
@@ -24,12 +27,11 @@ export type IoToMain =
 
 export type Ports = { readonly httpPort: number; readonly grpcPort: number };
 
-/** What an I/O thread is started with. Only the thread itself knows the type of `data`. Port 0 takes a free one. */
-export type IoStart = {
+/** What doors are started with. Only they know the type of `data`. Port 0 takes a free one. */
+export type LocalStart = {
   /** The first thread is 0. */
   readonly place: number;
   readonly data: unknown;
-  readonly auditPort: MessagePort;
   readonly ports: Ports;
   /** How many I/O threads there are, which all listen on the same ports. */
   readonly threads: number;
@@ -38,6 +40,9 @@ export type IoStart = {
    */
   readonly nowMs: number;
 };
+
+/** What an I/O thread is started with. */
+export type IoStart = LocalStart & { readonly auditPort: MessagePort };
 
 /** What an I/O thread tells whoever started it. Not sent in batches, because it is about the thread itself. */
 export type IoNotice =
@@ -81,7 +86,7 @@ export type MainToAudit =
   | {
       readonly type: 'append';
       readonly batch: number;
-      readonly io: IoId | undefined;
+      readonly io: IoId | typeof MAIN | undefined;
       readonly bodies: string;
       readonly count: number;
       readonly replies: Uint8Array | undefined;
@@ -98,6 +103,8 @@ export type AuditToMain =
   | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
   /** Sent only for batches that somebody waits for; the shared counter tells of the others. */
   | { readonly type: 'written' }
+  /** Batches whose answers wait in the main thread, each followed by the id of its first entry. */
+  | { readonly type: 'released'; readonly batches: readonly number[] }
   /** Nothing is written from here on, until `resume`. */
   | { readonly type: 'not-written'; readonly reason: string }
   | { readonly type: 'writable' }

@@ -6,7 +6,9 @@ import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
 import type { AuditLink } from './audit/audit-link.ts';
 import type { AuditThreadOptions, ConnectIo } from './audit/audit-thread.ts';
-import { decode, encodeToAudit } from './codec.ts';
+import { toThread } from './batcher.ts';
+import { decode, decodeToMain, encodeToAudit, encodeToIo } from './codec.ts';
+import { isOfDoors, type LocalDoors, openLocalDoors } from './local-doors.ts';
 import type { IoThreads } from './main/io-threads.ts';
 import type { Switchboard } from './main/switchboard.ts';
 import type { AuditToMain, IoId, IoNotice, IoStart, Ports } from './protocol.ts';
@@ -37,6 +39,7 @@ export type SupervisorOptions = {
   readonly threads: IoThreads;
   readonly audit: AuditLink;
   readonly clock: Clock;
+  /** 0: the doors are in the main thread. */
   readonly ioThreads: number;
   /** Plain data for the threads' entries. */
   readonly ioData: unknown;
@@ -68,6 +71,12 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #io = new Map<IoId, IoThread>();
   #ports: Ports;
+  /** Those in the main thread, if that is where they are. */
+  #doors: LocalDoors | undefined;
+  #areDoorsDrained = false;
+  #onUncaught = (error: unknown): void => {
+    throw error;
+  };
   #lastIo = -1;
   #auditWorker: Worker | undefined;
   /** The audit thread while it has not opened the log yet. */
@@ -153,6 +162,7 @@ export class Supervisor {
   /** Starts one thread, learns its ports, and starts the others on the same ones. */
   async startIo(switchboard: Switchboard, httpPort: number): Promise<Listening> {
     this.#ports = { ...this.#ports, httpPort };
+    if (this.#options.ioThreads === 0) return this.#startDoorsHere(switchboard);
     const first = await this.#startIoThread(0, switchboard);
     this.#ports = { httpPort: first.httpPort, grpcPort: first.grpcPort };
     await Promise.all(
@@ -170,7 +180,7 @@ export class Supervisor {
       this.#onDrained = resolve;
     });
     this.#options.threads.broadcast({ type: 'drain', graceMs });
-    if (this.#io.size > 0) await within(graceMs + DRAIN_LATE_MS, drained);
+    if (this.#io.size > 0 || this.#doors !== undefined) await within(graceMs + DRAIN_LATE_MS, drained);
     await this.#terminate([...this.#io.values()].filter(({ isDrained }) => isDrained));
   }
 
@@ -179,6 +189,8 @@ export class Supervisor {
    * open.
    */
   async endIo(): Promise<void> {
+    this.#doors?.close();
+    process.off('uncaughtException', this.#onUncaught);
     await this.#terminate([...this.#io.values()]);
   }
 
@@ -196,9 +208,61 @@ export class Supervisor {
     await worker.terminate();
   }
 
+  /**
+   * Opens the doors in the main thread. What would end an I/O thread, an exception that nobody caught, closes them with
+   * all their connections, and they open anew; the rest of the gateway goes on. An exception from elsewhere ends the
+   * process, as it does with I/O threads.
+   */
+  async #startDoorsHere(switchboard: Switchboard): Promise<Listening> {
+    process.off('uncaughtException', this.#onUncaught);
+    this.#onUncaught = (error) => {
+      const doors = this.#doors;
+      this.#doors = undefined;
+      doors?.close();
+      if (!isOfDoors(error)) throw error;
+      const failure = error instanceof Error ? error : new Error(String(error));
+      this.#options.note('error', 'a door failed at an event handler', { error: failure.stack });
+      if (this.isStopping) return this.#checkDrained();
+      if (doors !== undefined) void this.#restart('the doors', failure, () => this.#startDoorsHere(switchboard));
+    };
+    process.on('uncaughtException', this.#onUncaught);
+    return new Promise((resolve, reject) => {
+      openLocalDoors({
+        io: (this.#lastIo += 1),
+        threads: this.#options.threads,
+        switchboard,
+        start: {
+          place: 0,
+          data: this.#options.ioData,
+          ports: this.#ports,
+          threads: 1,
+          nowMs: this.#options.clock.nowMs(),
+        },
+        onNotice: (notice) => {
+          if (notice.type === 'listening') {
+            this.#ports = { httpPort: notice.httpPort, grpcPort: notice.grpcPort };
+            resolve(notice);
+          } else if (notice.type === 'drained') {
+            this.#areDoorsDrained = true;
+            this.#checkDrained();
+          } else this.#noteOf(notice, 'a door');
+        },
+      }).then((doors) => {
+        this.#doors = doors;
+      }, reject);
+    });
+  }
+
+  #noteOf(notice: Extract<IoNotice, { type: 'cut' | 'error' | 'cannot-listen' }>, who: string): void {
+    const { note } = this.#options;
+    if (notice.type === 'cut') note('warn', `the answer to ${notice.doing} was cut off`, { reason: notice.reason });
+    else if (notice.type === 'error') note('error', `${who} failed at ${notice.doing}`, { error: notice.message });
+    else note('error', `${who} cannot listen`, { reason: notice.reason });
+  }
+
   #startIoThread(place: Place, switchboard: Switchboard): Promise<Listening> {
     const io = (this.#lastIo += 1);
-    const { threads, clock, ioData, ioThreads, note } = this.#options;
+    const { threads, clock, ioData, ioThreads } = this.#options;
     const auditPort = this.#auditPortFor(io);
     const start: IoStart = {
       place,
@@ -215,9 +279,9 @@ export class Supervisor {
       let failure: Error | undefined;
       let isListening = false;
       this.#io.set(io, thread);
-      threads.connect(io, worker);
+      threads.connect(io, toThread(worker, encodeToIo));
       worker.on('message', (message: Uint8Array | IoNotice) => {
-        if (message instanceof Uint8Array) return switchboard.receive(io, message);
+        if (message instanceof Uint8Array) return switchboard.receive(io, decodeToMain(message));
         switch (message.type) {
           case 'listening':
             isListening = true;
@@ -229,9 +293,8 @@ export class Supervisor {
             thread.isDrained = true;
             return this.#checkDrained();
           case 'cut':
-            return note('warn', `the answer to ${message.doing} was cut off`, { reason: message.reason });
           case 'error':
-            return note('error', `an I/O thread failed at ${message.doing}`, { error: message.message });
+            return this.#noteOf(message, 'an I/O thread');
           default:
             return assertNever(message);
         }
@@ -275,7 +338,8 @@ export class Supervisor {
   }
 
   #checkDrained(): void {
-    if ([...this.#io.values()].every(({ isDrained }) => isDrained)) this.#onDrained?.();
+    const isDrained = this.#doors === undefined || this.#areDoorsDrained;
+    if (isDrained && [...this.#io.values()].every((thread) => thread.isDrained)) this.#onDrained?.();
   }
 
   /** The I/O thread's end of a new channel from the audit thread. */

@@ -19,8 +19,11 @@ const kindOf = (data) => {
   return data?.directory !== undefined ? 'audit-reader' : 'crypto';
 };
 
-if (!isMainThread) {
-  const order = join(process.env.BREAK_DIR, kindOf(workerData));
+/** The doors are in the main thread. */
+const hasDoors = isMainThread && process.env.SVC_IO_THREADS === '0';
+
+if (!isMainThread || hasDoors) {
+  const order = join(process.env.BREAK_DIR, hasDoors ? 'io' : kindOf(workerData));
   const rest = new Int32Array(new SharedArrayBuffer(4));
   if (existsSync(`${order}.hold`)) {
     unlinkSync(`${order}.hold`);
@@ -43,7 +46,11 @@ if (!isMainThread) {
 
   const { postMessage } = MessagePort.prototype;
   MessagePort.prototype.postMessage = function (...parts) {
-    if (order.endsWith('audit') && this !== parentPort && existsSync(`${order}.release`)) {
+    if (
+      order.endsWith('audit') &&
+      (this !== parentPort || process.env.SVC_IO_THREADS === '0') &&
+      existsSync(`${order}.release`)
+    ) {
       unlinkSync(`${order}.release`);
       throw new Error('broken by a test');
     }

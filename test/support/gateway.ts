@@ -64,6 +64,8 @@ export async function startTestGateway({
       SVC_RATE_LIMIT_API: '0',
       SVC_RATE_LIMIT_AUTH: '0',
       // Set for the tests, it has them all run over node:http.
+      // To run tests in either arrangement.
+      ...(process.env.SVC_IO_THREADS === undefined ? {} : { SVC_IO_THREADS: process.env.SVC_IO_THREADS }),
       ...(process.env.UWS_USE_FALLBACK === undefined ? {} : { UWS_USE_FALLBACK: process.env.UWS_USE_FALLBACK }),
       ...env,
     },

@@ -4,7 +4,8 @@ import type { Command } from '../../src/core/commands.ts';
 import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
 import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit/audit-link.ts';
-import { decodeToAudit, decodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import { toThread } from '../../src/threads/batcher.ts';
+import { decodeToAudit, decodeToIo, encodeToIo } from '../../src/threads/codec.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
@@ -85,7 +86,7 @@ export function openSwitchboard({
     onError,
   });
   const sent: MainToIo[] = [];
-  threads.connect(0, { postMessage: (bytes: Uint8Array) => void sent.push(...decodeToIo(bytes)) } as never);
+  threads.connect(0, toThread({ postMessage: (bytes) => void sent.push(...decodeToIo(bytes)) }, encodeToIo));
   onTestFinished(() => switchboard.disconnect(0));
   let lastId = 0;
   return {
@@ -104,7 +105,7 @@ export function openSwitchboard({
       const ids = commands.map(() => (lastId += 1));
       switchboard.receive(
         0,
-        encodeToMain(commands.map((command, index) => ({ type: 'command', id: ids[index]!, command }))),
+        commands.map((command, index) => ({ type: 'command', id: ids[index]!, command })),
       );
       return ids;
     },

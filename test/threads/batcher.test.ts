@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Batcher } from '../../src/threads/batcher.ts';
+import { Batcher, toThread, withinThread } from '../../src/threads/batcher.ts';
 import { eventually } from '../support/eventually.ts';
 
 function open() {
@@ -11,7 +11,7 @@ function open() {
       transferred.push(transfer);
     },
   };
-  const batcher = new Batcher<number>(port as never, (messages) => new Uint8Array(messages));
+  const batcher = new Batcher<number>(toThread(port as never, (messages) => new Uint8Array(messages)));
   return { batcher, posted, transferred };
 }
 
@@ -33,6 +33,15 @@ describe('batcher', () => {
     batcher.flush();
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     expect(posted).toEqual([[1]]);
+  });
+
+  test('within one thread a batch of any size waits for the end of the turn', async () => {
+    const received: (readonly number[])[] = [];
+    const batcher = new Batcher<number>(withinThread((messages) => void received.push(messages)));
+    const all = Array.from({ length: 200 }, (_, n) => n);
+    for (const n of all) batcher.send(n);
+    expect(received).toEqual([]);
+    await eventually(() => expect(received).toEqual([all]));
   });
 
   test('a large batch is sent before the end of the turn, complete and in order', async () => {

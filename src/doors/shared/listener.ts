@@ -10,6 +10,8 @@ export type GrpcListener = {
   readonly port: number;
   /** Takes no new connection; settles when the last one is gone. */
   readonly close: () => Promise<void>;
+  /** Closes it with all its connections, at once. */
+  readonly cut: () => void;
 };
 
 export type ListenOptions = {
@@ -50,7 +52,12 @@ export function listenForGrpc({
   onError,
 }: ListenOptions): Promise<GrpcListener> {
   assert(!isShared || canSharePort(), 'a port is shared only where that is possible');
-  const server = createServer({ noDelay: true }, onConnection);
+  const sockets = new Set<Socket>();
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    onConnection(socket);
+  });
   server.maxConnections = maxConnections;
   // A client that opens too many connections opens very many.
   const reportDrop = throttle({ nowMs: () => performance.now() }, () =>
@@ -71,6 +78,10 @@ export function listenForGrpc({
           new Promise((closed) => {
             server.close(() => closed());
           }),
+        cut: () => {
+          server.close();
+          for (const socket of sockets) socket.destroy();
+        },
       });
     });
   });

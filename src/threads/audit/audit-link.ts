@@ -5,14 +5,14 @@ import { assertNever, fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { AuditLog, Clock } from '../../ports/ports.ts';
 import { encodeToAudit } from '../codec.ts';
-import type { AuditToMain, IoId } from '../protocol.ts';
+import { type AuditToMain, type IoId, MAIN } from '../protocol.ts';
 
 /** Entries that are written together, or not at all. */
 export type Entries = {
   /** Each a body of `audit-line.ts`. */
   readonly bodies: readonly string[];
   /** What goes on to the I/O thread `io` once they are written. */
-  readonly answers?: { readonly io: IoId; readonly replies: Uint8Array };
+  readonly answers?: { readonly io: IoId; readonly replies: Uint8Array } | undefined;
   /** Somebody waits to hear what became of them; otherwise the listener may be called late. */
   readonly isAwaited: boolean;
 };
@@ -23,6 +23,8 @@ export type BatchListener = {
   written(isWritten: boolean): void;
   /** The entries are written, but the audit thread died before it sent the answers. */
   unreleased?(): void;
+  /** The entries are written, the first with this id: for answers that wait in this thread. */
+  readonly released?: ((firstId: number) => void) | undefined;
 };
 
 /** The log has stopped taking entries, or takes them again. `entriesLost` counts from the start of the gateway. */
@@ -57,6 +59,8 @@ export class AuditLink implements AuditLog {
   #batches: Waiting[] = [];
   /** Written batches whose answers are not known to be on their way. */
   #unreleased: Waiting[] = [];
+  /** By number, written batches whose answers wait in this thread for the ids of their entries. */
+  readonly #held = new Map<number, BatchListener>();
   #port: Port | undefined;
   readonly #counters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   #lastBatch = 0;
@@ -115,6 +119,8 @@ export class AuditLink implements AuditLog {
     this.#dropAll();
     for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased?.();
     this.#unreleased = [];
+    for (const listener of this.#held.values()) listener.unreleased?.();
+    this.#held.clear();
   }
 
   /** Hands entries over to the audit thread. */
@@ -130,7 +136,7 @@ export class AuditLink implements AuditLog {
     const bytes = encodeToAudit({
       type: 'append',
       batch,
-      io: answers?.io,
+      io: listener.released === undefined ? answers?.io : MAIN,
       bodies: bodies.join('\n'),
       count: bodies.length,
       replies: answers?.replies,
@@ -148,10 +154,12 @@ export class AuditLink implements AuditLog {
     });
   }
 
-  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' }>): void {
+  receive(message: Extract<AuditToMain, { type: 'written' | 'released' | 'not-written' | 'writable' }>): void {
     switch (message.type) {
       case 'written':
         return this.catchUp();
+      case 'released':
+        return this.#release(message.batches);
       case 'not-written':
         // Reported once, however many batches fail until the log is writable again.
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });
@@ -182,8 +190,20 @@ export class AuditLink implements AuditLog {
       this.#entriesInFlight -= waiting.count;
       waiting.listener.written(true);
     }
-    this.#unreleased.push(...settled);
+    for (const waiting of settled) {
+      if (waiting.listener.released === undefined) this.#unreleased.push(waiting);
+      else this.#held.set(waiting.batch, waiting.listener);
+    }
     this.#unreleased = this.#stillUnreleased();
+  }
+
+  #release(batches: readonly number[]): void {
+    this.catchUp();
+    for (let at = 0; at < batches.length; at += 2) {
+      const listener = this.#held.get(batches[at]!);
+      this.#held.delete(batches[at]!);
+      listener?.released?.(batches[at + 1]!);
+    }
   }
 
   #stillUnreleased(): Waiting[] {

@@ -5,7 +5,7 @@ import { explainNotice } from '../../audit-log/recovery.ts';
 import { type AuditWriter, openAuditWriter } from '../../audit-log/writer.ts';
 import { assertNever } from '../../core/base/result.ts';
 import { decodeToAudit, encode, encodeRelease } from '../codec.ts';
-import type { AuditToIo, AuditToMain, IoId, MainToAudit } from '../protocol.ts';
+import { type AuditToIo, type AuditToMain, type IoId, MAIN, type MainToAudit } from '../protocol.ts';
 import { RELEASED, WRITTEN } from './audit-link.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 
@@ -130,11 +130,14 @@ class AuditThread {
   /** `firstId` is the id of the group's first entry. */
   #release(group: readonly Append[], firstId: number): void {
     let nextId = firstId;
-    for (const { io, count, replies } of group) {
-      if (io !== undefined && replies !== undefined)
+    const here: number[] = [];
+    for (const { batch, io, count, replies } of group) {
+      if (io === MAIN) here.push(batch, nextId);
+      else if (io !== undefined && replies !== undefined)
         releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, replies });
       nextId += count;
     }
+    if (here.length > 0) this.notify({ type: 'released', batches: here });
   }
 
   /**

@@ -1,4 +1,3 @@
-import type { MessagePort } from 'node:worker_threads';
 import type { AgentIdentity, SecretDigest } from '../../core/base/ids.ts';
 import { fail } from '../../core/base/result.ts';
 import type { CheckCommand, Command, CommandOf, CommandType, Replies } from '../../core/commands.ts';
@@ -8,9 +7,9 @@ import { KnownCredentials } from '../../credentials/known-credentials.ts';
 import { CallerQuota } from '../../limits/fair-queue.ts';
 import type { InputOf, Link, Recorded, ReplyOf, UseCaseName } from '../../use-cases/use-cases.ts';
 import { Batcher } from '../batcher.ts';
-import { decodeRelease, decodeToIo, encodeToMain } from '../codec.ts';
 import { Durations } from '../durations.ts';
-import type { AuditToIo, IoToMain, MainToIo, Reply } from '../protocol.ts';
+import type { IoToMain, MainToIo, Reply } from '../protocol.ts';
+import type { IoChannel } from './io-channel.ts';
 import { Pending } from './pending.ts';
 
 export type IoLinkOptions = {
@@ -46,7 +45,7 @@ const STRANGERS = '/';
 /** Likewise for unverified bearers, which may be invalid. Separate, so that neither group crowds out the other. */
 const BEARERS = '/bearers';
 
-/** The I/O thread's end: sends requests to the main thread, and takes replies from it and from the audit thread. */
+/** The doors' end of a channel: sends requests to what decides them, and takes the replies. */
 export class IoLink implements Link {
   readonly #batcher: Batcher<IoToMain>;
   readonly #waiting = new Pending<Settle>();
@@ -66,15 +65,14 @@ export class IoLink implements Link {
   /** Answers every request at once, from `refuseAll` on; undefined before. */
   #finalAnswer: Recorded<unknown> | undefined;
 
-  constructor(main: MessagePort, audit: MessagePort, options: IoLinkOptions) {
+  constructor(channel: IoChannel, options: IoLinkOptions) {
     this.#options = options;
     this.#openPlaces = Math.ceil(options.maxPending / 4);
     this.#quota = new CallerQuota(2 * this.#openPlaces);
-    this.#batcher = new Batcher(main, encodeToMain);
-    this.#listenTo(audit);
-    main.on('message', (message: Uint8Array | MessagePort) => {
-      if (message instanceof Uint8Array) this.#receive(decodeToIo(message));
-      else this.#listenTo(message); // a new audit thread, in place of one that died
+    this.#batcher = new Batcher(channel.outlet);
+    channel.deliverTo({
+      receive: (messages) => this.#receive(messages),
+      release: (firstId, replies) => this.#release(firstId, replies),
     });
   }
 
@@ -121,10 +119,6 @@ export class IoLink implements Link {
     this.#finalAnswer = { reply: fail(fault), auditId: undefined };
     this.#openPlaces = 0; // from now on every request takes the path that looks at it
     for (const settle of this.#waiting.takeAll()) settle(this.#finalAnswer);
-  }
-
-  #listenTo(audit: MessagePort): void {
-    audit.on('message', (bytes: Uint8Array) => this.#release(decodeRelease(bytes)));
   }
 
   #request(asked: object, messageOf: (id: number) => IoToMain, askedMs = UNTIMED): Promise<Recorded<unknown>> {
@@ -186,9 +180,9 @@ export class IoLink implements Link {
     }
   }
 
-  #release({ firstId, replies }: AuditToIo): void {
+  #release(firstId: number, replies: readonly MainToIo[]): void {
     const nowMs = performance.now();
-    for (const message of decodeToIo(replies)) {
+    for (const message of replies) {
       if (message.type === 'command-reply')
         this.#settle(message.id, message.reply, firstId + message.auditIndex, nowMs);
     }

@@ -19,7 +19,8 @@ import { canSharePort, type GrpcListener, listenForGrpc } from '../../doors/shar
 import { LargeBatches } from '../../limits/large-batches.ts';
 import type { Clock } from '../../ports/ports.ts';
 import { createClock } from '../../system/clock.ts';
-import type { IoNotice, IoStart, MainToIo, Reply } from '../protocol.ts';
+import type { IoNotice, IoStart, LocalStart, MainToIo, Reply } from '../protocol.ts';
+import { channelOver, type IoChannel } from './io-channel.ts';
 import { IoLink } from './io-link.ts';
 
 /** The part of the configuration that each I/O thread gets. */
@@ -52,7 +53,7 @@ const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
 
 /** Resolves once both doors are open, or ends the thread with a notice that says why not. */
 export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
-  const thread = new IoThread(main, start);
+  const thread = new IoThread(channelOver(main, start.auditPort), start);
   // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
   // close, and another takes its place.
   process.on('uncaughtException', (error) =>
@@ -65,9 +66,22 @@ export async function runIoThread(main: MessagePort, start: IoStart): Promise<vo
   }
 }
 
+/** Opens the doors in this thread, which has other work too. Returns how to close them, at once. */
+export async function openDoorsHere(channel: IoChannel, start: LocalStart): Promise<() => void> {
+  const thread = new IoThread(channel, start);
+  try {
+    await thread.listen();
+  } catch (error) {
+    thread.close();
+    throw error;
+  }
+  return () => thread.close();
+}
+
 class IoThread {
-  readonly #main: MessagePort;
-  readonly #start: IoStart;
+  readonly #channel: IoChannel;
+  readonly #ticking: NodeJS.Timeout;
+  readonly #start: LocalStart;
   readonly #data: IoData;
   readonly #link: IoLink;
   /** Credentials end by this clock, as they do in the main thread: the wall clock may be set back. */
@@ -80,13 +94,13 @@ class IoThread {
   readonly #grpc: GrpcDoor | undefined;
   #grpcListener: GrpcListener | undefined;
 
-  constructor(main: MessagePort, start: IoStart) {
-    this.#main = main;
+  constructor(channel: IoChannel, start: LocalStart) {
+    this.#channel = channel;
     this.#start = start;
     this.#data = start.data as IoData;
     this.#clock = createClock(undefined, undefined, start.nowMs);
     const { maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams } = this.#data;
-    const link = new IoLink(main, start.auditPort, { maxPending, onMessage: (message) => this.#receive(message) });
+    const link = new IoLink(channel, { maxPending, onMessage: (message) => this.#receive(message) });
     this.#link = link;
     this.#credentials = new CachedAuthenticator({
       cache: new VerifiedCache(),
@@ -112,7 +126,7 @@ class IoThread {
           onDefect: (error) => this.#onError(error, 'a gRPC call'),
         })
       : undefined;
-    setInterval(() => this.#tick(), TICK_EVERY_MS).unref();
+    this.#ticking = setInterval(() => this.#tick(), TICK_EVERY_MS).unref();
   }
 
   /** Opens the doors and reports their ports. Rejects where an address is taken. */
@@ -143,6 +157,13 @@ class IoThread {
     this.#notify(lastNotice);
     this.#http.close();
     process.exit(1);
+  }
+
+  /** Closes the doors with all their connections. */
+  close(): void {
+    clearInterval(this.#ticking);
+    this.#http.close();
+    this.#grpcListener?.cut();
   }
 
   #createHttpDoor(ports: WirePorts): HttpDoor {
@@ -259,7 +280,7 @@ class IoThread {
   }
 
   #notify(notice: IoNotice): void {
-    this.#main.postMessage(notice);
+    this.#channel.notify(notice);
   }
 
   #onError(error: unknown, doing: string): void {

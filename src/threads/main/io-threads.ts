@@ -1,12 +1,15 @@
-import type { MessagePort } from 'node:worker_threads';
 import type { GatewayEvent } from '../../ports/events.ts';
-import { Batcher } from '../batcher.ts';
-import { encodeToIo } from '../codec.ts';
+import { Batcher, type Outlet } from '../batcher.ts';
 import { sumOfDurations } from '../durations.ts';
 import { type IoId, type IoStats, type MainToIo, OWN } from '../protocol.ts';
 
+/** Takes recorded answers. `firstId` is the id of their first entry. */
+type Release = (firstId: number, replies: readonly MainToIo[]) => void;
+
 type Thread = {
   readonly batcher: Pick<Batcher<MainToIo>, 'send' | 'flush' | 'last'>;
+  /** Undefined where the audit thread releases the answers to the thread. */
+  readonly release: Release | undefined;
   stats: IoStats | undefined;
   /** The number of registered agents that it was sent last. */
   agentCount: number;
@@ -20,9 +23,11 @@ export class IoThreads {
   /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */
   #retired = NO_STATS;
 
-  connect(io: IoId, port: Pick<MessagePort, 'postMessage'>): void {
+  /** `release`: for doors in the main thread, where recorded answers wait. */
+  connect(io: IoId, outlet: Outlet<MainToIo>, release?: Release): void {
     this.#threads.set(io, {
-      batcher: new Batcher<MainToIo>(port, encodeToIo),
+      batcher: new Batcher<MainToIo>(outlet),
+      release,
       stats: undefined,
       agentCount: 0,
       events: undefined,
@@ -32,7 +37,7 @@ export class IoThreads {
   /** Answers to the main thread's own questions go to this function, as soon as they are sent. */
   connectOwn(receive: (message: MainToIo) => void): void {
     const batcher = { send: receive, flush: () => {}, last: undefined };
-    this.#threads.set(OWN, { batcher, stats: undefined, events: undefined, agentCount: 0 });
+    this.#threads.set(OWN, { batcher, release: undefined, stats: undefined, events: undefined, agentCount: 0 });
   }
 
   disconnect(io: IoId): void {
@@ -49,6 +54,14 @@ export class IoThreads {
   noteStats(io: IoId, stats: IoStats): void {
     const thread = this.#threads.get(io);
     if (thread !== undefined) thread.stats = stats;
+  }
+
+  isHere(io: IoId): boolean {
+    return this.#threads.get(io)?.release !== undefined;
+  }
+
+  release(io: IoId, firstId: number, replies: readonly MainToIo[]): void {
+    this.#threads.get(io)?.release?.(firstId, replies);
   }
 
   /** Flushed at once: a revocation must reach every thread before any thread gets the answer. */

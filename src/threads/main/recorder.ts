@@ -45,12 +45,18 @@ export class Recorder {
   /** Hands the batch to the audit thread, which lets its answers go once they are recorded. */
   record(io: IoId, batch: Batch): void {
     const { bodies, replies, signals } = batch;
-    this.#options.audit.append(
-      io === OWN
-        ? { bodies, isAwaited: true }
-        : { bodies, answers: { io, replies: encodeToIo(replies) }, isAwaited: signals.length > 0 },
+    const { audit, threads } = this.#options;
+    const isHere = threads.isHere(io);
+    const isSent = !isHere && io !== OWN;
+    audit.append(
+      {
+        bodies,
+        answers: isSent ? { io, replies: encodeToIo(replies) } : undefined,
+        isAwaited: io === OWN || signals.length > 0,
+      },
       {
         written: (isWritten) => this.#settle(io, batch, isWritten),
+        released: isHere ? (firstId) => threads.release(io, firstId, replies) : undefined,
         // The ids of the entries are lost with the audit thread. Callers that already have an answer ignore this one.
         unreleased: () => this.#answerAll(io, replies),
       },

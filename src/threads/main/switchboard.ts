@@ -3,7 +3,6 @@ import type { Governor } from '../../core/governor.ts';
 import type { Clock } from '../../ports/ports.ts';
 import type { UseCases } from '../../use-cases/use-cases.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
-import { decodeToMain } from '../codec.ts';
 import type { IoId, IoToMain } from '../protocol.ts';
 import { newBatch, refusalOf } from './batches.ts';
 import type { CommandRunner } from './command-runner.ts';
@@ -42,14 +41,14 @@ export class Switchboard {
     controlStreams.dropThread(io);
   }
 
-  /** A batch of messages as an I/O thread sent it. Commands are applied in their order, and recorded as one batch. */
-  receive(io: IoId, bytes: Uint8Array): void {
+  /** A batch of messages from the doors. Commands are applied in their order, and recorded as one batch. */
+  receive(io: IoId, messages: readonly IoToMain[]): void {
     const { audit, clock, commands, governor, recorder, threads } = this.#options;
     // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the
     // signal.
     audit.catchUp();
     const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
-    for (const message of decodeToMain(bytes)) {
+    for (const message of messages) {
       if (message.type === 'command') commands.perform(io, message.id, message.command, batch);
       else this.#receiveOther(io, message);
     }

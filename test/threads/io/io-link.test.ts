@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SecretDigest } from '../../../src/core/base/ids.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import { decodeToMain, encodeToIo } from '../../../src/threads/codec.ts';
+import { channelOver } from '../../../src/threads/io/io-channel.ts';
 import { IoLink } from '../../../src/threads/io/io-link.ts';
 import type { IoToMain } from '../../../src/threads/protocol.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -12,7 +13,7 @@ import { checkOf, digestOf } from '../../support/governor.ts';
 function open() {
   const main = new MessageChannel();
   const audit = new MessageChannel();
-  const link = new IoLink(main.port1, audit.port1, { maxPending: 100, onMessage: () => undefined });
+  const link = new IoLink(channelOver(main.port1, audit.port1), { maxPending: 100, onMessage: () => undefined });
   const received: IoToMain[] = [];
   main.port2.on('message', (bytes: Uint8Array) => received.push(...decodeToMain(bytes)));
   onTestFinished(() => {

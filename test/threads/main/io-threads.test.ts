@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { decodeToIo } from '../../../src/threads/codec.ts';
 import { Durations, sumOfDurations } from '../../../src/threads/durations.ts';
 import { leftBy, NO_STATS } from '../../../src/threads/main/io-threads.ts';
 import { ADMIN, opId } from '../../support/governor.ts';
@@ -50,8 +49,9 @@ describe('io threads', () => {
     const { ask, threads, sent } = openSwitchboard();
     const left: string[] = [];
     threads.connect(1, {
-      postMessage: (bytes: Uint8Array) => void left.push(...decodeToIo(bytes).map(({ type }) => type)),
-    } as never);
+      post: (messages) => void left.push(...messages.map(({ type }) => type)),
+      maxBatch: 64,
+    });
     threads.broadcast({ type: 'revoked', subject: 'account:a' });
     ask({ type: 'get-op', principal: ADMIN, opId: opId('t:1') });
     expect(sent.map(({ type }) => type)).toEqual(['revoked', 'command-reply']);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { decodeToIo, encodeToMain } from '../../../src/threads/codec.ts';
+import { decodeToIo } from '../../../src/threads/codec.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ADMIN, CRAWLER, checkOf, opId, SIBLING } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
@@ -50,7 +50,7 @@ describe('switchboard', () => {
 
   test('a use case that throws is answered `internal`; only the gateway sees the cause', async () => {
     const { switchboard, sent, defects } = openSwitchboard();
-    switchboard.receive(0, encodeToMain([{ type: 'call', id: 7, name: 'listPolicies', input: {} }]));
+    switchboard.receive(0, [{ type: 'call', id: 7, name: 'listPolicies', input: {} as never }]);
     await eventually(() =>
       expect(sent).toEqual([{ type: 'call-reply', id: 7, reply: { ok: false, fault: { kind: 'internal' } } }]),
     );

@@ -1,0 +1,82 @@
+import { fileURLToPath } from 'node:url';
+import { withinThread } from './batcher.ts';
+import type { IoChannel, IoReceiver } from './io/io-channel.ts';
+import type { IoThreads } from './main/io-threads.ts';
+import type { Switchboard } from './main/switchboard.ts';
+import type { IoId, IoNotice, LocalStart } from './protocol.ts';
+
+export type LocalDoorsOptions = {
+  /** In place of the id of an I/O thread. */
+  readonly io: IoId;
+  readonly threads: IoThreads;
+  readonly switchboard: Switchboard;
+  readonly start: LocalStart;
+  readonly onNotice: (notice: IoNotice) => void;
+};
+
+/** Doors in the main thread. */
+export type LocalDoors = { close(): void };
+
+/**
+ * Opens the doors in the main thread, for machines with few cores: there, waking two other threads costs more than all
+ * else that a check needs. Requests and answers still go through the switchboard in batches, but nothing is encoded.
+ * Rejects where an address is taken.
+ */
+export async function openLocalDoors(options: LocalDoorsOptions): Promise<LocalDoors> {
+  const { io, threads, switchboard, start, onNotice } = options;
+  // Loaded only here: otherwise the main thread needs no protocol.
+  const { openDoorsHere } = await import('./io/io-thread.ts');
+  let isOpen = true;
+  let receiver: IoReceiver | undefined;
+  const channel: IoChannel = {
+    outlet: withinThread((messages) => {
+      // What doors still ask that have been closed for a defect would be answered to nobody.
+      if (isOpen) switchboard.receive(io, messages);
+    }),
+    notify: onNotice,
+    deliverTo: (given) => {
+      receiver = given;
+    },
+  };
+  threads.connect(
+    io,
+    withinThread((messages) => receiver?.receive(messages)),
+    (firstId, replies) => receiver?.release(firstId, replies),
+  );
+  const disconnect = (): void => {
+    if (isOpen) switchboard.disconnect(io);
+    isOpen = false;
+  };
+  try {
+    const closeDoors = await openDoorsHere(channel, start);
+    return {
+      close: () => {
+        disconnect();
+        closeDoors();
+      },
+    };
+  } catch (error) {
+    disconnect();
+    throw error;
+  }
+}
+
+/** Where the code of the gateway is, as stacks name it: with its URL or, below a library, its path. */
+const ROOTS = [new URL('..', import.meta.url).href, fileURLToPath(new URL('..', import.meta.url))];
+const OF_DOORS = /^(?:doors|threads\/io)\//;
+
+/**
+ * Whether an exception that nobody caught came from the doors: from their code, or from that of Node.js and the
+ * libraries. Of these, all that runs without a frame of ours belongs to a connection.
+ */
+export function isOfDoors(error: unknown): boolean {
+  const frames = (error instanceof Error ? (error.stack ?? '') : '').split('\n').filter((line) => /^\s+at /.test(line));
+  const own = frames.flatMap((frame) => placeIn(frame) ?? [])[0];
+  return own === undefined || OF_DOORS.test(own);
+}
+
+/** The path of the frame's file below the root; undefined where the file is not the gateway's. */
+function placeIn(frame: string): string | undefined {
+  const root = ROOTS.find((each) => frame.includes(each));
+  return root === undefined ? undefined : frame.slice(frame.indexOf(root) + root.length);
+}

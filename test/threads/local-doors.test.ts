@@ -1,0 +1,36 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { isOfDoors } from '../../src/threads/local-doors.ts';
+
+const ROOT_URL = new URL('../../src/', import.meta.url).href;
+const ROOT = fileURLToPath(ROOT_URL);
+
+const withStack = (...frames: string[]): Error => {
+  const error = new Error('a defect');
+  error.stack = ['Error: a defect', ...frames.map((frame) => `    at ${frame}`)].join('\n');
+  return error;
+};
+
+describe('an exception that nobody caught', () => {
+  test.each([
+    ['a door', [`writeHead (${ROOT}doors/engine/exchange.js:10:3)`, 'node:internal/timers:581:17']],
+    ["the doors' end of the channel", [`#settle (${ROOT_URL}threads/io/io-link.js:1:1)`]],
+    ['a library below a door', ['emit (node:events:524:28)', `serve (${ROOT}doors/grpc/server.ts:80:5)`]],
+    ['a library alone', ['onData (/usr/src/app/node_modules/some/src/core/index.js:1:1)']],
+    ['Node.js alone', ['TLSSocket.onerror (node:internal/streams/destroy:106:3)']],
+  ])('of %s is of the doors', (_from, frames) => {
+    expect(isOfDoors(withStack(...frames))).toBe(true);
+  });
+
+  test.each([
+    ['the core', [`check (${ROOT}core/check.js:3:1)`, `receive (${ROOT}doors/rpc/x.js:1:1)`]],
+    ['the audit log', [`#writeGroup (${ROOT_URL}threads/audit/audit-thread.js:1:1)`]],
+    ['a timer of the main thread', [`sweep (${ROOT}app/timers.js:118:3)`, 'node:internal/timers:581:17']],
+  ])('of %s is not', (_from, frames) => {
+    expect(isOfDoors(withStack(...frames))).toBe(false);
+  });
+
+  test('that is no error is of the doors: nothing here throws such', () => {
+    expect(isOfDoors('text')).toBe(true);
+  });
+});
