@@ -1,6 +1,6 @@
 import { microToUsd } from '../../core/base/money.ts';
 import type { Effect } from '../../core/effects.ts';
-import { orgOfScope, parseHaltScope } from '../../core/halts/halt.ts';
+import { type Halt, orgOfScope, parseHaltScope } from '../../core/halts/halt.ts';
 import { claimOf } from '../../core/identify.ts';
 import type { GatewayEvent, Interest } from '../../ports/events.ts';
 import type { IoId } from '../protocol.ts';
@@ -129,27 +129,29 @@ function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undef
         payload: { change: 'deregistered', team_id: teamId, key },
       };
     }
-    case 'halt-changed': {
-      const { halt } = effect;
-      const scope = parseHaltScope(halt.scope);
-      return {
-        id,
-        kind: 'halt',
-        orgId: scope === undefined ? null : orgOfScope(scope),
-        agentId: null,
-        atMs,
-        payload: {
-          change: halt.released === undefined ? 'created' : 'released',
-          halt_id: halt.id,
-          scope: halt.scope,
-          mode: halt.mode,
-          reason: halt.released?.reason ?? halt.reason,
-        },
-      };
-    }
+    case 'halt-changed':
+      return haltEvent(effect.halt, id, atMs);
     default:
       return undefined;
   }
+}
+
+function haltEvent(halt: Halt, id: number, atMs: number): GatewayEvent {
+  const scope = parseHaltScope(halt.scope);
+  return {
+    id,
+    kind: 'halt',
+    orgId: scope === undefined ? null : orgOfScope(scope),
+    agentId: null,
+    atMs,
+    payload: {
+      change: halt.released === undefined ? 'created' : 'released',
+      halt_id: halt.id,
+      scope: halt.scope,
+      mode: halt.mode,
+      reason: halt.released?.reason ?? halt.reason,
+    },
+  };
 }
 
 const orgOf = (orgId: string | null): string | null => (orgId === '' ? null : orgId);
