@@ -32,8 +32,8 @@ export const withinThread = <M>(receive: (messages: readonly M[]) => void): Outl
 
 /**
  * Sends messages in batches: everything sent within one turn of the event loop leaves at once. To another thread it
- * crosses as one buffer, whose memory is handed over rather than copied: waking another thread costs far more than what a message
- * holds.
+ * crosses as one buffer, whose memory is handed over rather than copied: waking another thread costs far more than what
+ * a message holds.
  */
 export class Batcher<M> {
   readonly #outlet: Outlet<M>;
