@@ -41,7 +41,7 @@ const changed = () => {
 
 /**
  * What the gateway offers; asked once, before the first page. @type {{ methods: readonly string[], registration?:
- * string }}
+ * string, setup_required?: boolean, reset_by_mail?: boolean }}
  */
 let offer = { methods: [] };
 /** @type {LiveStream | undefined} */
@@ -235,10 +235,10 @@ async function leave() {
  * which invites name, is only shown.
  */
 function readLink() {
-  const match = /^#\/(accept-invite|reset-password)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash);
+  const match = /^#\/(accept-invite|reset-password|setup)\/([\w-]+)(?:\?(.*))?$/.exec(location.hash);
   if (match === null) return undefined;
   return {
-    kind: /** @type {'accept-invite' | 'reset-password'} */ (match[1]),
+    kind: /** @type {'accept-invite' | 'reset-password' | 'setup'} */ (match[1]),
     token: /** @type {string} */ (match[2]),
     email: new URLSearchParams(match[3]).get('email') ?? undefined,
   };

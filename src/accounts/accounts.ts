@@ -66,6 +66,8 @@ export type Accounts = {
   syncRevocations(): Promise<Result<void, Fault>>;
   /** Deletes rows that ended long ago. Call it about every hour. */
   prune(): Promise<Result<void, Fault>>;
+  /** Whether there is no account yet, as far as is known. */
+  isEmpty(): Promise<boolean>;
   /** Resolves when every requested reset has been prepared and handed to the mailer. */
   idle(): Promise<void>;
 };
@@ -101,6 +103,7 @@ export function createAccounts(context: AccountsContext): Accounts {
     warmUp: async () => void (await Promise.all([decoys.warmUp(), registration.state()])),
     syncRevocations: () => syncRevocations(context),
     prune: () => prune(context),
+    isEmpty: async () => (await registration.state()) === 'first_account',
     idle: () => backlog.idle(),
   };
 }
@@ -113,7 +116,8 @@ const callerOf = ({ address }: { readonly address: string | null }): string | nu
 export function withoutAccountStore(): AccountUseCases {
   return {
     ...answerEach(() => async () => fail({ kind: 'account_store_unavailable' })),
-    signInMethods: async () => ok({ methods: ['api_key'], registration: undefined }),
+    signInMethods: async () =>
+      ok({ methods: ['api_key'], registration: undefined, isSetupRequired: false, canSendMail: false }),
   };
 }
 
@@ -121,11 +125,24 @@ export function withoutAccountStore(): AccountUseCases {
 export type SignInMethods = {
   readonly methods: readonly ('api_key' | 'password')[];
   readonly registration: RegistrationState | undefined;
+  /** Whether the first account needs proof. */
+  readonly isSetupRequired: boolean;
+  /** Whether a forgotten password can be reset by mail. */
+  readonly canSendMail: boolean;
 };
 
 /** How one can authenticate here (docs/spec.md, HTTP); never fails. */
-async function signInMethods({ registration }: Shared, _: Record<never, never>): Promise<Result<SignInMethods, Fault>> {
-  return ok({ methods: ['api_key', 'password'], registration: await registration.state() });
+async function signInMethods(
+  { registration, setup, canSendMail }: Shared,
+  _: Record<never, never>,
+): Promise<Result<SignInMethods, Fault>> {
+  const state = await registration.state();
+  return ok({
+    methods: ['api_key', 'password'],
+    registration: state,
+    isSetupRequired: state === 'first_account' && setup !== undefined,
+    canSendMail: canSendMail(),
+  });
 }
 
 /** Works in many small transactions: a long one would delay others, and would time out before its end. */

@@ -1,6 +1,7 @@
 /** What every account use case needs, and what several of them share. */
 
 import { type AuditDraft, type AuditEvent, lineageOfOrg } from '../core/audit/audit.ts';
+import type { SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import { type Account, type AccountId, subjectOf } from '../core/identity/account.ts';
@@ -9,6 +10,12 @@ import type { RevocationList } from '../credentials/revocations.ts';
 import type { Bounds } from '../limits/bounded.ts';
 import type { AccessTokens, AccountEvent, AccountEvents, AuditLog, Clock, Mailer, Passwords } from '../ports/ports.ts';
 import type { AccountStore, StoredAccount } from './store.ts';
+
+/** Proof that the operator makes the first account: a token that only its terminal has shown, or the admin key. */
+export type Setup = {
+  readonly token: SecretDigest;
+  readonly isAdmin: (bearer: string) => Promise<boolean>;
+};
 
 export type AccountsContext = {
   readonly store: AccountStore;
@@ -19,11 +26,17 @@ export type AccountsContext = {
   readonly isKeyRevoked: (subject: string) => Promise<Result<boolean, Fault>>;
   readonly audit: AuditLog;
   readonly mailer: Mailer;
+  /** Whether mails are sent at all. */
+  readonly canSendMail: () => boolean;
   readonly events: AccountEvents;
   readonly clock: Clock;
   readonly commonPasswords: CommonPasswords;
   /** SVC_AUTH_OPEN_REGISTRATION: whether strangers may register once there is an owner. */
   readonly openRegistration: boolean;
+  /** SVC_AUTH_OPEN_REGISTRATION_ORG: the org that accounts are bound to which strangers make; null: none. */
+  readonly openRegistrationOrg: string | null;
+  /** What the first registration has to present; undefined: nothing. */
+  readonly setup: Setup | undefined;
   /** Where people reach the gateway, without a slash at the end: the links in mails lead there. */
   readonly publicUrl: () => string;
   readonly logins: Bounds;

@@ -7,24 +7,30 @@ import { type Fault, invalid } from '../core/fault.ts';
 import type { Account, AccountId } from '../core/identity/account.ts';
 import { type EmailAddress, parseEmail } from '../core/identity/email.ts';
 import { acceptPassword } from '../core/identity/password-rules.ts';
+import { digestIfIssued } from '../credentials/secret-token.ts';
 import { type AccountsContext, announce, auditEntry, ownActor, publicAccount } from './context.ts';
 import type { NewAccount } from './store.ts';
 
 export type RegisterInput = {
   readonly email: string;
   readonly password: string;
+  /** What may prove, for the first account, that the operator makes it. */
+  readonly setupToken?: string | undefined;
+  readonly bearer?: string | undefined;
   /** Where the request came from. */
   readonly address: string | null;
 };
 
 /**
- * Faults: `registration_closed`, `invalid_argument` for the e-mail, `weak_password`, `email_taken`, and those of
+ * Faults: `registration_closed`, `setup_required`, `invalid_argument` for the e-mail, `weak_password`, `email_taken`, and
+ * those of
  * hashing, the store and the audit log.
  */
 export async function register(context: AccountsContext, input: RegisterInput): Promise<Result<Account, Fault>> {
   const hasAccounts = await context.store.read((reads) => reads.hasAccounts());
   if (!hasAccounts.ok) return hasAccounts;
   if (hasAccounts.value && !context.openRegistration) return fail({ kind: 'registration_closed' });
+  if (!hasAccounts.value && !(await isProven(context, input))) return fail({ kind: 'setup_required' });
   const email = readEmail(input.email);
   if (!email.ok) return email;
   const passwordHash = await hashNewPassword(context, input.password, email.value);
@@ -36,8 +42,9 @@ export async function register(context: AccountsContext, input: RegisterInput): 
     const isFirst = !(await transaction.hasAccounts());
     if (!isFirst && !context.openRegistration) return fail({ kind: 'registration_closed' });
     const role = isFirst ? 'owner' : 'developer';
+    const orgId = isFirst ? null : context.openRegistrationOrg;
     const account = await transaction.insertAccount(
-      newAccount(context, { email: email.value, passwordHash: passwordHash.value, role, orgId: null }),
+      newAccount(context, { email: email.value, passwordHash: passwordHash.value, role, orgId }),
     );
     if (account === undefined) return fail({ kind: 'email_taken', email: email.value });
     const recorded = await context.audit.record(
@@ -47,6 +54,12 @@ export async function register(context: AccountsContext, input: RegisterInput): 
   });
   if (registered.ok) announce(context, 'registered', registered.value);
   return registered;
+}
+
+async function isProven({ setup }: AccountsContext, { setupToken, bearer }: RegisterInput): Promise<boolean> {
+  if (setup === undefined) return true;
+  if (setupToken !== undefined && digestIfIssued(setupToken) === setup.token) return true;
+  return bearer !== undefined && (await setup.isAdmin(bearer));
 }
 
 /** Who may register without an invite: the first account, everybody, or nobody. */

@@ -3,6 +3,7 @@
  * loaded.
  */
 
+import { isLoopback } from '../core/base/client-address.ts';
 import type { Bounds } from '../limits/bounded.ts';
 import { passwordThreads } from '../threads/crypto/pool.ts';
 import { bracketed, type Config } from './config.ts';
@@ -16,6 +17,10 @@ export const loginBounds = (config: Config): Bounds => ({
   waitMs: 10_000,
   what: 'sign-in',
 });
+
+/** Whether the first account needs proof that the operator makes it. */
+export const needsSetup = ({ SVC_AUTH_FIRST_ACCOUNT: chosen, SVC_HTTP_ADDR: { host } }: Config): boolean =>
+  chosen === 'setup' || (chosen === undefined && !isLoopback(host));
 
 /** Without a slash at the end. The port is the one that HTTP listens on: SVC_HTTP_ADDR may leave it to the system. */
 export function publicUrlOf(config: Config, httpPort: number): string {

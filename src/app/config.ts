@@ -1,5 +1,6 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
 import { isIP } from 'node:net';
+import { isOrgName } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { isBootstrapKey } from '../core/identity/api-key.ts';
 import { usableCores, usableMemoryMib } from '../system/machine.ts';
@@ -92,6 +93,8 @@ const isNetwork = (text: string): boolean => {
   return isIP(ip) !== 0 && Number(bits ?? 0) <= (isIP(ip) === 6 ? 128 : 32);
 };
 const networks: Parse<readonly string[]> = (value) => (list(value).every(isNetwork) ? list(value) : undefined);
+
+const orgName: Parse<string> = (value) => (isOrgName(value) ? value : undefined);
 
 const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);
 
@@ -217,8 +220,23 @@ export const VARIABLES = {
     switchedOn,
     '1, true or yes',
     '',
-    '`1`, `true` or `yes`: anyone may register, with the role `developer`',
+    '`1`, `true` or `yes`: anyone who reaches the gateway may register, with the role `developer` in every org, or in that of `SVC_AUTH_OPEN_REGISTRATION_ORG`',
   ),
+  SVC_AUTH_OPEN_REGISTRATION_ORG: variable(
+    orgName,
+    'the name of an org',
+    undefined,
+    'org that accounts made by open registration are bound to; unset: none, so they may read and write in all orgs',
+  ),
+  SVC_AUTH_FIRST_ACCOUNT: {
+    ...variable(
+      oneOf('open', 'setup'),
+      '`open` or `setup`',
+      undefined,
+      '`open`: whoever registers first becomes the owner; `setup`: only with the setup link that is printed at the start, or with the admin API key as bearer',
+    ),
+    fallbackRule: '`open` if HTTP listens on a loopback address, else `setup`',
+  },
   SVC_SMTP_HOST: variable(
     text,
     'a host name',

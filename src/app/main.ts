@@ -6,21 +6,27 @@ import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type { Logger } from '../system/log.ts';
 import type { Listening } from '../threads/supervisor.ts';
+import { publicUrlOf } from './account-settings.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
-import { openIdentity, startIdentity } from './start-identity.ts';
+import { type Identity, openIdentity, startIdentity } from './start-identity.ts';
 import { reloadChanged } from './start-policies.ts';
 import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
 import { createThreads, openAuditLog } from './start-threads.ts';
 import { startTimers } from './timers.ts';
 
+/** `link` is where the operator makes it; undefined: whoever registers first becomes the owner. */
+type FirstAccount = { readonly link: string | undefined };
+
 export type Gateway = {
   readonly listening: Listening;
   readonly policies: LoadedPolicies;
+  /** How the first account is made, as long as there is none; undefined: there is one, or no account store. */
+  readonly setup: FirstAccount | undefined;
   /** What the start did about the first API key. */
   readonly bootstrap: Bootstrap;
   /**
@@ -84,6 +90,7 @@ async function start(context: StartContext): Promise<Gateway> {
   return {
     listening,
     policies,
+    setup: await firstAccount(context, identity, listening.httpPort),
     bootstrap: identity.bootstrap,
     reload: async (actor) => {
       await decisions.policyKeeper.reload(actor).catch((error: unknown) => onError(error, 'reloading policies'));
@@ -92,6 +99,15 @@ async function start(context: StartContext): Promise<Gateway> {
     stop: (onStep) => (stopping ??= closers.closeAll(config.SVC_SHUTDOWN_SECS * 1000, onStep)),
     unwrittenEntries: () => audit.entriesInFlight,
   };
+}
+
+async function firstAccount(
+  { config }: StartContext,
+  { accounts, setupSecret }: Identity,
+  httpPort: number,
+): Promise<FirstAccount | undefined> {
+  if (accounts === undefined || !(await accounts.isEmpty())) return undefined;
+  return { link: setupSecret && `${publicUrlOf(config, httpPort)}/#/setup/${setupSecret}` };
 }
 
 function warnOfMissingParts(

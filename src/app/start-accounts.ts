@@ -112,6 +112,7 @@ export type AccountsStart = {
   readonly tokens: AccessTokens;
   readonly revocations: AccountsContext['revocations'];
   readonly isKeyRevoked: AccountsContext['isKeyRevoked'];
+  readonly setup: AccountsContext['setup'];
   readonly audit: AuditLog;
   readonly events: AccountEvents;
   /** The database's time is derived from it, so it must not notice when the wall clock is set. */
@@ -127,6 +128,8 @@ export type RunningAccounts = {
    * Fault: one of these is not known.
    */
   start(): Promise<Result<void, Fault>>;
+  /** Whether nobody has an account yet. */
+  isEmpty(): Promise<boolean>;
   /**
    * Finishes requested resets and their mails within the time. Call it before the audit log and the database are
    * closed.
@@ -145,9 +148,11 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     clock,
     log,
     mailer,
+    canSendMail: () => mailer.canSend,
     store: createPostgresAccountStore(database.postgres),
     commonPasswords: loadCommonPasswords(),
     openRegistration: config.SVC_AUTH_OPEN_REGISTRATION,
+    openRegistrationOrg: config.SVC_AUTH_OPEN_REGISTRATION_ORG ?? null,
     logins: loginBounds(config),
   });
   // The pool reports an outage once, and the next run makes up for this one.
@@ -167,7 +172,9 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   ];
   return {
     useCases: accounts.useCases,
+    isEmpty: () => accounts.isEmpty(),
     start: async () => {
+      warnOfOpenRegistration(config, log);
       await lowerPoolPriority(config.UV_THREADPOOL_SIZE);
       const [timed, synced] = await Promise.all([clock.sync(), accounts.syncRevocations(), accounts.warmUp()]);
       prune(); // after a long downtime there may be much to delete
@@ -180,6 +187,16 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
       await mailer.close(Math.max(0, endMs - performance.now()));
     },
   };
+}
+
+function warnOfOpenRegistration(config: Config, log: Logger): void {
+  if (!config.SVC_AUTH_OPEN_REGISTRATION) return;
+  const org = config.SVC_AUTH_OPEN_REGISTRATION_ORG;
+  if (org === undefined)
+    log.warn(
+      'registration is open: anyone who reaches this gateway can read and write in every org; set SVC_AUTH_OPEN_REGISTRATION_ORG to bind such accounts to one',
+    );
+  else log.warn('registration is open: anyone who reaches this gateway can read and write in this org', { org });
 }
 
 function smtpOf(config: Config): SmtpOptions | undefined {

@@ -1,11 +1,13 @@
 /** Who may ask the gateway for what: API keys, tokens and, where there is a database, accounts. */
 
+import { holds } from '../core/identity/roles.ts';
 import { type Bootstrap, bootstrapApiKeys } from '../credentials/api-key-start.ts';
+import { mintSecret } from '../credentials/secret-token.ts';
 import { createLmdbApiKeyStore } from '../stores/embedded/api-keys.ts';
 import { createLmdbRevocationStore } from '../stores/embedded/revocations.ts';
 import { createSteadyClock, within } from '../system/clock.ts';
 import type { EventBoard } from '../threads/main/event-board.ts';
-import { publicUrlOf } from './account-settings.ts';
+import { needsSetup, publicUrlOf } from './account-settings.ts';
 import type { RunningAccounts } from './start-accounts.ts';
 import { valueOrStartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
@@ -22,6 +24,8 @@ export type Identity = {
   readonly accounts: RunningAccounts | undefined;
   /** What the start did about the first API key. */
   readonly bootstrap: Bootstrap;
+  /** What proves that the operator makes the first account; undefined where nothing has to. */
+  readonly setupSecret: string | undefined;
 };
 
 export async function openIdentity(
@@ -61,6 +65,7 @@ export async function startIdentity(
     await bootstrapApiKeys(apiKeys, config.SVC_BOOTSTRAP_API_KEY),
     database?.postgres.trouble,
   );
+  const setup = database !== undefined && needsSetup(config) ? mintSecret() : undefined;
   const accounts =
     database &&
     (await import('./start-accounts.ts')).startAccounts({
@@ -73,6 +78,7 @@ export async function startIdentity(
       passwords: crypto.passwords,
       tokens: issuer,
       isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
+      setup: setup && { token: setup.digest, isAdmin: (bearer) => isAdminOfAll(credentials, bearer) },
       publicUrl: () => publicUrlOf(config, supervisor.httpPort),
       events: {
         publish: ({ orgId, atMs, accountId: account_id, ...payload }) =>
@@ -85,5 +91,12 @@ export async function startIdentity(
     return Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
   });
   if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
-  return { credentials, accounts, bootstrap };
+  return { credentials, accounts, bootstrap, setupSecret: setup?.secret };
+}
+
+async function isAdminOfAll({ authenticator }: Credentials, bearer: string): Promise<boolean> {
+  const known = await authenticator.authenticate(bearer);
+  if (!known.ok) return false;
+  const { scopes, orgId } = known.value.principal;
+  return orgId === null && holds(scopes, 'admin');
 }

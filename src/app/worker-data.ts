@@ -1,5 +1,6 @@
 /** The parts of the configuration that the other threads get: plain data. */
 import { join } from 'node:path';
+import { isLoopback } from '../core/base/client-address.ts';
 import { usableMemoryMib } from '../system/machine.ts';
 import type { AuditThreadOptions } from '../threads/audit/audit-thread.ts';
 import type { IoData } from '../threads/io/io-thread.ts';
@@ -30,10 +31,7 @@ export function ioDataOf(config: Config): IoData {
     bodyTimeoutMs: config.SVC_BODY_TIMEOUT_SECS * 1000,
     hasAccountStore: config.SVC_DATABASE_URL !== undefined,
     maxLogins: logins.atOnce + logins.waiting,
-    ownOrigins: [
-      ...(config.SVC_PUBLIC_URL === undefined ? [] : [new URL(config.SVC_PUBLIC_URL).origin]),
-      ...config.SVC_CORS_ORIGINS,
-    ],
+    own: ownNames(config),
     publicUrl: config.SVC_PUBLIC_URL,
     maxStreams: config.SVC_MAX_STREAMS,
     opsTtlSecs: config.SVC_OPS_TTL_SECS,
@@ -41,6 +39,12 @@ export function ioDataOf(config: Config): IoData {
     maxGrpcStreams: config.SVC_MAX_GRPC_STREAMS,
     maxHalfSentBytes: maxHalfSentBytes(Math.max(1, config.SVC_IO_THREADS), usableMemoryMib()),
   };
+}
+
+/** On loopback, what the gateway is called by is known: see `OwnHosts`. */
+function ownNames({ SVC_HTTP_ADDR: { host }, SVC_PUBLIC_URL: url, SVC_CORS_ORIGINS: cors }: Config): IoData['own'] {
+  const origins = [...(url === undefined ? [] : [new URL(url).origin]), ...cors];
+  return { origins, hosts: isLoopback(host) ? origins.map((origin) => new URL(origin).hostname) : undefined };
 }
 
 /** Scales with memory: sending half a request needs no credential, and must not exhaust a small container. */

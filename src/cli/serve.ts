@@ -114,7 +114,7 @@ function dieOf(signal: NodeJS.Signals): void {
   process.exit(128 + constants.signals[signal]); // process 1 of a container outlives its own signal
 }
 
-function welcome(config: Config, { listening, policies, bootstrap }: Gateway): string {
+function welcome(config: Config, { listening, policies, setup, bootstrap }: Gateway): string {
   const http = `http://${bracketed(config.SVC_HTTP_ADDR.host)}:${listening.httpPort}`;
   const { documents } = policies.policies.summary();
   const lines = [
@@ -126,9 +126,19 @@ function welcome(config: Config, { listening, policies, bootstrap }: Gateway): s
     `  accounts   ${config.SVC_DATABASE_URL === undefined ? 'none (set SVC_DATABASE_URL to use e-mail and password)' : 'PostgreSQL'}`,
     `  HTTP core  ${HTTP_CORE[listening.httpImplementation]}`,
   ];
+  if (setup !== undefined) lines.push(...firstAccount(setup));
   lines.push(...policies.warnings.map((warning) => `  note       ${warning}`), '', ...firstStep(http, bootstrap));
   return `${lines.join('\n')}\n`;
 }
+
+/** The link is shown here and nowhere else, and works until the first account is made or the gateway ends. */
+const firstAccount = ({ link }: NonNullable<Gateway['setup']>): readonly string[] =>
+  link === undefined
+    ? ['  setup      whoever registers first becomes the owner (SVC_AUTH_FIRST_ACCOUNT)']
+    : [
+        `  setup      to make the owner account, open ${link}`,
+        '             or register with the admin API key as bearer',
+      ];
 
 function policySource({ SVC_POLICY_PATH: path }: Config, files: readonly string[]): string {
   if (path === undefined) return 'the starter policy';

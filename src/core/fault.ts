@@ -21,7 +21,9 @@ export type Fault =
   /** The token presented is another agent's. */
   | { readonly kind: 'impersonation' }
   | { readonly kind: 'registration_closed' }
+  | { readonly kind: 'setup_required' }
   | { readonly kind: 'foreign_origin'; readonly origin: string }
+  | { readonly kind: 'foreign_host'; readonly host: string }
   | { readonly kind: 'not_found'; readonly what: string }
   | { readonly kind: 'invalid_transition'; readonly opId: OpId; readonly from: OpState; readonly trigger: OpTrigger }
   /** A halt covers it. */
@@ -74,8 +76,12 @@ export function explain(fault: Fault): string {
       return REFUSAL.impersonation;
     case 'registration_closed':
       return 'registration is closed; ask an administrator for an invite';
+    case 'setup_required':
+      return 'the first account needs the setup link that the gateway printed when it started, or the admin API key as bearer';
     case 'foreign_origin':
       return `requests from origin ${fault.origin} are not allowed`;
+    case 'foreign_host':
+      return `this gateway is not ${fault.host}; call it by its own address, or set SVC_PUBLIC_URL to the URL that people use`;
     case 'not_found':
       return `${fault.what} not found`;
     case 'invalid_transition':

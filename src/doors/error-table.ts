@@ -42,6 +42,17 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     meaning: 'there is an account already, and registration is not open',
     remedy: 'Ask an administrator for an invite.',
   },
+  setup_required: {
+    meaning:
+      'there is no account yet, and the first one, which becomes the owner, needs proof that the operator makes it',
+    remedy:
+      'Open the setup link that the gateway printed when it started, or register with the admin API key as bearer.',
+  },
+  foreign_host: {
+    meaning:
+      'the gateway listens on loopback only, and the `Host` header is not its own: a page may have rebound its name',
+    remedy: 'Call the gateway by its address. Operators: behind a proxy on the same machine, set `SVC_PUBLIC_URL`.',
+  },
   foreign_origin: {
     meaning: 'a page of another origin sent the request',
     remedy: 'Add the origin to `SVC_CORS_ORIGINS`, or set `SVC_PUBLIC_URL` to the URL that people use.',

@@ -8,7 +8,7 @@ import { Stream, type StreamOptions } from './ws/stream.ts';
 
 export type HttpDoorOptions = Omit<RouteServerOptions, 'door' | 'onRequest'> & {
   readonly maxHalfSentBytes: number;
-  readonly stream: Omit<StreamOptions, 'door' | 'link' | 'onError' | 'addressOf'>;
+  readonly stream: Omit<StreamOptions, 'door' | 'link' | 'own' | 'onError' | 'addressOf'>;
 };
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
@@ -19,7 +19,7 @@ export class HttpDoor {
   readonly stream: Stream;
 
   constructor(options: HttpDoorOptions) {
-    const { ports, corsOrigins, bodyTimeoutMs, onError } = options;
+    const { ports, corsOrigins, own, bodyTimeoutMs, onError } = options;
     this.#http = createHttpApp((error) => onError(error, 'accepting an HTTP connection'));
     const { app } = this.#http;
     const door = new DoorState(options.maxHalfSentBytes);
@@ -29,13 +29,21 @@ export class HttpDoor {
       door,
       methods: connectMethods(ports, onDefect),
       corsOrigins,
+      own,
       bodyTimeoutMs,
       onDefect,
       onRequest: () => {
         this.requests.connect += 1;
       },
     });
-    this.stream = new Stream(app, { ...options.stream, door, link: ports.link, onError, addressOf: options.addressOf });
+    this.stream = new Stream(app, {
+      ...options.stream,
+      door,
+      link: ports.link,
+      own,
+      onError,
+      addressOf: options.addressOf,
+    });
     serveRoutes(app, {
       ...options,
       door,

@@ -17,7 +17,11 @@ function createLogMailer(log: TroubleLog, why: string): Mailer {
   };
 }
 
-export type ClosableMailer = Mailer & { close(timeoutMs: number): Promise<void> };
+export type ClosableMailer = Mailer & {
+  close(timeoutMs: number): Promise<void>;
+  /** Whether mails are sent at all, as far as is known. */
+  readonly canSend: boolean;
+};
 
 /**
  * Never fails: without a relay, with settings that cannot work, or when the relay knows neither host nor user, the
@@ -29,7 +33,11 @@ export function createMailer(
   log: TroubleLog,
   options: OutboxOptions = {},
 ): ClosableMailer {
-  const logging = (why: string): ClosableMailer => ({ ...createLogMailer(log, why), close: async () => undefined });
+  const logging = (why: string): ClosableMailer => ({
+    ...createLogMailer(log, why),
+    canSend: false,
+    close: async () => undefined,
+  });
   if (smtp === undefined) return logging('no relay is configured');
   const fallback = logging('the relay settings do not work');
   const problem = problemWith(smtp);
@@ -40,6 +48,7 @@ export function createMailer(
   const transport = createSmtpTransport(smtp);
   const outbox = new Outbox(transport, log, options);
   let isCutOff = false;
+  let canSend = true;
   const chosen = transport.check().then((check): Mailer => {
     if (check.kind === 'delivered' || isCutOff) return outbox; // which says of each mail that it was not sent
     log.warn(
@@ -48,9 +57,13 @@ export function createMailer(
         : 'no e-mail will be sent; fix the relay settings and restart',
       { cause: check.cause, host: smtp.host },
     );
+    canSend = check.retry;
     return check.retry ? outbox : fallback;
   });
   return {
+    get canSend() {
+      return canSend;
+    },
     send: async (mail: Mail) => (await chosen).send(mail),
     close: async (timeoutMs) => {
       const endMs = performance.now() + timeoutMs;

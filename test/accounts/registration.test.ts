@@ -1,10 +1,51 @@
 import { describe, expect, test } from 'vitest';
 import { fail } from '../../src/core/base/result.ts';
+import { mintSecret } from '../../src/credentials/secret-token.ts';
 import { eventTypes, GOOD_PASSWORD, openScene, registerOwner, signIn, valueOf } from '../support/accounts.ts';
 import { withTables } from '../support/postgres.ts';
 import { throughProxy } from '../support/proxy.ts';
 
 const newDatabase = withTables();
+
+describe('the first account', () => {
+  const { secret, digest } = mintSecret();
+  const owner = { email: 'owner@example.com', password: GOOD_PASSWORD, address: null };
+  const setup = { token: digest, isAdmin: async (bearer: string) => bearer === 'the-admin-key' };
+
+  test.each([
+    ['nothing', {}],
+    ['a token that was never made', { setupToken: 'x'.repeat(43) }],
+    ['a token of another shape', { setupToken: 'guess' }],
+    ['another key', { bearer: 'a-read-key' }],
+  ])('needs proof where others reach the gateway; refuses %s', async (_, proof) => {
+    const scene = await openScene(await newDatabase(), { setup, openRegistration: true });
+    expect(valueOf(await scene.signInMethods({})).isSetupRequired).toBe(true);
+    expect(await scene.register({ ...owner, ...proof })).toEqual(fail({ kind: 'setup_required' }));
+    expect(scene.audit).toEqual([]);
+    expect(scene.hashed).not.toContain(GOOD_PASSWORD);
+  });
+
+  test.each([
+    ['the setup token', { setupToken: secret }],
+    ['the admin key', { bearer: 'the-admin-key' }],
+  ])('is made with %s, once', async (_, proof) => {
+    const scene = await openScene(await newDatabase(), { setup });
+    expect(valueOf(await scene.register({ ...owner, ...proof })).role).toBe('owner');
+    expect(await scene.register({ ...owner, ...proof, email: 'thief@example.com' })).toEqual(
+      fail({ kind: 'registration_closed' }),
+    );
+    expect(valueOf(await scene.signInMethods({})).isSetupRequired).toBe(false);
+  });
+
+  test('is bound to no org, and those of open registration to the one that is set', async () => {
+    const scene = await openScene(await newDatabase(), { openRegistration: true, openRegistrationOrg: 'guests' });
+    expect((await registerOwner(scene)).orgId).toBeNull();
+    const stranger = valueOf(
+      await scene.register({ email: 'stranger@example.com', password: GOOD_PASSWORD, address: null }),
+    );
+    expect(stranger).toMatchObject({ role: 'developer', orgId: 'guests' });
+  });
+});
 
 describe('registration', () => {
   test('the first account is the owner, and registration is closed after it', async () => {
@@ -36,11 +77,11 @@ describe('registration', () => {
     async (openRegistration, afterwards) => {
       const scene = await openScene(await newDatabase(), { openRegistration });
       const told = async () => valueOf(await scene.signInMethods({}));
-      expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: 'first_account' });
+      expect(await told()).toMatchObject({ methods: ['api_key', 'password'], registration: 'first_account' });
       await registerOwner(scene);
-      expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: afterwards });
+      expect(await told()).toMatchObject({ methods: ['api_key', 'password'], registration: afterwards });
       await scene.postgres.close(); // what cannot be looked up is told when the form is sent
-      expect(await told()).toEqual({ methods: ['api_key', 'password'], registration: afterwards });
+      expect(await told()).toMatchObject({ methods: ['api_key', 'password'], registration: afterwards });
     },
   );
 
@@ -51,7 +92,7 @@ describe('registration', () => {
     const scene = await openScene(url.href);
     proxy.freeze();
     const startMs = performance.now();
-    expect(valueOf(await scene.signInMethods({}))).toEqual({
+    expect(valueOf(await scene.signInMethods({}))).toMatchObject({
       methods: ['api_key', 'password'],
       registration: 'closed',
     });

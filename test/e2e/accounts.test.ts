@@ -51,6 +51,7 @@ describe('accounts', () => {
     expect((await first.call('GET', '/api/v1/auth/methods', undefined, null)).body).toEqual({
       methods: ['api_key', 'password'],
       registration: 'first_account',
+      reset_by_mail: false,
     });
     expect((await first.call('POST', '/api/v1/auth/token', {}, made.body.key)).status).toBe(200);
     expect((await first.call('POST', '/api/v1/auth/register', OWNER, null)).body.account.role).toBe('owner');

@@ -497,7 +497,7 @@ describe('bad input', () => {
         [good, good],
       ]) {
         const { statuses, text } = await sendRaw(gateway, [
-          `${method} ${path} HTTP/1.1\r\nHost: gateway\r\n${framing}${pair.join('\r\n')}\r\n\r\n${method === 'POST' ? body : ''}`,
+          `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${framing}${pair.join('\r\n')}\r\n\r\n${method === 'POST' ? body : ''}`,
         ]);
         expect({ pair, statuses }).toEqual({ pair, statuses: [400] });
         expect(text).toMatch(/Authorization: must not be sent more than once/);
@@ -588,13 +588,16 @@ describe('bad input', () => {
     });
 
     test('a head that stalls is cut off', async () => {
-      const { isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\nX-Half']);
+      const { isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: localhost\r\nX-Half']);
       expect(isClosed).toBe(true);
     });
 
     test('a head that drips forever is cut off', async () => {
       const drops = Array.from({ length: 100 }, (_, index) => [{ waitMs: 200 }, `X-${index}: y\r\n`]).flat();
-      const { statuses, isClosed } = await sendRaw(gateway, ['GET /api/v1/ops HTTP/1.1\r\nHost: x\r\n', ...drops]);
+      const { statuses, isClosed } = await sendRaw(gateway, [
+        'GET /api/v1/ops HTTP/1.1\r\nHost: localhost\r\n',
+        ...drops,
+      ]);
       expect({ statuses: statuses.filter((status) => status !== 408), isClosed }).toEqual({
         statuses: [],
         isClosed: true,
@@ -621,10 +624,14 @@ describe('bad input', () => {
       ['a folded header', 'X-A: b\r\n Content-Length: 300\r\n\r\n'],
       ['a line feed alone', 'X-A: b\nContent-Length: 300\r\n\r\n'],
     ])('%s smuggles in no second request', async (_what, framing) => {
-      const { statuses, isClosed } = await sendRaw(gateway, [`POST /nope HTTP/1.1\r\nHost: x\r\n${framing}${inner}`], {
-        answers: 2,
-        timeoutMs: 1_500,
-      });
+      const { statuses, isClosed } = await sendRaw(
+        gateway,
+        [`POST /nope HTTP/1.1\r\nHost: localhost\r\n${framing}${inner}`],
+        {
+          answers: 2,
+          timeoutMs: 1_500,
+        },
+      );
       expect([_what, statuses.filter((status) => status < 300), isClosed || statuses.length < 2]).toEqual([
         _what,
         [],
@@ -636,7 +643,7 @@ describe('bad input', () => {
     test('another transfer coding of a check smuggles in no second request', async () => {
       const { statuses, isClosed } = await sendRaw(
         gateway,
-        [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`],
+        [`POST ${CHECK} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${inner}`],
         { answers: 2 },
       );
       expect({ statuses, isClosed }).toEqual({ statuses: [], isClosed: true });
@@ -646,7 +653,9 @@ describe('bad input', () => {
     test('two lengths of a check smuggle in no second request', async () => {
       const { statuses, isClosed } = await sendRaw(
         gateway,
-        [`POST ${CHECK} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`],
+        [
+          `POST ${CHECK} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`,
+        ],
         { answers: 2 },
       );
       expect({ statuses: statuses.filter((status) => status < 300), isClosed }).toEqual({

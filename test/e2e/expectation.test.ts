@@ -92,7 +92,7 @@ describe.each([
     });
     await once(socket, 'connect');
     socket.write(
-      `${request} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${ADMIN_KEY}\r\n${more}Expect: 100-Continue\r\n\r\n`,
+      `${request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ADMIN_KEY}\r\n${more}Expect: 100-Continue\r\n\r\n`,
     );
     await eventually(() => expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 \d/));
     expect(text.match(/HTTP\/1\.1 (?!100)\d+/g)).toEqual([`HTTP/1.1 ${status}`]);

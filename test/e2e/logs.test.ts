@@ -168,7 +168,7 @@ describe('logs', () => {
     const { port } = new URL(big.url);
     const socket = connect(Number(port), '127.0.0.1');
     socket.write(
-      `GET /api/v1/logs/export HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
+      `GET /api/v1/logs/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );
     let feeds = 0;
     let tail = '';
@@ -217,7 +217,7 @@ describe('logs', () => {
     const { key: bearer, id } = (await big.call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] }))
       .body;
     const socket = connect(Number(new URL(big.url).port), '127.0.0.1');
-    socket.write(`GET /api/v1/logs/export HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${bearer}\r\n\r\n`);
+    socket.write(`GET /api/v1/logs/export HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${bearer}\r\n\r\n`);
     await new Promise((resolve) =>
       socket.once('data', () => {
         socket.pause();

@@ -193,7 +193,7 @@ describe('stopping', () => {
     unfinished
       .on('error', () => undefined)
       .write(
-        `POST /api/v1/ops HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nContent-Length: 9\r\n\r\n{`,
+        `POST /api/v1/ops HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nContent-Length: 9\r\n\r\n{`,
       );
     await gateway.call('GET', '/api/v1/ops');
     gateway.process.kill('SIGTERM');
@@ -324,7 +324,7 @@ describe('stopping', () => {
       answer += bytes.toString('latin1');
     });
     const isClosed = new Promise((resolve) => http.once('close', resolve));
-    const head = `POST /svc.governance.v1.PolicyService/BatchCheckActions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const head = `POST /svc.governance.v1.PolicyService/BatchCheckActions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const call = session.request({
       ':method': 'POST',
       ':path': '/svc.governance.v1.PolicyService/CheckAction',

@@ -76,7 +76,7 @@ async function feed(socket: Socket, parts: readonly Part[], answered: () => numb
 
 /** The head of a request, with the empty line after it. */
 export const head = (line: string, headers: Readonly<Record<string, string>> = {}): string =>
-  `${[line, 'Host: gateway', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n`;
+  `${[line, 'Host: localhost', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n`;
 
 /**
  * Asks on, up to `atMost` times, each time when the request before was answered, and reads nothing; ends when one is

@@ -8,7 +8,6 @@ import { ControlSwitch } from '../../src/doors/rpc/control-switch.ts';
 export const ROWS: readonly Route[] = routesOf({
   hasAccountStore: true,
   maxLogins: 100,
-  ownOrigins: [],
   httpHost: '127.0.0.1',
   opsTtlSecs: 60,
   holds: new Holds(new ControlSwitch(() => undefined)),

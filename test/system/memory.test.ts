@@ -77,7 +77,7 @@ describe('memory', () => {
         });
       onTestFinished(() => void client.destroy());
       client.write(
-        `POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${MIB}\r\n\r\n`,
+        `POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${MIB}\r\n\r\n`,
       );
       client.write(unfinished);
     }

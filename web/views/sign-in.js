@@ -7,10 +7,20 @@ import { signInWithKey, signInWithPassword } from '../session.js';
 const PASSWORD_HINT = 'At least 12 characters.';
 
 /**
- * @param {{ methods: readonly string[], registration?: string, notice: string | undefined, lastKind: 'key' | 'account'
- * | undefined, email: string | undefined, onSignedIn: () => void }} options
+ * @param {{ methods: readonly string[], registration?: string, setup_required?: boolean, reset_by_mail?: boolean,
+ * notice: string | undefined, lastKind: 'key' | 'account' | undefined, email: string | undefined, onSignedIn: () => void
+ * }} options
  */
-export function signInView({ methods, registration, notice, lastKind, email: knownEmail, onSignedIn }) {
+export function signInView({
+  methods,
+  registration,
+  setup_required: isSetupRequired,
+  reset_by_mail: isResetByMail,
+  notice,
+  lastKind,
+  email: knownEmail,
+  onSignedIn,
+}) {
   const hasAccounts = methods.includes('password');
   const card = h('div', { class: 'card' });
   const page = door(card);
@@ -36,7 +46,7 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
         },
       }),
       [
-        button('Forgot password?', () => showForgotten(email.value), { class: 'link' }),
+        isResetByMail ? button('Forgot password?', () => showForgotten(email.value), { class: 'link' }) : null,
         button('Use an API key', () => showKey(), { class: 'link' }),
         registration === 'open'
           ? button('Create an account', () => showRegister('Create an account', undefined), { class: 'link' })
@@ -126,6 +136,10 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
   }
 
   if (!hasAccounts || lastKind === 'key') showKey(notice);
+  else if (isSetupRequired)
+    showKey(
+      'There are no accounts yet. To make the first, open the setup link that the gateway printed when it started.',
+    );
   else if (registration === 'first_account')
     showRegister('Create the owner account', 'There are no accounts yet. The first one becomes the owner.');
   else showPassword(notice);
@@ -133,42 +147,33 @@ export function signInView({ methods, registration, notice, lastKind, email: kno
 }
 
 /**
- * The page behind the link of an invite or a reset mail.
+ * The page behind the link of an invite, of a reset, or of the first account.
  *
- * @param {{ kind: 'accept-invite' | 'reset-password', token: string, email: string | undefined, onDone: (notice:
+ * @param {{ kind: 'accept-invite' | 'reset-password' | 'setup', token: string, email: string | undefined, onDone: (notice:
  * string, email?: string) => void }} options
  */
 export function tokenView({ kind, token, email, onDone }) {
-  const isInvite = kind === 'accept-invite';
+  const words = LINKS[kind];
+  const owner = emailInput();
   // What a password manager keeps the new password under.
-  const username = email === undefined ? [] : [field('E-mail', emailInput(email, true))];
+  const username =
+    kind === 'setup' ? [field('E-mail', owner)] : email === undefined ? [] : [field('E-mail', emailInput(email, true))];
   const password = passwordInput('new-password');
   const again = passwordInput('new-password');
   const form = submitForm({
     fields: [...username, field('New password', password, PASSWORD_HINT), field('Confirm password', again)],
-    submit: isInvite ? 'Create account' : 'Set password',
+    submit: words.submit,
     onSubmit: async () => {
       if (password.value !== again.value) throw new Problem(0, { detail: 'The passwords do not match.' });
-      if (isInvite)
-        await request('POST', '/api/v1/auth/invite/accept', {
-          body: { invite_token: token, password: password.value },
-        });
-      else
-        await request('POST', '/api/v1/auth/password/reset/confirm', {
-          body: { reset_token: token, new_password: password.value },
-        });
-      onDone(
-        isInvite
-          ? 'Your account is ready. Sign in with the password you just chose.'
-          : 'Your password has been changed. Sign in with the new one.',
-        email,
-      );
+      const whose = kind === 'setup' ? owner.value.trim() : email;
+      await request('POST', words.path, { body: words.body(token, password.value, whose) });
+      onDone(words.done, whose);
     },
   });
   const card = h(
     'div',
     { class: 'card' },
-    h('h1', null, isInvite ? 'Accept the invite' : 'Choose a new password'),
+    h('h1', null, words.title),
     form,
     h(
       'div',
@@ -178,6 +183,37 @@ export function tokenView({ kind, token, email, onDone }) {
   );
   return { element: door(card), focus: () => focusFirst(card) };
 }
+
+const READY = 'Your account is ready. Sign in with the password you just chose.';
+
+/**
+ * What each link leads to. @type {Readonly<Record<'accept-invite' | 'reset-password' | 'setup', { title: string, submit:
+ * string, done: string, path: string, body: (token: string, password: string, email: string | undefined) => unknown
+ * }>>}
+ */
+const LINKS = {
+  'accept-invite': {
+    title: 'Accept the invite',
+    submit: 'Create account',
+    done: READY,
+    path: '/api/v1/auth/invite/accept',
+    body: (token, password) => ({ invite_token: token, password }),
+  },
+  'reset-password': {
+    title: 'Choose a new password',
+    submit: 'Set password',
+    done: 'Your password has been changed. Sign in with the new one.',
+    path: '/api/v1/auth/password/reset/confirm',
+    body: (token, password) => ({ reset_token: token, new_password: password }),
+  },
+  setup: {
+    title: 'Create the owner account',
+    submit: 'Create account',
+    done: READY,
+    path: '/api/v1/auth/register',
+    body: (token, password, email) => ({ setup_token: token, email, password }),
+  },
+};
 
 /** @param {Node} card */
 const door = (card) =>

@@ -31,6 +31,10 @@ export function networkOf(address: string): string {
     : plain;
 }
 
+/** Whether only this machine can reach a server that listens there. `host` as in a setting, without brackets. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+
 /** The eight groups of an IPv6 address, which the caller knows to be one. */
 function groupsOf(address: string): number[] {
   const [before, after] = address.split('::', 2).map(groupsIn);

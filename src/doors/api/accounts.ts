@@ -8,7 +8,6 @@ import { rfc3339 } from '../../core/base/time.ts';
 import { ACCESS_TOKEN_SECS, type Account } from '../../core/identity/account.ts';
 import { ROLES } from '../../core/identity/roles.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import { refuseForeignOrigin } from '../engine/access.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
 import type { Header } from '../shared/http-answer.ts';
@@ -55,11 +54,13 @@ export type AccountRouteOptions = {
   readonly hasAccountStore: boolean;
   /** How many logins may run or wait at once. */
   readonly maxLogins: number;
-  /** The origin of SVC_PUBLIC_URL and those of SVC_CORS_ORIGINS. */
-  readonly ownOrigins: readonly string[];
 };
 
-const registration = z.strictObject({ email: z.string(), password: z.string() });
+const registration = z.strictObject({
+  email: z.string(),
+  password: z.string(),
+  setup_token: optional(z.string().meta({ description: 'From the setup link, for the first account.' })),
+});
 const loginRequest = z.strictObject({ email: z.string(), password: z.string(), remember_me: optional(z.boolean()) });
 const role = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`);
 const invitation = z.strictObject({ email: z.string(), role: optionalOr(role, 'developer'), org_id: optional(name) });
@@ -99,11 +100,25 @@ const signInReply = ({ access, refreshToken, refreshLifetimeMs }: SignIn): HttpR
 
 async function methods(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const found = await link.call('signInMethods', {});
-  return found.ok ? ok({ status: 200, body: found.value }) : found;
+  if (!found.ok) return found;
+  const { methods: ways, registration: state, isSetupRequired, canSendMail } = found.value;
+  return ok({
+    status: 200,
+    body: {
+      methods: ways,
+      registration: state,
+      ...(isSetupRequired && { setup_required: true }),
+      ...(state !== undefined && { reset_by_mail: canSendMail }),
+    },
+  });
 }
 
-async function register({ body, remoteAddress }: HttpRequest<typeof registration>, link: Link): Promise<HttpReply> {
-  const registered = await link.call('register', { ...body, address: remoteAddress });
+async function register(
+  { body, bearer, remoteAddress }: HttpRequest<typeof registration>,
+  link: Link,
+): Promise<HttpReply> {
+  const { email, password, setup_token: setupToken } = body;
+  const registered = await link.call('register', { email, password, setupToken, bearer, address: remoteAddress });
   return registered.ok ? ok({ status: 201, body: { account: newAccountView(registered.value) } }) : registered;
 }
 
@@ -113,31 +128,23 @@ async function login({ body, remoteAddress }: HttpRequest<typeof loginRequest>, 
   return signedIn.ok ? signInReply(signedIn.value) : signedIn;
 }
 
-const refresh =
-  (ownOrigins: readonly string[]) =>
-  async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
-    const refused = refuseForeignOrigin(headers.get('origin'), headers.get('host'), ownOrigins);
-    if (refused !== undefined) return refused;
-    const refreshToken = readRefreshCookie(headers);
-    if (refreshToken === undefined)
-      return fail({ kind: 'unauthenticated', detail: 'no refresh cookie was sent; sign in' });
-    const refreshed = await link.call('refresh', { refreshToken });
-    if (refreshed.ok) return signInReply(refreshed.value);
-    if (refreshed.fault.kind !== 'unauthenticated') return refreshed;
-    // The cookie will never be valid again, so the browser may forget it.
-    const problem = problemOf(refreshed.fault);
-    return ok({ ...problem, headers: [...(problem.headers ?? []), clearRefreshCookie()] });
-  };
+async function refresh({ headers }: HttpRequest, link: Link): Promise<HttpReply> {
+  const refreshToken = readRefreshCookie(headers);
+  if (refreshToken === undefined)
+    return fail({ kind: 'unauthenticated', detail: 'no refresh cookie was sent; sign in' });
+  const refreshed = await link.call('refresh', { refreshToken });
+  if (refreshed.ok) return signInReply(refreshed.value);
+  if (refreshed.fault.kind !== 'unauthenticated') return refreshed;
+  // The cookie will never be valid again, so the browser may forget it.
+  const problem = problemOf(refreshed.fault);
+  return ok({ ...problem, headers: [...(problem.headers ?? []), clearRefreshCookie()] });
+}
 
 /** The cookie is cleared only when the session is known to be over: with the database away, the answer is 503. */
-const logout =
-  (ownOrigins: readonly string[]) =>
-  async ({ headers }: HttpRequest, link: Link): Promise<HttpReply> => {
-    const refused = refuseForeignOrigin(headers.get('origin'), headers.get('host'), ownOrigins);
-    if (refused !== undefined) return refused;
-    const ended = await link.call('logout', { refreshToken: readRefreshCookie(headers) });
-    return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie()] }) : ended;
-  };
+async function logout({ headers }: HttpRequest, link: Link): Promise<HttpReply> {
+  const ended = await link.call('logout', { refreshToken: readRefreshCookie(headers) });
+  return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie()] }) : ended;
+}
 
 async function invite({ principal, body }: Authorized<typeof invitation>, link: Link): Promise<HttpReply> {
   const { email, role, org_id: orgId } = body;
@@ -236,11 +243,12 @@ async function revokeSessions({ principal, params }: Authorized, link: Link): Pr
 const ADMIN = { scope: 'admin' } as const;
 const READ = { scope: 'read' } as const;
 
-const signInRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly Route[] => [
+const signInRoutes = ({ maxLogins }: AccountRouteOptions): readonly Route[] => [
   {
     method: 'post',
     path: '/api/v1/auth/register',
     access: 'public',
+    credentials: ['none', 'bearer'],
     atOnce: { limit: maxLogins, what: 'registration' },
     summary: 'Registers the first account, or any account if registration is open',
     answers: { 201: createdAccount },
@@ -267,7 +275,7 @@ const signInRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
     answers: { 200: signedIn },
     headers: ['Set-Cookie'],
     refusals: [401, 403, 409],
-    handle: refresh(ownOrigins),
+    handle: refresh,
   },
   {
     method: 'post',
@@ -279,7 +287,7 @@ const signInRoutes = ({ ownOrigins, maxLogins }: AccountRouteOptions): readonly 
     answers: { 204: 'empty' },
     headers: ['Set-Cookie'],
     refusals: [403],
-    handle: logout(ownOrigins),
+    handle: logout,
   },
 ];
 

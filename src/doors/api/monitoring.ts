@@ -1,4 +1,5 @@
 /** For those who run the gateway: whether it is alive and ready, its metrics, and the description of the API. */
+import { isLoopback } from '../../core/base/client-address.ts';
 import { fail, ok } from '../../core/base/result.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
@@ -43,8 +44,6 @@ function describe(rows: () => readonly Route[]): () => Promise<HttpReply> {
   return async () => ok({ status: 200, body: (description ??= describeApi(rows())) });
 }
 
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
-
 const METRICS = {
   method: 'get',
   path: '/metrics',
@@ -78,7 +77,7 @@ export const monitoringRoutes = (
     handle: ready,
   },
   isLoopback(httpHost)
-    ? { ...METRICS, access: 'public', handle: metrics }
+    ? { ...METRICS, access: 'public', isForOwnHosts: true, handle: metrics }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },
   {
     method: 'get',

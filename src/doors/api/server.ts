@@ -5,7 +5,16 @@ import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { FairQueue } from '../../limits/fair-queue.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, isPreflight, preflightReply } from '../engine/access.ts';
+import {
+  AUTHORIZED_TWICE,
+  corsHeaders,
+  isAuthorizedTwice,
+  isPreflight,
+  type Own,
+  preflightReply,
+  refuseForeign,
+  refuseForeignHost,
+} from '../engine/access.ts';
 import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import { Exchange, isSoundlyFramed, type Sending } from '../engine/exchange.ts';
@@ -32,6 +41,8 @@ export type RouteServerOptions = {
   readonly ports: WirePorts;
   readonly routes: readonly Route[];
   readonly corsOrigins: readonly string[];
+  /** Whose pages may change something. */
+  readonly own: Own;
   /**
    * The address of a request's client, for the limits of callers without a credential. Default: the peer of the
    * connection.
@@ -109,11 +120,21 @@ class RouteServer {
     if (match.kind === 'no-method')
       return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
     if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
+    const foreign = this.#refuseForeign(match.route, head.headers);
+    if (foreign !== undefined) return respond(foreign);
     const inProgress = this.#inProgress.get(match.route);
     if (inProgress?.places.isFull === true) return respond(inProgress.refusal);
     const take = (body: BodyResult): void => this.#take(match.route, { params: match.params, ...head }, body, respond);
     if (method === 'get') take(NO_BODY);
     else exchange.readBody({ maxBytes: MAX_BODY_BYTES, timeoutMs: bodyTimeoutMs }, take);
+  }
+
+  /** What a page could make a browser send in its user's place, or read under a name of its own. */
+  #refuseForeign({ method, isForOwnHosts }: Route, headers: Head['headers']): Result<never, Fault> | undefined {
+    const { own } = this.#options;
+    const host = headers.get('host');
+    if (method !== 'get') return refuseForeign(headers.get('origin'), host, own);
+    return isForOwnHosts === true ? refuseForeignHost(host, own.hosts) : undefined;
   }
 
   #responder(exchange: Exchange, { headers }: Head, verb: string, path: string): Respond {
@@ -236,7 +257,8 @@ function parseBody(body: BodyResult, headers: ReadonlyMap<string, string>): Resu
   const { bytes } = body;
   if (bytes.length === 0) return ok(undefined);
   const type = headers.get('content-type');
-  if (type !== undefined && !/^application\/(json|[\w.-]+\+json)\b/i.test(type))
+  // None at all is what a page can send to a foreign host without asking it first.
+  if (type === undefined || !/^application\/(json|[\w.-]+\+json)\b/i.test(type))
     return fail({ kind: 'unsupported_media_type', expected: 'application/json' });
   const coding = headers.get('content-encoding') || 'identity';
   if (coding !== 'identity') return fail({ kind: 'unsupported_media_type', expected: 'uncompressed application/json' });

@@ -341,5 +341,13 @@ export const signInMethods = z.strictObject({
     .enum(['first_account', 'open', 'closed'])
     .optional()
     .meta({ description: 'Who may register without an invite. Absent without an account store.' }),
+  setup_required: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Present while the first account needs a setup token or the admin key.' }),
+  reset_by_mail: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Whether a forgotten password can be reset by mail. Absent without an account store.' }),
 });
 export const ticket = z.strictObject({ ticket: z.string(), expires_in: z.int() });

@@ -3,7 +3,7 @@
  * answer.
  */
 import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
-import { AUTHORIZED_TWICE, corsHeaders, preflightReply } from '../engine/access.ts';
+import { AUTHORIZED_TWICE, corsHeaders, type Own, preflightReply, refuseForeign } from '../engine/access.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import { Exchange, isChunked } from '../engine/exchange.ts';
 import {
@@ -18,6 +18,8 @@ export type ConnectDoorOptions = {
   readonly door: DoorState;
   readonly methods: ReadonlyMap<string, ConnectMethod>;
   readonly corsOrigins: readonly string[];
+  /** Whose pages may call. */
+  readonly own: Own;
   /** How long a client may take to send a body. */
   readonly bodyTimeoutMs: number;
   readonly onRequest: () => void;
@@ -26,7 +28,7 @@ export type ConnectDoorOptions = {
 
 export function serveConnect(
   app: TemplatedApp,
-  { door, methods, corsOrigins, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions,
+  { door, methods, corsOrigins, own, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions,
 ): void {
   for (const [path, method] of methods) {
     app.any(path, (res, req) => {
@@ -38,6 +40,9 @@ export function serveConnect(
       if (head.method === 'OPTIONS')
         return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
       if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
+      // Only browsers send an origin, and they always do.
+      const foreign = head.origin === undefined ? undefined : refuseForeign(head.origin, head.host, own);
+      if (foreign?.ok === false) return send(exchange, connectError(foreign.fault), head, corsOrigins);
       exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
         if (body.kind === 'too-large')
           return send(
@@ -72,6 +77,7 @@ class RequestHead implements ConnectRequest {
   readonly method: string;
   body: Buffer = EMPTY;
   origin: string | undefined = undefined;
+  host: string | undefined = undefined;
   expectation: string | undefined = undefined;
   isAuthorizedTwice = false;
   isSoundlyFramed = true;
@@ -144,6 +150,9 @@ class RequestHead implements ConnectRequest {
         return;
       case 'origin':
         this.origin = value || undefined;
+        return;
+      case 'host':
+        this.host = value;
         return;
       case 'expect':
         this.expectation = value;

@@ -1,4 +1,5 @@
 import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
+import { isIP } from 'node:net';
 import { fail, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 /** Cross-origin reads, for the origins that are named and no other (docs/spec.md, HTTP). */
@@ -40,6 +41,32 @@ export function refuseForeignOrigin(
   const asked = askedHost?.toLowerCase().replace(protocol === 'https:' ? /:443$/ : /:80$/, '');
   return host !== '' && host === asked ? undefined : fail({ kind: 'foreign_origin', origin: origin.slice(0, 256) });
 }
+
+/**
+ * Which names a gateway is called by. On loopback these are known, and any other is that of a page which has had its
+ * own name resolved to this machine: to the browser, the gateway is then of the same origin. Undefined: any name, since
+ * a gateway that others can reach does not know them all.
+ */
+export type OwnHosts = readonly string[] | undefined;
+
+/** A fault when the request asks for a host that is not this gateway. Addresses cannot be rebound. */
+export function refuseForeignHost(asked: string | undefined, own: OwnHosts): Result<never, Fault> | undefined {
+  if (own === undefined || asked === undefined) return undefined;
+  const name = (/^\[([^\]]*)\]/.exec(asked)?.[1] ?? asked.replace(/:\d*$/, '')).toLowerCase().replace(/\.$/, '');
+  const isOwn = isIP(name) !== 0 || /^(.+\.)?localhost$/.test(name) || own.includes(name);
+  return isOwn ? undefined : fail({ kind: 'foreign_host', host: asked.slice(0, 256) });
+}
+
+/** Whose pages may act here: of which origins, and under which names of this gateway. */
+export type Own = { readonly origins: readonly string[]; readonly hosts: OwnHosts };
+
+/** A fault when a page of another site sent the request, also under a name of its own. */
+export const refuseForeign = (
+  origin: string | undefined,
+  host: string | undefined,
+  own: Own,
+): Result<never, Fault> | undefined =>
+  refuseForeignHost(host, own.hosts) ?? refuseForeignOrigin(origin, host, own.origins);
 
 const NO_PAGE = { host: '', protocol: '' };
 

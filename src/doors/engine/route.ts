@@ -110,6 +110,8 @@ type Common = {
    * orgs, with checks in between.
    */
   readonly isQueued?: true;
+  /** Of a row that only reads: refused under a name that is not the gateway's, as all that change something are. */
+  readonly isForOwnHosts?: true;
   // From here on: what OpenAPI says about the row.
   /** One line. */
   readonly summary: string;

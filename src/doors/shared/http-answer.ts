@@ -15,6 +15,7 @@ export const STATUS_TEXT = {
   409: 'Conflict',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
+  421: 'Misdirected Request',
   422: 'Unprocessable Content',
   423: 'Locked',
   426: 'Upgrade Required',

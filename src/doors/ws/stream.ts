@@ -13,7 +13,7 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import { refuseRepeated } from '../api/body.ts';
 import { overLimitOfStranger } from '../api/server.ts';
 import { STREAM_QUERY } from '../api/stream.ts';
-import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, refuseForeignOrigin } from '../engine/access.ts';
+import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, type Own, refuseForeign } from '../engine/access.ts';
 import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import { Exchange, type Handshake } from '../engine/exchange.ts';
@@ -116,7 +116,7 @@ export type StreamOptions = {
   readonly sendInterest: (interest: Interest) => void;
   readonly authenticate: (bearer: string) => Promise<Result<Authenticated, Fault>>;
   /** Origins whose pages may open streams, beside the gateway's own. */
-  readonly origins: readonly string[];
+  readonly own: Own;
   readonly maxStreams: number;
   /** The time by which credentials end. */
   readonly nowMs: () => number;
@@ -227,7 +227,7 @@ export class Stream {
     };
     const refuse = (fault: Fault): void =>
       exchange.send(problemOf(fault), {
-        headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.origins, head.origin)],
+        headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.own.origins, head.origin)],
       });
     if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
     if (!isHandshake(req)) return refuse({ kind: 'upgrade_required' });
@@ -251,7 +251,7 @@ export class Stream {
   }
 
   async #admit(head: Head): Promise<Result<Reader, Fault>> {
-    const foreign = refuseForeignOrigin(head.origin, head.host, this.#options.origins);
+    const foreign = refuseForeign(head.origin, head.host, this.#options.own);
     if (foreign !== undefined) return foreign;
     const query = readStreamQuery(head.query);
     if (!query.ok) return query;

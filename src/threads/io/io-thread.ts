@@ -7,6 +7,7 @@ import { explain, type Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import { CachedAuthenticator, VerifiedCache } from '../../credentials/verified-cache.ts';
 import { routesOf } from '../../doors/api/routes.ts';
+import type { Own } from '../../doors/engine/access.ts';
 import { addressBehind } from '../../doors/engine/client-address.ts';
 import { staticRoutes } from '../../doors/engine/static.ts';
 import { createGrpcDoor, type GrpcDoor } from '../../doors/grpc/door.ts';
@@ -33,10 +34,11 @@ export type IoData = {
   readonly corsOrigins: readonly string[];
   readonly bodyTimeoutMs: number;
   readonly trustedProxies: readonly string[];
-  /** Whether people have accounts here, and which pages may act with their cookies and open streams. */
+  /** Whether people have accounts here. */
   readonly hasAccountStore: boolean;
   readonly maxLogins: number;
-  readonly ownOrigins: readonly string[];
+  /** Whose pages may act with cookies, change something and open streams. */
+  readonly own: Own;
   readonly publicUrl: string | undefined;
   readonly maxStreams: number;
   readonly opsTtlSecs: number;
@@ -172,6 +174,7 @@ class IoThread {
       ports,
       routes: [...routesOf({ ...data, holds: this.#holds }), ...staticRoutes(data.webFolder)],
       corsOrigins: data.corsOrigins,
+      own: data.own,
       addressOf: addressBehind(data.trustedProxies),
       bodyTimeoutMs: data.bodyTimeoutMs,
       maxHalfSentBytes: data.maxHalfSentBytes,
@@ -180,7 +183,6 @@ class IoThread {
       stream: {
         sendInterest: (interest) => this.#link.notify({ type: 'interest', interest }),
         authenticate: (bearer) => this.#credentials.authenticate(bearer),
-        origins: data.ownOrigins,
         maxStreams: data.maxStreams,
         nowMs: this.#clock.nowMs,
         name: `${Date.now().toString(36)}-${this.#start.place}`,

@@ -42,9 +42,10 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
     door: new DoorState(Infinity),
     ports: { link, authenticate: async (bearer: string) => principalBehind(bearer) } as never,
     corsOrigins: [],
+    own: { origins: ['https://gateway.test'], hosts: undefined },
     bodyTimeoutMs: 30_000,
     addressOf: addressBehind(['127.0.0.1']),
-    routes: accountRoutes({ hasAccountStore, maxLogins: 2, ownOrigins: ['https://gateway.test'] }),
+    routes: accountRoutes({ hasAccountStore, maxLogins: 2 }),
     onError: (error) => {
       throw error;
     },
@@ -115,6 +116,7 @@ describe('accounts', () => {
     expect((await call('GET', '/api/v1/auth/methods')).body).toEqual({
       methods: ['api_key', 'password'],
       registration: 'first_account',
+      reset_by_mail: true,
     });
 
     const registered = await call('POST', '/api/v1/auth/register', { body: OWNER });

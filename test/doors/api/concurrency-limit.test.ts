@@ -31,6 +31,7 @@ describe('concurrency limit', () => {
       ],
       addressOf: addressBehind(['127.0.0.1']),
       corsOrigins: [],
+      own: { origins: [], hosts: undefined },
       bodyTimeoutMs: 60_000,
       onError: (error) => {
         throw error;

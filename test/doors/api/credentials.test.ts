@@ -52,6 +52,7 @@ async function serve() {
     ports: { link, authenticate } as never,
     routes: credentialRoutes,
     corsOrigins: [],
+    own: { origins: [], hosts: undefined },
     bodyTimeoutMs: 30_000,
     onError: (error) => {
       throw error;

@@ -8,7 +8,6 @@ const holds = new Holds(new ControlSwitch(() => undefined));
 const rows = routesOf({
   hasAccountStore: true,
   maxLogins: 100,
-  ownOrigins: [],
   httpHost: '127.0.0.1',
   opsTtlSecs: 60,
   holds,
@@ -133,7 +132,7 @@ describe('openapi', () => {
     expect(properties.agent.properties.team_id).toEqual({
       type: 'string',
       description:
-        'must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
+        'must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
     });
     expect(properties.cost_usd).toEqual({ type: 'number', minimum: 0, maximum: 1_000_000 });
   });
@@ -144,7 +143,7 @@ describe('openapi', () => {
   });
 
   test('the API is described alike without an account store', async () => {
-    const options = { maxLogins: 100, ownOrigins: [], httpHost: '127.0.0.1', opsTtlSecs: 60 };
+    const options = { maxLogins: 100, httpHost: '127.0.0.1', opsTtlSecs: 60 };
     const described = async (hasAccountStore: boolean): Promise<any> => {
       const reply = await routesOf({ hasAccountStore, ...options, holds })
         .find(({ path }) => path === '/openapi.json')!

@@ -42,6 +42,7 @@ describe('queued', () => {
         },
       ],
       corsOrigins: [],
+      own: { origins: [], hosts: undefined },
       bodyTimeoutMs: 60_000,
       onError: (error) => {
         throw error;

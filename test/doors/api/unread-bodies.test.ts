@@ -43,6 +43,7 @@ describe('unread bodies', () => {
         },
       ],
       corsOrigins: [],
+      own: { origins: [], hosts: undefined },
       bodyTimeoutMs: 60_000,
       onError: (error) => {
         throw error;

@@ -24,6 +24,7 @@ async function serve(
     door,
     methods: new Map([[PATH, { maxBytes: 1_000, answer }]]),
     corsOrigins: [],
+    own: { origins: [], hosts: undefined },
     bodyTimeoutMs: 60_000,
     onRequest: () => undefined,
     onDefect,

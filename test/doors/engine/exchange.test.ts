@@ -40,6 +40,7 @@ async function serveRow(http: HttpApp, row: Route, said: string[] = []): Promise
     ports: { link: NO_LINK, authenticate: async () => fail({ kind: 'internal' }) } as never,
     routes: [row],
     corsOrigins: [],
+    own: { origins: [], hosts: undefined },
     bodyTimeoutMs: 60_000,
     onError: (error, doing) => said.push(`defect at ${doing}: ${String(error)}`),
     onCut: (fault, doing) => said.push(`cut ${doing}: ${explain(fault)}`),

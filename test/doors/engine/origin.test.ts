@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refuseForeignOrigin } from '../../../src/doors/engine/access.ts';
+import { refuseForeignHost, refuseForeignOrigin } from '../../../src/doors/engine/access.ts';
 
 const OWN = ['https://gateway.test'];
 
@@ -30,6 +30,33 @@ describe('origin', () => {
       ok: false,
       fault: { kind: 'foreign_origin', origin },
     });
+  });
+
+  test.each([
+    undefined,
+    'localhost:8080',
+    'LOCALHOST',
+    'localhost.:8080',
+    'board.localhost:8080',
+    '127.0.0.1:8080',
+    '[::1]:8080',
+    '192.0.2.1',
+    'gateway.test',
+    'gateway.test:443',
+  ])('on loopback the gateway answers to the name %s', (host) => {
+    expect(refuseForeignHost(host, ['gateway.test'])).toBeUndefined();
+  });
+
+  // A page of these, once its name resolves to 127.0.0.1, is of the gateway's own origin to the browser.
+  test.each(['evil.test:8080', 'evil.test', 'localhost.evil.test', '127.0.0.1.evil.test:8080', 'xlocalhost', ''])(
+    'on loopback the gateway does not answer to the name %j',
+    (host) => {
+      expect(refuseForeignHost(host, ['gateway.test'])).toEqual({ ok: false, fault: { kind: 'foreign_host', host } });
+    },
+  );
+
+  test('a gateway that others reach answers to any name', () => {
+    expect(refuseForeignHost('gateway.example.com', undefined)).toBeUndefined();
   });
 
   test('a long origin is quoted in 256 characters', () => {
