@@ -2,7 +2,7 @@ import { networkOf } from '../core/base/client-address.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 /** All account use cases: those that I/O threads call by name, and those that the main thread calls periodically. */
-import { ACCESS_TOKEN_SECS } from '../core/identity/account.ts';
+import { ACCESS_TOKEN_SECS, subjectOf } from '../core/identity/account.ts';
 import { Backlog } from '../limits/backlog.ts';
 import { bounded } from '../limits/bounded.ts';
 import { throttle } from '../limits/rate-limit.ts';
@@ -160,10 +160,13 @@ async function prune(context: AccountsContext): Promise<Result<void, Fault>> {
 const CLOCKS_APART_MS = 60 * 60 * 1000;
 
 async function syncRevocations(context: AccountsContext): Promise<Result<void, Fault>> {
+  const withinMs = ACCESS_TOKEN_SECS * 1000 + CLOCKS_APART_MS;
   const revoked = await context.store.read((reads) =>
-    reads.accountsRevokedWithin(ACCESS_TOKEN_SECS * 1000 + CLOCKS_APART_MS),
+    Promise.all([reads.accountsRevokedWithin(withinMs), reads.sessionsEndedWithin(withinMs)]),
   );
   if (!revoked.ok) return revoked;
-  for (const { id, tokenEpoch } of revoked.value) revokeTokens(context, id, tokenEpoch);
+  const [accounts, sessions] = revoked.value;
+  for (const { id, tokenEpoch } of accounts) revokeTokens(context, id, tokenEpoch);
+  for (const { id, accountId } of sessions) context.revocations.endSession(id, subjectOf(accountId));
   return ok(undefined);
 }

@@ -21,7 +21,7 @@ export type AccountsContext = {
   readonly store: AccountStore;
   readonly passwords: Passwords;
   readonly tokens: AccessTokens;
-  readonly revocations: Pick<RevocationList, 'revoke'>;
+  readonly revocations: Pick<RevocationList, 'revoke' | 'endSession'>;
   /** Whether the key of the subject `key:<id>` was revoked. Fault: `store_unreachable`. */
   readonly isKeyRevoked: (subject: string) => Promise<Result<boolean, Fault>>;
   readonly audit: AuditLog;

@@ -164,7 +164,8 @@ async function succeed(
   rehash: boolean,
 ): Promise<Result<SignIn, Fault>> {
   // Both before the transaction, which must not hold a connection while the crypto threads are busy.
-  const access = await context.tokens.mintForAccount(account);
+  const sessionId = randomUUID();
+  const access = await context.tokens.mintForAccount(account, sessionId);
   if (!access.ok) return access;
   const rehashed = rehash ? await context.passwords.hash(readPassword(attempt.input.password) ?? '') : undefined;
   // when the pool is busy, the next login rehashes it
@@ -185,7 +186,7 @@ async function succeed(
       if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch)
         return ok({ kind: 'changed' });
       const session = {
-        id: randomUUID(),
+        id: sessionId,
         accountId: account.id,
         rememberMe: attempt.input.rememberMe,
         createdAtMs: nowMs,

@@ -22,9 +22,8 @@ export type RegisterInput = {
 };
 
 /**
- * Faults: `registration_closed`, `setup_required`, `invalid_argument` for the e-mail, `weak_password`, `email_taken`, and
- * those of
- * hashing, the store and the audit log.
+ * Faults: `registration_closed`, `setup_required`, `invalid_argument` for the e-mail, `weak_password`, `email_taken`,
+ * and those of hashing, the store and the audit log.
  */
 export async function register(context: AccountsContext, input: RegisterInput): Promise<Result<Account, Fault>> {
   const hasAccounts = await context.store.read((reads) => reads.hasAccounts());

@@ -2,11 +2,11 @@
 
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
-import { refreshLifetimeMs } from '../core/identity/account.ts';
+import { refreshLifetimeMs, subjectOf } from '../core/identity/account.ts';
 import { digestIfIssued, mintSecret } from '../credentials/secret-token.ts';
 import { type AccountsContext, auditEntry, ownActor } from './context.ts';
 import type { SignIn } from './login.ts';
-import type { AccountReads, AccountTransaction, RefreshToken, StoredAccount } from './store.ts';
+import type { AccountReads, AccountTransaction, RefreshToken, Session, StoredAccount } from './store.ts';
 
 export type RefreshInput = { readonly refreshToken: string };
 export type LogoutInput = { readonly refreshToken: string | undefined };
@@ -39,13 +39,16 @@ export async function refresh(
     return ended.ok ? sessionEnded() : ended;
   }
   // Done before the cookie is exchanged: a cookie that was exchanged without an answer would look stolen the next time.
-  const access = await context.tokens.mintForAccount(standing.account);
+  const access = await context.tokens.mintForAccount(standing.account, standing.token.session.id);
   if (!access.ok) return access;
   const next = mintSecret();
   const lifetimeMs = refreshLifetimeMs(standing.token.session.rememberMe);
   const exchanged = await exchange(context, digest, standing.account, { digest: next.digest, lifetimeMs });
   if (!exchanged.ok) return exchanged;
-  if (exchanged.value === 'ended') return sessionEnded();
+  if (exchanged.value !== 'exchanged') {
+    endTokensOf(context, exchanged.value);
+    return sessionEnded();
+  }
   return ok({ access: access.value, refreshToken: next.secret, refreshLifetimeMs: lifetimeMs });
 }
 
@@ -57,11 +60,11 @@ const exchange = (
   digest: RefreshToken['digest'],
   { tokenEpoch }: StoredAccount,
   next: Successor,
-): Promise<Result<'exchanged' | 'ended', Fault>> =>
-  context.store.transact<'exchanged' | 'ended'>(async (transaction) => {
+): Promise<Result<'exchanged' | Ended, Fault>> =>
+  context.store.transact<'exchanged' | Ended>(async (transaction) => {
     const nowMs = context.clock.nowMs();
     const standing = await standingOf(transaction, await transaction.lockRefreshToken(digest), nowMs);
-    if (standing.kind === 'dead') return ok('ended');
+    if (standing.kind === 'dead') return ok(NOTHING_ENDED);
     if (standing.kind === 'replayed') return endSession(context, transaction, standing.token, 'replay');
     const {
       token: { session },
@@ -100,32 +103,43 @@ async function standingOf(reads: AccountReads, token: RefreshToken | undefined, 
   return token.expiresAtMs <= nowMs ? { kind: 'dead' } : { kind: 'live', token, account };
 }
 
+/** The session that a transaction has ended, if any. Its access tokens end once that is committed. */
+type Ended = { readonly session: Session | undefined };
+const NOTHING_ENDED: Ended = { session: undefined };
+
+function endTokensOf({ revocations }: AccountsContext, { session }: Ended): void {
+  if (session !== undefined) revocations.endSession(session.id, subjectOf(session.accountId));
+}
+
 /** Succeeds when there is nothing to end. */
-const endSessionOf = (
+async function endSessionOf(
   context: AccountsContext,
   digest: RefreshToken['digest'],
   ending: Ending,
-): Promise<Result<'ended', Fault>> =>
-  context.store.transact(async (transaction) => {
+): Promise<Result<Ended, Fault>> {
+  const ended = await context.store.transact<Ended>(async (transaction) => {
     const token = await transaction.lockRefreshToken(digest);
-    return token === undefined ? ok('ended') : endSession(context, transaction, token, ending);
+    return token === undefined ? ok(NOTHING_ENDED) : endSession(context, transaction, token, ending);
   });
+  if (ended.ok) endTokensOf(context, ended.value);
+  return ended;
+}
 
 async function endSession(
   context: AccountsContext,
   transaction: AccountTransaction,
   token: RefreshToken,
   ending: Ending,
-): Promise<Result<'ended', Fault>> {
+): Promise<Result<Ended, Fault>> {
   const account = await transaction.accountById(token.session.accountId);
-  if (token.session.revokedAtMs !== null || account === undefined) return ok('ended');
+  if (token.session.revokedAtMs !== null || account === undefined) return ok(NOTHING_ENDED);
   await transaction.revokeSession(token.session.id, context.clock.nowMs());
   const payload = { session_id: token.session.id };
   const actor = ending === 'replay' ? 'anonymous' : ownActor(account);
   const recorded = await context.audit.record(
     auditEntry('SessionRevoked', actor, account, { reason: ENDINGS[ending], payload }),
   );
-  return recorded.ok ? ok('ended') : recorded;
+  return recorded.ok ? ok({ session: token.session }) : recorded;
 }
 
 const sessionEnded = (): Result<never, Fault> => unauthenticated('the session is unknown or has ended; sign in again');

@@ -82,6 +82,8 @@ export type AccountReads = {
    * may differ.
    */
   accountsRevokedWithin(ms: number): Promise<readonly Pick<Account, 'id' | 'tokenEpoch'>[]>;
+  /** Sessions that were ended in the last `ms`, likewise. */
+  sessionsEndedWithin(ms: number): Promise<readonly Pick<Session, 'id' | 'accountId'>[]>;
   /**
    * Beside the lockout, the password hash of the first account whose id is not before `place`, or of the first of all;
    * undefined where there is none.

@@ -55,9 +55,10 @@ export function createAuthenticator({ apiKeys, tokens, revocations }: Authentica
     },
   };
 
-  function isInForce({ subject, epoch }: CurrentToken): boolean {
+  function isInForce({ subject, epoch, sessionId }: CurrentToken): boolean {
     const keyId = keyIdOf(subject);
     if (keyId !== undefined) return apiKeys.authenticateId(keyId) !== undefined;
+    if (sessionId !== undefined && revocations.isSessionEnded(sessionId)) return false;
     return accountIdOf(subject) !== undefined && epoch !== undefined && !revocations.isRevoked(subject, epoch);
   }
 }

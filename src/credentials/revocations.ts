@@ -2,7 +2,10 @@ import { ACCESS_TOKEN_SECS } from '../core/identity/account.ts';
 import { CLOCK_SKEW_MS } from '../core/identity/token-claims.ts';
 import type { Clock } from '../ports/ports.ts';
 
-/** Tokens of the subject with an epoch below `epoch` are revoked. Needed only until the last of them has expired. */
+/**
+ * Tokens of the subject with an epoch below `epoch` are revoked. Needed only until the last of them has expired. A
+ * session is a subject, too: it ends once.
+ */
 export type Revocation = { readonly subject: string; readonly epoch: number; readonly untilMs: number };
 
 export type RevocationStore = {
@@ -20,7 +23,7 @@ export type RevocationListDeps = {
 
 const KEPT_FOR_MS = ACCESS_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
 
-/** The accounts whose tokens were revoked. Keys are not among them: the tokens of a key end with the key. */
+/** The accounts whose tokens were revoked, and the sessions that were ended. Keys are not among them: the tokens of a key end with the key. */
 export class RevocationList {
   readonly #deps: RevocationListDeps;
   readonly #bySubject = new Map<string, Revocation>();
@@ -36,12 +39,28 @@ export class RevocationList {
    * revocation for longer, because some of its tokens may still be in use; no listener is called.
    */
   revoke(subject: string, epoch: number): void {
+    this.#put(subject, epoch, subject);
+  }
+
+  /**
+   * Ends the tokens of the session. What listeners hold of its account is dropped, also of other sessions, whose tokens
+   * are then verified again.
+   */
+  endSession(sessionId: string, account: string): void {
+    this.#put(subjectOfSession(sessionId), 1, account);
+  }
+
+  isSessionEnded(sessionId: string): boolean {
+    return this.#bySubject.has(subjectOfSession(sessionId));
+  }
+
+  #put(subject: string, epoch: number, heldBy: string): void {
     const known = this.#bySubject.get(subject)?.epoch ?? 0;
     if (epoch < known || epoch === 0) return;
     const revocation = { subject, epoch, untilMs: this.#deps.clock.nowMs() + KEPT_FOR_MS };
     this.#bySubject.set(subject, revocation);
     if (epoch === known) return;
-    for (const listener of this.#listeners) listener(subject);
+    for (const listener of this.#listeners) listener(heldBy);
     this.#deps.store
       .put(revocation)
       .catch((error: unknown) => this.#deps.onError('writing a revocation to disk', error));
@@ -71,3 +90,5 @@ export class RevocationList {
     return this.#bySubject.size;
   }
 }
+
+const subjectOfSession = (sessionId: string): string => `session:${sessionId}`;

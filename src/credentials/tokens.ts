@@ -44,7 +44,7 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
   const mint = async (
     expiresAtSecs: number,
     scopes: readonly Scope[],
-    claims: Pick<TokenClaims, 'sub' | 'org_id' | 'role' | 'epoch'>,
+    claims: Pick<TokenClaims, 'sub' | 'org_id' | 'role' | 'epoch' | 'sid'>,
     jti: string,
   ) => {
     const iat = Math.floor(clock.nowMs() / 1000);
@@ -78,12 +78,12 @@ export function createTokenIssuer(deps: TokenIssuerDeps): TokenIssuer {
       if (!recorded.ok) return recorded;
       return mint(expiresAtSecs, granted.value, { sub: keySubject(key.id), ...boundTo(key.orgId) }, jti);
     },
-    mintForAccount: ({ id, role, orgId, tokenEpoch }) => {
+    mintForAccount: ({ id, role, orgId, tokenEpoch }, sessionId) => {
       const expiresAtSecs = Math.floor(clock.nowMs() / 1000) + ACCESS_TOKEN_SECS;
       return mint(
         expiresAtSecs,
         SCOPES_OF_ROLE[role],
-        { sub: subjectOf(id), role, epoch: tokenEpoch, ...boundTo(orgId) },
+        { sub: subjectOf(id), role, epoch: tokenEpoch, sid: sessionId, ...boundTo(orgId) },
         newTokenId(),
       );
     },

@@ -73,7 +73,11 @@ export type AccessToken = { readonly token: string; readonly expiresAtSecs: numb
 
 /** Access tokens of accounts: 15 minutes, scopes by role (docs/spec.md, Tokens and scopes). */
 export type AccessTokens = {
-  mintForAccount(account: Pick<Account, 'id' | 'role' | 'orgId' | 'tokenEpoch'>): Promise<Result<AccessToken, Fault>>;
+  /** Ends with the session. */
+  mintForAccount(
+    account: Pick<Account, 'id' | 'role' | 'orgId' | 'tokenEpoch'>,
+    sessionId: string,
+  ): Promise<Result<AccessToken, Fault>>;
 };
 
 /** An event about an account for dashboards (docs/spec.md, Live stream). */

@@ -145,7 +145,7 @@ describe('tokens', () => {
       tokens: { sign: async () => overloaded, verify: async () => overloaded },
     });
     expect(await issuer.exchange((await mint()).key)).toEqual(overloaded);
-    expect(await issuer.mintForAccount(OWNER)).toEqual(overloaded);
+    expect(await issuer.mintForAccount(OWNER, 's1')).toEqual(overloaded);
   });
 
   describe('an account token', () => {
@@ -158,7 +158,7 @@ describe('tokens', () => {
         viewer: ['read'],
       } as const;
       for (const [role, scopes] of Object.entries(roles) as [keyof typeof roles, readonly string[]][]) {
-        const minted = must(await issuer.mintForAccount({ ...OWNER, role, orgId: 'acme' }));
+        const minted = must(await issuer.mintForAccount({ ...OWNER, role, orgId: 'acme' }, 's1'));
         expect({ expiresAtSecs: minted.expiresAtSecs, scopes: minted.scopes }).toEqual({
           expiresAtSecs: START_SECS + 900,
           scopes,
@@ -170,7 +170,7 @@ describe('tokens', () => {
           orgId: 'acme',
         });
       }
-      const { token } = must(await issuer.mintForAccount(OWNER));
+      const { token } = must(await issuer.mintForAccount(OWNER, 's1'));
       clock.advance(899_999);
       expect(kindOf(await authenticate(token))).toBe('ok');
       clock.advance(1);
@@ -181,12 +181,12 @@ describe('tokens', () => {
       const { issuer, authenticate, onRevoked, restart, revocations } = await start();
       const heard: string[] = [];
       onRevoked((subject) => heard.push(subject));
-      const before = must(await issuer.mintForAccount(OWNER));
-      const other = must(await issuer.mintForAccount({ ...OWNER, id: 'a2' as AccountId, tokenEpoch: 0 }));
+      const before = must(await issuer.mintForAccount(OWNER, 's1'));
+      const other = must(await issuer.mintForAccount({ ...OWNER, id: 'a2' as AccountId, tokenEpoch: 0 }, 's1'));
       revocations.revoke('account:a1', 4);
       revocations.revoke('account:a1', 4); // said again
       revocations.revoke('account:a1', 2); // late news of an earlier one
-      const after = must(await issuer.mintForAccount({ ...OWNER, tokenEpoch: 4 }));
+      const after = must(await issuer.mintForAccount({ ...OWNER, tokenEpoch: 4 }, 's1'));
       const outcomes = async (ask: typeof authenticate) =>
         Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
       expect(await outcomes(authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
@@ -197,6 +197,23 @@ describe('tokens', () => {
         outcomes: ['unauthenticated', 'unauthenticated', 'ok'],
         heard: ['account:a1', 'account:a2'],
       });
+    });
+
+    test('ends with its session, also after a restart; those of other sessions live', async () => {
+      const { issuer, authenticate, onRevoked, restart, revocations } = await start();
+      const heard: string[] = [];
+      onRevoked((subject) => heard.push(subject));
+      const ended = must(await issuer.mintForAccount(OWNER, 's1'));
+      const other = must(await issuer.mintForAccount(OWNER, 's2'));
+      revocations.endSession('s1', 'account:a1');
+      revocations.endSession('s1', 'account:a1'); // said again, by another gateway
+      const outcomes = async (ask: typeof authenticate) =>
+        Promise.all([ended, other].map(async ({ token }) => kindOf(await ask(token))));
+      expect({ outcomes: await outcomes(authenticate), heard }).toEqual({
+        outcomes: ['unauthenticated', 'ok'],
+        heard: ['account:a1'],
+      });
+      await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok']);
     });
 
     test('a revocation is dropped when the last token it could affect has ended', async () => {
@@ -285,7 +302,7 @@ describe('tokens', () => {
       async (kind) => {
         const { mint, issuer, apiKeys, tokens, revocations } = await start();
         const { key, record } = await mint();
-        const { token } = must(await (kind === 'key' ? issuer.exchange(key) : issuer.mintForAccount(OWNER)));
+        const { token } = must(await (kind === 'key' ? issuer.exchange(key) : issuer.mintForAccount(OWNER, 's1')));
         const verify = async (bearer: string) => {
           const verified = await tokens.verify(bearer);
           if (kind === 'key') must(await revokeApiKey(apiKeys, ADMIN, record.id));

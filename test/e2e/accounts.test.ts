@@ -36,6 +36,8 @@ async function start(folder: string, env: Readonly<Record<string, string>> = {})
   return gateway;
 }
 
+const cookieOf = (headers: Headers): string => (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+
 const loginTo = (gateway: TestGateway, credentials: object = OWNER) =>
   gateway.call('POST', '/api/v1/auth/login', credentials, null);
 
@@ -94,6 +96,33 @@ describe('accounts', () => {
     // The fastest: the machine that runs the test may be busy with other things.
     expect(Math.min(...tookMs)).toBeLessThan(1_000);
     expect((await gateway.call('GET', '/api/v1/ops', undefined, owner)).status).toBe(200);
+  });
+
+  test('access tokens end with their session: by logout, and when a stolen cookie shows', async () => {
+    const database = { SVC_DATABASE_URL: 'embedded', SVC_IO_THREADS: '2' };
+    const gateway = await start(await folderWithDatabase(), database);
+    await gateway.call('POST', '/api/v1/auth/register', OWNER, null);
+    const me = async (token: string) => (await gateway.call('GET', '/api/v1/auth/me', undefined, token)).status;
+    const signIn = async () => {
+      const { headers, body } = await loginTo(gateway);
+      return { token: body.access_token as string, cookie: cookieOf(headers) };
+    };
+    const withCookie = async (path: string, cookie: string) => {
+      const answer = await fetch(gateway.url + path, { method: 'POST', headers: { cookie } });
+      return { status: answer.status, cookie: cookieOf(answer.headers), token: (await answer.text()).split('"')[3] };
+    };
+
+    const left = await signIn();
+    const stays = await signIn();
+    expect([await me(left.token), await me(stays.token)]).toEqual([200, 200]);
+    expect((await withCookie('/api/v1/auth/logout', left.cookie)).status).toBe(204);
+    expect([await me(left.token), await me(stays.token)]).toEqual([401, 200]);
+
+    const stolen = await signIn();
+    const thief = await withCookie('/api/v1/auth/refresh', stolen.cookie);
+    expect(await me(thief.token!)).toBe(200);
+    expect((await withCookie('/api/v1/auth/refresh', stolen.cookie)).status).toBe(401); // its owner's turn
+    expect([await me(thief.token!), await me(stolen.token), await me(stays.token)]).toEqual([401, 401, 200]);
   });
 
   test('a reset mail links to the port chosen by the system', async () => {

@@ -28,6 +28,8 @@ export type Scene = Accounts['useCases'] & {
   readonly mails: Mail[];
   /** `account:<id> <epoch>`, in the order in which they were revoked. */
   readonly revoked: string[];
+  /** Whose access tokens were ended. */
+  readonly endedSessions: string[];
   readonly hashed: string[];
   /** The subjects of API keys that were revoked. */
   readonly revokedKeys: Set<string>;
@@ -44,6 +46,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
   const events: AccountEvent[] = [];
   const mails: Mail[] = [];
   const revoked: string[] = [];
+  const endedSessions: string[] = [];
   const hashed: string[] = [];
   const revokedKeys = new Set<string>();
   let nowMs = START_MS;
@@ -54,7 +57,10 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
       mintForAccount: async ({ id, role, tokenEpoch }) =>
         ok({ token: `${id}:${role}:${tokenEpoch}`, expiresAtSecs: nowMs / 1000 + 900, scopes: SCOPES_OF_ROLE[role] }),
     },
-    revocations: { revoke: (subject, epoch) => void revoked.push(`${subject} ${epoch}`) },
+    revocations: {
+      revoke: (subject, epoch) => void revoked.push(`${subject} ${epoch}`),
+      endSession: (sessionId) => void endedSessions.push(sessionId),
+    },
     isKeyRevoked: async (subject) => ok(revokedKeys.has(subject)),
     audit: { record: async (draft) => (audit.push(draft), ok(undefined)) },
     canSendMail: () => true,
@@ -82,6 +88,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
     events,
     mails,
     revoked,
+    endedSessions,
     hashed,
     revokedKeys,
     advance: (ms) => void (nowMs += ms),
@@ -133,7 +140,9 @@ export const openSceneWith = (url: string, { context }: Scene, meanwhile: () => 
   openScene(url, {
     tokens: {
       ...context.tokens,
-      mintForAccount: async (account) => (await meanwhile(), context.tokens.mintForAccount(account)),
+      mintForAccount: async (account, sessionId) => (
+        await meanwhile(), context.tokens.mintForAccount(account, sessionId)
+      ),
     },
   });
 

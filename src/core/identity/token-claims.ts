@@ -16,6 +16,8 @@ export type TokenClaims = {
   /** Of accounts only, as is `epoch`: see `tokenEpoch` of an account. */
   readonly role?: Role;
   readonly epoch?: number;
+  /** Of accounts only: the session that it ends with. */
+  readonly sid?: string;
 };
 
 /** A token whose claims are well formed and that is valid at this time. */
@@ -26,6 +28,7 @@ export type CurrentToken = {
   readonly expiresAtMs: number;
   readonly role: Role | undefined;
   readonly epoch: number | undefined;
+  readonly sessionId: string | undefined;
 };
 
 /** How far the clock of a token's issuer may be ahead. An expired token gets no such grace. */
@@ -39,15 +42,27 @@ export const KEY_TOKEN_SECS = 24 * 60 * 60;
  * not.
  */
 export function readClaims(claims: object, nowMs: number): CurrentToken | undefined {
-  const { sub, iat, nbf, exp, jti, scope, org_id: orgId, role, epoch } = claims as Readonly<Record<string, unknown>>;
+  const {
+    sub,
+    iat,
+    nbf,
+    exp,
+    jti,
+    scope,
+    org_id: orgId,
+    role,
+    epoch,
+    sid,
+  } = claims as Readonly<Record<string, unknown>>;
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof scope !== 'string') return undefined;
   if (typeof iat !== 'number' || typeof exp !== 'number') return undefined;
   if (orgId !== undefined && (typeof orgId !== 'string' || orgId === '')) return undefined;
   if (role !== undefined && (typeof role !== 'string' || !isRole(role))) return undefined;
   if (epoch !== undefined && typeof epoch !== 'number') return undefined;
+  if (sid !== undefined && typeof sid !== 'string') return undefined;
   if (nbf !== undefined && (typeof nbf !== 'number' || nowMs < nbf * 1000 - CLOCK_SKEW_MS)) return undefined;
   if (!(nowMs < exp * 1000) || !(nowMs >= iat * 1000 - CLOCK_SKEW_MS)) return undefined;
   const scopes = scope.split(' ');
   if (!scopes.every(isScope)) return undefined;
-  return { subject: sub, scopes, orgId: orgId ?? null, expiresAtMs: exp * 1000, role, epoch };
+  return { subject: sub, scopes, orgId: orgId ?? null, expiresAtMs: exp * 1000, role, epoch, sessionId: sid };
 }

@@ -93,6 +93,13 @@ function readsOn(on: Queryable): AccountReads {
       );
       return rows.map((row) => ({ id: row.id as AccountId, tokenEpoch: row.token_epoch }));
     },
+    sessionsEndedWithin: async (ms) => {
+      const { rows } = await on.query<{ id: string; account_id: string }>(
+        `SELECT id, account_id FROM sessions WHERE revoked_at >= now() - $1 * interval '1 millisecond'`,
+        [ms],
+      );
+      return rows.map((row) => ({ id: row.id, accountId: row.account_id as AccountId }));
+    },
     signInState: async (attempts, place) => {
       const {
         rows: [row],

@@ -136,4 +136,12 @@ export const MIGRATIONS: readonly Migration[] = [
       );
     `,
   },
+  {
+    number: 7,
+    name: 'sessions by end',
+    sql: `
+      -- Gateways look every few seconds for those that others have ended.
+      CREATE INDEX sessions_by_end ON sessions (revoked_at) WHERE revoked_at IS NOT NULL;
+    `,
+  },
 ];
