@@ -23,7 +23,10 @@ export type RevocationListDeps = {
 
 const KEPT_FOR_MS = ACCESS_TOKEN_SECS * 1000 + CLOCK_SKEW_MS;
 
-/** The accounts whose tokens were revoked, and the sessions that were ended. Keys are not among them: the tokens of a key end with the key. */
+/**
+ * The accounts whose tokens were revoked, and the sessions that were ended. Keys are not among them: the tokens of a
+ * key end with the key.
+ */
 export class RevocationList {
   readonly #deps: RevocationListDeps;
   readonly #bySubject = new Map<string, Revocation>();
