@@ -3,7 +3,7 @@
  * They are in `proto/descriptors.binpb`, which `npm run proto` makes of the .proto files, comments included: those that
  * protobufjs can derive by itself lack the imports, and other clients refuse them.
  */
-import { BinaryReader, WIRE_BYTES } from '../proto/binary-reader.ts';
+import { type BytesFields, fieldsOf, textOf } from '../proto/fields.ts';
 
 /** The numbers of the fields that count, of the messages in google/protobuf/descriptor.proto. */
 const FILE = { name: 1, package: 2, dependency: 3, message: 4, enum: 5, service: 6 } as const;
@@ -11,8 +11,6 @@ const MESSAGE = { nested: 3, enum: 4 } as const;
 const SERVICE = { method: 2 } as const;
 
 const NAME = 1;
-
-type Fields = ReadonlyMap<number, readonly Buffer[]>;
 
 type DescribedFile = { readonly bytes: Buffer; readonly dependencies: readonly string[] };
 
@@ -67,30 +65,10 @@ export class Descriptors {
     for (const each of message.get(MESSAGE.enum) ?? []) this.#addSymbol(fieldsOf(each), symbol, file);
   }
 
-  #addSymbol(fields: Fields, scope: string, file: string): string {
+  #addSymbol(fields: BytesFields, scope: string, file: string): string {
     const name = textOf(fields, NAME);
     const symbol = scope === '' ? name : `${scope}.${name}`;
     this.#fileOf.set(symbol, file);
     return symbol;
   }
 }
-
-/** The fields of a message that are messages or texts, by their numbers. */
-function fieldsOf(bytes: Buffer): Fields {
-  const reader = new BinaryReader(bytes);
-  const fields = new Map<number, Buffer[]>();
-  while (reader.position < reader.end) {
-    const tag = reader.uint32();
-    if ((tag & 7) !== WIRE_BYTES) {
-      reader.skip(tag);
-      continue;
-    }
-    const { from, to } = reader.span();
-    const known = fields.get(tag >>> 3);
-    if (known === undefined) fields.set(tag >>> 3, [bytes.subarray(from, to)]);
-    else known.push(bytes.subarray(from, to));
-  }
-  return fields;
-}
-
-const textOf = (fields: Fields, number: number): string => String(fields.get(number)?.[0] ?? '');

@@ -4,6 +4,8 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { assert } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import { EXT_MCP_SERVICE, extMcpService } from '../agentgateway/ext-mcp.ts';
+import { ENVOY_SERVICE, envoyService } from '../envoy/ext-authz.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { OpControlStreamRequest } from '../proto/messages.ts';
 import { methodShapes, protoFolder, SERVICES } from '../proto/schema.ts';
@@ -74,13 +76,15 @@ export function createGrpcDoor({ ports, control, limits, onDefect }: GrpcDoorOpt
       return stream;
     },
   });
-  const health = healthService(['', ...SERVICES]);
+  const foreign = [...envoyService(ports, { count, onDefect }), ...extMcpService(ports, { count, onDefect })];
+  const health = healthService(['', ...SERVICES, ENVOY_SERVICE, EXT_MCP_SERVICE]);
   const descriptors = new Descriptors(readFileSync(join(protoFolder(), 'descriptors.binpb')));
   const server = new GrpcServer({
     methods: new Map<string, Method>([
       ...unaryMethods(ports).map((method) => [pathOf(method.name), unaryOf(method, count)] as const),
       [pathOf('StreamCheckActions'), checks],
       [pathOf('OpControlStream'), signals],
+      ...foreign,
       ...health.methods,
       ...reflectionService([...SERVICES, HEALTH_SERVICE], descriptors),
     ]),

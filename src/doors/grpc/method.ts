@@ -5,6 +5,7 @@
  *     ['/pkg.Service/Method', unary({ decode, encode, handle: async (request, call) => ok(response) })]
  */
 
+import type { IncomingHttpHeaders } from 'node:http2';
 import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { MAX_MESSAGE_BYTES } from '../shared/limits.ts';
@@ -13,6 +14,14 @@ import { type GrpcStatus, grpcError } from './status.ts';
 
 /** By their paths: `/package.Service/Method`. */
 export type Methods = ReadonlyMap<string, Method>;
+
+/** What a service of another protocol needs of the door besides its ports. */
+export type ForeignOptions = {
+  /** Called for each message. */
+  readonly count: () => void;
+  /** Called with a defect that the service answers in its own words. */
+  readonly onDefect: (error: unknown) => void;
+};
 
 /** What goes wrong is a fault of the gateway, or a status where a service has other words for it. */
 export type Outcome<T> = Result<T, Fault | GrpcStatus>;
@@ -30,14 +39,17 @@ export function unary<Request, Response>({
   decode,
   encode,
   maxBytes = MAX_MESSAGE_BYTES,
+  keep,
   handle,
 }: Coded<Request, Response> & {
-  readonly handle: (request: Request, call: Call) => Promise<Outcome<Response>>;
+  /** What is needed of the metadata; everything else of it is dropped while the message is on its way. */
+  readonly keep?: (metadata: IncomingHttpHeaders) => string | undefined;
+  readonly handle: (request: Request, call: Call, kept: string | undefined) => Promise<Outcome<Response>>;
 }): Method {
-  const answer = (call: Call, bytes: Buffer): void => {
+  const answer = (call: Call, bytes: Buffer, kept: string | undefined): void => {
     const request = decode(bytes);
     if (!request.ok) return call.end(statusOf(request.fault));
-    handle(request.value, call)
+    handle(request.value, call, kept)
       .then((answered) => {
         if (call.cancelled) return;
         if (!answered.ok) return call.end(statusOf(answered.fault));
@@ -50,7 +62,10 @@ export function unary<Request, Response>({
     request: 'one',
     response: 'one',
     maxBytes,
-    open: (call) => ({ receive: (bytes) => attempt(call, () => answer(call, bytes)) }),
+    open: (call, metadata) => {
+      const kept = keep?.(metadata);
+      return { receive: (bytes) => attempt(call, () => answer(call, bytes, kept)) };
+    },
   };
 }
 

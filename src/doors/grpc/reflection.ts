@@ -4,6 +4,7 @@
  */
 
 import { BinaryReader, WIRE_BYTES } from '../proto/binary-reader.ts';
+import { field } from '../proto/fields.ts';
 import { attempt } from '../proto/schema.ts';
 import type { Method, Receiver } from './call.ts';
 import type { Descriptors } from './descriptors.ts';
@@ -95,12 +96,3 @@ function answerTo({ number, text }: Asked, descriptors: Descriptors): Buffer {
 
 const errorAnswer = (code: number, message: string): Buffer =>
   field(ANSWER.error, Buffer.concat([Buffer.from([0x08, code]), field(2, Buffer.from(message))]));
-
-/** A field of a message that is a message or a text. */
-function field(number: number, bytes: Buffer): Buffer {
-  const head = [(number << 3) | WIRE_BYTES];
-  for (let rest = bytes.length; ; rest >>>= 7) {
-    head.push(rest > 0x7f ? (rest & 0x7f) | 0x80 : rest);
-    if (rest <= 0x7f) return Buffer.concat([Buffer.from(head), bytes]);
-  }
-}

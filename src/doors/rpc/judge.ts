@@ -4,12 +4,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import { parseAgentKey } from '../../core/base/ids.ts';
-import { ok, type Result } from '../../core/base/result.ts';
+import { assert, ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault } from '../../core/fault.ts';
 import type { CheckActionResponse, JsonObject } from '../proto/messages.ts';
 import { isLongerThan, MAX_RESOURCE_BYTES } from '../shared/limits.ts';
 import { digestOfPresented } from './credential-digests.ts';
-import { checkHandler } from './methods.ts';
+import { checkHandler, complete } from './methods.ts';
 import type { WirePorts } from './ports.ts';
 import { type KnownBearer, speakerFor } from './speaker.ts';
 
@@ -73,6 +73,38 @@ export async function judge(
   if (answer.fault.kind !== 'invalid_argument') return answer;
   const recorded = await recordRefusal(ports, bearer, { ...refused, reason: explain(answer.fault) });
   return recorded.ok ? answer : recorded;
+}
+
+/**
+ * The check of an action whose end the door does not see, such as a request that it lets pass. The operation is a real
+ * one, so that halts, budgets and approvals hold; it is completed at once. `traceId`: of the caller, if it has one.
+ */
+export async function judgePassage(
+  ports: WirePorts,
+  bearer: KnownBearer,
+  claimed: string | undefined,
+  question: Omit<Question, 'op'> & { readonly traceId: string | undefined },
+): Promise<Result<Verdict, Fault>> {
+  const { traceId = randomBytes(16).toString('hex'), ...rest } = question;
+  const op = { traceId, spanId: randomBytes(8).toString('hex') };
+  const verdict = await judge(ports, bearer, claimed, { ...rest, op });
+  if (!verdict.ok || verdict.value.decision !== 'allow') return verdict;
+  const speaker = speakerFor(bearer, claimed);
+  assert(speaker.ok, 'what was allowed has a speaker');
+  const { agent, credentialToken, authorization } = speaker.value;
+  const opId = `${op.traceId}:${op.spanId}`;
+  const completion = {
+    agent,
+    credentialToken,
+    opId,
+    costUsd: undefined,
+    outcome: 'success',
+    error: '',
+    opHome: '',
+  } as const;
+  const completed = await complete(ports)(completion, authorization, { cancelled: false });
+  // An operator may have paused or ended it in between.
+  return completed.ok ? verdict : ok({ ...verdict.value, decision: 'deny', reason: explain(completed.fault) });
 }
 
 const TOO_LONG = `the resource is longer than ${MAX_RESOURCE_BYTES} bytes`;

@@ -128,7 +128,8 @@ const deregister =
     return reply.ok ? ok({}) : reply;
   };
 
-const complete =
+/** The end of an operation, as its agent reports it. */
+export const complete =
   (ports: WirePorts): HandleOf<'CompleteOp'> =>
   async (request, authorization) => {
     const principal = await voucherPrincipal(ports, request.credentialToken, authorization);

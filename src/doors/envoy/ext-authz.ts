@@ -1,0 +1,193 @@
+/**
+ * Envoy's external authorization over gRPC, envoy.service.auth.v3 (docs/envoy.md). Whatever comes, the answer is a
+ * CheckResponse: an error of gRPC would let the request pass where Envoy is set to `failure_mode_allow`.
+ */
+import { assert, ok, type Result } from '../../core/base/result.ts';
+import { explain, type Fault, invalid } from '../../core/fault.ts';
+import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
+import { CODE } from '../grpc/status.ts';
+import { type BytesFields, field, fieldsOf, messageIn, numberField, pairsIn, textOf } from '../proto/fields.ts';
+import { attempt } from '../proto/schema.ts';
+import { judgePassage, recordRefusal, type Verdict } from '../rpc/judge.ts';
+import type { WirePorts } from '../rpc/ports.ts';
+import { AGENT_HEADER, knownBearer } from '../rpc/speaker.ts';
+import { MAX_BATCH_BYTES } from '../shared/limits.ts';
+
+export const ENVOY_SERVICE = 'envoy.service.auth.v3.Authorization';
+
+/** The numbers of fields. */
+const REQUEST = { attributes: 1 } as const;
+const ATTRIBUTES = { request: 4 } as const;
+const INNER_REQUEST = { http: 2 } as const;
+const HTTP = { method: 2, headers: 3, path: 4, host: 5, scheme: 6, headerMap: 13 } as const;
+const HEADER_MAP = { headers: 1 } as const;
+const HEADER = { key: 1, value: 2, rawValue: 3 } as const;
+const RESPONSE = { status: 1, denied: 2, ok: 3 } as const;
+const STATUS = { code: 1, message: 2 } as const;
+const DENIED = { status: 1, headers: 2, body: 3 } as const;
+const HTTP_STATUS = { code: 1 } as const;
+const OK_RESPONSE = { headersToRemove: 5 } as const;
+
+/** Those that say nothing of who somebody is. All others, cookies and tokens among them, are dropped unread. */
+const HARMLESS = ['accept', 'content-length', 'content-type', 'user-agent'];
+
+type HttpRequest = {
+  readonly method: string;
+  readonly path: string;
+  readonly host: string;
+  readonly scheme: string;
+  /** Names in lower case. Of a name that is there twice, both. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+};
+
+export function envoyService(ports: WirePorts, { count, onDefect }: ForeignOptions): Methods {
+  const method = unary({
+    decode: (bytes: Buffer) => {
+      count();
+      return ok(bytes);
+    },
+    encode: (response: Buffer) => response,
+    maxBytes: MAX_BATCH_BYTES, // Envoy may be told to send bodies along; they are skipped
+    handle: async (bytes) => {
+      const request = attempt(() => readRequest(bytes));
+      if (!request.ok) return ok(faulty(request.fault));
+      try {
+        return ok(await answer(ports, request.value));
+      } catch (error) {
+        onDefect(error);
+        return ok(faulty({ kind: 'internal' }));
+      }
+    },
+  });
+  return new Map([[`/${ENVOY_SERVICE}/Check`, method]]);
+}
+
+/** Throws `Malformed`. */
+function readRequest(bytes: Buffer): HttpRequest {
+  const request = messageIn(messageIn(fieldsOf(bytes), REQUEST.attributes), ATTRIBUTES.request);
+  const http = messageIn(request, INNER_REQUEST.http);
+  const listed = [...pairsIn(http, HTTP.headers), ...listedHeaders(http)];
+  const headers = listed.map(([name, value]) => [name.toLowerCase(), value] as const);
+  return {
+    method: textOf(http, HTTP.method),
+    path: textOf(http, HTTP.path),
+    host: textOf(http, HTTP.host),
+    scheme: textOf(http, HTTP.scheme),
+    headers,
+  };
+}
+
+/** As Envoy sends them with `encode_raw_headers`. */
+const listedHeaders = (http: BytesFields): HttpRequest['headers'] =>
+  (messageIn(http, HTTP.headerMap).get(HEADER_MAP.headers) ?? []).map((bytes) => {
+    const header = fieldsOf(bytes);
+    return [textOf(header, HEADER.key), textOf(header, HEADER.value) || textOf(header, HEADER.rawValue)];
+  });
+
+async function answer(ports: WirePorts, request: HttpRequest): Promise<Buffer> {
+  const bearer = await knownBearer(ports, only(request, 'authorization'));
+  if (!bearer.ok) return faulty(bearer.fault);
+  const claimed = only(request, AGENT_HEADER);
+  const resource = resourceOf(request);
+  if (!resource.ok) {
+    const reason = explain(resource.fault);
+    const refused = { claimed, action: 'net.connect', resource: plainUrl(request), reason };
+    const recorded = await recordRefusal(ports, bearer.value, refused);
+    return faulty(recorded.ok ? resource.fault : recorded.fault);
+  }
+  const verdict = await judgePassage(ports, bearer.value, claimed, {
+    action: 'net.connect',
+    resource: resource.value,
+    attributes: { method: request.method, headers: harmless(request) },
+    supportedObligations: [],
+    traceId: traceIn(only(request, 'traceparent')),
+  });
+  if (!verdict.ok) return faulty(verdict.fault);
+  return verdict.value.decision === 'allow' ? permit(request) : deny(verdict.value);
+}
+
+/** Undefined where it is absent, empty, or there with two values: then it is unclear which of them counts. */
+function only({ headers }: HttpRequest, wanted: string): string | undefined {
+  const values = new Set(headers.flatMap(([name, value]) => (name === wanted ? [value] : [])));
+  return values.size === 1 ? [...values][0] || undefined : undefined;
+}
+
+const harmless = (request: HttpRequest): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    HARMLESS.flatMap((name) => {
+      const value = only(request, name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+/** Without the query, which may hold tokens; a letter that is written as %61 is a letter (RFC 3986, 6.2.2.2). */
+const pathOf = (path: string): string =>
+  path.replace(/[?#][^]*$/, '').replaceAll(/%[2-7][\da-f]/gi, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : escape;
+  }) || '/';
+
+const plainUrl = ({ scheme, host, path }: HttpRequest): string =>
+  `${scheme.toLowerCase() || 'http'}://${host.toLowerCase()}${pathOf(path)}`;
+
+/** An empty step, one in place or one up: the server behind Envoy may make of it a path that no rule has seen. */
+const HAS_STEPS = /(?:[/\\]|%2f|%5c)(?:\.{1,2}(?:$|[/\\;]|%2f|%5c)|[/\\]|%2f|%5c)/i;
+
+function resourceOf(request: HttpRequest): Result<string, Fault> {
+  const { host, path } = request;
+  if (!/^[^\s/?#@\\]+$/.test(host)) return invalid('host', 'is missing or malformed');
+  if (path !== '' && !path.startsWith('/')) return invalid('path', 'must begin with /');
+  if (HAS_STEPS.test(pathOf(path)))
+    return invalid('path', 'has empty, "." or ".." steps; let Envoy resolve them: normalize_path, merge_slashes');
+  return ok(plainUrl(request));
+}
+
+const traceIn = (traceparent: string | undefined): string | undefined =>
+  /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-/.exec(traceparent ?? '')?.[1];
+
+/** The request passes without the credential, which is the gateway's and not for the server behind. */
+function permit({ headers }: HttpRequest): Buffer {
+  const own = headers.flatMap(([name]) => (name.startsWith('x-svc-') ? [name] : []));
+  const removed = new Set(['authorization', AGENT_HEADER, ...own]);
+  const headersToRemove = [...removed].map((name) => field(OK_RESPONSE.headersToRemove, name));
+  return Buffer.concat([field(RESPONSE.status, ''), field(RESPONSE.ok, Buffer.concat(headersToRemove))]);
+}
+
+const deny = ({ reason, cause, auditId, approvalId }: Verdict): Buffer =>
+  refusal(CODE.permission_denied, 403, {
+    reason,
+    cause: cause ?? null,
+    audit_id: auditId ?? null,
+    ...(approvalId !== undefined && { approval_id: approvalId }),
+  });
+
+/** Without a credential 16 with 401, for want of capacity 14 with 503, and 7 with 403 for anything else. */
+function faulty(fault: Fault): Buffer {
+  const body = { reason: explain(fault), code: fault.kind };
+  if (fault.kind === 'unauthenticated') return refusal(CODE.unauthenticated, 401, body);
+  const isOutage = OUTAGES.includes(fault.kind);
+  return isOutage ? refusal(CODE.unavailable, 503, body) : refusal(CODE.permission_denied, 403, body);
+}
+
+const OUTAGES: readonly Fault['kind'][] = [
+  'overloaded',
+  'audit_unavailable',
+  'store_unreachable',
+  'shutting_down',
+  'internal',
+];
+
+function refusal(code: number, httpStatus: number, body: Readonly<Record<string, unknown>>): Buffer {
+  assert(code !== 0, 'a refusal is no success');
+  const headers: (readonly [string, string])[] = [['content-type', 'application/json']];
+  if (httpStatus === 401) headers.push(['www-authenticate', 'Bearer']);
+  const denied = Buffer.concat([
+    field(DENIED.status, numberField(HTTP_STATUS.code, httpStatus)),
+    ...headers.map(([name, value]) =>
+      field(DENIED.headers, field(1, Buffer.concat([field(1, name), field(2, value)]))),
+    ),
+    field(DENIED.body, JSON.stringify(body)),
+  ]);
+  const status = Buffer.concat([numberField(STATUS.code, code), field(STATUS.message, String(body['reason']))]);
+  return Buffer.concat([field(RESPONSE.status, status), field(RESPONSE.denied, denied)]);
+}

@@ -1,0 +1,199 @@
+/** agentgateway's ExtMcp against the real command, in both generations of its messages. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type DoorAgent, newestEntries, registerAgent } from '../../support/door-agent.ts';
+import { type ForeignClient, foreignClient } from '../../support/foreign-grpc.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { policyFile } from '../../support/policies.ts';
+
+const COMMON = `syntax = "proto3";
+message Value { oneof kind { int32 null_value = 1; double number_value = 2; string string_value = 3; bool bool_value = 4;
+  Struct struct_value = 5; ListValue list_value = 6; } }
+message Struct { map<string, Value> fields = 1; }
+message ListValue { repeated Value values = 1; }
+message Pass {} enum Code { UNKNOWN = 0; PERMISSION_DENIED = 1; RESOURCE_EXHAUSTED = 2; INVALID = 3; }
+message AuthorizationError { Code code = 1; string reason = 2; }
+message McpHeader { string key = 1; bytes value = 2; }
+`;
+const NEW = `${COMMON}
+message McpRequest { repeated string service_names = 1; string method = 2; Struct metadata_context = 3; optional bytes mcp_request = 4;
+  repeated McpHeader headers = 5; }
+message McpResponse { repeated string service_names = 1; string method = 2; Struct metadata_context = 3; bytes mcp_response = 4; }
+message Result { oneof result { Pass pass = 1; bytes mutated = 2; AuthorizationError error = 3; } }`;
+const OLD = `${COMMON}
+message McpRequest { string service_name = 1; string method = 2; Struct metadata_context = 3; Struct mcp_request = 4; repeated McpHeader headers = 5; }
+message McpResponse { string service_name = 1; string method = 2; Struct metadata_context = 3; Struct mcp_response = 4; }
+message Result { oneof result { Pass pass = 1; Struct mutated = 2; AuthorizationError error = 3; } }`;
+
+const POLICIES = `
+name: mcp
+scope: global
+rules:
+  - id: small
+    actions: [mcp.call]
+    resources: ["files/read"]
+    when: attributes.path.startsWith("/tmp/")
+    effect: allow
+    reason: scratch files
+  - { id: echo, actions: [mcp.call], resources: ["files/echo"], effect: allow, reason: harmless }
+`;
+const REQUEST = '/agentgateway.dev.ext_mcp.ExtMcp/CheckRequest';
+const RESPONSE = '/agentgateway.dev.ext_mcp.ExtMcp/CheckResponse';
+
+let gateway: TestGateway;
+let agent: DoorAgent;
+let current: ForeignClient;
+let former: ForeignClient;
+beforeAll(async () => {
+  const { path } = policyFile(POLICIES, afterAll);
+  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path } });
+  agent = await registerAgent(gateway, 'acme/code/coder');
+  current = foreignClient(gateway.grpc, NEW);
+  former = foreignClient(gateway.grpc, OLD);
+});
+afterAll(async () => {
+  current?.close();
+  former?.close();
+  await gateway?.stop();
+});
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const json = (value: unknown): string => base64(JSON.stringify(value));
+const headersOf = (headers: Readonly<Record<string, string>>) =>
+  Object.entries(headers).map(([key, value]) => ({ key, value: base64(value) }));
+
+const own = () => ({ authorization: `Bearer ${agent.token}` });
+const call = (name: string, args: object, { headers = own() as Record<string, string>, more = {} } = {}) =>
+  current.call(REQUEST, 'McpRequest', 'Result', {
+    service_names: ['files'],
+    method: 'tools/call',
+    mcp_request: json({ name, arguments: args }),
+    headers: headersOf(headers),
+    ...more,
+  });
+const text = (value: string) => ({ string_value: value });
+
+describe('CheckRequest', () => {
+  test("is a check of mcp.call on the server's tool, and a completed operation", async () => {
+    expect(await call('read', { path: '/tmp/x' })).toEqual({ pass: {}, result: 'pass' });
+    const [completed, allowed] = await newestEntries(gateway, 2);
+    expect(completed).toMatchObject({ event_type: 'OpCompleted', op_id: allowed.op_id });
+    expect(allowed.payload).toEqual({ action: 'mcp.call', resource: 'files/read', attributes: { path: '/tmp/x' } });
+  });
+
+  test('denies with PERMISSION_DENIED and the reason', async () => {
+    const { error } = await call('delete', {});
+    expect(error).toEqual({ code: 'PERMISSION_DENIED', reason: (await newestEntries(gateway, 1))[0].reason });
+    expect((await call('read', { path: '/etc/passwd' })).error.code).toBe('PERMISSION_DENIED');
+  });
+
+  test('of 1.3 has its parameters as a Struct', async () => {
+    const old = (path: string) =>
+      former.call(REQUEST, 'McpRequest', 'Result', {
+        service_name: 'files',
+        method: 'tools/call',
+        mcp_request: {
+          fields: { name: text('read'), arguments: { struct_value: { fields: { path: text(path) } } } },
+        },
+        headers: headersOf(own()),
+      });
+    expect((await old('/tmp/x')).result).toBe('pass');
+    expect((await old('/etc/x')).error.code).toBe('PERMISSION_DENIED');
+  });
+
+  test('finds who asks in the headers, the metadata of gRPC, or the context', async () => {
+    const message = { service_names: ['files'], method: 'tools/call', mcp_request: json({ name: 'echo' }) };
+    const ask = (more: object, metadata?: Record<string, string>) =>
+      current.call(REQUEST, 'McpRequest', 'Result', { ...message, ...more }, metadata);
+    expect((await ask({ headers: headersOf(own()) })).result).toBe('pass');
+    expect((await ask({}, own())).result).toBe('pass');
+    const key = { authorization: `Bearer ${ADMIN_KEY}`, 'x-svc-agent': agent.name };
+    expect((await ask({}, key)).result).toBe('pass');
+    const context = { fields: { authorization: text(key.authorization), 'x-svc-agent': text(agent.name) } };
+    expect((await ask({ metadata_context: context })).result).toBe('pass');
+  });
+
+  test('without a credential, or with one of nobody or of another, is denied', async () => {
+    for (const headers of [
+      {},
+      { authorization: 'Bearer nonsense' },
+      { authorization: `Bearer ${ADMIN_KEY}` },
+      { ...own(), 'x-svc-agent': 'acme/code/other' },
+    ] as const)
+      expect((await call('echo', {}, { headers })).error.code).toBe('PERMISSION_DENIED');
+    expect((await newestEntries(gateway, 1))[0].event_type).toBe('A2AImpersonationAttempted');
+  });
+
+  test.each([
+    ['no parameters', { mcp_request: undefined }],
+    ['half of them', { mcp_request: base64('{"name":') }],
+    ['a list', { mcp_request: base64('[]') }],
+    ['no name', { mcp_request: json({ arguments: {} }) }],
+    ['arguments that are text', { mcp_request: json({ name: 'echo', arguments: 'x' }) }],
+    ['no server', { service_names: [] }],
+    ['two servers', { service_names: ['files', 'mail'] }],
+    ['no method', { method: '' }],
+  ])('%s is INVALID, and on record', async (_name, more) => {
+    const before = (await newestEntries(gateway, 1))[0].id;
+    expect((await call('echo', {}, { more })).error.code).toBe('INVALID');
+    const [entry] = await newestEntries(gateway, 1);
+    expect({ id: entry.id, decision: entry.decision }).toEqual({ id: before + 1, decision: 'deny' });
+  });
+
+  test('bytes that are no message are INVALID, and no error of gRPC', async () => {
+    for (const path of [REQUEST, RESPONSE])
+      expect((await current.raw(path, 'Result', Buffer.from([0xff, 0xff]))).error.code).toBe('INVALID');
+  });
+
+  test('setting up and listing pass for who is known', async () => {
+    for (const method of ['initialize', 'tools/list', 'ping'])
+      expect((await call('', {}, { more: { method, mcp_request: undefined } })).result).toBe('pass');
+  });
+});
+
+describe('CheckResponse', () => {
+  const tools = { tools: [{ name: 'echo', description: 'é' }, { name: 'delete' }, { name: 'read' }], nextCursor: 'c' };
+  const listed = (metadata?: Record<string, string>) =>
+    current.call(
+      RESPONSE,
+      'McpResponse',
+      'Result',
+      { service_names: ['files'], method: 'tools/list', mcp_response: json(tools) },
+      metadata,
+    );
+
+  test('leaves in a list what the agent could call', async () => {
+    const { mutated } = await listed(own());
+    const { tools: left, ...rest } = JSON.parse(Buffer.from(mutated).toString());
+    expect({ names: left.map(({ name }: any) => name), ...rest }).toMatchObject({ nextCursor: 'c' });
+    expect(left).toContainEqual({ name: 'echo', description: 'é' });
+    expect(left).not.toContainEqual({ name: 'delete' });
+  });
+
+  test('of 1.3 is answered with a Struct', async () => {
+    const tool = (name: string) => ({ struct_value: { fields: { name: text(name) } } });
+    const answer = await former.call(
+      RESPONSE,
+      'McpResponse',
+      'Result',
+      {
+        service_name: 'files',
+        method: 'tools/list',
+        mcp_response: { fields: { tools: { list_value: { values: [tool('echo'), tool('delete')] } } } },
+      },
+      own(),
+    );
+    expect(answer.mutated.fields.tools.list_value.values).toEqual([
+      { kind: 'struct_value', struct_value: { fields: { name: { kind: 'string_value', string_value: 'echo' } } } },
+    ]);
+  });
+
+  test('passes where nobody is known, and is refused for a credential of nobody', async () => {
+    expect((await listed()).result).toBe('pass');
+    expect((await listed({ authorization: 'Bearer nonsense' })).error.code).toBe('PERMISSION_DENIED');
+  });
+
+  test('passes results of calls', async () => {
+    const result = { service_names: ['files'], method: 'tools/call', mcp_response: json({ content: [] }) };
+    expect((await current.call(RESPONSE, 'McpResponse', 'Result', result, own())).result).toBe('pass');
+  });
+});
