@@ -109,6 +109,8 @@ function governorWith(budgets: BudgetTracker): Governor {
     maxAgents: 10_000_000,
     maxOrgAgents: 10_000_000,
     redact: (attributes) => attributes,
+    newApprovalId: () => 'approval',
+    sha256: () => 'digest',
     sweepTtlMs: 0,
     hashKey: randomHashKey(),
   });

@@ -33,6 +33,8 @@ const governor = new Governor({
   maxAgents: 10_000_000,
   maxOrgAgents: 10_000_000,
   redact: (attributes) => attributes,
+  newApprovalId: () => 'approval',
+  sha256: () => 'digest',
   sweepTtlMs: 60_000,
   hashKey: randomHashKey(),
 });

@@ -137,6 +137,7 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     clock: threads.clock,
     governor: decisions.governor,
     haltKeeper: decisions.haltKeeper,
+    commands: decisions.commands,
     spend: decisions.recording.spend,
     isShared: database !== undefined,
   });

@@ -8,6 +8,7 @@ import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
 import { createLmdbStates } from '../stores/embedded/states.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
+import { ApprovalWaits } from '../use-cases/approvals.ts';
 import { HaltKeeper } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Config } from './config.ts';
@@ -27,6 +28,7 @@ export type Decisions = {
   readonly governor: Governor;
   readonly commands: CommandRunner;
   readonly haltKeeper: HaltKeeper;
+  readonly approvalWaits: ApprovalWaits;
   readonly limiters: Limiters;
   readonly policyKeeper: PolicyKeeper;
   readonly recording: Recording;
@@ -49,6 +51,7 @@ export function startDecisions(
     budgets,
     states,
     clock,
+    onApproval: (approval) => approvalWaits.wake(approval),
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
@@ -71,7 +74,15 @@ export function startDecisions(
     breathe: () => setImmediate(),
     onError,
   });
-  return { governor, commands, haltKeeper, limiters, policyKeeper, recording };
+  const approvalWaits = new ApprovalWaits({
+    commands,
+    nowMs: () => clock.nowMs(),
+    after: (ms, call) => {
+      const timer = setTimeout(call, ms).unref();
+      return () => clearTimeout(timer);
+    },
+  });
+  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording };
 }
 
 const limitersOf = (config: Config): Limiters => ({

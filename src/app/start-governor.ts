@@ -1,5 +1,7 @@
 /** The governor as the configuration wants it, with what the embedded store kept of the last run. */
 
+import { createHash, randomUUID } from 'node:crypto';
+import type { Approval } from '../core/approvals/approval.ts';
 import { redactAttributes } from '../core/audit/redact.ts';
 import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../core/audit/redact-text.ts';
 import { BudgetTracker } from '../core/budget/budget.ts';
@@ -35,8 +37,13 @@ export function restoreGovernor({ config, policies, agents, budgets, states, now
     sweepTtlMs: config.SVC_OPS_TTL_SECS * 1000,
     hashKey: randomHashKey(),
     redact: (attributes) => redactAttributes(attributes, redacted),
+    newApprovalId: randomUUID,
+    sha256: (text) => createHash('sha256').update(text).digest('hex'),
   });
   for (const registration of agents.load()) governor.restoreAgent(registration);
   for (const { row } of states.load('halts')) governor.restoreHalt(row as Halt);
+  const approvals = [...states.load('approvals')].map(({ row }) => row as Approval);
+  for (const approval of approvals.sort((one, other) => one.requestedAtMs - other.requestedAtMs))
+    governor.restoreApproval(approval);
   return governor;
 }

@@ -1,5 +1,6 @@
 /** What the main thread decides is recorded, carried out and answered with. */
 
+import type { Approval } from '../core/approvals/approval.ts';
 import type { Governor } from '../core/governor.ts';
 import type { AgentStore, BudgetStore, Clock, StateStore } from '../ports/ports.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
@@ -18,6 +19,7 @@ export type RecorderStart = {
   readonly budgets: BudgetStore;
   readonly states: StateStore;
   readonly clock: Clock;
+  readonly onApproval: (approval: Approval) => void;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
 };
@@ -30,12 +32,12 @@ export type Recording = {
   readonly recorder: Recorder;
 };
 
-export function startRecorder({ agents, budgets, states, ...start }: RecorderStart): Recording {
+export function startRecorder({ agents, budgets, states, onApproval, ...start }: RecorderStart): Recording {
   const { threads } = start;
   const controlStreams = new ControlStreams();
   const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
   const spend = new SpendSaver(start.governor.budgets, budgets);
-  const effectRunner = new EffectRunner({ agents, states, events, spend, threads });
+  const effectRunner = new EffectRunner({ agents, states, onApproval, events, spend, threads });
   const recorder = new Recorder({ ...start, controlStreams, effectRunner });
   return { controlStreams, events, spend, effectRunner, recorder };
 }

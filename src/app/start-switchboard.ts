@@ -42,7 +42,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
   const {
     resources: { database, storeOutage },
     threads: { audit, clock, supervisor },
-    decisions: { haltKeeper, limiters, policyKeeper },
+    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper },
     identity: { accounts, credentials },
   } = parts;
   const { config, log } = context;
@@ -55,6 +55,18 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     database,
     policyKeeper,
     haltKeeper,
+    approvalWaits,
+    commands,
+    approvers: {
+      nameOfKey: async (id) => {
+        const found = await credentials.apiKeys.find({ id });
+        return found.ok ? found.value?.name : undefined;
+      },
+      emailOf: async (principal) => {
+        const found = await accounts?.useCases.me({ principal });
+        return found?.ok === true ? found.value.email : undefined;
+      },
+    },
     limiters,
     storeOutage,
     accounts: accounts?.useCases,

@@ -10,7 +10,7 @@ import type { Clock } from '../ports/ports.ts';
 import type { Logger } from '../system/log.ts';
 import { createClockGuard } from '../threads/audit/audit-upkeep.ts';
 import type { SpendSaver } from '../threads/main/spend-saver.ts';
-import type { HaltKeeper } from '../use-cases/halts.ts';
+import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import type { Config } from './config.ts';
 
 /**
@@ -39,6 +39,9 @@ function createDescriptorWatch(log: Logger): () => Promise<void> {
 const TIDY_EVERY_MS = 60_000;
 /** How often a step is taken in deleting API keys that ended long ago. */
 const DELETE_EVERY_MS = 10_000;
+/** How often approvals are looked at whose time may be over, and how many change at once. */
+const TICK_APPROVALS_EVERY_MS = 500;
+const APPROVALS_A_TICK = 100;
 const EXPIRE_HALTS_EVERY_MS = 1_000;
 /** How often to check that the process can open another file. */
 const DESCRIPTORS_EVERY_MS = 2_000;
@@ -54,6 +57,7 @@ type Timed = {
   readonly clock: Clock;
   readonly governor: Governor;
   readonly haltKeeper: HaltKeeper;
+  readonly commands: OwnCommands;
   readonly spend: SpendSaver;
   readonly apiKeys: ApiKeys;
   readonly keyDeletion: ApiKeyDeletion;
@@ -61,6 +65,13 @@ type Timed = {
   /** Other gateways may be on the same database. */
   readonly isShared: boolean;
 };
+
+/** The log and the store say themselves that they cannot be written; the next tick tries again. */
+async function tickApprovals(commands: OwnCommands, onError: OnError): Promise<void> {
+  await commands
+    .ask({ type: 'tick-approvals', most: APPROVALS_A_TICK })
+    .catch((error: unknown) => onError(error, 'ending approvals'));
+}
 
 /** The timers run until the caller clears them. */
 export function startTimers({
@@ -70,6 +81,7 @@ export function startTimers({
   clock,
   governor,
   haltKeeper,
+  commands,
   spend,
   apiKeys,
   keyDeletion,
@@ -100,6 +112,7 @@ export function startTimers({
     }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
     setInterval(() => void haltKeeper.releaseExpired(governor.halts.expiredAt(clock.nowMs())), EXPIRE_HALTS_EVERY_MS),
+    setInterval(() => void tickApprovals(commands, onError), TICK_APPROVALS_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
     setInterval(() => {
       // The pool logs once that the database is away, and the next turn makes up for this one.

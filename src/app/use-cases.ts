@@ -6,8 +6,9 @@ import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { Metrics } from '../system/metrics.ts';
+import { type ApprovalWaits, type ApproverNames, decideApproval } from '../use-cases/approvals.ts';
 import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-cases/credentials.ts';
-import type { HaltKeeper } from '../use-cases/halts.ts';
+import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
@@ -24,6 +25,9 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly accounts: AccountUseCases | undefined;
   readonly policyKeeper: PolicyKeeper;
   readonly haltKeeper: HaltKeeper;
+  readonly approvalWaits: ApprovalWaits;
+  readonly commands: OwnCommands;
+  readonly approvers: ApproverNames;
   readonly tickets: WsTickets;
   readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
   readonly storeOutage: StoreOutage;
@@ -40,6 +44,9 @@ export function useCasesOf({
   accounts,
   policyKeeper,
   haltKeeper,
+  approvalWaits,
+  commands,
+  approvers,
   storeOutage,
   tickets,
   limiters,
@@ -56,6 +63,8 @@ export function useCasesOf({
     explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),
     reloadPolicies: ({ principal }) => policyKeeper.reloadFor(principal),
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
+    decideApproval: ({ principal, ...decision }) => decideApproval(commands, approvers, { principal, ...decision }),
+    waitApproval: ({ reader, id, waitMs }) => approvalWaits.wait(reader, id, waitMs),
     releaseHalt: ({ principal, id, reason }) => haltKeeper.release(principal, id, reason),
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),

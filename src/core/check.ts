@@ -1,6 +1,21 @@
 import type { AgentEntry } from './agents/agent-entry.ts';
 /** One policy check, from identity to decision (docs/spec.md, Checks). */
 import type { AgentRegistry } from './agents/agents.ts';
+import type { Approval, ApprovalState } from './approvals/approval.ts';
+import {
+  type AskingContext,
+  askPeople,
+  endedFor,
+  endedReason,
+  fullFor,
+  hasRoomFor,
+  joinWaiting,
+  type Question,
+  type Standing,
+  standingOf,
+  useApproval,
+} from './approvals/asking.ts';
+import type { Changed } from './approvals/changes.ts';
 import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
 import { microToUsd } from './base/money.ts';
@@ -22,9 +37,10 @@ import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { Outcome } from './outcome.ts';
 import type { PolicyDecision } from './policy/rule.ts';
 import { REFUSAL } from './refusal.ts';
+import type { Undo } from './rollback.ts';
 
 /** The parts of the governor's state that a check reads and changes. */
-export type CheckState = {
+export type CheckState = AskingContext & {
   readonly agents: AgentRegistry;
   readonly ops: OpsRegistry;
   policies: { decide(subject: CheckSubject): PolicyDecision };
@@ -35,8 +51,6 @@ export type CheckState = {
   readonly maxOps: number;
   /** How many of `maxOps` one org may have. */
   readonly maxOrgOps: number;
-  /** Takes out of the attributes what an audit log must not hold. */
-  readonly redact: (attributes: Readonly<Record<string, unknown>>) => unknown;
 };
 
 const deny = (cause: DecisionCause, reason: string): PolicyDecision => ({
@@ -61,9 +75,20 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
 
 const haltedBy = ({ id, reason, scope }: Halt): PolicyDecision =>
   deny('halt', `halt ${id} of ${scope} is in force: ${reason}`);
+const endedBy = ({
+  approval,
+  state,
+}: {
+  readonly approval: Approval;
+  readonly state: ApprovalState;
+}): PolicyDecision => ({
+  ...deny('approval', endedReason(approval, state)),
+  policy: approval.policy,
+  ruleId: approval.ruleId,
+});
 
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
-type Answered = { readonly reply: Replies['check']; readonly effects: Effect[] };
+type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; readonly undo?: Undo };
 
 /** Answers checks: identify, ingest, evaluate, then allow or terminate. */
 export class Checker {
@@ -85,11 +110,15 @@ export class Checker {
     const halt = halts.covering(identified.entry, command.action);
     if (halt !== undefined) return this.#answerHalted(command, identified, halt);
     const slot = ops.find(command.opId);
-    if (slot === undefined) return this.#checkNew(command, identified, nowMs);
+    if (slot === undefined) {
+      const ended = endedFor(this.#state.approvals, command.agent.orgId, command.opId, nowMs);
+      if (ended !== undefined) return this.#answer(command, identified, endedBy(ended), undefined, ended.approval.id);
+      return this.#checkNew(command, identified, nowMs);
+    }
     if (ops.ownerOf(slot) !== identified.entry) return this.#answer(command, identified, OTHER_AGENTS_OP, undefined);
     const opState = ops.stateOf(slot);
     const closed = CLOSED[opState];
-    if (closed !== undefined) return this.#answer(command, identified, closed, opState);
+    if (closed !== undefined) return this.#answerClosed(command, identified, closed, opState, nowMs);
     if (command.dryRun) return this.#rehearse(command, identified, slot, nowMs);
     return this.#checkKnown(command, identified, slot, nowMs);
   }
@@ -100,6 +129,21 @@ export class Checker {
     const slot = ops.find(command.opId);
     const isOwn = slot !== undefined && ops.ownerOf(slot) === speaker.entry;
     return this.#answer(command, speaker, haltedBy(halt), isOwn ? ops.stateOf(slot) : undefined);
+  }
+
+  /** An operation that takes no further checks: also because a person said no. */
+  #answerClosed(
+    command: CheckCommand,
+    speaker: Speaker,
+    closed: PolicyDecision,
+    opState: OpState,
+    nowMs: number,
+  ): Answered {
+    const ended =
+      opState === 'terminated' ? endedFor(this.#state.approvals, command.agent.orgId, command.opId, nowMs) : undefined;
+    return ended === undefined
+      ? this.#answer(command, speaker, closed, opState)
+      : this.#answer(command, speaker, endedBy(ended), opState, ended.approval.id);
   }
 
   #checkNew(command: CheckCommand, speaker: Speaker, nowMs: number): Outcome<'check'> {
@@ -123,7 +167,8 @@ export class Checker {
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
     return {
-      undo: {
+      ...outcome,
+      undo: withUndo(outcome.undo, {
         kind: 'op',
         opId: command.opId,
         number: ops.numberOf(slot),
@@ -131,8 +176,7 @@ export class Checker {
         heldMicroUsd,
         heldUntilMs,
         acknowledgedAtMs: undefined,
-      },
-      ...outcome,
+      }),
     };
   }
 
@@ -140,7 +184,14 @@ export class Checker {
   #rehearse(command: CheckCommand, speaker: Speaker, slot: OpSlot | undefined, nowMs: number): Answered {
     const { budgets, ops, policies } = this.#state;
     const opState = slot === undefined ? undefined : ops.stateOf(slot);
-    const decision = policies.decide(command);
+    const decided = policies.decide(command);
+    const standing =
+      decided.kind === 'require_approval' ? this.#standing(command, speaker, slot, decided, nowMs) : undefined;
+    if (standing?.kind === 'over')
+      return this.#answer(command, speaker, endedBy(standing), opState, standing.approval.id);
+    if (standing?.kind === 'waiting') return pending(decided, opState, standing.approval.id);
+    if (standing?.kind === 'new') return pending(decided, opState, undefined);
+    const decision = standing === undefined ? decided : approvedBy(standing.approval);
     const exceeded =
       decision.kind === 'allow'
         ? budgets.wouldExceed(
@@ -157,8 +208,82 @@ export class Checker {
 
   /** Decides, then moves the operation, so that the registry is right by the time the agent has its answer. */
   #evaluate(command: CheckCommand, speaker: Speaker, slot: OpSlot, nowMs: number): Answered {
-    const { ops, policies, isWatched } = this.#state;
-    const decision = policies.decide(command);
+    const decision = this.#state.policies.decide(command);
+    return decision.kind === 'require_approval'
+      ? this.#evaluateAsking(command, speaker, slot, decision, nowMs)
+      : this.#settle(command, speaker, slot, decision, nowMs);
+  }
+
+  /** What people have said decides, or they are asked, and the operation waits. */
+  #evaluateAsking(
+    command: CheckCommand,
+    speaker: Speaker,
+    slot: OpSlot,
+    decision: PolicyDecision,
+    nowMs: number,
+  ): Answered {
+    const standing = this.#standing(command, speaker, slot, decision, nowMs);
+    const question = this.#questionOf(command, speaker, slot);
+    switch (standing.kind) {
+      case 'usable': {
+        const { approval } = standing;
+        const answered = this.#settle(command, speaker, slot, approvedBy(approval), nowMs, approval.id);
+        if (!answered.reply.ok || answered.reply.value.decision !== 'allow') return answered;
+        return withChanges(answered, [useApproval(this.#state, approval, question, nowMs)]);
+      }
+      case 'over':
+        return this.#settle(command, speaker, slot, endedBy(standing), nowMs, standing.approval.id);
+      case 'waiting': {
+        const { approval } = standing;
+        if (!hasRoomFor(approval, command.opId))
+          return this.#settle(
+            command,
+            speaker,
+            slot,
+            deny('approval', 'too many operations wait for this approval'),
+            nowMs,
+            approval.id,
+          );
+        const joined = joinWaiting(this.#state, approval, question, nowMs);
+        return withChanges(pending(decision, this.#state.ops.stateOf(slot), approval.id), [joined]);
+      }
+      case 'new': {
+        const full = fullFor(this.#state.approvals, command.agent);
+        if (full !== undefined)
+          return this.#settle(command, speaker, slot, deny('approval', `${full} is at its limit`), nowMs);
+        const asked = askPeople(this.#state, question, { ...standing, decision }, nowMs);
+        return withChanges(pending(decision, this.#state.ops.stateOf(slot), asked.approval.id), asked.changes);
+      }
+      default:
+        return assertNever(standing);
+    }
+  }
+
+  #questionOf(command: CheckCommand, { actor }: Speaker, slot: OpSlot | undefined): Question {
+    const isRunning = slot !== undefined && this.#state.ops.stateOf(slot) === 'running';
+    return { subject: command, opId: command.opId, actor, isRunning };
+  }
+
+  #standing(
+    command: CheckCommand,
+    speaker: Speaker,
+    slot: OpSlot | undefined,
+    decision: PolicyDecision,
+    nowMs: number,
+  ): Standing {
+    return standingOf(this.#state, this.#questionOf(command, speaker, slot), decision, nowMs);
+  }
+
+  /** Carries out a decision that is none to wait for. */
+  #settle(
+    command: CheckCommand,
+    speaker: Speaker,
+    slot: OpSlot,
+    decision: PolicyDecision,
+    nowMs: number,
+    approvalId?: string,
+  ): Answered {
+    const { ops, isWatched } = this.#state;
     const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
     // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
     const isPending = ops.stateOf(slot) === 'pending';
@@ -167,7 +292,7 @@ export class Checker {
     const opState = ops.stateOf(slot);
     const outcome =
       exceeded === undefined
-        ? this.#answer(command, speaker, decision, opState)
+        ? this.#answer(command, speaker, decision, opState, approvalId)
         : this.#answerExceeded(command, speaker, exceeded, opState);
     if (isPending && isWatched) outcome.effects.unshift(this.#changed(slot));
     return outcome;
@@ -183,17 +308,18 @@ export class Checker {
   #answer(
     command: CheckCommand,
     { entry, actor }: Speaker,
-    decision: PolicyDecision,
+    { kind, reason, policy, ruleId, cause }: PolicyDecision,
     opState: OpState | undefined,
+    approvalId?: string,
   ): Answered {
-    const { kind, reason, policy, ruleId, cause } = decision;
+    const decision = kind === 'allow' ? 'allow' : 'deny';
     const draft: AuditDraft = {
       eventType:
-        kind === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
+        decision === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
       lineage: entry.identity,
       actor,
       opId: command.opId,
-      decision: kind,
+      decision,
       // Where no rule decided, the reason repeats what was asked for.
       reason: ruleId === undefined ? redactText(reason) : reason,
       policy,
@@ -202,7 +328,7 @@ export class Checker {
       payload: this.#payloadOf(command),
     };
     return {
-      reply: ok({ decision: kind, reason, policy, ruleId, cause, exceeded: undefined, opState }),
+      reply: ok({ decision, reason, policy, ruleId, cause, exceeded: undefined, opState, approvalId }),
       effects: [{ kind: 'audit', draft }],
     };
   }
@@ -321,6 +447,43 @@ const denied = (
   opState: OpState | undefined,
   exceeded?: CheckAnswer['exceeded'],
 ): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, cause, exceeded, opState });
+
+/** Its entry is the one of the request that it waits for; a dry run, which asks nobody, has none. */
+const pending = (
+  { reason, policy, ruleId }: PolicyDecision,
+  opState: OpState | undefined,
+  approvalId: string | undefined,
+): Answered => ({
+  reply: ok({
+    decision: 'pending',
+    reason,
+    policy,
+    ruleId,
+    cause: undefined,
+    exceeded: undefined,
+    opState,
+    approvalId,
+  }),
+  effects: [],
+});
+
+const approvedBy = ({ id, policy, ruleId, decisions }: Approval): PolicyDecision => ({
+  kind: 'allow',
+  reason: `approved by ${decisions.map(({ by }) => by).join(' and ')} (approval ${id})`,
+  policy,
+  ruleId,
+  cause: undefined,
+});
+
+/** The answer's own entry stays the first. */
+const withChanges = ({ reply, effects, undo }: Answered, changes: readonly Changed[]): Answered => ({
+  reply,
+  effects: [...effects, ...changes.flatMap((change) => change.effects)],
+  undo: changes.reduce<Undo | undefined>((all, change) => withUndo(all, change.undo), undo)!,
+});
+
+const withUndo = (undo: Undo | undefined, last: Undo): Undo =>
+  undo === undefined ? last : { kind: 'several', undos: [undo, last] };
 
 /**
  * Refuses a new operation if the limit of all orgs, or of its own org, is reached; undefined if there is room.

@@ -1,3 +1,4 @@
+import type { Approval, ApprovalState } from './approvals/approval.ts';
 import type { AgentIdentity, OpId, SecretDigest } from './base/ids.ts';
 import type { Page, PageRequest } from './base/page.ts';
 import type { Result } from './base/result.ts';
@@ -41,7 +42,8 @@ export type RefuseCommand = Voucher & {
 
 /** The answer to a check. Its place in the audit log is added once the entry is written. */
 export type CheckAnswer = {
-  readonly decision: 'allow' | 'deny';
+  /** `pending`: the agent must not act until people have approved. */
+  readonly decision: 'allow' | 'deny' | 'pending';
   readonly reason: string;
   readonly policy: string | undefined;
   readonly ruleId: string | undefined;
@@ -51,6 +53,8 @@ export type CheckAnswer = {
   readonly exceeded: { readonly tier: Tier; readonly period: Period; readonly resetsAtMs: number } | undefined;
   /** Undefined where no operation of the caller's exists: identity refused, or a dry run. */
   readonly opState: OpState | undefined;
+  /** The approval that it waits for, or that has decided it. */
+  readonly approvalId?: string | undefined;
 };
 /** The cost is counted either way. `limit_exceeded` names the first cap that is exceeded now. */
 export type UsageAnswer =
@@ -137,6 +141,22 @@ export type Command =
       /** Only those in force, or only those released; undefined: both. */
       readonly active: boolean | undefined;
     })
+  | (OrgFilter & PageRequest & { readonly type: 'list-approvals'; readonly state: ApprovalState | undefined })
+  | { readonly type: 'get-approval'; readonly principal: Principal; readonly id: string }
+  | (Voucher & { readonly type: 'own-approval'; readonly agent: AgentIdentity; readonly id: string })
+  | {
+      readonly type: 'decide-approval';
+      readonly principal: Principal;
+      readonly id: string;
+      readonly kind: 'approve' | 'deny';
+      readonly reason: string;
+      /** What rules may call this approver: `role:<role>`, `account:<e-mail>`, `key:<name>`. */
+      readonly names: readonly string[];
+    }
+  | { readonly type: 'cancel-approval'; readonly principal: Principal; readonly id: string }
+  | (Voucher & { readonly type: 'cancel-own-approval'; readonly agent: AgentIdentity; readonly id: string })
+  /** The gateway's own: ends those whose time is over, `most` at a time. */
+  | { readonly type: 'tick-approvals'; readonly most: number }
   /** The gateway's own: stops what a halt covers, `most` operations at a time. */
   | {
       readonly type: 'enforce-halt';
@@ -187,6 +207,13 @@ export type Replies = ForEveryCommand<{
   'create-halt': Result<Halt, Fault>;
   'release-halt': Result<{ readonly halt: Halt; readonly paused: readonly (readonly [number, number])[] }, Fault>;
   'list-halts': Result<Page<Halt>, Fault>;
+  'list-approvals': Result<Page<Approval>, Fault>;
+  'get-approval': Result<Approval, Fault>;
+  'own-approval': Result<Approval, Fault>;
+  'decide-approval': Result<Approval, Fault>;
+  'cancel-approval': Result<Approval, Fault>;
+  'cancel-own-approval': Result<Approval, Fault>;
+  'tick-approvals': Result<{ readonly changes: number }, Fault>;
   'enforce-halt': Result<{ readonly changed: number; readonly next: EnforcementPlace | undefined }, Fault>;
   'resume-halted': Result<{ readonly changed: number }, Fault>;
 }>;
@@ -206,6 +233,13 @@ export const CHANGES = {
   'release-halt': true,
   'enforce-halt': true,
   'resume-halted': true,
+  'decide-approval': true,
+  'cancel-approval': true,
+  'cancel-own-approval': true,
+  'tick-approvals': true,
+  'list-approvals': false,
+  'get-approval': false,
+  'own-approval': false,
   'list-halts': false,
   'recognize-agent': false,
   'get-op': false,

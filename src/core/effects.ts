@@ -1,5 +1,6 @@
 /** What the shell must do after the governor has decided: plain values, carried out in their order. */
 import type { AgentRegistration } from './agents/agents.ts';
+import type { Approval } from './approvals/approval.ts';
 import type { AuditDraft } from './audit/audit.ts';
 import type { AgentIdentity, AgentKey, OpId } from './base/ids.ts';
 import type { BudgetAlert } from './budget/envelope.ts';
@@ -33,6 +34,7 @@ export type Effect =
   | { readonly kind: 'state-saved'; readonly table: StateTable; readonly id: string; readonly row: unknown }
   | { readonly kind: 'state-removed'; readonly table: StateTable; readonly id: string }
   | { readonly kind: 'halt-changed'; readonly halt: Halt }
+  | { readonly kind: 'approval-changed'; readonly approval: Approval }
   | { readonly kind: 'budget-alert'; readonly alert: BudgetAlert }
   | {
       readonly kind: 'violation';

@@ -1,3 +1,4 @@
+import type { ApprovalState, ApprovalTrigger } from './approvals/approval.ts';
 import type { OpId } from './base/ids.ts';
 import { assertNever, fail, type Result } from './base/result.ts';
 import type { Role, Scope } from './identity/roles.ts';
@@ -26,6 +27,15 @@ export type Fault =
   | { readonly kind: 'foreign_host'; readonly host: string }
   | { readonly kind: 'not_found'; readonly what: string }
   | { readonly kind: 'invalid_transition'; readonly opId: OpId; readonly from: OpState; readonly trigger: OpTrigger }
+  | {
+      readonly kind: 'invalid_transition';
+      readonly approvalId: string;
+      readonly from: ApprovalState;
+      readonly trigger: ApprovalTrigger;
+    }
+  /** Whoever asks may not approve. */
+  | { readonly kind: 'own_request'; readonly approvalId: string }
+  | { readonly kind: 'not_approver'; readonly approvalId: string; readonly approvers: readonly string[] }
   /** A halt covers it. */
   | { readonly kind: 'halted'; readonly haltId: string; readonly reason: string }
   | { readonly kind: 'email_taken'; readonly email: string }
@@ -85,7 +95,11 @@ export function explain(fault: Fault): string {
     case 'not_found':
       return `${fault.what} not found`;
     case 'invalid_transition':
-      return `cannot ${fault.trigger} operation ${fault.opId}: it is ${fault.from}`;
+      return explainTransition(fault);
+    case 'own_request':
+      return `approval ${fault.approvalId} was requested with this credential; somebody else must approve it`;
+    case 'not_approver':
+      return `approval ${fault.approvalId} is for ${fault.approvers.join(', ')} to decide`;
     case 'halted':
       return `halt ${fault.haltId} is in force: ${fault.reason}`;
     case 'email_taken':
@@ -130,3 +144,8 @@ export function explain(fault: Fault): string {
 }
 
 const seconds = (count: number): string => (count === 1 ? '1 second' : `${count} seconds`);
+
+const explainTransition = (fault: Extract<Fault, { kind: 'invalid_transition' }>): string => {
+  const what = 'opId' in fault ? `operation ${fault.opId}` : `approval ${fault.approvalId}`;
+  return `cannot ${fault.trigger} ${what}: it is ${fault.from}`;
+};

@@ -2,6 +2,20 @@ import { orgInReach } from './access.ts';
 import { type AgentLimits, answerTopology, deregisterAgent, listAgents, registerAgent } from './agent-commands.ts';
 import type { AgentEntry } from './agents/agent-entry.ts';
 import { type AgentRegistration, AgentRegistry } from './agents/agents.ts';
+import type { Approval } from './approvals/approval.ts';
+import { ApprovalRegistry } from './approvals/approvals.ts';
+import {
+  type ApprovalContext,
+  cancelApproval,
+  decideApproval,
+  getApproval,
+  haltApprovals,
+  listApprovals,
+  ownApproval,
+  type Steps,
+  thawApprovals,
+  tickApprovals,
+} from './approvals/commands.ts';
 import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
 import { agentKeyOf, type OpId, usageIdOfCompletion } from './base/ids.ts';
@@ -38,7 +52,10 @@ import { rollBack, terminateBegun, type Undo } from './rollback.ts';
 import { SignalBoxes } from './signals.ts';
 import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
 
-export type GovernorOptions = Pick<CheckState, 'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact'> &
+export type GovernorOptions = Pick<
+  CheckState,
+  'policies' | 'budgets' | 'maxOps' | 'maxOrgOps' | 'redact' | 'newApprovalId' | 'sha256'
+> &
   AgentLimits & {
     /** How long a finished operation stays readable (docs/spec.md, States and transitions). */
     readonly sweepTtlMs: number;
@@ -52,6 +69,8 @@ const METHOD_OF = {
   'record-usage': 'RecordUsage',
   'open-control': 'OpControlStream',
   'ack-signal': 'AckOpControl',
+  'own-approval': 'WaitApproval',
+  'cancel-own-approval': 'CancelApproval',
 } as const;
 type OwnCall = CommandOf<keyof typeof METHOD_OF>;
 type Refusal = { readonly reply: Result<never, Fault>; readonly effects: readonly Effect[] };
@@ -78,8 +97,10 @@ export class Governor {
   readonly ops: OpsRegistry;
   readonly budgets: BudgetTracker;
   readonly halts = new HaltRegistry(this.agents);
+  readonly approvals = new ApprovalRegistry();
   readonly #signals = new SignalBoxes();
   readonly #haltContext: HaltContext;
+  readonly #approvalContext: ApprovalContext;
   readonly #state: CheckState;
   readonly #checker: Checker;
   readonly #agentLimits: AgentLimits;
@@ -88,10 +109,18 @@ export class Governor {
   constructor({ maxAgents, maxOrgAgents, sweepTtlMs, hashKey, ...given }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
     this.budgets = given.budgets;
-    this.#state = { ...given, agents: this.agents, ops: this.ops, halts: this.halts, isWatched: false };
+    this.#state = {
+      ...given,
+      agents: this.agents,
+      ops: this.ops,
+      halts: this.halts,
+      approvals: this.approvals,
+      isWatched: false,
+    };
     this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
     this.#sweepTtlMs = sweepTtlMs;
+    this.#approvalContext = this.#contextOfApprovals();
     this.#haltContext = { agents: this.agents, halts: this.halts, ops: this.ops };
   }
 
@@ -108,6 +137,11 @@ export class Governor {
   /** Restores a registration of an earlier run. */
   restoreAgent(registration: AgentRegistration): void {
     this.agents.register(registration);
+  }
+
+  /** Restores an approval of an earlier run; call it for the oldest first. */
+  restoreApproval(approval: Approval): void {
+    this.approvals.put(approval);
   }
 
   /** Restores a halt of an earlier run, in force or released. */
@@ -161,15 +195,29 @@ export class Governor {
       case 'ack-signal':
         return this.#acknowledge(command, nowMs);
       case 'create-halt':
-        return createHalt(this.#haltContext, command, nowMs);
+        return this.#createHalt(command, nowMs);
       case 'release-halt':
-        return releaseHalt(this.#haltContext, command, nowMs);
+        return this.#releaseHalt(command, nowMs);
       case 'list-halts':
         return unchanged(listHalts(this.#haltContext, command));
       case 'enforce-halt':
         return enforceHalt(this.#haltContext, command, this.#mover(nowMs));
       case 'resume-halted':
         return resumeHalted(this.#haltContext, command, this.#mover(nowMs));
+      case 'list-approvals':
+        return unchanged(listApprovals(this.#approvalContext, command, nowMs));
+      case 'get-approval':
+        return unchanged(getApproval(this.#approvalContext, command, nowMs));
+      case 'own-approval':
+        return this.#ownApproval(command, nowMs);
+      case 'decide-approval':
+        return decideApproval(this.#approvalContext, command, nowMs);
+      case 'cancel-approval':
+        return this.#cancelApproval(command, nowMs);
+      case 'cancel-own-approval':
+        return this.#cancelOwnApproval(command, nowMs);
+      case 'tick-approvals':
+        return tickApprovals(this.#approvalContext, command, nowMs);
       default:
         return assertNever(command);
     }
@@ -212,6 +260,7 @@ export class Governor {
       budgets: this.budgets,
       signals: this.#signals,
       halts: this.halts,
+      approvals: this.approvals,
     };
     const undone = undos.toReversed().flatMap((undo) => rollBack(registries, undo, nowMs));
     return [...undone, ...terminateBegun(registries, checked, lastBefore, nowMs)];
@@ -405,6 +454,54 @@ export class Governor {
     }
   }
 
+  #createHalt(command: CommandOf<'create-halt'>, nowMs: number): Outcome<'create-halt'> {
+    const outcome = createHalt(this.#haltContext, command, nowMs);
+    return outcome.reply.ok && outcome.undo !== undefined
+      ? withSteps(outcome, outcome.undo, haltApprovals(this.#approvalContext, outcome.reply.value, nowMs))
+      : outcome;
+  }
+
+  #releaseHalt(command: CommandOf<'release-halt'>, nowMs: number): Outcome<'release-halt'> {
+    const outcome = releaseHalt(this.#haltContext, command, nowMs);
+    return outcome.undo === undefined
+      ? outcome
+      : withSteps(outcome, outcome.undo, thawApprovals(this.#approvalContext, nowMs));
+  }
+
+  #contextOfApprovals(): ApprovalContext {
+    return {
+      approvals: this.approvals,
+      haltOf: (agent, action) => this.halts.covering(this.agents.lookUp(agent), action),
+      reaches: (haltId, agent, action) => this.halts.reaches(haltId, this.agents.lookUp(agent), action),
+      endOp: (agent, opId, actor, nowMs) => {
+        const slot = this.ops.find(opId);
+        if (slot === undefined || this.ops.stateOf(slot) !== 'pending') return undefined;
+        if (this.ops.ownerOf(slot).key !== agentKeyOf(agent)) return undefined;
+        const { effects, undo } = this.#move(slot, 'terminate', actor, nowMs);
+        return undo === undefined ? undefined : { effects, undo };
+      },
+    };
+  }
+
+  #ownApproval(command: CommandOf<'own-approval'>, nowMs: number): Outcome<'own-approval'> {
+    const speaker = this.#speakerOf(command, nowMs);
+    return 'reply' in speaker ? speaker : unchanged(ownApproval(this.approvals, command.agent, command.id, nowMs));
+  }
+
+  #cancelApproval(command: CommandOf<'cancel-approval'>, nowMs: number): Outcome<'cancel-approval'> {
+    const approval = getApproval(this.#approvalContext, { ...command, type: 'get-approval' }, nowMs);
+    if (!approval.ok) return unchanged(approval);
+    return cancelApproval(this.#approvalContext, approval.value, command.principal.subject, nowMs);
+  }
+
+  #cancelOwnApproval(command: CommandOf<'cancel-own-approval'>, nowMs: number): Outcome<'cancel-approval'> {
+    const speaker = this.#speakerOf(command, nowMs);
+    if ('reply' in speaker) return speaker;
+    const approval = ownApproval(this.approvals, command.agent, command.id, nowMs);
+    if (!approval.ok) return unchanged(approval);
+    return cancelApproval(this.#approvalContext, approval.value, speaker.actor, nowMs);
+  }
+
   /** The halt that keeps a paused operation from running on. */
   #haltOf(slot: OpSlot): Halt | undefined {
     return this.halts.coveringAll(this.ops.ownerOf(slot));
@@ -472,5 +569,12 @@ export class Governor {
     return viewOfOp(record, this.#signals.acknowledgedAtMs(record.opId));
   }
 }
+
+/** With what else the command has done. */
+const withSteps = <T extends CommandType>(outcome: Outcome<T>, undo: Undo, steps: Steps): Outcome<T> => ({
+  reply: outcome.reply,
+  effects: [...outcome.effects, ...steps.effects],
+  undo: { kind: 'several', undos: [undo, ...steps.undos] },
+});
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);

@@ -3,6 +3,8 @@
  * The last one is undone first, so each finds what it has changed as it left it.
  */
 import type { AgentRegistration, AgentRegistry } from './agents/agents.ts';
+import type { ApprovalRegistry } from './approvals/approvals.ts';
+import { type ApprovalUndo, rollBackApproval } from './approvals/changes.ts';
 import type { AgentKey, OpId, SecretDigest } from './base/ids.ts';
 import { assertNever } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
@@ -45,8 +47,11 @@ type HaltUndo = {
 /** The moves of one slice of a halt. */
 type OpsUndo = { readonly kind: 'ops'; readonly ops: readonly OpUndo[] };
 
+/** In the order of the changes. */
+type SeveralUndo = { readonly kind: 'several'; readonly undos: readonly Undo[] };
+
 /** What one command has changed, as far as it can be undone. */
-export type Undo = OpUndo | OpsUndo | RegistrationUndo | HaltUndo;
+export type Undo = OpUndo | OpsUndo | RegistrationUndo | HaltUndo | ApprovalUndo | SeveralUndo;
 
 export type Registries = {
   readonly agents: AgentRegistry;
@@ -54,6 +59,7 @@ export type Registries = {
   readonly budgets: BudgetTracker;
   readonly signals: SignalBoxes;
   readonly halts: HaltRegistry;
+  readonly approvals: ApprovalRegistry;
 };
 
 /** Returns the effects for the shell. They are not recorded. */
@@ -67,6 +73,10 @@ export function rollBack(registries: Registries, undo: Undo, nowMs: number): rea
       return rollBackRegistration(registries, undo);
     case 'halt':
       return rollBackHalt(registries, undo);
+    case 'approval':
+      return rollBackApproval(registries.approvals, undo);
+    case 'several':
+      return undo.undos.toReversed().flatMap((each) => rollBack(registries, each, nowMs));
     default:
       return assertNever(undo);
   }

@@ -30,6 +30,14 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     meaning: 'the operation belongs to another agent of the org',
     remedy: 'Use the trace and span of your own operation.',
   },
+  own_request: {
+    meaning: 'whoever asks for an approval may not give it',
+    remedy: 'Have somebody else decide, with a credential of their own.',
+  },
+  not_approver: {
+    meaning: 'the rule names who may decide, and the caller is not among them; `detail` has the list',
+    remedy: 'Ask one of them.',
+  },
   impersonation: {
     meaning: 'the token belongs to another agent; the attempt is in the audit log',
     remedy: 'Present the token of the agent that you name.',

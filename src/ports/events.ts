@@ -2,7 +2,7 @@
 import type { OpId } from '../core/base/ids.ts';
 import type { OpState } from '../core/ops/op-state.ts';
 
-export const EVENT_KINDS = ['ops_change', 'violation', 'budget', 'agent', 'account', 'halt'] as const;
+export const EVENT_KINDS = ['ops_change', 'violation', 'budget', 'agent', 'account', 'halt', 'approval'] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
 type Common = {

@@ -224,7 +224,9 @@ function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | Main
     message.type !== 'command-reply' ||
     !message.reply.ok ||
     message.reply.value === undefined ||
-    !('decision' in message.reply.value)
+    !('decision' in message.reply.value) ||
+    message.reply.value.approvalId !== undefined ||
+    message.reply.value.decision === 'pending'
   )
     return message;
   const { value } = message.reply;

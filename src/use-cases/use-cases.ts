@@ -8,6 +8,7 @@ import type { Authenticated, UseCase } from '../ports/use-case.ts';
  */
 
 import type { AccountUseCases } from '../accounts/accounts.ts';
+import type { Approval } from '../core/approvals/approval.ts';
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
@@ -15,6 +16,7 @@ import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts'
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { AccessToken } from '../ports/ports.ts';
+import type { ApprovalReader } from './approvals.ts';
 import type { HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
@@ -53,6 +55,25 @@ export type UseCases = AccountUseCases & {
   readonly releaseHalt: UseCase<
     { readonly principal: Principal; readonly id: string; readonly reason: string },
     HaltOutcome
+  >;
+  readonly decideApproval: UseCase<
+    {
+      readonly principal: Principal;
+      readonly id: string;
+      readonly kind: 'approve' | 'deny';
+      readonly reason: string;
+    },
+    Approval
+  >;
+  /** `principal` and `agent` are the reader's: the requests of an org are counted by them. */
+  readonly waitApproval: UseCase<
+    {
+      readonly reader: ApprovalReader;
+      readonly principal?: Principal | undefined;
+      readonly id: string;
+      readonly waitMs: number;
+    },
+    Approval
   >;
   /** A ticket that opens one WebSocket as this bearer. */
   readonly issueTicket: UseCase<

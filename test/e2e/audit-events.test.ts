@@ -17,7 +17,7 @@ const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 const folder = mkdtempSync(join(tmpdir(), 'svc-events-'));
 // The embedded PostgreSQL may run as another account, which must reach its folder.
 chmodSync(folder, 0o711);
-const policies = `${ALLOW_ALL}  - { id: never, actions: ["process.exec"], resources: ["*"], effect: deny, reason: never }\nbudget: { agent_daily_limit_usd: 10 }\n`;
+const policies = `${ALLOW_ALL}  - { id: never, actions: ["process.exec"], resources: ["*"], effect: deny, reason: never }\n  - { id: ask, actions: [pay], effect: require_approval }\n  - { id: brief, actions: [brief], effect: require_approval, approval: { expires: 1s } }\nbudget: { agent_daily_limit_usd: 10 }\n`;
 
 const mails: string[] = [];
 const relay = new SMTPServer({
@@ -83,6 +83,17 @@ describe('audit events', () => {
     );
     return body.opId;
   };
+  /** A check that waits for an approval, and the same again. */
+  const asked = async (action = 'pay') => {
+    const ask = async () => {
+      const subject = { agent: AGENT, credentialToken: TOKEN, traceId: fresh(), spanId: 's', action, attributes };
+      return (await post('/svc.governance.v1.PolicyService/CheckAction', subject, null)).body;
+    };
+    const attributes = { of: fresh() };
+    return { approvalId: (await ask()).approvalId as string, again: ask };
+  };
+  const decide = ({ approvalId }: { readonly approvalId: string }, verb: string) =>
+    post(`/api/v1/approvals/${approvalId}/${verb}`, verb === 'cancel' ? {} : { reason: 'seen' });
   const control = async (...triggers: readonly string[]): Promise<void> => {
     const opId = await check();
     for (const trigger of triggers) await post(`/api/v1/ops/${opId}/${trigger}`);
@@ -269,6 +280,25 @@ describe('audit events', () => {
         await post(`/api/v1/halts/${made.body.halt.id}/release`, { reason: 'over' });
       },
       entry: { ...BY_KEY, reason: 'over', payload: { scope: 'org:globex', mode: 'terminate' } },
+    },
+    ApprovalRequested: {
+      provoke: () => asked(),
+      entry: { actor: 'agent:acme/search/crawler', policy: 'everything', rule_id: 'ask', decision: null },
+    },
+    ApprovalApproved: { provoke: async () => decide(await asked(), 'approve'), entry: { ...BY_KEY, reason: 'seen' } },
+    ApprovalDenied: { provoke: async () => decide(await asked(), 'deny'), entry: { ...BY_KEY, reason: 'seen' } },
+    ApprovalExpired: {
+      provoke: () => asked('brief'),
+      entry: { actor: 'gateway', rule_id: 'brief', decision: null },
+    },
+    ApprovalCancelled: { provoke: async () => decide(await asked(), 'cancel'), entry: BY_KEY },
+    ApprovalUsed: {
+      provoke: async () => {
+        const { approvalId, again } = await asked();
+        await decide({ approvalId }, 'approve');
+        await again();
+      },
+      entry: { actor: 'agent:acme/search/crawler', rule_id: 'ask' },
     },
     PolicyReloaded: {
       provoke: () => post('/api/v1/policies/reload'),

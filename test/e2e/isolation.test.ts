@@ -160,7 +160,7 @@ describe('isolation', () => {
     snapshot: 'true',
     lineage: 'true',
   };
-  const UNFILTERED: readonly QueryName[] = ['active', 'cursor', 'ticket'];
+  const UNFILTERED: readonly QueryName[] = ['active', 'cursor', 'ticket', 'wait'];
 
   const questions = (): readonly string[] =>
     LISTINGS.flatMap(({ path, query = [] }) => [

@@ -129,7 +129,7 @@ rules:
     [
       'an effect there is not',
       'name: a\nscope: global\nrules:\n  - id: x\n    effect: audit\n',
-      'p.yaml:5:13: rules[0].effect: must be allow or deny',
+      'p.yaml:5:13: rules[0].effect: must be allow, require_approval or deny',
     ],
     [
       'actions that are no list',
@@ -258,7 +258,7 @@ budget: {}
       'p.yaml:4:5: rules[0]: effect is missing',
       'p.yaml:5:5: rules[0].effects: unknown key; did you mean effect?',
       'p.yaml:6:9: rules[1].id: x is also the id of rules[0]; ids must be unique within a document',
-      'p.yaml:7:13: rules[1].effect: must be allow or deny',
+      'p.yaml:7:13: rules[1].effect: must be allow, require_approval or deny',
       'p.yaml:8:11: rules[1].when: Unknown variable: nope',
       'p.yaml:9:5: rules[2]: a rule must be a mapping with the keys id, actions, resources, when, effect, reason; this is a string of 10 characters',
       'p.yaml:14:1: budget: a budget is allowed only in a document with global scope',
@@ -292,7 +292,7 @@ budget: {}
       'p.test.yaml:5:5: cases[0].resouce: unknown key; did you mean resource?',
       'p.test.yaml:2:5: cases[0]: resource is missing',
       'p.test.yaml:3:12: cases[0].agent: must be <org>/<team>/<agent>, or /<team>/<agent> for an agent without an org',
-      'p.test.yaml:6:13: cases[0].expect: must be allow or deny',
+      'p.test.yaml:6:13: cases[0].expect: must be allow, require_approval or deny',
     ]);
   });
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '../../src/core/base/ids.ts';
 /** A governor for tests: policies that a test can read at a glance, no caps, and a clock that is an argument. */
 import { BudgetTracker } from '../../src/core/budget/budget.ts';
@@ -25,6 +26,12 @@ export const POLICIES = {
       : ({ kind: 'allow', reason: 'allowed', policy: 'test', ruleId: 'yes', cause: undefined } as const),
 };
 
+let lastId = 0;
+function nextId(): string {
+  lastId += 1;
+  return `approval-${lastId}`;
+}
+
 type Given = Partial<Omit<GovernorOptions, 'hashKey'>> & { readonly agents?: readonly AgentIdentity[] };
 
 export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], ...given }: Given = {}): Governor {
@@ -36,6 +43,8 @@ export function openGovernor({ agents = [CRAWLER, SIBLING, STRANGER], ...given }
     maxAgents: 1_000,
     maxOrgAgents: 1_000,
     redact: (attributes) => attributes,
+    newApprovalId: nextId,
+    sha256: (text) => createHash('sha256').update(text).digest('hex'),
     sweepTtlMs: 60_000,
     hashKey: HASH_KEY,
     ...given,

@@ -61,6 +61,7 @@ export function openSwitchboard({
     budgets: budgets as BudgetStore,
     states: { load: () => [], save: () => Promise.resolve(), remove: () => Promise.resolve() },
     clock,
+    onApproval: () => {},
     onAuditFailure,
     onError,
   });

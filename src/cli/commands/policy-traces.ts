@@ -1,12 +1,15 @@
 /** How documents and rules took part in a check, as lines: the same for policies on disk and for those in force. */
+import { RULE_EFFECTS, type RuleEffect } from '../../core/policy/effect.ts';
 import type { DocumentTrace, RuleTrace } from '../../core/policy/explain.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
-import { bold, dim, green, red } from '../terminal/output.ts';
+import { bold, dim, green, red, yellow } from '../terminal/output.ts';
 import { padded, printable, widthOf } from '../terminal/printable.ts';
 import type { Row } from '../terminal/table.ts';
 
-export const decisionLine = (kind: 'allow' | 'deny', reason: string): string =>
-  `${(kind === 'allow' ? green : red)(bold(kind))}  ${printable(reason)}`;
+const COLOUR_OF = { allow: green, require_approval: yellow, deny: red } as const satisfies Record<RuleEffect, unknown>;
+
+export const decisionLine = (kind: RuleEffect, reason: string): string =>
+  `${COLOUR_OF[kind](bold(kind))}  ${printable(reason)}`;
 
 export function documentLines({ name, scope, source, applies, rules }: DocumentTrace): readonly string[] {
   const heading = printable(`${name}  (${scope}, ${source})`);
@@ -17,7 +20,7 @@ export function documentLines({ name, scope, source, applies, rules }: DocumentT
 
 function ruleLine({ id, effect, outcome, detail, decided }: RuleTrace, width: number): string {
   const line = `  ${padded(printable(id), width)}  ${padded(effect, 5)}  ${printable(detail)}${decided ? '  <- decided' : ''}`;
-  if (decided) return (effect === 'allow' && outcome === 'matched' ? green : red)(line);
+  if (decided) return (outcome === 'matched' ? COLOUR_OF[effect] : red)(line);
   return outcome === 'matched' || outcome === 'condition-failed' ? line : dim(line);
 }
 
@@ -35,7 +38,7 @@ const rowsOf = (value: unknown): readonly Row[] => (Array.isArray(value) ? (valu
 
 const ruleIn = ({ id, effect, outcome, detail, decided }: Row): RuleTrace => ({
   id: String(id),
-  effect: effect === 'allow' ? 'allow' : 'deny',
+  effect: RULE_EFFECTS.find((known) => known === effect) ?? 'deny',
   outcome: RULE_OUTCOMES.find((known) => known === outcome) ?? 'condition-failed',
   detail: String(detail),
   decided: decided === true,

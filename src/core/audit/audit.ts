@@ -35,6 +35,12 @@ export const AUDIT_EVENTS = [
   'PolicyReloaded',
   'HaltCreated',
   'HaltReleased',
+  'ApprovalRequested',
+  'ApprovalApproved',
+  'ApprovalDenied',
+  'ApprovalExpired',
+  'ApprovalCancelled',
+  'ApprovalUsed',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

@@ -4,7 +4,7 @@ import { type DocumentProblem, isMapping, type Mapping, MappingReader } from '..
 import { MAX_COST_USD, usdToMicro } from '../base/money.ts';
 import { fail, ok, type Result } from '../base/result.ts';
 import type { CheckSubject } from '../condition/condition.ts';
-import { RULE_EFFECTS, type RuleEffect } from './document.ts';
+import { EFFECT_FORMS, RULE_EFFECTS, type RuleEffect } from './effect.ts';
 import type { PolicySet } from './policy.ts';
 import type { PolicyDecision } from './rule.ts';
 
@@ -64,7 +64,8 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
   const action = readText(from, 'action');
   const resource = readResource(from);
   const agent = raw.agent === undefined ? from.missing('agent') : readAgent(from, 'agent');
-  const expect = RULE_EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', 'must be allow or deny');
+  const expect =
+    RULE_EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', `must be ${EFFECT_FORMS}`);
   const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
   const subject = {
     attributes: readAttributes(from),

@@ -4,11 +4,10 @@
 import { type DocumentProblem, isMapping, MappingReader } from '../base/mapping.ts';
 import { finish, type Steps } from '../base/steps.ts';
 import { type Condition, compileCondition } from '../condition/condition.ts';
+import { type ApprovalTerms, readApprovalTerms } from './approval-terms.ts';
+import { EFFECT_FORMS, RULE_EFFECTS, type RuleEffect } from './effect.ts';
 import { MAX_GLOB_LENGTH } from './glob.ts';
 import { type PolicyScope, parsePolicyScope, SCOPE_FORMS } from './scope.ts';
-
-export const RULE_EFFECTS = ['allow', 'deny'] as const;
-export type RuleEffect = (typeof RULE_EFFECTS)[number];
 
 /**
  * Its keys are those that an author writes. Its JSON is part of the version of the policies, so whatever a key says
@@ -24,6 +23,8 @@ export type Rule = {
   readonly when: Condition | undefined;
   readonly effect: RuleEffect;
   readonly reason: string | undefined;
+  /** Of a rule that requires an approval, with what it leaves out filled in; else undefined. */
+  readonly approval: ApprovalTerms | undefined;
 };
 
 /** Whether a rule that has this key may leave out some of the checks that its patterns match. */
@@ -34,6 +35,7 @@ export const NARROWS = {
   when: true,
   effect: false,
   reason: false,
+  approval: false,
 } as const satisfies Record<keyof Rule, boolean>;
 
 export type PolicyDocument = {
@@ -164,7 +166,9 @@ function readRule(document: MappingReader, index: number, raw: unknown): Rule | 
     wanted: `a string of at most ${MAX_REASON_LENGTH} characters`,
     maxLength: MAX_REASON_LENGTH,
   });
-  return id === undefined || effect === undefined ? undefined : { id, actions, resources, when, effect, reason };
+  const approval = readApproval(rule, effect);
+  if (id === undefined || effect === undefined) return undefined;
+  return { id, actions, resources, when, effect, reason, approval };
 }
 
 function readCondition(rule: MappingReader): Condition | undefined {
@@ -179,7 +183,14 @@ function readCondition(rule: MappingReader): Condition | undefined {
 function readEffect(rule: MappingReader): RuleEffect | undefined {
   const { effect } = rule.raw;
   if (effect === undefined) return rule.missing('effect');
-  return RULE_EFFECTS.find((known) => known === effect) ?? rule.refuse('effect', 'must be allow or deny');
+  return RULE_EFFECTS.find((known) => known === effect) ?? rule.refuse('effect', `must be ${EFFECT_FORMS}`);
+}
+
+function readApproval(rule: MappingReader, effect: RuleEffect | undefined): ApprovalTerms | undefined {
+  if (effect === 'require_approval') return readApprovalTerms(rule);
+  if (rule.raw.approval !== undefined && effect !== undefined)
+    rule.note({ path: ['approval'], onKey: true, problem: 'is only for rules whose effect is require_approval' });
+  return undefined;
 }
 
 const EVERYTHING: readonly string[] = ['*'];

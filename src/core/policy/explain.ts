@@ -1,6 +1,6 @@
 import type { Steps } from '../base/steps.ts';
 import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
-import type { RuleEffect } from './document.ts';
+import type { RuleEffect } from './effect.ts';
 import { type CompiledDocument, type CompiledRule, covered, type PolicyDecision, type RuleOutcome } from './rule.ts';
 import { covers, formatPolicyScope } from './scope.ts';
 

@@ -5,7 +5,8 @@ import { assert, fail, ok, type Result } from '../base/result.ts';
 import { finish, type Steps } from '../base/steps.ts';
 import { type BudgetConfig, parseBudgetConfig, TIERS } from '../budget/config.ts';
 import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
-import type { PolicyDocument, RuleEffect } from './document.ts';
+import type { PolicyDocument } from './document.ts';
+import type { RuleEffect } from './effect.ts';
 import { type Explanation, explainingCheck } from './explain.ts';
 import { ScopeIndex } from './index.ts';
 import {
@@ -73,6 +74,8 @@ export type PolicySummary = {
  * - a rule that denies, in any tier, decides; so does a rule whose condition fails to evaluate, because what it would
  * have
  *   said is unknown;
+ * - else a rule that requires an approval, in any tier, decides; of several, the one that takes the most approvers, and
+ *   of those the first in the order of the cascade, so that no narrower document weakens a broader one;
  * - else a rule that allows, in any tier, decides; of several, the one of the most specific tier is reported, and
  * within a
  *   tier the first as written;
@@ -97,6 +100,7 @@ export class PolicySet {
   decide(subject: CheckSubject): PolicyDecision {
     const { action, resource } = subject;
     let filled = false;
+    let asking: CompiledRule | undefined;
     let allowing: CompiledRule | undefined;
     for (const { rules, mayMatch } of this.#index.reaching(subject.agent)) {
       for (const place of mayMatch(action, resource)) {
@@ -110,10 +114,14 @@ export class PolicySet {
         const verdict = verdictOf(compiled, this.#variables);
         if (verdict === undefined) continue;
         if (verdict.kind === 'deny') return verdict;
+        if (verdict.kind === 'require_approval') {
+          if (asking === undefined || minOf(compiled) > minOf(asking)) asking = compiled;
+          continue;
+        }
         if (compiled.document.scope.tier !== allowing?.document.scope.tier) allowing = compiled;
       }
     }
-    return allowing?.decision ?? noPolicyAllows(subject);
+    return (asking ?? allowing)?.decision ?? noPolicyAllows(subject);
   }
 
   /**
@@ -179,6 +187,8 @@ export class PolicySet {
       : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
   }
 }
+
+const minOf = ({ rule }: CompiledRule): number => rule.approval?.min ?? 0;
 
 const versionOf = (documents: readonly CompiledDocument[]): string =>
   hashText(documents.map(({ version }) => version).join(' '));

@@ -1,7 +1,9 @@
 import { cutText } from '../base/text.ts';
 import type { CheckSubject, ConditionVariables } from '../condition/condition.ts';
 import type { DecisionCause } from '../decision-cause.ts';
-import type { PolicyDocument, Rule, RuleEffect } from './document.ts';
+import type { ApprovalTerms } from './approval-terms.ts';
+import type { PolicyDocument, Rule } from './document.ts';
+import type { RuleEffect } from './effect.ts';
 import { compileGlob, type Glob, isLiteral } from './glob.ts';
 
 /** What may become of a rule in a check. Here, and not beside the explanation, which loads the CEL library. */
@@ -23,6 +25,8 @@ export type PolicyDecision = {
   readonly ruleId: string | undefined;
   /** Undefined unless denied. */
   readonly cause: DecisionCause | undefined;
+  /** There if, and only if, an approval is required. */
+  readonly approval?: ApprovalTerms | undefined;
 };
 
 /** A rule as it runs. Its decision is made once, so that a check allocates nothing. */
@@ -57,6 +61,7 @@ export function compileRule(rule: Rule, document: PolicyDocument): CompiledRule 
       policy: document.name,
       ruleId: rule.id,
       cause: rule.effect === 'deny' ? 'rule' : undefined,
+      approval: rule.approval,
     },
   };
 }
@@ -75,7 +80,11 @@ export function covered({ exact, globs }: Patterns, text: string): boolean {
 
 const nameOf = (rule: Rule, document: PolicyDocument): string => `rule ${rule.id} of policy ${document.name}`;
 
-const VERB = { allow: 'allowed', deny: 'denied' } as const satisfies Record<RuleEffect, string>;
+const VERB = {
+  allow: 'allowed',
+  require_approval: 'needs an approval, required',
+  deny: 'denied',
+} as const satisfies Record<RuleEffect, string>;
 
 function reasonOf(rule: Rule, document: PolicyDocument): string {
   return rule.reason === undefined
@@ -98,6 +107,7 @@ function failedDecision({ rule, document }: CompiledRule, error: string): Policy
     policy: document.name,
     ruleId: rule.id,
     cause: 'condition_error',
+    approval: undefined,
   };
 }
 
@@ -115,5 +125,6 @@ export function noPolicyAllows({ agent, action, resource }: CheckSubject): Polic
     policy: undefined,
     ruleId: undefined,
     cause: 'no_rule',
+    approval: undefined,
   };
 }

@@ -7,15 +7,16 @@
 import { MAX_COST_USD } from '../base/money.ts';
 import { LIMIT_KEYS, MAX_LIMIT_USD, PERIODS, type Period, TIERS, type Tier } from '../budget/config.ts';
 import { MAX_CONDITION_LENGTH } from '../condition/condition.ts';
-import type { CaseKey } from './cases.ts';
 import {
-  MAX_NAME_LENGTH,
-  MAX_REASON_LENGTH,
-  MAX_RULES,
-  type PolicyDocument,
-  RULE_EFFECTS,
-  type Rule,
-} from './document.ts';
+  type ApprovalTerms,
+  DEFAULT_TERMS,
+  MAX_APPROVAL_MIN,
+  MAX_APPROVER_LENGTH,
+  MAX_APPROVERS,
+} from './approval-terms.ts';
+import type { CaseKey } from './cases.ts';
+import { MAX_NAME_LENGTH, MAX_REASON_LENGTH, MAX_RULES, type PolicyDocument, type Rule } from './document.ts';
+import { RULE_EFFECTS } from './effect.ts';
 import { MAX_GLOB_LENGTH } from './glob.ts';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
@@ -55,6 +56,51 @@ const globsSchema = (description: string, examples: readonly string[]): JsonSche
   items: { type: 'string', minLength: 1, maxLength: MAX_GLOB_LENGTH, examples },
 });
 
+const durationSchema = (description: string, examples: readonly string[]): JsonSchema => ({
+  description,
+  type: 'string',
+  pattern: '^[1-9][0-9]{0,6}[smhd]$',
+  examples,
+});
+
+const TERM_OF = {
+  min: {
+    description: `How many different approvers it takes. Omitted: ${DEFAULT_TERMS.min}.`,
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_APPROVAL_MIN,
+  },
+  expiresMs: durationSchema('How long people have to decide, at most 7d. Omitted: 15m.', ['15m', '2h']),
+  validMs: {
+    description: 'For one use, or for how long from the approval on, at most 24h. Omitted: once.',
+    anyOf: [{ enum: ['once'] }, durationSchema('A duration.', ['8h'])],
+  },
+  approvers: {
+    description: 'Who may approve. Omitted: every credential with admin scope that sees the org.',
+    type: 'array',
+    minItems: 1,
+    maxItems: MAX_APPROVERS,
+    items: {
+      type: 'string',
+      pattern: '^(role:(owner|admin|developer|viewer)|account:.*@.*|key:.*\\S.*)$',
+      maxLength: MAX_APPROVER_LENGTH,
+      examples: ['role:admin', 'account:ops@example.com', 'key:ci'],
+    },
+  },
+} as const satisfies Record<keyof ApprovalTerms, JsonSchema>;
+
+const APPROVAL: JsonSchema = {
+  description: 'Who may approve, and for how long. Only with the effect require_approval.',
+  type: 'object',
+  properties: {
+    min: TERM_OF.min,
+    expires: TERM_OF.expiresMs,
+    valid: TERM_OF.validMs,
+    approvers: TERM_OF.approvers,
+  },
+  additionalProperties: false,
+};
+
 const RULE_PROPERTIES = {
   id: nameSchema('Unique in the document. Answers and audit entries name it.'),
   actions: globsSchema('Patterns over the action: * is any run of characters, ? exactly one. Omitted: every action.', [
@@ -66,14 +112,18 @@ const RULE_PROPERTIES = {
     'A CEL expression over agent, action, resource, attributes, caller and estimated_cost_usd. An error in it denies.',
     MAX_CONDITION_LENGTH,
   ),
-  effect: effectSchema('A matching deny in any scope wins over every allow.'),
+  effect: effectSchema('A matching deny in any scope wins over every require_approval, and that over every allow.'),
   reason: textSchema('What the author of the agent reads, and what the audit log keeps.', MAX_REASON_LENGTH),
+  approval: APPROVAL,
 } as const satisfies Record<keyof Rule, JsonSchema>;
 
 const RULE: JsonSchema = {
   type: 'object',
   properties: RULE_PROPERTIES,
   required: ['id', 'effect'],
+  if: { required: ['approval'] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+  then: { properties: { effect: { enum: ['require_approval'] } } },
   additionalProperties: false,
 };
 

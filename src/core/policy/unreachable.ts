@@ -4,8 +4,8 @@ import { compileGlob, type Glob } from './glob.ts';
 import { covers, type PolicyScope } from './scope.ts';
 
 /**
- * An allow that no check ever gets, because a rule without a condition denies all that it matches, to everybody it
- * reaches.
+ * An allow, or a requirement of an approval, that no check ever gets, because a rule without a condition denies all
+ * that it matches, to everybody it reaches.
  */
 export type UnreachableAllow = {
   /** Which of the documents, and which of its rules. */
@@ -23,7 +23,7 @@ export function unreachableAllows(documents: readonly PolicyDocument[]): readonl
   const denials = new Denials(documents);
   return documents.flatMap(({ scope, rules }, document) =>
     rules.flatMap((rule, index) => {
-      const deniedBy = rule.effect === 'allow' ? denials.takingAll(rule, scope) : undefined;
+      const deniedBy = rule.effect !== 'deny' ? denials.takingAll(rule, scope) : undefined;
       return deniedBy === undefined ? [] : [{ document, rule: index, deniedBy }];
     }),
   );

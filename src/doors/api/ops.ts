@@ -3,9 +3,10 @@ import { z } from 'zod';
 import type { OpId } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
+import { OP_STATES } from '../../core/ops/op-state.ts';
 import type { ControlTrigger } from '../../core/views.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import { type Authorized, type HttpReply, QUERY, type Route } from '../engine/route.ts';
+import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import {
   agentIdentity,
   type Listing,
@@ -45,7 +46,7 @@ function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Re
 }
 
 async function list(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
-  const state = readWord(request.query, 'state', QUERY.state.options);
+  const state = readWord(request.query, 'state', OP_STATES);
   if (!state.ok) return state;
   const names = readNames(request.query, ['team_id', 'agent_id']);
   if (!names.ok) return names;

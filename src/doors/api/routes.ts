@@ -5,6 +5,7 @@ import type { Route } from '../engine/route.ts';
 import { opaRoutes } from '../opa/routes.ts';
 import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
+import { approvalRoutes } from './approvals.ts';
 import { budgetRoutes } from './budgets.ts';
 import { credentialRoutes } from './credentials.ts';
 import { haltRoutes } from './halts.ts';
@@ -26,6 +27,7 @@ export function routesOf(
     ...agentRoutes,
     ...budgetRoutes,
     ...haltRoutes,
+    ...approvalRoutes,
     ...policyRoutes,
     ...streamRoutes,
     ...logRoutes,

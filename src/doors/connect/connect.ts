@@ -85,10 +85,10 @@ function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void):
     decode: decode.binary,
     encode: binaryCodec(response).encode,
   };
-  const answerIn = (format: Format, request: ConnectRequest, reply: Respond): void => {
+  const answerIn = (format: Format, request: ConnectRequest, caller: Caller, reply: Respond): void => {
     const message = format.decode(request.body);
     if (!message.ok) return reply(connectError(message.fault));
-    method.handle(message.value as never, request.header('authorization'), request).then(
+    method.handle(message.value as never, request.header('authorization'), caller).then(
       (answer) =>
         reply(
           answer.ok
@@ -115,7 +115,8 @@ function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void):
       if (format === undefined) return reply(UNSUPPORTED_MEDIA_TYPE);
       const timeoutMs = readTimeoutMs(request.header('connect-timeout-ms'));
       if (!timeoutMs.ok) return reply(connectError(timeoutMs.fault));
-      answerIn(format, request, timeoutMs.value === undefined ? reply : withDeadline(reply, timeoutMs.value));
+      if (timeoutMs.value === undefined) return answerIn(format, request, request, reply);
+      answerIn(format, request, timed(request, timeoutMs.value), withDeadline(reply, timeoutMs.value));
     },
   };
 }
@@ -151,6 +152,13 @@ function readTimeoutMs(text: string | undefined): Result<number | undefined, Fau
   if (/^\d{1,10}$/.test(text)) return ok(Number(text));
   return invalid('connect-timeout-ms', 'must be a whole number of at most 10 digits');
 }
+
+const timed = (request: ConnectRequest, timeoutMs: number): Caller => ({
+  get cancelled() {
+    return request.cancelled;
+  },
+  timeoutMs,
+});
 
 /** Sends whichever comes first: the reply, or the end of its deadline. */
 function withDeadline(reply: Respond, timeoutMs: number): Respond {

@@ -10,6 +10,8 @@ export const HTTP_STATUS = {
   insufficient_scope: 403,
   org_forbidden: 403,
   not_owner: 403,
+  own_request: 403,
+  not_approver: 403,
   impersonation: 403,
   registration_closed: 403,
   role_forbidden: 403,
@@ -64,7 +66,11 @@ function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
     case 'insufficient_scope':
       return { needed_scope: fault.needed };
     case 'invalid_transition':
-      return { op_id: fault.opId, from: fault.from, trigger: fault.trigger };
+      return {
+        ...('opId' in fault ? { op_id: fault.opId } : { approval_id: fault.approvalId }),
+        from: fault.from,
+        trigger: fault.trigger,
+      };
     case 'policy_invalid':
       return { problems: fault.problems };
     default:

@@ -4,7 +4,6 @@ import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
 import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal, Scope } from '../../core/identity/roles.ts';
-import { OP_STATES } from '../../core/ops/op-state.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
@@ -22,7 +21,8 @@ export const QUERY = {
   }),
   team_id: z.string().min(1).meta({ description: 'Limit to teams of this name.' }),
   agent_id: z.string().min(1).meta({ description: 'Limit to agents of this name.' }),
-  state: z.enum(OP_STATES).meta({ description: 'Only operations in this state.' }),
+  state: z.string().meta({ description: 'Only operations, or approvals, in this state.' }),
+  wait: z.int().min(0).max(60).meta({ description: 'Seconds to wait until it is decided.', default: 0 }),
   event_type: z.enum(AUDIT_EVENTS).meta({ description: 'Only entries of this type.' }),
   decision: z.enum(['allow', 'deny']).meta({ description: 'Only entries with this decision.' }),
   op_id: z.string().min(1).meta({ description: 'Only entries about this operation.' }),

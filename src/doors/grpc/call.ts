@@ -81,6 +81,8 @@ const NOBODY: Receiver = { receive: () => undefined };
 export class Call implements Bounded {
   /** The metadata of that name, as it came. */
   readonly authorization: string | undefined;
+  /** From the call on; Infinity: no deadline. */
+  readonly timeoutMs: number;
   readonly address: string;
   readonly #stream: ServerHttp2Stream;
   readonly #method: Method;
@@ -130,6 +132,7 @@ export class Call implements Bounded {
     this.#onDefect = onDefect;
     this.#encoding = head.encoding;
     this.authorization = head.authorization;
+    this.timeoutMs = head.timeoutMs;
     this.address = address;
     if (method.request === 'one') this.#sinceMs = this.#openedMs;
     bounds.add(this);

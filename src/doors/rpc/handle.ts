@@ -6,9 +6,10 @@ import type { Fault } from '../../core/fault.ts';
 export type Answer<T> = Promise<Result<T, Fault>>;
 /**
  * `cancelled`, as grpc-js calls it: nobody reads the answer any more. The connection is gone, or the time for the
- * answer is over.
+ * answer is over. `timeoutMs`: how long the caller waits for the answer, from the call on; undefined or Infinity: it
+ * does not say.
  */
-export type Caller = { readonly cancelled: boolean };
+export type Caller = { readonly cancelled: boolean; readonly timeoutMs?: number | undefined };
 /** `authorization` is the header or metadata of that name, as it came. */
 export type Handle<Request, Response> = (
   request: Request,

@@ -19,7 +19,7 @@ import type {
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import { batchHandler } from './batch-checks.ts';
 import { authenticateWriter, requireOperator, voucherPrincipal } from './bearer.ts';
-import type { Answer, Handle } from './handle.ts';
+import type { Answer, Caller, Handle } from './handle.ts';
 import type { WirePorts } from './ports.ts';
 import {
   acknowledgementOf,
@@ -27,6 +27,7 @@ import {
   checkResponseOf,
   completionOf,
   identityOf,
+  ownApprovalOf,
   registrationOf,
   usageOf,
 } from './requests.ts';
@@ -75,6 +76,8 @@ export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
   method('CompleteOp', complete(ports)),
   method('RecordUsage', recordUsage(ports)),
   method('AckOpControl', acknowledge(ports)),
+  method('WaitApproval', waitApproval(ports)),
+  method('CancelApproval', cancelApproval(ports)),
 ];
 
 /** One check. Written without `async`: it is the hot path, and every await costs a turn. */
@@ -167,4 +170,47 @@ const acknowledge =
     if (!command.ok) return command;
     const { reply } = await ports.link.ask(command.value);
     return reply.ok ? ok({}) : reply;
+  };
+
+/** How long a call waits that has no deadline of its own, and the longest that any waits. */
+const MAX_WAIT_MS = 60_000;
+
+/** Somewhat less than the caller waits, so that the state so far still reaches it. */
+const waitMsOf = ({ timeoutMs = MAX_WAIT_MS }: Caller): number =>
+  Math.min(MAX_WAIT_MS, timeoutMs - Math.min(1_000, Math.max(50, timeoutMs / 5)));
+
+const waitApproval =
+  (ports: WirePorts): HandleOf<'WaitApproval'> =>
+  async (request, authorization, caller) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+    if (!principal.ok) return principal;
+    const asked = ownApprovalOf(request, principal.value);
+    if (!asked.ok) return asked;
+    const { id, ...reader } = asked.value;
+    const waited = await ports.link.call('waitApproval', {
+      reader,
+      principal: reader.principal,
+      id,
+      waitMs: Math.max(0, waitMsOf(caller)),
+    });
+    if (!waited.ok) return waited;
+    const { state, decisions, cancelReason, expiresAtMs } = waited.value;
+    const reason = cancelReason ?? decisions.at(-1)?.reason ?? '';
+    return ok({ approvalId: id, state, reason, expiresAt: expiresAtMs });
+  };
+
+const cancelApproval =
+  (ports: WirePorts): HandleOf<'CancelApproval'> =>
+  async (request, authorization) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+    if (!principal.ok) return principal;
+    const asked = ownApprovalOf(request, principal.value);
+    if (!asked.ok) return asked;
+    const { reply } = await ports.link.ask({ type: 'cancel-own-approval', ...asked.value });
+    if (reply.ok) return ok({ approvalId: reply.value.id, state: reply.value.state });
+    const { fault } = reply;
+    // It is over already, and the answer says how.
+    return fault.kind === 'invalid_transition' && 'approvalId' in fault
+      ? ok({ approvalId: fault.approvalId, state: fault.from })
+      : reply;
   };

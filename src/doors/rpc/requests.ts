@@ -31,6 +31,7 @@ import type {
   RecordUsageRequest,
   RegisterAgentRequest,
   StreamCheckActionsResponse,
+  WaitApprovalRequest,
 } from '../proto/messages.ts';
 import {
   COST_RULE,
@@ -131,7 +132,7 @@ export function checkResponseOf(
     tier: answer.exceeded?.tier ?? 'unspecified',
     period: answer.exceeded?.period ?? 'unspecified',
     resetsAt: answer.exceeded?.resetsAtMs,
-    approvalId: '',
+    approvalId: answer.approvalId ?? '',
     obligations: NO_OBLIGATIONS,
     opHome: '',
   };
@@ -259,6 +260,22 @@ export function acknowledgementOf(
   if (homeless !== undefined) return homeless;
   return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value });
 }
+
+/** The agent that asks for an approval of its own, what vouches for it, and which approval. */
+export function ownApprovalOf(
+  request: WaitApprovalRequest,
+  principal: Principal | undefined,
+): Result<Voucher & { readonly agent: AgentIdentity; readonly id: string }, Fault> {
+  const voucher = voucherOf(request, principal);
+  if (!voucher.ok) return voucher;
+  const { approvalId: id } = request;
+  if (id === '') return invalid('approval_id', 'is required');
+  if (isLongerThan(id, MAX_APPROVAL_ID_BYTES))
+    return invalid('approval_id', `must be at most ${MAX_APPROVAL_ID_BYTES} bytes`);
+  return ok({ id, ...voucher.value });
+}
+
+const MAX_APPROVAL_ID_BYTES = 64;
 
 type OfAgent = { readonly agent: AgentId | undefined; readonly credentialToken: string };
 

@@ -43,6 +43,8 @@ export const RPC_CODE = {
   org_forbidden: 'permission_denied',
   role_forbidden: 'permission_denied',
   not_owner: 'permission_denied',
+  own_request: 'permission_denied',
+  not_approver: 'permission_denied',
   impersonation: 'permission_denied',
   registration_closed: 'permission_denied',
   setup_required: 'permission_denied',

@@ -83,6 +83,7 @@ export class CommandRunner {
         ...newBatch(appliedAtMs, batch.lastOpBefore),
         bodies: bodies.splice(auditIndex),
         replies: [{ type: 'command-reply', id, reply, auditIndex: 0 }],
+        commands: [command],
         undos: undo === undefined ? [] : [undo],
       };
       void recorder.recordWhenDurable(io, alone, durable);

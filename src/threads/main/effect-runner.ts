@@ -1,3 +1,4 @@
+import type { Approval } from '../../core/approvals/approval.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { AgentStore, StateStore } from '../../ports/ports.ts';
@@ -9,6 +10,8 @@ import type { SpendSaver } from './spend-saver.ts';
 export type EffectRunnerOptions = {
   readonly agents: AgentStore;
   readonly states: StateStore;
+  /** Wakes those who wait for the approval. */
+  readonly onApproval: (approval: Approval) => void;
   readonly events: EventBoard;
   readonly spend: SpendSaver;
   readonly threads: IoThreads;
@@ -36,7 +39,7 @@ export class EffectRunner {
     nowMs: number,
     { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>,
   ): Promise<void> | undefined {
-    const { agents, events, spend, states, threads } = this.#options;
+    const { agents, events, onApproval, spend, states, threads } = this.#options;
     let durable: Promise<void> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -54,14 +57,14 @@ export class EffectRunner {
           this.tally.budgetAlerts[effect.alert.percent] += 1;
           break;
         case 'spend-recorded':
-          durable = spend.save();
+          durable = both(durable, spend.save());
           break;
         case 'agent-saved':
-          durable = agents.save(effect.registration);
+          durable = both(durable, agents.save(effect.registration));
           if (effect.rotated) threads.broadcast({ type: 'agent-revoked', agent: effect.key });
           break;
         case 'agent-removed':
-          durable = agents.remove(effect.key);
+          durable = both(durable, agents.remove(effect.key));
           threads.broadcast({ type: 'agent-revoked', agent: effect.key });
           break;
         case 'state-saved':
@@ -69,6 +72,9 @@ export class EffectRunner {
           break;
         case 'state-removed':
           durable = both(durable, states.remove(effect.table, effect.id));
+          break;
+        case 'approval-changed':
+          onApproval(effect.approval);
           break;
         default:
       }

@@ -1,4 +1,6 @@
+import type { Approval } from '../../core/approvals/approval.ts';
 import { microToUsd } from '../../core/base/money.ts';
+import { rfc3339 } from '../../core/base/time.ts';
 import type { Effect } from '../../core/effects.ts';
 import { type Halt, orgOfScope, parseHaltScope } from '../../core/halts/halt.ts';
 import { claimOf } from '../../core/identify.ts';
@@ -129,11 +131,32 @@ function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undef
         payload: { change: 'deregistered', team_id: teamId, key },
       };
     }
+    case 'approval-changed':
+      return approvalEvent(effect.approval, id, atMs);
     case 'halt-changed':
       return haltEvent(effect.halt, id, atMs);
     default:
       return undefined;
   }
+}
+
+function approvalEvent(approval: Approval, id: number, atMs: number): GatewayEvent {
+  const isNew = approval.state === 'pending' && approval.decisions.length === 0;
+  const payload = {
+    change: isNew ? 'requested' : approval.state,
+    approval_id: approval.id,
+    state: approval.state,
+    op_id: approval.opIds[0] ?? null,
+    team_id: approval.agent.teamId,
+    action: approval.action,
+    resource: approval.resource,
+    digest: approval.digest,
+    policy: approval.policy,
+    rule_id: approval.ruleId,
+    expires_at: rfc3339(approval.expiresAtMs),
+  };
+  const { orgId, agentId } = approval.agent;
+  return { id, kind: 'approval', orgId: orgOf(orgId), agentId, atMs, payload };
 }
 
 function haltEvent(halt: Halt, id: number, atMs: number): GatewayEvent {

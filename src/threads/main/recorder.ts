@@ -36,7 +36,7 @@ export class Recorder {
   /** Registrations that wait for their store, oldest first. Each is a batch of its own. */
   readonly #saving: Batch[] = [];
   /** Counted by the decision that is sent, for the metrics. */
-  readonly checks = { allow: 0, deny: 0, error: 0 };
+  readonly checks = { allow: 0, deny: 0, pending: 0, error: 0 };
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -81,6 +81,7 @@ export class Recorder {
     if (refusal !== undefined) return this.#answerAll(io, batch.replies, () => refusal);
     if (isRegistration) this.#saving.splice(this.#saving.indexOf(batch), 1);
     if (batch.bodies.length > 0) return this.record(io, batch);
+    this.#countChecks(batch, (reply) => reply);
     this.#answerAll(io, batch.replies);
   }
 
@@ -98,15 +99,18 @@ export class Recorder {
   #settle(io: IoId, batch: Batch, isWritten: boolean): void {
     const { onAuditFailure } = this.#options;
     const isAnswered = isWritten || onAuditFailure === 'allow';
-    batch.commands.forEach(({ type }, at) => {
-      const { reply } = batch.replies[at]!;
-      if (type === 'check') this.countCheck((isAnswered ? reply : unrecordedReply(reply)) as Replies['check']);
-    });
+    this.#countChecks(batch, (reply) => (isAnswered ? reply : unrecordedReply(reply)));
     if (isAnswered) for (const signal of batch.signals) this.#signal(signal);
     if (isWritten) return io === OWN ? this.#answerAll(io, batch.replies) : undefined;
     if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
     this.#rollBack(batch, AUDIT_UNAVAILABLE);
     this.#answerAll(io, batch.replies, unrecordedReply);
+  }
+
+  #countChecks({ commands, replies }: Batch, sent: (reply: AuditedReply['reply']) => AuditedReply['reply']): void {
+    commands.forEach(({ type }, at) => {
+      if (type === 'check') this.countCheck(sent(replies[at]!.reply) as Replies['check']);
+    });
   }
 
   #signal(signal: SignalEffect): void {

@@ -112,7 +112,7 @@ describe('policy cases', () => {
       ['cases', 0, 'estimated_cost_usd'],
       'must be an amount in US dollars from 0 to 1000000',
     ],
-    ['no expectation', { cases: [base] }, ['cases', 0, 'expect'], 'must be allow or deny'],
+    ['no expectation', { cases: [base] }, ['cases', 0, 'expect'], 'must be allow, require_approval or deny'],
   ])('%s is refused', (_, raw, path, problem) => {
     const parsed = parsePolicyCases(raw);
     expect(parsed.ok ? [] : parsed.fault).toMatchObject([{ path, problem }]);

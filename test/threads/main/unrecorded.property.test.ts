@@ -60,7 +60,17 @@ function recordOp(op: Shown, command: Command, reply: Reply): void {
 type ChangingCommand = { [T in CommandType]: (typeof CHANGES)[T] extends true ? T : never }[CommandType];
 type RolledBack = Exclude<
   ChangingCommand,
-  'complete-op' | 'record-usage' | 'refuse-action' | 'create-halt' | 'release-halt' | 'enforce-halt' | 'resume-halted'
+  | 'complete-op'
+  | 'record-usage'
+  | 'refuse-action'
+  | 'create-halt'
+  | 'release-halt'
+  | 'enforce-halt'
+  | 'resume-halted'
+  | 'decide-approval'
+  | 'cancel-approval'
+  | 'cancel-own-approval'
+  | 'tick-approvals'
 >;
 const COMMANDS = {
   check: {

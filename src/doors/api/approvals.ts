@@ -1,0 +1,135 @@
+/** Approvals: the third answer, as people decide it (docs/spec.md, Approvals). */
+import { z } from 'zod';
+import { APPROVAL_STATES, type Approval, MAX_DECISION_REASON } from '../../core/approvals/approval.ts';
+import { microToUsd } from '../../core/base/money.ts';
+import { ok, type Result } from '../../core/base/result.ts';
+import { rfc3339 } from '../../core/base/time.ts';
+import { type Fault, invalid } from '../../core/fault.ts';
+import type { Link } from '../../use-cases/use-cases.ts';
+import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { type Listing, readWord, ruled, withBody, withListing } from './body.ts';
+import { approvalAnswer, approvalPage } from './shapes.ts';
+import { identityView, pageView, rfc3339OrNull } from './views.ts';
+
+const MAX_WAIT_SECS = 60;
+const REASON_RULE = `must be a text of 1 to ${MAX_DECISION_REASON} characters`;
+const decision = z.strictObject({
+  reason: ruled((text) => text.trim() !== '' && text.length <= MAX_DECISION_REASON, REASON_RULE),
+});
+
+const approvalView = (approval: Approval) => ({
+  id: approval.id,
+  state: approval.state,
+  digest: approval.digest,
+  agent: identityView(approval.agent),
+  op_id: approval.opIds[0] ?? null,
+  op_ids: approval.opIds,
+  action: approval.action,
+  resource: approval.resource,
+  attributes: approval.attributes,
+  estimated_cost_usd: microToUsd(approval.estimatedCostMicroUsd),
+  policy: approval.policy,
+  rule_id: approval.ruleId,
+  reason: approval.ruleReason,
+  requested_by: approval.requesters,
+  requested_at: rfc3339(approval.requestedAtMs),
+  expires_at: rfc3339(approval.expiresAtMs),
+  frozen_at: rfc3339OrNull(approval.frozenAtMs),
+  min: approval.terms.min,
+  approvers: approval.terms.approvers,
+  valid_secs: approval.terms.validMs === undefined ? null : approval.terms.validMs / 1000,
+  decisions: approval.decisions.map(({ kind, by, reason, atMs }) => ({
+    decision: kind,
+    by,
+    reason,
+    at: rfc3339(atMs),
+  })),
+  used_by: approval.usedBy,
+  cancel_reason: approval.cancelReason ?? null,
+  changed_at: rfc3339(approval.changedAtMs),
+});
+
+const answer = (approval: Result<Approval, Fault>): HttpReply =>
+  approval.ok ? ok({ status: 200, body: { approval: approvalView(approval.value) } }) : approval;
+
+async function list(listing: Listing, link: Link, { query }: Authorized): Promise<HttpReply> {
+  const state = readWord(query, 'state', APPROVAL_STATES);
+  if (!state.ok) return state;
+  const { reply } = await link.ask({ type: 'list-approvals', state: state.value, ...listing });
+  return reply.ok ? ok({ status: 200, body: pageView('approvals', reply.value, approvalView) }) : reply;
+}
+
+async function get({ principal, params, query }: Authorized, link: Link): Promise<HttpReply> {
+  const waitSecs = readWait(query);
+  if (!waitSecs.ok) return waitSecs;
+  const id = params.id ?? '';
+  if (waitSecs.value === 0) return answer((await link.ask({ type: 'get-approval', principal, id })).reply);
+  return answer(
+    await link.call('waitApproval', { reader: { principal }, principal, id, waitMs: waitSecs.value * 1000 }),
+  );
+}
+
+function readWait(query: URLSearchParams): Result<number, Fault> {
+  const given = query.get('wait') ?? '0';
+  const secs = /^\d{1,2}$/.test(given) ? Number(given) : Number.NaN;
+  return secs <= MAX_WAIT_SECS
+    ? ok(secs)
+    : invalid('wait', `must be a whole number of seconds from 0 to ${MAX_WAIT_SECS}`);
+}
+
+const decide =
+  (kind: 'approve' | 'deny') =>
+  async ({ principal, params, body }: Authorized<typeof decision>, link: Link): Promise<HttpReply> =>
+    answer(await link.call('decideApproval', { principal, id: params.id ?? '', kind, reason: body.reason }));
+
+async function cancel({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  return answer((await link.ask({ type: 'cancel-approval', principal, id: params.id ?? '' })).reply);
+}
+
+export const approvalRoutes: readonly Route[] = [
+  {
+    method: 'get',
+    path: '/api/v1/approvals',
+    access: { scope: 'read' },
+    isQueued: true,
+    summary: 'Lists approvals, newest first',
+    answers: { 200: approvalPage },
+    ...withListing(['state'], list),
+  },
+  {
+    method: 'get',
+    path: '/api/v1/approvals/:id',
+    access: { scope: 'read' },
+    summary: 'Shows an approval; with wait, as soon as it is decided',
+    answers: { 200: approvalAnswer },
+    query: ['wait'],
+    handle: get,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/approvals/:id/approve',
+    access: { scope: 'read' },
+    summary: 'Approves what an agent asks for',
+    answers: { 200: approvalAnswer },
+    refusals: [409],
+    ...withBody(decision, decide('approve')),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/approvals/:id/deny',
+    access: { scope: 'read' },
+    summary: 'Denies what an agent asks for',
+    answers: { 200: approvalAnswer },
+    refusals: [409],
+    ...withBody(decision, decide('deny')),
+  },
+  {
+    method: 'post',
+    path: '/api/v1/approvals/:id/cancel',
+    access: { scope: 'write' },
+    summary: 'Withdraws a request for an approval that is not used yet',
+    answers: { 200: approvalAnswer },
+    refusals: [409],
+    handle: cancel,
+  },
+];

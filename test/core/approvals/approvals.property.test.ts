@@ -1,0 +1,288 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  APPROVAL_STATES,
+  APPROVAL_TRIGGERS,
+  type Approval,
+  nextApprovalState,
+} from '../../../src/core/approvals/approval.ts';
+import { canonicalCheck, canonicalJson } from '../../../src/core/approvals/digest.ts';
+import type { Effect } from '../../../src/core/effects.ts';
+import type { Governor } from '../../../src/core/governor.ts';
+import type { Principal } from '../../../src/core/identity/roles.ts';
+import type { PolicyDecision } from '../../../src/core/policy/rule.ts';
+import { ADMIN, CRAWLER, checkOf, openGovernor, opId } from '../../support/governor.ts';
+
+const MINUTE_MS = 60_000;
+const TERMS = { min: 1, expiresMs: 15 * MINUTE_MS, validMs: undefined, approvers: [] };
+const asking = (min = 1, ruleId = 'ask') => ({
+  decide: (): PolicyDecision => ({
+    kind: 'require_approval',
+    reason: 'ask',
+    policy: 'p',
+    ruleId,
+    cause: undefined,
+    approval: { ...TERMS, min },
+  }),
+});
+const SECOND: Principal = { subject: 'key:second', scopes: ['admin'], orgId: null };
+
+describe('the digest', () => {
+  test('is that of RFC 8785', () => {
+    expect(canonicalJson({ b: [1e21, 0.1, -0, 'ö€\n'], a: { '\u20ac': 1, '\r': 2, '1': null } })).toBe(
+      '{"a":{"\\r":2,"1":null,"€":1},"b":[1e+21,0.1,0,"ö€\\n"]}',
+    );
+    expect(canonicalCheck(checkOf(CRAWLER, 't:a'))).toBe(
+      '{"action":"tool.call","agent":{"agent_id":"crawler","org_id":"acme","team_id":"search"},' +
+        '"attributes":{},"estimated_cost_usd":0,"resource":"web_search"}',
+    );
+  });
+
+  test('changes with every argument, and with nothing else', () => {
+    const hash = (text: string) => createHash('sha256').update(text).digest('hex');
+    const subject = fc.record({
+      agent: fc.record({ orgId: fc.string(), teamId: fc.string(), agentId: fc.string() }),
+      action: fc.string(),
+      resource: fc.string({ unit: 'binary' }),
+      attributes: fc.dictionary(fc.string(), fc.jsonValue()),
+      caller: fc.constant(undefined),
+      estimatedCostMicroUsd: fc.nat(),
+    });
+    fc.assert(
+      fc.property(
+        subject,
+        subject,
+        fc.constantFrom('agent', 'action', 'resource', 'attributes', 'estimatedCostMicroUsd'),
+        (one, other, field) => {
+          const mutated = { ...one, [field]: other[field as keyof typeof other] };
+          const isSame = JSON.stringify(sortedKeys(mutated)) === JSON.stringify(sortedKeys(one));
+          expect(hash(canonicalCheck(mutated)) === hash(canonicalCheck(one))).toBe(isSame);
+          const shuffled = { ...one, attributes: Object.fromEntries(Object.entries(one.attributes).reverse()) };
+          expect(canonicalCheck(shuffled)).toBe(canonicalCheck(one));
+        },
+      ),
+    );
+  });
+});
+
+/** The same value, with the keys of every object in one order. -0 is 0 in JSON. */
+function sortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .map(([key, item]) => [key, sortedKeys(item)] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+describe('the table', () => {
+  test('an approval moves only along its rows', () => {
+    const moves = APPROVAL_STATES.flatMap((from) =>
+      APPROVAL_TRIGGERS.flatMap((trigger) => {
+        const to = nextApprovalState(from, trigger);
+        return to === undefined ? [] : [`${from} -${trigger}-> ${to}`];
+      }),
+    );
+    expect(moves).toEqual([
+      'pending -approve-> approved',
+      'pending -deny-> denied',
+      'pending -expire-> expired',
+      'pending -cancel-> cancelled',
+      'approved -expire-> expired',
+      'approved -cancel-> cancelled',
+      'approved -use-> used',
+      'used -use-> used',
+    ]);
+  });
+});
+
+/** What the store would hold after these effects. */
+function keep(store: Map<string, Approval>, effects: readonly Effect[]): void {
+  for (const effect of effects) {
+    if (effect.kind === 'state-saved' && effect.table === 'approvals') store.set(effect.id, effect.row as Approval);
+    if (effect.kind === 'state-removed' && effect.table === 'approvals') store.delete(effect.id);
+  }
+}
+
+function restarted(store: ReadonlyMap<string, Approval>, min: number): Governor {
+  const governor = openGovernor({ policies: asking(min) });
+  for (const approval of store.values()) governor.restoreApproval(structuredClone(approval));
+  return governor;
+}
+
+const STEPS = [
+  'check-a',
+  'check-b',
+  'approve',
+  'approve-second',
+  'deny',
+  'cancel',
+  'wait',
+  'tick',
+  'pause',
+  'halt',
+  'release',
+  'reload',
+  'restart',
+  'unrecorded',
+] as const;
+
+/** From one state to the next, whatever happens in between. */
+const AFTER: Readonly<Record<Approval['state'], readonly Approval['state'][]>> = {
+  pending: ['pending', 'approved', 'denied', 'expired', 'cancelled'],
+  approved: ['approved', 'used', 'expired', 'cancelled'],
+  denied: ['denied'],
+  expired: ['expired'],
+  cancelled: ['cancelled'],
+  used: ['used'],
+};
+
+describe('any interleaving', () => {
+  test('follows the table, and no approval is used twice or without enough approvers', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...STEPS), { maxLength: 25, size: 'max' }),
+        fc.constantFrom(1, 2),
+        (steps, min) => {
+          const world = new World(min);
+          for (const step of steps) world.take(step);
+          world.verify();
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});
+
+class World {
+  readonly #min: number;
+  readonly #store = new Map<string, Approval>();
+  #governor: Governor;
+  #nowMs = 1_000;
+  #halt: string | undefined;
+  #halts = 0;
+  #seen = new Map<string, Approval>();
+  /** Operations that were allowed to begin, by the approval. */
+  readonly #begun = new Map<string, Set<string>>();
+
+  constructor(min: number) {
+    this.#min = min;
+    this.#governor = restarted(this.#store, min);
+  }
+
+  take(step: (typeof STEPS)[number]): void {
+    this.#nowMs += 1_000;
+    this.#step(step);
+    this.#look();
+  }
+
+  /** The store has what the governor has. */
+  verify(): void {
+    for (const approval of this.#governor.approvals.all()) expect(this.#store.get(approval.id)).toEqual(approval);
+    for (const [id, ops] of this.#begun) {
+      expect(ops.size).toBe(1);
+      const approvers = new Set(this.#store.get(id)?.decisions.map(({ by }) => by));
+      expect(approvers.size).toBeGreaterThanOrEqual(this.#min);
+    }
+  }
+
+  #step(step: (typeof STEPS)[number]): void {
+    switch (step) {
+      case 'check-a':
+      case 'check-b':
+        return this.#check(`t:${step.at(-1)}`);
+      case 'approve':
+        return this.#decide('approve', ADMIN);
+      case 'approve-second':
+        return this.#decide('approve', SECOND);
+      case 'deny':
+        return this.#decide('deny', ADMIN);
+      case 'cancel':
+        return this.#run({ type: 'cancel-approval', principal: ADMIN, id: this.#latest });
+      case 'wait':
+        this.#nowMs += 10 * MINUTE_MS;
+        return;
+      case 'tick':
+        return this.#run({ type: 'tick-approvals', most: 100 });
+      case 'pause':
+      case 'halt':
+        return this.#haltWith(step === 'pause' ? 'pause' : 'terminate');
+      case 'release':
+        if (this.#halt !== undefined)
+          this.#run({ type: 'release-halt', principal: ADMIN, id: this.#halt, reason: 'over' });
+        this.#halt = undefined;
+        return;
+      case 'reload':
+        this.#governor.policies = asking(this.#min);
+        return;
+      case 'restart':
+        // A restart forgets operations; the halt is restored with its own table elsewhere.
+        if (this.#halt === undefined) this.#governor = restarted(this.#store, this.#min);
+        return;
+      case 'unrecorded':
+        return this.#unrecorded();
+    }
+  }
+
+  get #latest(): string {
+    for (const { id } of this.#governor.approvals.all()) return id;
+    return 'none';
+  }
+
+  #check(op: string): void {
+    const { reply, effects } = this.#governor.apply<'check'>(checkOf(CRAWLER, op), this.#nowMs);
+    keep(this.#store, effects);
+    if (!reply.ok || reply.value.decision !== 'allow') return;
+    const id = reply.value.approvalId ?? 'none';
+    const ops = this.#begun.get(id) ?? new Set();
+    this.#begun.set(id, ops.add(op));
+  }
+
+  /** A check whose change could not be recorded is undone. */
+  #unrecorded(): void {
+    const before = [...this.#governor.approvals.all()];
+    const { effects, undo } = this.#governor.apply<'check'>(checkOf(CRAWLER, 't:lost'), this.#nowMs);
+    keep(this.#store, effects);
+    keep(
+      this.#store,
+      this.#governor.rollBack(
+        undo === undefined ? [] : [undo],
+        [opId('t:lost')],
+        this.#governor.ops.lastNumber - 1,
+        this.#nowMs,
+      ),
+    );
+    expect([...this.#governor.approvals.all()]).toEqual(before);
+  }
+
+  #decide(kind: 'approve' | 'deny', principal: Principal): void {
+    this.#run({ type: 'decide-approval', principal, id: this.#latest, kind, reason: 'r', names: [] });
+  }
+
+  #haltWith(mode: 'pause' | 'terminate'): void {
+    if (this.#halt !== undefined) return;
+    this.#halts += 1;
+    this.#halt = `h${this.#halts}`;
+    const halt = { id: this.#halt, scope: 'org:acme', mode, actions: ['*'], reason: 'drill', expiresAtMs: undefined };
+    this.#run({ type: 'create-halt', principal: ADMIN, halt });
+  }
+
+  #run(command: Parameters<Governor['apply']>[0]): void {
+    keep(this.#store, this.#governor.apply(command as never, this.#nowMs).effects);
+  }
+
+  #look(): void {
+    const now = new Map([...this.#governor.approvals.all()].map((approval) => [approval.id, approval]));
+    for (const [id, before] of this.#seen) {
+      const after = now.get(id);
+      if (after !== undefined) expect(AFTER[before.state]).toContain(after.state);
+    }
+    this.#seen = now;
+    const pending = [...now.values()].filter(({ state }) => state === 'pending' || state === 'approved');
+    expect(pending.filter((one) => !this.#isOver(one)).length).toBeLessThanOrEqual(1);
+  }
+
+  #isOver({ expiresAtMs, frozenAtMs }: Approval): boolean {
+    return frozenAtMs === undefined && expiresAtMs <= this.#nowMs;
+  }
+}

@@ -1,0 +1,266 @@
+/** The third answer: asked, decided by people, used once (docs/spec.md, Approvals). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { LOAD_AGENT, LOAD_TOKEN, registerLoadAgent } from '../support/load.ts';
+import { policyFile } from '../support/policies.ts';
+
+const POLICY = `
+name: p
+scope: global
+rules:
+  - { id: open, effect: allow }
+  - { id: ask, actions: ["tool.call"], resources: ["pay*"], effect: require_approval, reason: money leaves }
+  - { id: two, actions: ["tool.call"], resources: ["two"], effect: require_approval, approval: { min: 2 } }
+  - { id: brief, actions: ["tool.call"], resources: ["brief"], effect: require_approval, approval: { expires: 1s } }
+  - { id: often, actions: ["tool.call"], resources: ["often"], effect: require_approval, approval: { valid: 1h } }
+  - { id: named, actions: ["tool.call"], resources: ["named"], effect: require_approval, approval: { approvers: ["key:boss"] } }
+  - { id: never, actions: ["tool.call"], resources: ["payroll"], effect: deny }
+`;
+
+let gateway: TestGateway;
+/** Of the operations of one test; their arguments hold it too, so that no two tests share an approval. */
+let trace = 't0';
+let tests = 0;
+
+const rpc = async (method: string, body: object, to = gateway) =>
+  (
+    await to.call(
+      'POST',
+      `/svc.governance.v1.${method}`,
+      { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN, ...body },
+      null,
+    )
+  ).body;
+const check = (
+  spanId: string,
+  { attributes, ...fields }: { readonly attributes?: object; [key: string]: unknown } = {},
+  to = gateway,
+) =>
+  rpc(
+    'PolicyService/CheckAction',
+    {
+      traceId: trace,
+      spanId,
+      action: 'tool.call',
+      resource: 'pay',
+      attributes: { trace, ...attributes },
+      ...fields,
+    },
+    to,
+  );
+const decide = (id: string, verb: string, bearer?: string) =>
+  gateway.call('POST', `/api/v1/approvals/${id}/${verb}`, { reason: 'seen' }, bearer);
+const approvalOf = async (id: string, to = gateway) => (await to.call('GET', `/api/v1/approvals/${id}`)).body.approval;
+const keyOf = async (fields: object = {}): Promise<string> =>
+  (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'boss', scopes: ['admin'], ...fields })).body.key;
+const sorted = (entries: readonly { event_type: string }[]) => entries.map(({ event_type: type }) => type).sort();
+
+describe('approvals', () => {
+  beforeAll(async () => {
+    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyFile(POLICY, afterAll).path } });
+    await registerLoadAgent(gateway);
+  });
+  afterAll(() => gateway?.stop('SIGKILL'));
+  beforeEach(() => {
+    tests += 1;
+    trace = `t${tests}`;
+  });
+
+  test('a check waits, is approved, runs once, and asks anew after that', async () => {
+    const asked = await check('a', { attributes: { to: 'x', api_key: 'sk-123456789012345678901234' } });
+    expect(asked).toMatchObject({
+      decision: 'DECISION_PENDING',
+      opState: 'OP_STATE_PENDING',
+      ruleId: 'ask',
+      reason: 'money leaves (rule ask of policy p)',
+    });
+    const id = asked.approvalId;
+    const shown = await approvalOf(id);
+    expect(shown).toMatchObject({
+      id,
+      state: 'pending',
+      digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      agent: { org_id: LOAD_AGENT.orgId },
+      op_id: `${trace}:a`,
+      action: 'tool.call',
+      resource: 'pay',
+      attributes: { trace, to: 'x', api_key: '[redacted]' },
+      estimated_cost_usd: 0,
+      policy: 'p',
+      rule_id: 'ask',
+      decisions: [],
+    });
+    const same = { attributes: { to: 'x', api_key: 'sk-123456789012345678901234' } };
+    expect((await check('b', same)).approvalId).toBe(id);
+    expect((await check('c', { attributes: { to: 'y' } })).approvalId).not.toBe(id);
+    expect(await decide(id, 'approve')).toMatchObject({
+      status: 200,
+      body: { approval: { state: 'approved' } },
+    });
+    expect(await decide(id, 'deny')).toMatchObject({ status: 409, body: { code: 'invalid_transition' } });
+    const [one, other] = await Promise.all([check('a', same), check('b', same)]);
+    expect([one.decision, other.decision].sort()).toEqual(['DECISION_ALLOW', 'DECISION_PENDING']);
+    const winner = one.decision === 'DECISION_ALLOW' ? 'a' : 'b';
+    expect(await approvalOf(id)).toMatchObject({ state: 'used', used_by: [`${trace}:${winner}`] });
+    expect(await check(winner, same)).toMatchObject({
+      decision: 'DECISION_ALLOW',
+      opState: 'OP_STATE_RUNNING',
+    });
+  });
+
+  test('a dry run answers pending and creates nothing', async () => {
+    const before = (await gateway.call('GET', '/api/v1/approvals')).body;
+    const answer = await check('a', { dryRun: true });
+    expect(answer.decision).toBe('DECISION_PENDING');
+    expect(answer.approvalId).toBeUndefined();
+    expect((await gateway.call('GET', '/api/v1/approvals')).body).toEqual(before);
+    expect((await gateway.call('GET', `/api/v1/ops/${trace}:a`)).status).toBe(404);
+  });
+
+  test('a deny rule wins, before and after an approval', async () => {
+    expect((await check('a', { resource: 'payroll' })).decision).toBe('DECISION_DENY');
+  });
+
+  test('whoever asked may not approve, min takes two, and a rule may name who', async () => {
+    const asked = (
+      await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', {
+        agent: LOAD_AGENT,
+        traceId: trace,
+        spanId: 'bearer',
+        action: 'tool.call',
+        resource: 'pay',
+      })
+    ).body;
+    const own = await decide(asked.approvalId, 'approve');
+    expect(own).toMatchObject({ status: 403, body: { code: 'own_request' } });
+    const boss = await keyOf();
+    const writer = await keyOf({ name: 'writer', scopes: ['write'] });
+    expect((await decide(asked.approvalId, 'approve', writer)).body.code).toBe('insufficient_scope');
+    expect((await decide(asked.approvalId, 'approve', boss)).status).toBe(200);
+
+    const two = (await check('two', { resource: 'two' })).approvalId;
+    expect((await decide(two, 'approve')).body.approval.state).toBe('pending');
+    expect(await decide(two, 'approve')).toMatchObject({
+      status: 200,
+      body: { approval: { state: 'pending' } },
+    });
+    expect((await decide(two, 'approve', boss)).body.approval.state).toBe('approved');
+
+    const named = (await check('named', { resource: 'named' })).approvalId;
+    expect(await decide(named, 'approve')).toMatchObject({ status: 403, body: { code: 'not_approver' } });
+    expect((await decide(named, 'approve', boss)).status).toBe(200);
+  });
+
+  test('a denial ends the operation, and a new one asks anew', async () => {
+    const { approvalId } = await check('a');
+    const waiting = rpc('ApprovalService/WaitApproval', { approvalId });
+    expect((await decide(approvalId, 'deny')).body.approval.state).toBe('denied');
+    expect(await waiting).toMatchObject({ approvalId, state: 'APPROVAL_STATE_DENIED', reason: 'seen' });
+    expect(await check('a')).toMatchObject({
+      decision: 'DECISION_DENY',
+      approvalId,
+      reason: expect.stringContaining('denied by key:'),
+    });
+    const again = await check('b');
+    expect(again.decision).toBe('DECISION_PENDING');
+    expect(again.approvalId).not.toBe(approvalId);
+  });
+
+  test('nobody in time is expired, never a denial by a person', async () => {
+    const { approvalId } = await check('a', { resource: 'brief' });
+    const { body } = await gateway.call('GET', `/api/v1/approvals/${approvalId}?wait=10`);
+    expect(body.approval).toMatchObject({ state: 'expired', decisions: [] });
+    await eventually(async () =>
+      expect((await gateway.call('GET', `/api/v1/ops/${trace}:a`)).body.state).toBe('terminated'),
+    );
+    const entries = (await gateway.call('GET', `/api/v1/logs?op_id=${trace}:a`)).body.entries;
+    expect(sorted(entries)).toEqual(['ApprovalExpired', 'ApprovalRequested', 'OpTerminated']);
+  });
+
+  test('an approval for a duration is used again', async () => {
+    const { approvalId } = await check('a', { resource: 'often' });
+    await decide(approvalId, 'approve');
+    for (const span of ['a', 'b', 'c'])
+      expect((await check(span, { resource: 'often' })).decision).toBe('DECISION_ALLOW');
+    expect(await approvalOf(approvalId)).toMatchObject({
+      state: 'used',
+      used_by: ['a', 'b', 'c'].map((span) => `${trace}:${span}`),
+    });
+  });
+
+  test('the agent withdraws its request, until it is used', async () => {
+    const { approvalId } = await check('a');
+    expect(await rpc('ApprovalService/CancelApproval', { approvalId })).toEqual({
+      approvalId,
+      state: 'APPROVAL_STATE_CANCELLED',
+    });
+    expect((await decide(approvalId, 'approve')).body.code).toBe('invalid_transition');
+    const next = (await check('b')).approvalId;
+    await decide(next, 'approve');
+    await check('b');
+    expect(await gateway.call('POST', `/api/v1/approvals/${next}/cancel`)).toMatchObject({
+      status: 409,
+      body: { code: 'invalid_transition', from: 'used' },
+    });
+  });
+
+  test('to another org it does not exist', async () => {
+    const { approvalId } = await check('a');
+    const other = await keyOf({ name: 'other', org_id: 'other-org' });
+    expect((await decide(approvalId, 'approve', other)).status).toBe(404);
+    expect((await gateway.call('GET', `/api/v1/approvals/${approvalId}`, undefined, other)).status).toBe(404);
+    expect((await gateway.call('GET', '/api/v1/approvals', undefined, other)).body.approvals).toEqual([]);
+    const foreign = await gateway.call('GET', `/api/v1/approvals?org_id=${LOAD_AGENT.orgId}`, undefined, other);
+    expect({ status: foreign.status, code: foreign.body.code }).toEqual({ status: 403, code: 'org_forbidden' });
+  });
+
+  test('a halt that pauses freezes it, and one that terminates cancels it', async () => {
+    const halt = async (mode: string) =>
+      (await gateway.call('POST', '/api/v1/halts', { scope: `org:${LOAD_AGENT.orgId}`, reason: 'drill', mode })).body
+        .halt.id;
+    const { approvalId } = await check('a');
+    const paused = await halt('pause');
+    expect(await decide(approvalId, 'approve')).toMatchObject({ status: 409, body: { code: 'halted' } });
+    expect((await approvalOf(approvalId)).frozen_at).toMatch(/Z$/);
+    await gateway.call('POST', `/api/v1/halts/${paused}/release`, { reason: 'over' });
+    expect((await approvalOf(approvalId)).frozen_at).toBe(null);
+    const terminating = await halt('terminate');
+    expect(await approvalOf(approvalId)).toMatchObject({
+      state: 'cancelled',
+      cancel_reason: `halt ${terminating}`,
+    });
+    await gateway.call('POST', `/api/v1/halts/${terminating}/release`, { reason: 'over' });
+  });
+
+  test('every state survives kill -9', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'svc-approvals-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    const env = { SVC_POLICY_PATH: policyFile(POLICY).path };
+    const first = await startTestGateway({ dataDir, env });
+    onTestFinished(async () => void (await first.stop('SIGKILL')));
+    await registerLoadAgent(first);
+    const states = ['pending', 'approved', 'denied', 'cancelled', 'used'];
+    const ids: Record<string, string> = {};
+    for (const state of states) ids[state] = (await check(state, { attributes: { state } }, first)).approvalId;
+    const post = (state: string, verb: string, body?: object) =>
+      first.call('POST', `/api/v1/approvals/${ids[state]}/${verb}`, body);
+    await post('approved', 'approve', { reason: 'seen' });
+    await post('used', 'approve', { reason: 'seen' });
+    await post('denied', 'deny', { reason: 'seen' });
+    await post('cancelled', 'cancel');
+    await check('used', { attributes: { state: 'used' } }, first);
+    await first.stop('SIGKILL');
+    const second = await startTestGateway({ dataDir, env });
+    onTestFinished(async () => void (await second.stop('SIGKILL')));
+    for (const state of states) expect((await approvalOf(ids[state]!, second)).state).toBe(state);
+    const again = async (state: string, span: string) => check(span, { attributes: { state } }, second);
+    expect((await again('approved', 'approved')).decision).toBe('DECISION_ALLOW');
+    expect((await again('used', 'used-again')).decision).toBe('DECISION_PENDING');
+    expect((await again('denied', 'denied')).decision).toBe('DECISION_DENY');
+    expect((await again('pending', 'more')).approvalId).toBe(ids.pending);
+  });
+});
