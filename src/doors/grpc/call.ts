@@ -208,22 +208,26 @@ export class Call implements Bounded {
     this.#waitingBytes += PREFIX_BYTES + message.length;
     if (!this.#isScheduled && !this.#isWriting) {
       this.#isScheduled = true;
-      process.nextTick(this.#pump);
+      process.nextTick(() => this.#pump());
     }
     this.#isBlocked ||= this.unreadBytes >= PIECE_BYTES;
     return !this.#isBlocked;
   }
 
-  /** Ends the call behind what was written. */
-  end(status: GrpcStatus = OK): void {
+  /** Ends the call behind what was written, and a last message. */
+  end(status: GrpcStatus = OK, last?: Buffer): void {
     if (this.#isOver) return;
+    if (last !== undefined) {
+      this.#waiting.push(last);
+      this.#waitingBytes += PREFIX_BYTES + last.length;
+    }
     this.#status = status;
     this.#finish();
     if (this.#isGone) return;
+    if (this.#stream.readableEnded) return this.#pump();
     // A status alone is one frame; trailers behind messages may leave later than their stream says.
     const isStatusAlone = !this.#hasBegun && this.#waiting.length === 0;
-    if ((isStatusAlone || this.#method.request === 'one') && !this.#stream.readableEnded)
-      this.#stream.once('finish', this.#endEarly);
+    if (isStatusAlone || this.#method.request === 'one') this.#stream.once('finish', () => this.#endEarly());
     this.#pump();
     this.#stream.resume(); // what still comes is let through: nothing else on the connection has to wait for it
   }
@@ -379,7 +383,7 @@ export class Call implements Bounded {
   };
 
   /** Hands to the stream as much as it takes at a time. */
-  readonly #pump = (): void => {
+  #pump(): void {
     this.#isScheduled = false;
     if (this.#isWriting || this.#isEnded || this.#isGone) return;
     const piece = this.#nextPiece();
@@ -395,19 +399,19 @@ export class Call implements Bounded {
       this.#stream.end(piece);
     } else if (piece !== undefined) {
       this.#isWriting = true;
-      this.#stream.write(piece, this.#written);
+      this.#stream.write(piece, () => this.#written());
     } else if (this.#isBlocked && !this.#isOver) {
       this.#isBlocked = false;
       this.#receiver.drained?.();
     }
-  };
+  }
 
   /** Part of the answer has left: the link is slow, not silent. */
-  readonly #written = (): void => {
+  #written(): void {
     this.#isWriting = false;
     this.#unreadSinceMs = undefined;
     this.#pump();
-  };
+  }
 
   /** As many messages as go into one piece, or a part of a larger one. */
   #nextPiece(): Buffer | undefined {
@@ -432,11 +436,11 @@ export class Call implements Bounded {
    * stream half open and open others in its place, and one more than a connection may have would end them all. The
    * answer gets a turn in which to leave: from Node.js 26 on, the end of a stream drops what has not left yet.
    */
-  readonly #endEarly = (): void => {
+  #endEarly(): void {
     setImmediate(() => {
       if (!this.#stream.readableEnded && !this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_NO_ERROR);
     });
-  };
+  }
 
   readonly #close = (): void => {
     this.#waiting.length = 0;

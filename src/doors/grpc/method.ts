@@ -10,7 +10,7 @@ import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import type { Call, Method, Receiver } from './call.ts';
-import { type GrpcStatus, grpcError } from './status.ts';
+import { type GrpcStatus, grpcError, OK } from './status.ts';
 
 /** By their paths: `/package.Service/Method`. */
 export type Methods = ReadonlyMap<string, Method>;
@@ -53,8 +53,7 @@ export function unary<Request, Response>({
       .then((answered) => {
         if (call.cancelled) return;
         if (!answered.ok) return call.end(statusOf(answered.fault));
-        call.write(encode(answered.value));
-        call.end();
+        call.end(OK, encode(answered.value));
       })
       .catch((error: unknown) => call.fail(error));
   };
