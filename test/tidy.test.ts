@@ -54,7 +54,7 @@ const areaOf = (path: string): string =>
 
 /** The ways that imports may run, from the top of the house to its ground, as ARCHITECTURE.md says in its code map. */
 const WAYS: Readonly<Record<string, readonly string[]>> = {
-  cli: ['app', 'audit-log', 'core', 'mcp', 'policy-files', 'system'],
+  cli: ['app', 'audit-log', 'core', 'hooks', 'mcp', 'policy-files', 'system'],
   workers: ['core', 'threads'],
   app: [
     'accounts',
@@ -74,6 +74,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   stores: ['accounts', 'core', 'credentials', 'ports', 'system'],
   'audit-log': ['core', 'system'],
   mail: ['limits', 'ports', 'system'],
+  hooks: ['core', 'system'],
   mcp: ['core', 'system'],
   'policy-files': ['core'],
   system: ['core', 'credentials', 'ports'],
@@ -174,6 +175,7 @@ describe('tidy', () => {
     'prom-client': ['src/system/metrics.ts'],
     protobufjs: ['src/doors/proto/schema.ts', 'sdk/typescript/src/schema.ts'],
     re2js: ['src/core/condition/matches.ts'],
+    'smol-toml': ['src/hooks/documents.ts'],
     'svc-gateway-sdk': ['src/mcp/signals.ts'],
     'uWebSockets.js': ['src/doors/'],
     ws: ['src/cli/remote/live-stream.ts', 'src/doors/engine/node-app.ts'],

@@ -24,6 +24,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'policy', summary: 'validate, test, explain and reload policies' },
   { name: 'audit', summary: 'verify and export the audit log' },
   { name: 'mcp', summary: 'put MCP servers behind the gateway' },
+  { name: 'hooks', summary: 'have coding agents ask before they use a tool' },
   { name: 'completion', summary: 'print completions for bash, zsh or fish' },
 ];
 
@@ -43,6 +44,15 @@ const CHECKED: readonly OptionRow[] = [
   { flags: '--attr <name=value...>', meaning: 'an attribute; the value is JSON, or else plain text' },
   { flags: '--cost <usd>', meaning: 'expected cost' },
   { flags: '--caller <agent>', meaning: 'the agent that calls this one' },
+];
+
+const CODING_AGENT_NAMES = ['claude-code', 'codex', 'cursor', 'copilot', 'gemini'];
+const HOOKS: readonly OptionRow[] = [
+  { flags: '--managed', meaning: 'the settings of the machine, which its users cannot change' },
+];
+const ASKED: readonly OptionRow[] = [
+  { flags: '--url <url>', meaning: 'the gateway (default: SVC_GATEWAY_URL, or http://127.0.0.1:8080)' },
+  { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, which an API key needs (default: SVC_AGENT)' },
 ];
 
 /** Instead of ids. */
@@ -445,6 +455,38 @@ const ADMINISTRATION: readonly CommandRow[] = [
     argumentWords: ['ls', 'accept', 'reset'],
     example: 'svc mcp pins accept github create_issue',
     load: async () => (await import('./commands/mcp.ts')).pins,
+  },
+  {
+    synopsis: 'hooks install <tool>',
+    summary: 'have a coding agent ask the gateway before each tool call; the token stays in SVC_AGENT_TOKEN',
+    options: [...HOOKS, ...ASKED],
+    argumentWords: CODING_AGENT_NAMES,
+    example: 'svc hooks install claude-code --url https://svc.example.com',
+    load: async () => (await import('./commands/hooks.ts')).install,
+  },
+  {
+    synopsis: 'hooks uninstall <tool>',
+    summary: 'remove our hooks, and restore what was there',
+    options: HOOKS,
+    argumentWords: CODING_AGENT_NAMES,
+    example: 'svc hooks uninstall claude-code',
+    load: async () => (await import('./commands/hooks.ts')).uninstall,
+  },
+  {
+    synopsis: 'hooks doctor <tool>',
+    summary: 'check that hooks are installed and block while the gateway is away; exit status 1 if not',
+    options: HOOKS,
+    argumentWords: CODING_AGENT_NAMES,
+    example: 'svc hooks doctor claude-code',
+    load: async () => (await import('./commands/hooks.ts')).doctor,
+  },
+  {
+    synopsis: 'hooks run <tool>',
+    summary: 'what an installed hook runs: an event on standard input, the answer on standard output; 2 blocks',
+    options: [...ASKED, { flags: '--timeout <secs>', meaning: 'how long the hook may take (default: 600)' }],
+    argumentWords: CODING_AGENT_NAMES,
+    example: 'svc hooks run codex --url https://svc.example.com < event.json',
+    load: async () => (await import('./commands/hooks.ts')).run,
   },
   {
     synopsis: 'completion <shell>',
