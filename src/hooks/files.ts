@@ -43,7 +43,7 @@ export async function uninstall(agent: CodingAgent, path: string): Promise<Chang
 const normalized = (agent: CodingAgent, backup: string): string =>
   withHooks(agent, backup, { url: 'http://localhost', agent: undefined, svc: 'svc' });
 
-/** A link stays a link, and a file keeps its mode. A new one is readable by its owner, in a folder of the system by all. */
+/** A link stays a link, and a file keeps its mode. A new one is for its owner, in a folder of the system for all. */
 async function write(path: string, text: string, like: string): Promise<void> {
   makeFolder(dirname(path), 0o755);
   const target = (await ifThere(realpath(path))) ?? path;

@@ -5,7 +5,7 @@ import { skipQuarantined } from './quarantine.ts';
  * those of what they test.
  */
 for (const name of Object.keys(process.env)) {
-  if (/^(SVC_.*|NO_COLOR|FORCE_COLOR|NODE_OPTIONS|(http|https|grpc|all|no)_proxy)$/i.test(name))
+  if (/^(SVC_(?!TEST_).*|NO_COLOR|FORCE_COLOR|NODE_OPTIONS|(http|https|grpc|all|no)_proxy)$/i.test(name))
     delete process.env[name];
 }
 
