@@ -395,13 +395,13 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   test('invisible and direction characters are shown as their codes', async () => {
     const page = await signedIn();
-    await (await agent('acme', 'hidden', 'a1'))('hidden-1', 'web_\u202efdp\u2066.\u200bexe\u0007');
-    const shown = 'tool.call web_\\u202efdp\\u2066.\\u200bexe\\u0007 hidden-1:s';
+    await (await agent('acme', 'hidden', 'a1'))('hidden-1', 'web_\u202efdp\u2066.\u200bexe');
+    const shown = 'tool.call web_\\u202efdp\\u2066.\\u200bexe hidden-1:s';
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText(shown, { exact: true }).first().waitFor();
     await page.getByRole('row').filter({ hasText: shown }).getByRole('button').first().click();
     expect(await page.getByRole('dialog').textContent()).toContain(
-      '"resource": "web_\\u202efdp\\u2066.\\u200bexe\\u0007"\n',
+      '"resource": "web_\\u202efdp\\u2066.\\u200bexe"\n',
     );
   });
 
