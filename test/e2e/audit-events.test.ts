@@ -328,6 +328,7 @@ describe('audit events', () => {
       'reason',
       'policy',
       'rule_id',
+      'cause',
       'actor',
       'payload',
       'prev_hash',

@@ -281,6 +281,9 @@ describe('isolation', () => {
     'post /api/v1/policies/reload',
     'get /api/v1/policies',
     'get /api/v1/halts',
+    // The answers of other protocols, and approvals, have tests of their own: test/doors, test/e2e/approvals.test.ts.
+    ...ROWS.filter(({ path }) => /^\/(?:access|v1|api\/v1\/hooks|api\/v1\/approvals\/:id)\b/.test(path)).map(nameOf),
+    'get /.well-known/authzen-configuration',
     'post /api/v1/auth/ws-ticket',
     ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
   ];

@@ -52,7 +52,7 @@ describe('recorder', () => {
           reason: UNWRITABLE,
           policy: undefined,
           ruleId: undefined,
-          cause: undefined,
+          cause: 'unrecorded',
           exceeded: undefined,
           opState: undefined,
         },
