@@ -105,7 +105,7 @@ describe('server', () => {
     [
       'an empty team',
       { agent: { ...crawler, teamId: '' } },
-      'agent.team_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
+      'agent.team_id: must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
     ],
     [
       'an empty trace',
@@ -142,7 +142,7 @@ describe('server', () => {
     [
       'a caller with a slash',
       { caller: { ...crawler, agentId: 'a/b' } },
-      'caller.agent_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
+      'caller.agent_id: must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
     ],
   ])('a check with %s is refused before anything is asked', async (_what, fields, details) => {
     expect(await refusal(checkAction(check(fields)))).toEqual({
@@ -398,16 +398,7 @@ describe('server', () => {
   });
 
   test('a method that the gateway does not implement is UNIMPLEMENTED', async () => {
-    const waiting = unary(
-      '/svc.governance.v1.ApprovalService/WaitApproval',
-      'WaitApprovalRequest',
-      'WaitApprovalResponse',
-      {
-        agent: crawler,
-        credentialToken: TOKEN,
-        approvalId: 'a',
-      },
-    );
+    const waiting = unary(`${POLICY}/Nothing`, 'CheckActionRequest', 'CheckActionResponse', check());
     expect(await refusal(waiting)).toMatchObject({ code: 'UNIMPLEMENTED' });
   });
 
