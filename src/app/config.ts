@@ -294,6 +294,13 @@ export const VARIABLES = {
     '0',
     'checks per minute per credential; 0: no limit',
   ),
+  SVC_RATE_LIMIT_UNIDENTIFIED: countOf(
+    'checks a minute',
+    0,
+    1_000_000,
+    '600',
+    'denied checks without a known credential that are recorded one by one, per minute, in all; beyond that they are denied as well, and one entry a minute has their number; 0: no limit',
+  ),
   SVC_OPS_TTL_SECS: countOf('seconds', 1, 86_400, '60', 'how long a finished operation stays readable'),
   SVC_OPS_SWEEP_SECS: countOf('seconds', 1, 3_600, '10', 'how often finished operations are removed'),
   SVC_MAX_OPS: fitting(

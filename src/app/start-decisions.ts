@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Governor } from '../core/governor.ts';
 import { RateLimiter } from '../limits/rate-limit.ts';
+import { Strangers } from '../threads/main/strangers.ts';
 import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
 import { createLmdbStates } from '../stores/embedded/states.ts';
@@ -22,7 +23,7 @@ import type { Threads } from './start-threads.ts';
 /** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
 
-export type Limiters = Readonly<Record<'credential' | 'address' | 'check', RateLimiter>>;
+export type Limiters = Readonly<Record<'credential' | 'address' | 'check' | 'stranger', RateLimiter>>;
 
 export type Decisions = {
   readonly governor: Governor;
@@ -66,6 +67,7 @@ export function startDecisions(
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
+    strangers: new Strangers(limiters.stranger),
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
   const haltKeeper = new HaltKeeper({
@@ -89,4 +91,5 @@ const limitersOf = (config: Config): Limiters => ({
   credential: new RateLimiter(config.SVC_RATE_LIMIT_API),
   address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH),
   check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
+  stranger: new RateLimiter(config.SVC_RATE_LIMIT_UNIDENTIFIED),
 });

@@ -20,6 +20,7 @@ import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
 import { microToUsd } from './base/money.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
+import { cutText } from './base/text.ts';
 import { rfc3339 } from './base/time.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import type { Exceeded } from './budget/envelope.ts';
@@ -85,6 +86,17 @@ const endedBy = ({
   ...deny('approval', endedReason(approval, state)),
   policy: approval.policy,
   ruleId: approval.ruleId,
+});
+
+/** In characters. */
+const MAX_STRANGER_TEXT = 128;
+
+/** Little of it, and nothing of unbounded size: anybody can send it, and it takes room from what others have done. */
+const payloadOfStranger = ({ action, resource, dryRun }: CheckCommand): Record<string, unknown> => ({
+  action: redactText(cutText(action, MAX_STRANGER_TEXT)),
+  resource: redactText(cutText(resource, MAX_STRANGER_TEXT)),
+  ...(dryRun && { dry_run: true }),
+  identity: 'unverified',
 });
 
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
@@ -362,7 +374,8 @@ export class Checker {
   /** No identity, no operation: the registry is not touched (docs/spec.md, Checks 1). */
   #refuse(command: CheckCommand, refused: Exclude<Identified, Speaker>): Outcome<'check'> {
     const { agent: claimed, action, opId } = command;
-    const payload = this.#payloadOf(command);
+    const isStranger = refused.kind === 'no-credential' || refused.kind === 'unknown-credential';
+    const payload = isStranger ? payloadOfStranger(command) : this.#payloadOf(command);
     const reason = REFUSAL[refused.kind];
     const reply = denied('credential', reason, undefined);
     switch (refused.kind) {
@@ -381,7 +394,7 @@ export class Checker {
                 decision: 'deny',
                 reason,
                 cause: 'credential',
-                payload: Object.assign(payload, { identity: 'unverified' }),
+                payload,
               },
             },
           ],

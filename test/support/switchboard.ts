@@ -8,6 +8,7 @@ import { toThread } from '../../src/threads/batcher.ts';
 import { decodeToAudit, decodeToIo, encodeToIo } from '../../src/threads/codec.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
+import { Strangers } from '../../src/threads/main/strangers.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
 import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import type { UseCases } from '../../src/use-cases/use-cases.ts';
@@ -21,6 +22,7 @@ type Options = {
   readonly maxUnrecorded?: number;
   readonly nowMs?: () => number;
   readonly checksAMinute?: number;
+  readonly strangersAMinute?: number;
 };
 
 /**
@@ -34,6 +36,7 @@ export function openSwitchboard({
   maxUnrecorded = 100,
   nowMs = () => 1_000,
   checksAMinute,
+  strangersAMinute = 0,
 }: Options = {}) {
   const clock = { nowMs };
   const troubles: object[] = [];
@@ -73,6 +76,7 @@ export function openSwitchboard({
     onAuditFailure,
     maxUnrecorded,
     clock,
+    strangers: new Strangers(new RateLimiter(strangersAMinute)),
     checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
     onError,
   });

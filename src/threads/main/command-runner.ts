@@ -15,6 +15,7 @@ import { CursorSeal } from './cursor-seal.ts';
 import type { EffectRunner } from './effect-runner.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
+import type { Strangers } from './strangers.ts';
 
 export type CommandRunnerOptions = {
   readonly governor: Governor;
@@ -29,6 +30,7 @@ export type CommandRunnerOptions = {
   /** Entries on their way to the audit log at once; beyond that, what would add one is refused. */
   readonly maxUnrecorded: number;
   readonly checkLimiter?: RateLimiter | undefined;
+  readonly strangers: Strangers;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -67,6 +69,16 @@ export class CommandRunner {
   }
 
   /**
+   * Call it every second: records how many strangers were denied without an entry of their own. A report that cannot be
+   * written is the audit log's trouble, which is logged as such.
+   */
+  reportStrangers(): void {
+    const { audit, clock, strangers } = this.#options;
+    const draft = strangers.report(clock.nowMs());
+    if (draft !== undefined) void audit.record(draft);
+  }
+
+  /**
    * Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at
    * once.
    */
@@ -102,7 +114,9 @@ export class CommandRunner {
     try {
       const refusal = this.#refusal(command, unsentEntries, nowMs);
       if (refusal !== undefined) return { reply: refusal, effects: NO_EFFECTS };
-      return 'cursor' in command ? this.#list(command, nowMs) : this.#options.governor.apply(command, nowMs);
+      if ('cursor' in command) return this.#list(command, nowMs);
+      const outcome = this.#options.governor.apply(command, nowMs);
+      return command.type === 'check' ? this.#options.strangers.filter(outcome, nowMs) : outcome;
     } catch (error) {
       this.#options.onError(error, command.type);
       return { reply: INTERNAL, effects: NO_EFFECTS };

@@ -68,6 +68,7 @@ export class Switchboard {
       case 'control-closed':
         return controlStreams.close(message.agent, { io, stream: message.stream });
       case 'stats':
+        this.#options.commands.reportStrangers();
         threads.noteStats(io, message.stats);
         return threads.sendAgentCount(io, governor.agents.registeredCount);
       default:
