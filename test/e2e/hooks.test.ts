@@ -14,6 +14,7 @@ scope: org:acme
 rules:
   - { id: shell, actions: [process.exec], resources: ["*"], effect: allow, reason: shell is fine }
   - { id: no-rm, actions: [process.exec], resources: ["*rm -rf*"], effect: deny, reason: nothing is removed }
+  - { id: ask, actions: [process.exec], resources: ["deploy *"], effect: require_approval, reason: ask first }
   - { id: repo, actions: ["file.*"], resources: ["/repo/*"], effect: allow, reason: the repository }
   - { id: secrets, actions: ["file.*"], resources: ["/repo/secrets/*"], effect: deny, reason: secrets stay }
   - { id: web, actions: [net.connect], resources: ["https://docs.example.com/*"], effect: allow, reason: docs }
@@ -208,6 +209,41 @@ describe('hooks', () => {
     expect(await hook('codex', claude('PostToolUse', call))).toEqual({ status: 200, body: stop });
   });
 
+  const approvalOf = async (opId: string): Promise<string> =>
+    eventually(async () => {
+      const { approvals } = (await gateway.call('GET', '/api/v1/approvals?state=pending')).body;
+      const found = approvals.find((each: { op_id: string }) => each.op_id === opId);
+      if (found === undefined) throw new Error(`no approval for ${opId}`);
+      return found.id;
+    });
+
+  test('an approval is held until it is decided', async () => {
+    const call = bash('deploy blue', 'toolu_asked');
+    const held = hook('claude-code', claude('PreToolUse', call));
+    const id = await approvalOf('session-1:toolu_asked');
+    await gateway.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'go' });
+    expect(await held).toEqual({ status: 200, body: {} });
+    expect(await stateOf('session-1:toolu_asked')).toBe('running');
+  });
+
+  test('an approval that nobody decides in time is denied, and named', async () => {
+    const headers = { authorization: `Bearer ${TOKENS.coder}`, 'x-svc-hook-timeout': '1' };
+    const { body } = await hook('claude-code', claude('PreToolUse', bash('deploy red', 'toolu_undecided')), headers);
+    const id = await approvalOf('session-1:toolu_undecided');
+    expect(body).toEqual(denied(expect.stringContaining(id)));
+  });
+
+  test('a halt stops the agent in the words of each', async () => {
+    const { halt } = (await gateway.call('POST', '/api/v1/halts', { scope: 'agent:acme/dev/coder', reason: 'enough' }))
+      .body;
+    const call = claude('PreToolUse', bash('ls', 'toolu_halted'));
+    const claudes = (await hook('claude-code', call)).body;
+    const codexs = (await hook('codex', call)).body;
+    await gateway.call('POST', `/api/v1/halts/${halt.id}/release`, { reason: 'over' });
+    expect(claudes).toEqual({ continue: false, stopReason: expect.any(String), ...denied(expect.any(String)) });
+    expect(codexs).toEqual(denied(expect.any(String)));
+  });
+
   test('a command that is too long to be checked is denied, on record, and never cut', async () => {
     const call = bash(`echo ${'x'.repeat(3_000)}; rm -rf /`, 'toolu_longest');
     expect((await hook('claude-code', claude('PreToolUse', call))).body).toEqual(
@@ -238,6 +274,16 @@ describe('hooks', () => {
       'A2AImpersonationAttempted',
     ]);
     expect((await gateway.call('GET', '/api/v1/ops/session-1:toolu_thief')).status).toBe(404);
+  });
+
+  test("a key cannot speak for another org's agent, and does not learn whether there is one", async () => {
+    const key = { name: 'globex', scopes: ['write'], org_id: 'globex' };
+    const authorization = `Bearer ${(await gateway.call('POST', '/api/v1/iam/api-keys', key)).body.key}`;
+    const answerFor = async (agent: string) =>
+      (await hook('claude-code', claude('PreToolUse', bash('ls')), { authorization, 'x-svc-agent': agent })).body;
+    const answer = await answerFor('acme/dev/coder');
+    expect(answer).toEqual(denied(expect.stringContaining('no access')));
+    expect(await answerFor('acme/dev/nobody')).toEqual(answer);
   });
 
   test('a key speaks for the agent that it names, and for none without', async () => {
