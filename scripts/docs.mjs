@@ -3,6 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configTable } from '../dist/src/app/config-table.js';
 import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../dist/src/core/policy/schema.js';
+import { describeApi } from '../dist/src/doors/api/openapi.js';
+import { routesOf } from '../dist/src/doors/api/routes.js';
 import { errorTable } from '../dist/src/doors/error-table.js';
 
 /** Replaces what stands between `<!-- name -->` and `<!-- /name -->`. */
@@ -12,6 +14,15 @@ function fill(document, name, content) {
   const after = rest.slice(rest.indexOf(`<!-- /${name} -->`));
   writeFileSync(file, `${before}<!-- ${name} -->\n${content}${after}`);
 }
+
+const rows = routesOf({
+  hasAccountStore: true,
+  maxLogins: 100,
+  ownOrigins: [],
+  httpHost: '127.0.0.1',
+  opsTtlSecs: 60,
+});
+writeFileSync(new URL('../docs/openapi.json', import.meta.url), `${JSON.stringify(describeApi(rows), null, 2)}\n`);
 
 fill('configuration.md', 'config', configTable());
 fill('errors.md', 'errors', errorTable());

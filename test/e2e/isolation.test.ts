@@ -123,7 +123,8 @@ describe('isolation', () => {
       .replaceAll(keyIds[org]!, '<key>')
       .replaceAll(haltIds[org]!, '<halt>')
       .replaceAll(org, '<org>')
-      .replaceAll(/"auditId":"\d+"/g, '"auditId":"<id>"');
+      .replaceAll(/"auditId":"\d+"/g, '"auditId":"<id>"')
+      .replaceAll(/"audit_id":\d+/g, '"audit_id":"<id>"');
     return { status, body: JSON.parse(text) };
   }
 
@@ -132,6 +133,7 @@ describe('isolation', () => {
   /** Rows that tell of the gateway as a whole, which is no org's. */
   const OF_THE_GATEWAY = [
     'get /.well-known/jwks.json',
+    'get /.well-known/authzen-configuration',
     'get /api/v1/auth/methods',
     'get /healthz',
     'get /readyz',
@@ -198,6 +200,12 @@ describe('isolation', () => {
 
   type Probe = (org: string) => { readonly path: string; readonly body?: unknown };
 
+  const evaluationOf = (org: string) => ({
+    subject: { type: 'agent', id: `${org}/search/crawler` },
+    action: { name: 'llm.call' },
+    resource: { type: 'model', id: 'm' },
+  });
+
   /** Every row that takes an id or an org, asked for those of another. */
   const PROBES: Readonly<Record<string, readonly Probe[]>> = {
     'post /api/v1/iam/api-keys': [
@@ -242,6 +250,10 @@ describe('isolation', () => {
         body: { agent: agentOf('acme'), caller: agentOf(org), action: 'llm.call' },
       }),
     ],
+    'post /access/v1/evaluation': [(org) => ({ path: '/access/v1/evaluation', body: evaluationOf(org) })],
+    'post /access/v1/evaluations': [
+      (org) => ({ path: '/access/v1/evaluations', body: { ...evaluationOf(org), evaluations: [{}] } }),
+    ],
     'get /api/v1/topology/team/:team_id': [(org) => ({ path: `/api/v1/topology/team/search?org_id=${org}` })],
     'get /api/v1/topology/lineage/:agent_id': [(org) => ({ path: `/api/v1/topology/lineage/crawler?org_id=${org}` })],
     ...Object.fromEntries(
@@ -283,10 +295,13 @@ describe('isolation', () => {
     'post /api/v1/policies/reload',
     'get /api/v1/policies',
     'get /api/v1/halts',
-    // The answers of other protocols, and approvals, have tests of their own: test/doors, test/e2e/approvals.test.ts.
-    ...ROWS.filter(({ path }) => /^\/(?:access|v1|api\/v1\/hooks|api\/v1\/approvals\/:id)\b/.test(path)).map(nameOf),
+    // Approvals have tests of their own: test/e2e/approvals.test.ts.
+    ...ROWS.filter(({ path }) => /^\/api\/v1\/approvals\/:id\b/.test(path)).map(nameOf),
     'get /.well-known/authzen-configuration',
     'post /api/v1/auth/ws-ticket',
+    // The agent is named by a header, which the tests of these doors send.
+    'post /v1/data/svc/authz/decision',
+    ...ROWS.filter(({ path }) => path.startsWith('/api/v1/hooks/')).map(nameOf),
     ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
   ];
 

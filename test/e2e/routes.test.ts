@@ -69,10 +69,6 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/approvals/:id/approve': scoped(404, 404, 404, 404),
   'post /api/v1/approvals/:id/deny': scoped(404, 404, 404, 404),
   'post /api/v1/approvals/:id/cancel': scoped(404, 403, 404, 404),
-  'post /access/v1/evaluation': scoped(400, 403, 400, 400),
-  'post /access/v1/evaluations': scoped(400, 403, 400, 400),
-  'get /.well-known/authzen-configuration': PUBLIC(200),
-  'post /v1/data/svc/authz/decision': scoped(400, 403, 400, 400),
   'post /api/v1/halts': scoped(403, 403, 403, 201),
   'get /api/v1/halts': scoped(200, 200, 200, 200),
   'post /api/v1/halts/:id/release': scoped(404, 403, 403, 200),
@@ -99,6 +95,10 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/hooks/copilot': [401, 401, 401, 401, 400, 403, 400, 400],
   'post /api/v1/hooks/gemini': [401, 401, 401, 401, 400, 403, 400, 400],
   'get /openapi.json': PUBLIC(200),
+  'post /access/v1/evaluation': scoped(200, 403, 200, 200),
+  'post /access/v1/evaluations': scoped(200, 403, 200, 200),
+  'get /.well-known/authzen-configuration': PUBLIC(200),
+  'post /v1/data/svc/authz/decision': scoped(200, 403, 200, 200),
 };
 
 let gateway: TestGateway;
@@ -106,6 +106,11 @@ let gateway: TestGateway;
 let api: any;
 const bearers = {} as Record<(typeof CALLERS)[number], string | null>;
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+const EVALUATION = {
+  subject: { type: 'agent', id: 'acme/search/crawler' },
+  action: { name: 'tool.call' },
+  resource: { type: 'tool', id: 'web_search' },
+};
 let made = 0;
 const fresh = (word: string): string => `${word}-${(made += 1)}`;
 
@@ -278,6 +283,15 @@ describe('routes', () => {
     'get /api/v1/topology/stats': () => ({ path: '/api/v1/topology/stats?org_id=acme' }),
     'get /api/v1/topology/team/:team_id': () => ({ path: '/api/v1/topology/team/search' }),
     'get /api/v1/topology/lineage/:agent_id': () => ({ path: '/api/v1/topology/lineage/crawler' }),
+    'post /access/v1/evaluation': () => ({ path: '/access/v1/evaluation', body: EVALUATION }),
+    'post /access/v1/evaluations': () => ({
+      path: '/access/v1/evaluations',
+      body: { ...EVALUATION, evaluations: [{}, { action: {} }] },
+    }),
+    'post /v1/data/svc/authz/decision': () => ({
+      path: '/v1/data/svc/authz/decision',
+      body: { input: { tool: { name: 'web_search' } } },
+    }),
   };
 
   const atReference = (part: any): any =>
@@ -310,8 +324,8 @@ describe('routes', () => {
         if (answer !== undefined && typeof answer === 'object' && 'safeParse' in answer)
           expect((answer as z.ZodType).safeParse(reply.body).error).toBeUndefined();
         if (answer === 'empty') expect(reply.body).toBe('');
-        // AuthZEN and OPA have errors of their own.
-        if (reply.status >= 400 && !/^\/(?:access|v1)\//.test(row.path)) {
+        if (reply.status >= 400 && row.failure !== undefined) expect(row.failure.parse(reply.body)).toBeDefined();
+        else if (reply.status >= 400) {
           expect(reply.headers.get('content-type')).toBe('application/problem+json');
           expect(reply.body).toMatchObject({
             status: reply.status,

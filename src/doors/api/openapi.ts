@@ -1,11 +1,13 @@
 /** The description of the API (OpenAPI 3.1), made from the table of routes, so that it is always complete. */
 import { z } from 'zod';
-import { SCOPES } from '../../core/identity/roles.ts';
+import { SCOPES, type Scope } from '../../core/identity/roles.ts';
 import { OP_STATES, OP_TRIGGERS } from '../../core/ops/op-state.ts';
+import { describeMethods } from '../connect/describe.ts';
 import { HTTP_STATUS } from '../engine/reply.ts';
 import { type AnswerShape, QUERY, type QueryName, type Route } from '../engine/route.ts';
 import { type HttpStatus, STATUS_TEXT } from '../shared/http-answer.ts';
 import { REFRESH_COOKIE } from './accounts.ts';
+import { exampleOf } from './openapi-examples.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -15,25 +17,41 @@ const PREFIX = '/api/v1/';
 export function describeApi(rows: readonly Route[]): Json {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const row of rows) (paths[templateOf(row.path)] ??= {})[row.method] = operationOf(row);
-  const { document, schemas } = liftDefinitions({
+  const methods = describeMethods();
+  const { document, schemas: own } = liftDefinitions({
     openapi: OPENAPI_VERSION,
     info: {
       title: 'svc-gateway',
       version: 'v1',
       summary: 'Governs software agents: policy, operations in flight, budgets, audit.',
+      description: INFO,
+      contact: { name: 'The maintainers of svc-gateway' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    paths,
+    tags: tagsOf(operationsIn({ paths: { ...paths, ...methods.paths } })),
+    paths: { ...paths, ...methods.paths },
   });
+  const schemas = { ...own, ...methods.schemas, Problem: PROBLEM };
   return {
-    ...document,
+    ...withExamples(named(document, schemas), schemas),
     components: {
-      schemas: { ...schemas, Problem: PROBLEM },
+      schemas,
       headers: HEADERS,
-      responses: problemResponses(rows.flatMap(problemsOf)),
+      responses: {
+        ...problemResponses(rows.flatMap(problemsOf)),
+        Connect: {
+          description: 'An error of Connect; the header `svc-code` has the stable word for it',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/ConnectError' } } },
+        },
+      },
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key or an access token. `x-required-scope` of a route is the scope that it must hold.',
+          'x-scopes': SCOPE_MEANING,
+        },
         agent_token: { type: 'http', scheme: 'bearer', description: "An agent's own token." },
         ticket: {
           type: 'apiKey',
@@ -51,6 +69,44 @@ export function describeApi(rows: readonly Route[]): Json {
     },
   };
 }
+
+const INFO = [
+  'Agents ask before each action (`CheckAction`), operators watch and stop them.',
+  'Routes of the HTTP API answer errors as problem documents (RFC 9457); those of other protocols in their own words.',
+  'Times are RFC 3339 in UTC, unless a field says otherwise.',
+].join(' ');
+
+/** Each contains those before it. */
+const SCOPE_MEANING: Readonly<Record<Scope, string>> = {
+  read: 'See agents, operations, budgets, policies and the log.',
+  write: 'Register and control agents and operations, and act for agents.',
+  admin: 'Manage keys, accounts and policies.',
+};
+
+const TAGS: Readonly<Record<string, string>> = {
+  PolicyService: 'Checks of agents, over Connect.',
+  AgentService: "The agents' other calls, over Connect.",
+  ApprovalService: 'Waiting for the decision of a person, over Connect.',
+  auth: 'Signing in, tokens and invites.',
+  iam: 'API keys and signing keys.',
+  accounts: 'People who use the dashboard.',
+  ops: 'Operations in flight.',
+  halts: 'Stops that hold.',
+  approvals: 'Actions that wait for a person.',
+  webhooks: 'Notifications over HTTP.',
+  cluster: 'Several gateways.',
+  hooks: 'Coding agents that ask before and after each tool.',
+  agents: 'Registered agents.',
+  budgets: 'Spend and limits.',
+  usage: 'What was spent.',
+  policies: 'Rules in force.',
+  stream: 'Live events.',
+  logs: 'The audit log.',
+  topology: 'Orgs, teams, agents and who started whom.',
+  access: 'AuthZEN 1.0.',
+  data: "OPA's Data API.",
+  monitoring: 'Probes, metrics and descriptions.',
+};
 
 /** `/a/:id` as the description writes it: `/a/{id}`. */
 export const templateOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}');
@@ -129,7 +185,8 @@ function operationOf(row: Route): Json {
     operationId: operationIdOf(row),
     summary,
     tags: [tagOf(row.path)],
-    ...(access === 'public' ? {} : { description: descriptionOf(access) }),
+    description: descriptionOf(access),
+    ...(typeof access === 'object' && { 'x-required-scope': access.scope }),
     security: securityOf(row),
     parameters: [...pathParameters(row.path), ...(row.query ?? []).map(queryParameter)],
     ...(body === undefined
@@ -144,16 +201,17 @@ function operationOf(row: Route): Json {
   };
 }
 
-const descriptionOf = (access: Exclude<Route['access'], 'public'>): string =>
-  access === 'agent'
-    ? 'Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.'
-    : `Needs the \`${access.scope}\` scope.`;
+const descriptionOf = (access: Route['access']): string =>
+  access === 'public'
+    ? 'Needs no scope.'
+    : access === 'agent'
+      ? 'Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.'
+      : `Needs the \`${access.scope}\` scope.`;
 
-/** The list beside `bearer` says which scope it needs. */
 function securityOf({ access, query, credentials = [] }: Route): readonly Json[] {
-  if (access === 'agent') return [{ bearer: ['write'] }, { agent_token: [] }];
+  if (access === 'agent') return [{ bearer: [] }, { agent_token: [] }];
   if (access === 'public') return credentials.map((name) => (name === 'none' ? {} : { [name]: [] }));
-  return [{ bearer: [access.scope] }, ...(query?.includes('ticket') === true ? [{ ticket: [] }] : [])];
+  return [{ bearer: [] }, ...(query?.includes('ticket') === true ? [{ ticket: [] }] : [])];
 }
 
 /** `get /api/v1/ops/:id` is `get_ops_id`; a path that is served twice has its prefix in the name. */
@@ -165,8 +223,18 @@ function operationIdOf({ method, path }: Route): string {
   return [method, ...words, ...(path.startsWith(PREFIX) ? [] : ['root'])].join('_');
 }
 
-/** The first word of the path behind the prefix. */
-const tagOf = (path: string): string => path.replace(PREFIX, '/').split('/')[1]?.replaceAll('.', '') || 'root';
+/** Those in use, in the order of the table. */
+function tagsOf(operations: readonly Node[]): readonly Json[] {
+  const used = new Set(operations.flatMap(({ tags }) => tags as readonly string[]));
+  return Object.entries(TAGS).flatMap(([name, description]) => (used.has(name) ? [{ name, description }] : []));
+}
+
+/** The first word of the path behind the prefix; for what lies elsewhere, a word that is a tag. */
+function tagOf(path: string): string {
+  const words = path.replace(PREFIX, '/').split('/').slice(1);
+  const isOwn = path.startsWith(PREFIX);
+  return (isOwn ? words[0] : words.find((word) => Object.hasOwn(TAGS, word))) ?? 'monitoring';
+}
 
 const pathParameters = (path: string): readonly Json[] =>
   [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
@@ -181,12 +249,14 @@ const queryParameter = (name: QueryName): Json => ({
 const problemNamed = (name: string): Json => ({ $ref: `#/components/responses/${name}` });
 
 /** The statuses that follow from a row's input and its access, and those that only it has. */
-const problemsOf = ({ access, limit, path, body, query, refusals }: Route): readonly HttpStatus[] => [
-  ...where(body !== undefined || query !== undefined || path.includes('/:'), 400),
+const problemsOf = ({ access, limit, path, body, refusals }: Route): readonly HttpStatus[] => [
+  400, // also for a second Authorization header
   ...where(access !== 'public', 401, 403),
   ...where(path.includes('/:'), 404),
-  ...where(body !== undefined, 413, 415),
-  ...where(limit !== 'none', 429, 503),
+  ...where(body !== undefined, 413),
+  ...where(body !== undefined && access !== 'agent', 415),
+  ...where(limit !== 'none', 429),
+  ...where(limit !== 'none' || access === 'agent', 503),
   ...(refusals ?? []),
 ];
 
@@ -200,10 +270,19 @@ function responsesOf(row: Route): Json {
         { ...responseOf(answer), ...headersOf(row.headers) },
       ]),
     ),
-    ...Object.fromEntries(problemsOf(row).map((status) => [status, problemNamed(nameOfProblem(status))])),
+    ...Object.fromEntries(problemsOf(row).map((status) => [status, failureOf(row, status)])),
     default: problemNamed('Problem'),
   };
 }
+
+const failureOf = ({ failure }: Route, status: HttpStatus): Json =>
+  failure === undefined
+    ? problemNamed(nameOfProblem(status))
+    : {
+        description: STATUS_TEXT[status],
+        ...headersOf(PROBLEM_HEADERS[status]),
+        content: { 'application/json': { schema: schemaOf(failure, 'output') } },
+      };
 
 const ANYTHING: AnswerShape = z.unknown();
 
@@ -244,4 +323,41 @@ function liftDefinitions(document: Json): { readonly document: Json; readonly sc
   });
   const lifted = (json: string): Json => JSON.parse(json.replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
   return { document: lifted(text), schemas: lifted(JSON.stringify(schemas)) };
+}
+
+type Node = Record<string, any>;
+
+const contentsOf = (operation: Node): readonly (readonly [word: string, content: Node])[] => {
+  const answers = Object.values<Node>(operation['responses']).map((answer) => ['Answer', answer['content']] as const);
+  return [['Request', operation['requestBody']?.content] as const, ...answers].flatMap(([word, content]) => {
+    const json = content?.['application/json'];
+    return json === undefined ? [] : [[word, json] as const];
+  });
+};
+
+const operationsIn = (document: Json): readonly Node[] =>
+  Object.values(document['paths'] as Record<string, Node>).flatMap((methods) => Object.values<Node>(methods));
+
+/** Gives each schema of a request or an answer a name among the components; equal ones share the first. */
+function named(document: Json, schemas: Record<string, unknown>): Json {
+  const names = new Map<string, string>();
+  for (const operation of operationsIn(document))
+    for (const [word, json] of contentsOf(operation)) {
+      if (json['schema'].$ref !== undefined || Object.keys(json['schema']).length === 0) continue;
+      const text = JSON.stringify(json['schema']);
+      const name = names.get(text) ?? pascal(operation['operationId']) + word;
+      if (!names.has(text)) schemas[name] = json['schema'];
+      names.set(text, name);
+      json['schema'] = { $ref: `#/components/schemas/${name}` };
+    }
+  return document;
+}
+
+const pascal = (words: string): string =>
+  words.replaceAll(/(?:^|[^A-Za-z0-9])([a-z0-9])/g, (_, first) => first.toUpperCase());
+
+function withExamples(document: Json, schemas: Json): Json {
+  for (const operation of operationsIn(document))
+    for (const [, json] of contentsOf(operation)) json['example'] = exampleOf(json['schema'], schemas);
+  return document;
 }

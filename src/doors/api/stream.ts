@@ -31,7 +31,7 @@ export const streamRoutes: readonly Route[] = [
     access: { scope: 'read' },
     summary: 'Opens the live stream of events (WebSocket)',
     query: STREAM_QUERY,
-    answers: { 101: 'empty' },
+    answers: { 101: 'empty', 200: 'empty' }, // 200 where a proxy speaks HTTP/2 (RFC 8441)
     refusals: [426],
     handle: upgradeNeeded,
   },

@@ -2,21 +2,26 @@
 import { z } from 'zod';
 import { verdictFields } from '../api/shapes.ts';
 
-export const decision = z.strictObject({
-  decision: z
-    .boolean()
-    .meta({ description: 'Whether the action may be taken; false also while a person must approve.' }),
+const isAllowed = z
+  .boolean()
+  .meta({ description: 'Whether the action may be taken; false also while a person must approve.' });
+
+export const decision = z.strictObject({ decision: isAllowed, context: z.strictObject(verdictFields) });
+
+const brokenItem = z.strictObject({
+  decision: z.literal(false),
   context: z.strictObject({
-    ...verdictFields,
+    reason: z.string(),
     error: z
       .strictObject({ status: z.int(), message: z.string() })
-      .optional()
-      .meta({ description: 'Only within a batch: why this item could not be evaluated.' }),
+      .meta({ description: 'Why this item could not be evaluated.' }),
   }),
 });
 
 export const batchDecision = z.union([
-  z.strictObject({ evaluations: z.array(decision).meta({ description: 'In the order of the request.' }) }),
+  z.strictObject({
+    evaluations: z.array(z.union([decision, brokenItem])).meta({ description: 'In the order of the request.' }),
+  }),
   decision,
 ]);
 

@@ -120,6 +120,8 @@ type Common = {
   readonly query?: readonly QueryName[];
   /** The successful answers by status. */
   readonly answers?: Readonly<Record<number, AnswerShape>>;
+  /** What its errors look like, where they are no problem documents but those of another protocol. */
+  readonly failure?: z.ZodType;
   /** Headers of its successful answers. */
   readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition')[];
   /** Statuses of problems that only this row has, besides those that follow from its input and its access. */

@@ -51,6 +51,9 @@ const answer = z.strictObject({
   result: z.strictObject({ decision: z.enum(['allow', 'deny', 'requires-approval']), ...verdictFields }),
 });
 
+/** As OPA itself reports errors. */
+const failure = z.strictObject({ code: z.string(), message: z.string() });
+
 async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
   const { headers } = raw;
   const bearer = await knownBearer(ports, headers.get('authorization'));
@@ -123,6 +126,7 @@ export const opaRoutes: readonly Route[] = [
     summary: "Decides about a tool's call or any other action (OPA Data API)",
     body: request,
     answers: { 200: answer },
+    failure,
     handle: decide,
   },
 ];
