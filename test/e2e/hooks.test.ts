@@ -276,7 +276,7 @@ describe('hooks', () => {
     expect((await gateway.call('GET', '/api/v1/ops/session-1:toolu_thief')).status).toBe(404);
   });
 
-  test("a key cannot speak for another org's agent, and does not learn whether there is one", async () => {
+  test('a key speaks for no agent of another org, nor learns whether there is one', async () => {
     const key = { name: 'globex', scopes: ['write'], org_id: 'globex' };
     const authorization = `Bearer ${(await gateway.call('POST', '/api/v1/iam/api-keys', key)).body.key}`;
     const answerFor = async (agent: string) =>

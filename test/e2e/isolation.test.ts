@@ -297,11 +297,9 @@ describe('isolation', () => {
     'get /api/v1/halts',
     // Approvals have tests of their own: test/e2e/approvals.test.ts.
     ...ROWS.filter(({ path }) => /^\/api\/v1\/approvals\/:id\b/.test(path)).map(nameOf),
-    'get /.well-known/authzen-configuration',
     'post /api/v1/auth/ws-ticket',
     // The agent is named by a header, which the tests of these doors send.
     'post /v1/data/svc/authz/decision',
-    ...ROWS.filter(({ path }) => path.startsWith('/api/v1/hooks/')).map(nameOf),
     ...ROWS.filter(({ path }) => path.startsWith('/api/v1/accounts/:id')).map(nameOf),
   ];
 

@@ -400,9 +400,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText(shown, { exact: true }).first().waitFor();
     await page.getByRole('row').filter({ hasText: shown }).getByRole('button').first().click();
-    expect(await page.getByRole('dialog').textContent()).toContain(
-      '"resource": "web_\\u202efdp\\u2066.\\u200bexe"\n',
-    );
+    expect(await page.getByRole('dialog').textContent()).toContain('"resource": "web_\\u202efdp\\u2066.\\u200bexe"\n');
   });
 
   test('names keep their places in budgets, and break only on a narrow screen', async () => {
