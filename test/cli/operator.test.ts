@@ -83,6 +83,8 @@ describe('operator', () => {
       reason: 'model calls up to one dollar (rule models of policy starter)',
       policy: 'starter',
       rule_id: 'models',
+      cause: null,
+      resets_at: null,
       op_id: 'asks:2',
       op_state: 'running',
       audit_id: expect.any(Number),

@@ -40,7 +40,8 @@ async function startTls(certificate: Certificate, port: number): Promise<Server>
 
 describe('proxy', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    // Its name on the other side of the proxy.
+    gateway = await startTestGateway({ env: { SVC_PUBLIC_URL: 'https://gateway.test' } });
     cli = createCliHome();
     certificate = selfSigned('gateway.test');
     tls = await startTls(certificate, httpPort());

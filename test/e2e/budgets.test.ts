@@ -165,8 +165,15 @@ describe('budgets', () => {
       spent_usd: 21,
       reserved_usd: 0,
       limit_usd: 20,
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
     };
-    const told = { cost_usd: 1, usage_id: null, tier: 'global', period: 'daily' };
+    const told = {
+      cost_usd: 1,
+      usage_id: null,
+      tier: 'global',
+      period: 'daily',
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
+    };
     expect((await seen()).map(({ payload }: any) => payload)).toEqual([
       { ...told, spent_usd: 799, reserved_usd: 0, limit_usd: 100 },
       ofOrg,

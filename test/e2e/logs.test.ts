@@ -146,7 +146,7 @@ describe('logs', () => {
     expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit.csv"');
     const [header, row] = csv.body.split('\r\n');
     expect(header).toBe(
-      'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,actor,payload,prev_hash,hash',
+      'id,timestamp,event_type,org_id,team_id,agent_id,op_id,decision,reason,policy,rule_id,cause,actor,payload,prev_hash,hash',
     );
     expect(row).toContain(',ActionAllowed,export,search,"a,""b""",');
     expect((await gateway.call('GET', '/api/v1/logs/export?org_id=theirs', undefined, await key('acme'))).status).toBe(
