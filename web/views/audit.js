@@ -43,6 +43,12 @@ const EVENTS = [
   'PolicyReloaded',
   'HaltCreated',
   'HaltReleased',
+  'ApprovalRequested',
+  'ApprovalApproved',
+  'ApprovalDenied',
+  'ApprovalExpired',
+  'ApprovalCancelled',
+  'ApprovalUsed',
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;
