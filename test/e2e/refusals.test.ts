@@ -51,17 +51,17 @@ describe('refusals', () => {
     [
       { op_id: 't:s', agent: { org_id: '-', team_id: 't', agent_id: 'a' } },
       'agent.org_id',
-      'agent.org_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".." or "-"',
+      'agent.org_id: must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".." or "-"',
     ],
     [
       { op_id: 't:s', agent: { team_id: '..', agent_id: 'a' } },
       'agent.team_id',
-      'agent.team_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
+      'agent.team_id: must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
     ],
     [
       { op_id: 't:s', agent: { team_id: 't', agent_id: '.' } },
       'agent.agent_id',
-      'agent.agent_id: must be 1 to 256 bytes without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
+      'agent.agent_id: must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."',
     ],
     [{ op_id: 't:s', agent: 'acme/t/a' }, 'agent', 'agent: must be a JSON object'],
     [{ op_id: 't:s', agent: { team_id: 't', agent_id: 'a' }, sate: 'running' }, 'sate', 'sate: unknown field'],

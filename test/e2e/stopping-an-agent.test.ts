@@ -45,15 +45,13 @@ describe('stopping an agent', () => {
     expect(await agent.check('late')).toMatchObject({
       decision: 'deny',
       ruleId: 'frozen',
-      cause: undefined,
-      exceeded: undefined,
+      cause: 'rule',
       opState: 'terminated',
     });
     expect(await agent.check('told')).toMatchObject({
       decision: 'deny',
       ruleId: 'frozen',
-      cause: undefined,
-      exceeded: undefined,
+      cause: 'rule',
       opState: 'running',
     });
 
