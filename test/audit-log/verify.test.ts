@@ -177,7 +177,7 @@ describe('verify', () => {
     expect(steps).toHaveLength(4);
     for (const step of steps) {
       expect(spawnSync('sh', ['-c', step], { cwd: base })).toMatchObject({ status: 0 });
-      goOn(20_000);
+      goOn(21_000);
     }
     writer.close();
     expect(readAnchor(join(base, 'copy'))).toMatchObject({ first_id: expect.any(Number) });

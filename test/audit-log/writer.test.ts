@@ -76,9 +76,9 @@ describe('writer', () => {
   ];
 
   const GOLDEN = `\
-{"id":1,"timestamp":"2026-03-01T12:00:00.000Z","event_type":"ActionAllowed","lineage":{"org_id":"acme","team_id":"search","agent_id":"crawler-7"},"op_id":"4bf92f:00f067","decision":"allow","reason":"web tools only","policy":"search-team","rule_id":"web-only","actor":"agent:acme/search/crawler-7","payload":{"action":"tool.call","resource":"web_search","attributes":{"size":12}},"prev_hash":"${GENESIS}","hash":"fe6b507afc09ed3ea877d0281c46dc11da6bde1e1bde787b4cafd329c6f7ffa1"}
-{"id":2,"timestamp":"2026-03-01T12:00:00.001Z","event_type":"PolicyReloaded","lineage":{"org_id":null,"team_id":null,"agent_id":null},"op_id":null,"decision":null,"reason":null,"policy":null,"rule_id":null,"actor":"gateway","payload":{},"prev_hash":"fe6b507afc09ed3ea877d0281c46dc11da6bde1e1bde787b4cafd329c6f7ffa1","hash":"82a5ea409e310935a11dd965870eef87d3a61e8c15646f40c89d6eb9efe2c64f"}
-{"id":3,"timestamp":"2026-03-01T12:00:00.001Z","event_type":"ActionDenied","lineage":{"org_id":null,"team_id":"équipe","agent_id":"a\\"b"},"op_id":"t:s","decision":"deny","reason":"line\\nfeed","policy":null,"rule_id":null,"actor":"anonymous","payload":{"größe":"\\u0007","n":1.5,"lone":"\\ud800"},"prev_hash":"82a5ea409e310935a11dd965870eef87d3a61e8c15646f40c89d6eb9efe2c64f","hash":"c9089eb6bd8d8a36a678c9fac95d0464daf28a1780e9297aa351c1da8e876e2d"}
+{"id":1,"timestamp":"2026-03-01T12:00:00.000Z","event_type":"ActionAllowed","lineage":{"org_id":"acme","team_id":"search","agent_id":"crawler-7"},"op_id":"4bf92f:00f067","decision":"allow","reason":"web tools only","policy":"search-team","rule_id":"web-only","cause":null,"actor":"agent:acme/search/crawler-7","payload":{"action":"tool.call","resource":"web_search","attributes":{"size":12}},"prev_hash":"${GENESIS}","hash":"324ba2f81c8c0ae4cabbb94b06d7b566f21f873228f5f36222b63e4143a2d910"}
+{"id":2,"timestamp":"2026-03-01T12:00:00.001Z","event_type":"PolicyReloaded","lineage":{"org_id":null,"team_id":null,"agent_id":null},"op_id":null,"decision":null,"reason":null,"policy":null,"rule_id":null,"cause":null,"actor":"gateway","payload":{},"prev_hash":"324ba2f81c8c0ae4cabbb94b06d7b566f21f873228f5f36222b63e4143a2d910","hash":"5da2fdf08f660b0234f1fc923c8a612b91e434c3a63d4c8d6f6df736d7a49323"}
+{"id":3,"timestamp":"2026-03-01T12:00:00.001Z","event_type":"ActionDenied","lineage":{"org_id":null,"team_id":"équipe","agent_id":"a\\"b"},"op_id":"t:s","decision":"deny","reason":"line\\nfeed","policy":null,"rule_id":null,"cause":null,"actor":"anonymous","payload":{"größe":"\\u0007","n":1.5,"lone":"\\ud800"},"prev_hash":"5da2fdf08f660b0234f1fc923c8a612b91e434c3a63d4c8d6f6df736d7a49323","hash":"52570f6285336516a7a4e082d0c8f5821305606247b74d12b33e018a1bfd5b84"}
 `;
 
   test('three entries give exactly these bytes, in one batch or in three', () => {
@@ -91,7 +91,7 @@ describe('writer', () => {
     rmSync(join(directory, FIRST));
     const again = open({ fsync: 'always' }).writer;
     bodies.forEach((one, index) => expect(again.append(one, 1)).toEqual({ ok: true, value: { firstId: index + 1 } }));
-    expect(again.head()).toEqual({ id: 3, hash: 'c9089eb6bd8d8a36a678c9fac95d0464daf28a1780e9297aa351c1da8e876e2d' });
+    expect(again.head()).toEqual({ id: 3, hash: '52570f6285336516a7a4e082d0c8f5821305606247b74d12b33e018a1bfd5b84' });
     again.close();
     expect(read()).toBe(GOLDEN);
   });

@@ -77,6 +77,7 @@ describe('policy condition steps', () => {
       reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`,
       policy: 'p',
       ruleId,
+      cause: 'condition_error',
     });
     expect(policies.decide(check({ tags: ['a'], text: 'a' })).kind).toBe('allow'); // one check leaves nothing behind for the next
   });
@@ -100,6 +101,7 @@ describe('policy condition steps', () => {
       reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`,
       policy: 'p',
       ruleId,
+      cause: 'condition_error',
     });
     expect(policies.decide(check({ text: 'x' })).kind).toBe('allow');
   });

@@ -451,8 +451,8 @@ describe('connect', () => {
       CompleteOp: [200, 401, 403, 200],
       RecordUsage: [200, 401, 403, 200],
       AckOpControl: [200, 401, 403, 200],
-      WaitApproval: [501, 501, 501, 501],
-      CancelApproval: [501, 501, 501, 501],
+      WaitApproval: [400, 401, 403, 400],
+      CancelApproval: [400, 401, 403, 400],
     });
     const vouchers = gateway.asked.map((command) => ('principal' in command ? command.principal?.subject : undefined));
     expect(vouchers).toEqual([
