@@ -16,8 +16,8 @@ function newFolder(): string {
  */
 function runWhereFilesAreShort(script: string): string {
   const module = (path: string) => JSON.stringify(resolve('dist/src', path));
-  const source = `import { replaceFile, replaceFileSync } from ${module('adapters/durable-file.js')};
-    import { createCheckpointer } from ${module('adapters/audit/checkpoint.js')};
+  const source = `import { replaceFile, replaceFileSync } from ${module('system/files.js')};
+    import { createCheckpointer } from ${module('audit-log/checkpoint.js')};
     import { generateKeyPairSync } from 'node:crypto';
     ${script}`;
   return execFileSync('sh', ['-c', 'ulimit -f 8; exec "$0" --input-type=module -e "$1"', process.execPath, source], {

@@ -79,6 +79,7 @@ describe('queued', () => {
         .sort(),
     ).toEqual([
       '/api/v1/agents',
+      '/api/v1/approvals',
       '/api/v1/budgets',
       '/api/v1/ops',
       '/api/v1/policies',
