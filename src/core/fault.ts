@@ -65,8 +65,28 @@ export const invalid = (field: string, problem: string): Result<never, Fault> =>
 
 export const unauthenticated = (detail: string): Result<never, Fault> => fail({ kind: 'unauthenticated', detail });
 
+/** What is said in the same words each time. */
+const FIXED = {
+  impersonation: REFUSAL.impersonation,
+  registration_closed: 'registration is closed; ask an administrator for an invite',
+  setup_required:
+    'the first account needs the setup link that the gateway printed when it started, or the admin API key as bearer',
+  invalid_invite: 'this invite is invalid, expired or already used; ask for a new one',
+  invalid_reset_token: 'this reset token is invalid, expired or already used; request a new one',
+  account_store_unavailable:
+    'this gateway has no account store; set SVC_DATABASE_URL to enable sign-in with e-mail and password',
+  store_unreachable: 'the database is unreachable or not writable at the moment; try again shortly',
+  audit_unavailable: 'the audit log cannot be written; until it can, everything that must be recorded is refused',
+  shutting_down: 'the gateway is shutting down; reconnect',
+  upgrade_required: 'this path is a WebSocket endpoint; connect with a WebSocket client',
+  internal: 'internal error; see the log of the gateway',
+} as const satisfies Partial<Record<FaultKind, string>>;
+type FixedKind = keyof typeof FIXED;
+const isFixed = (fault: Fault): fault is Extract<Fault, { kind: FixedKind }> => fault.kind in FIXED;
+
 /** One sentence for a human: what happened and, where it is not plain, what to do. Never holds a secret. */
 export function explain(fault: Fault): string {
+  if (isFixed(fault)) return FIXED[fault.kind];
   switch (fault.kind) {
     case 'invalid_argument':
       return `${fault.field}: ${fault.problem}`;
@@ -82,12 +102,6 @@ export function explain(fault: Fault): string {
       return `this credential may not grant or revoke the role ${fault.role}`;
     case 'not_owner':
       return `operation ${fault.opId} belongs to another agent`;
-    case 'impersonation':
-      return REFUSAL.impersonation;
-    case 'registration_closed':
-      return 'registration is closed; ask an administrator for an invite';
-    case 'setup_required':
-      return 'the first account needs the setup link that the gateway printed when it started, or the admin API key as bearer';
     case 'foreign_origin':
       return `requests from origin ${fault.origin} are not allowed`;
     case 'foreign_host':
@@ -110,34 +124,18 @@ export function explain(fault: Fault): string {
       return `the policies were not loaded; the previous set stays in force: ${fault.problems.join('; ')}`;
     case 'weak_password':
       return fault.problem;
-    case 'invalid_invite':
-      return 'this invite is invalid, expired or already used; ask for a new one';
-    case 'invalid_reset_token':
-      return 'this reset token is invalid, expired or already used; request a new one';
     case 'account_locked':
       return `too many failed attempts; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'rate_limited':
       return `the rate limit of ${fault.limit} requests per minute is exceeded; try again in ${seconds(fault.retryAfterSecs)}`;
-    case 'account_store_unavailable':
-      return 'this gateway has no account store; set SVC_DATABASE_URL to enable sign-in with e-mail and password';
-    case 'store_unreachable':
-      return 'the database is unreachable or not writable at the moment; try again shortly';
-    case 'audit_unavailable':
-      return 'the audit log cannot be written; until it can, everything that must be recorded is refused';
-    case 'shutting_down':
-      return 'the gateway is shutting down; reconnect';
     case 'overloaded':
       return `${fault.what} is at its limit; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'method_not_allowed':
       return `method not allowed; this path supports ${fault.allowed.join(', ')}`;
     case 'unsupported_media_type':
       return `send the body as ${fault.expected}`;
-    case 'upgrade_required':
-      return 'this path is a WebSocket endpoint; connect with a WebSocket client';
     case 'payload_too_large':
       return `the body is larger than ${fault.limitBytes} bytes`;
-    case 'internal':
-      return 'internal error; see the log of the gateway';
     default:
       return assertNever(fault);
   }
