@@ -203,7 +203,7 @@ export class Checker {
       return this.#answer(command, speaker, endedBy(standing), opState, standing.approval.id);
     if (standing?.kind === 'waiting') return pending(decided, opState, standing.approval.id);
     if (standing?.kind === 'new') return pending(decided, opState, undefined);
-    const decision = standing === undefined ? decided : approvedBy(standing.approval);
+    const decision = fulfilled(standing === undefined ? decided : approvedBy(standing.approval, decided), command);
     const exceeded =
       decision.kind === 'allow'
         ? budgets.wouldExceed(
@@ -239,7 +239,8 @@ export class Checker {
     switch (standing.kind) {
       case 'usable': {
         const { approval } = standing;
-        const answered = this.#settle(command, speaker, slot, approvedBy(approval), nowMs, approval.id);
+        const approved = approvedBy(approval, decision);
+        const answered = this.#settle(command, speaker, slot, approved, nowMs, approval.id);
         if (!answered.reply.ok || answered.reply.value.decision !== 'allow') return answered;
         return withChanges(answered, [useApproval(this.#state, approval, question, nowMs)]);
       }
@@ -291,11 +292,12 @@ export class Checker {
     command: CheckCommand,
     speaker: Speaker,
     slot: OpSlot,
-    decision: PolicyDecision,
+    decided: PolicyDecision,
     nowMs: number,
     approvalId?: string,
   ): Answered {
     const { ops, isWatched } = this.#state;
+    const decision = fulfilled(decided, command);
     const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
     // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
     const isPending = ops.stateOf(slot) === 'pending';
@@ -320,11 +322,13 @@ export class Checker {
   #answer(
     command: CheckCommand,
     { entry, actor }: Speaker,
-    { kind, reason, policy, ruleId, cause }: PolicyDecision,
+    { kind, reason, policy, ruleId, cause, obligations }: PolicyDecision,
     opState: OpState | undefined,
     approvalId?: string,
   ): Answered {
     const decision = kind === 'allow' ? 'allow' : 'deny';
+    const payload = this.#payloadOf(command);
+    if (obligations !== undefined) payload.obligations = obligations.map(({ id }) => id);
     const draft: AuditDraft = {
       eventType:
         decision === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
@@ -337,10 +341,10 @@ export class Checker {
       policy,
       ruleId,
       cause,
-      payload: this.#payloadOf(command),
+      payload,
     };
     return {
-      reply: ok({ decision, reason, policy, ruleId, cause, exceeded: undefined, opState, approvalId }),
+      reply: ok({ decision, reason, policy, ruleId, cause, exceeded: undefined, opState, approvalId, obligations }),
       effects: [{ kind: 'audit', draft }],
     };
   }
@@ -480,13 +484,25 @@ const pending = (
   effects: [],
 });
 
-const approvedBy = ({ id, policy, ruleId, decisions }: Approval): PolicyDecision => ({
+const approvedBy = ({ id, policy, ruleId, decisions }: Approval, { obligations }: PolicyDecision): PolicyDecision => ({
   kind: 'allow',
   reason: `approved by ${decisions.map(({ by }) => by).join(' and ')} (approval ${id})`,
   policy,
   ruleId,
   cause: undefined,
+  obligations,
 });
+
+/** An allow is none for a caller that cannot do what it obliges to (docs/spec.md, Obligations). */
+function fulfilled(decision: PolicyDecision, { supportedObligations = [] }: CheckCommand): PolicyDecision {
+  const { kind, policy, ruleId, obligations } = decision;
+  if (obligations === undefined || kind !== 'allow') return decision;
+  const unmet = obligations.find(({ type }) => !supportedObligations.includes(type));
+  if (unmet === undefined) return decision;
+  const { id, type } = unmet;
+  const reason = `allowed only with obligation ${id}, of type ${type}, which is not among the supported_obligations`;
+  return { ...deny('obligation', reason), policy, ruleId };
+}
 
 /** The answer's own entry stays the first. */
 const withChanges = ({ reply, effects, undo }: Answered, changes: readonly Changed[]): Answered => ({

@@ -10,6 +10,7 @@ import type { Fault } from './fault.ts';
 import type { EnforcementPlace, Halt } from './halts/halt.ts';
 import type { Principal } from './identity/roles.ts';
 import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './listings/topology.ts';
+import type { Obligation } from './obligations.ts';
 import type { OpState } from './ops/op-state.ts';
 import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from './views.ts';
 
@@ -27,6 +28,8 @@ export type CheckCommand = Voucher & {
   /** The agent on whose behalf this one acts, for agent-to-agent calls. */
   readonly caller: AgentIdentity | undefined;
   readonly dryRun: boolean;
+  /** The types of obligations that the caller fulfils; undefined: none. */
+  readonly supportedObligations?: readonly string[] | undefined;
 };
 
 /** An action that a door refuses by itself, such as one it cannot read. It is recorded as a denied check is. */
@@ -55,6 +58,8 @@ export type CheckAnswer = {
   readonly opState: OpState | undefined;
   /** The approval that it waits for, or that has decided it. */
   readonly approvalId?: string | undefined;
+  /** What an allow obliges the caller to do; undefined: nothing. */
+  readonly obligations?: readonly Obligation[] | undefined;
 };
 /** The cost is counted either way. `limit_exceeded` names the first cap that is exceeded now. */
 export type UsageAnswer =

@@ -85,6 +85,7 @@ type PackedCheck = readonly [
   caller: CheckCommand['caller'] | null,
   dryRun: boolean,
   principal: CheckCommand['principal'] | null,
+  supportedObligations: CheckCommand['supportedObligations'] | null,
 ];
 type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, opState: number];
 
@@ -96,6 +97,7 @@ type Verdict = readonly [
   ruleId: string | null,
   cause: CheckAnswer['cause'] | null,
   exceeded: CheckAnswer['exceeded'] | null,
+  obligations: CheckAnswer['obligations'] | null,
 ];
 type PackedToIo = readonly [
   verdicts: readonly Verdict[],
@@ -184,6 +186,7 @@ function packCheck(id: number, command: CheckCommand): PackedCheck {
     command.caller ?? null,
     command.dryRun,
     command.principal ?? null,
+    command.supportedObligations ?? null,
   ];
 }
 
@@ -202,6 +205,7 @@ function unpackCheck(packed: PackedCheck): IoToMain {
     caller,
     dryRun,
     principal,
+    supportedObligations,
   ] = packed;
   const command: CheckCommand = {
     type: 'check',
@@ -215,6 +219,7 @@ function unpackCheck(packed: PackedCheck): IoToMain {
     caller: caller ?? undefined,
     dryRun,
     principal: principal ?? undefined,
+    supportedObligations: supportedObligations ?? undefined,
   };
   return { type: 'command', id, command };
 }
@@ -241,7 +246,8 @@ function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | Main
 /** How far back an equal verdict is searched for; beyond that, repeating it is cheaper. */
 const LOOK_BACK = 4;
 
-function verdictOf({ decision, reason, policy, ruleId, cause, exceeded }: CheckAnswer, verdicts: Verdict[]): number {
+function verdictOf(answer: CheckAnswer, verdicts: Verdict[]): number {
+  const { decision, reason, policy, ruleId, cause, exceeded, obligations } = answer;
   const isAllow = decision === 'allow';
   for (let at = verdicts.length - 1; at >= 0 && at >= verdicts.length - LOOK_BACK; at -= 1) {
     const known = verdicts[at]!;
@@ -251,17 +257,26 @@ function verdictOf({ decision, reason, policy, ruleId, cause, exceeded }: CheckA
       known[3] === (ruleId ?? null) &&
       known[2] === (policy ?? null) &&
       known[4] === (cause ?? null) &&
-      known[5]?.resetsAtMs === exceeded?.resetsAtMs
+      known[5]?.resetsAtMs === exceeded?.resetsAtMs &&
+      known[6] === (obligations ?? null)
     )
       return at;
   }
   // The reason names the tier and the period.
-  verdicts.push([isAllow, reason, policy ?? null, ruleId ?? null, cause ?? null, exceeded ?? null]);
+  verdicts.push([
+    isAllow,
+    reason,
+    policy ?? null,
+    ruleId ?? null,
+    cause ?? null,
+    exceeded ?? null,
+    obligations ?? null,
+  ]);
   return verdicts.length - 1;
 }
 
 function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts: readonly Verdict[]): MainToIo {
-  const [isAllow, reason, policy, ruleId, cause, exceeded] = verdicts[verdict]!;
+  const [isAllow, reason, policy, ruleId, cause, exceeded, obligations] = verdicts[verdict]!;
   const answer: CheckAnswer = {
     decision: isAllow ? 'allow' : 'deny',
     reason,
@@ -270,6 +285,7 @@ function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts
     cause: cause ?? undefined,
     exceeded: exceeded ?? undefined,
     opState: OP_STATES[opState],
+    obligations: obligations ?? undefined,
   };
   return { type: 'command-reply', id, reply: ok(answer), auditIndex };
 }

@@ -18,6 +18,13 @@ rules:
   - { id: brief, actions: ["tool.call"], resources: ["brief"], effect: require_approval, approval: { expires: 1s } }
   - { id: often, actions: ["tool.call"], resources: ["often"], effect: require_approval, approval: { valid: 1h } }
   - { id: named, actions: ["tool.call"], resources: ["named"], effect: require_approval, approval: { approvers: ["key:boss"] } }
+  - id: refunds
+    actions: [refund]
+    effect: allow
+    obligations:
+      - { id: little, type: cap, path: amount, max: 100 }
+      - { id: hide, type: redact, paths: [card.number, result.iban] }
+  - { id: big-refunds, actions: [refund], resources: [big], effect: require_approval }
   - { id: never, actions: ["tool.call"], resources: ["payroll"], effect: deny }
 `;
 
@@ -153,6 +160,75 @@ describe('approvals', () => {
     const named = (await check('named', { resource: 'named' })).approvalId;
     expect(await decide(named, 'approve')).toMatchObject({ status: 403, body: { code: 'not_approver' } });
     expect((await decide(named, 'approve', boss)).status).toBe(200);
+  });
+
+  const LITTLE = { id: 'little', type: 'cap', properties: { path: 'amount', max: 100 } };
+  const HIDE = { id: 'hide', type: 'redact', properties: { paths: ['card.number', 'result.iban'] } };
+
+  test('obligations come with an allow, also after an approval, if they are supported', async () => {
+    const refund = (spanId: string, supportedObligations?: readonly string[], resource = 'small') =>
+      check(spanId, { action: 'refund', resource, ...(supportedObligations && { supportedObligations }) });
+    expect(await refund('none')).toMatchObject({
+      decision: 'DECISION_DENY',
+      cause: 'DECISION_CAUSE_OBLIGATION',
+      opState: 'OP_STATE_TERMINATED',
+    });
+    const both = ['redact', 'cap', 'watermark'];
+    expect(await refund('both', both)).toMatchObject({ decision: 'DECISION_ALLOW', obligations: [LITTLE, HIDE] });
+    const asked = await refund('big', both, 'big');
+    expect(asked).toMatchObject({ decision: 'DECISION_PENDING', ruleId: 'big-refunds' });
+    expect(asked.obligations).toBeUndefined();
+    await decide(asked.approvalId, 'approve');
+    expect(await refund('big', both, 'big')).toMatchObject({
+      decision: 'DECISION_ALLOW',
+      approvalId: asked.approvalId,
+      obligations: [LITTLE, HIDE],
+    });
+    const { entries } = (await gateway.call('GET', `/api/v1/logs?op_id=${trace}:both`)).body;
+    expect(entries[0]).toMatchObject({ event_type: 'ActionAllowed', payload: { obligations: ['little', 'hide'] } });
+  });
+
+  test('AuthZEN and OPA take what is supported, and answer with obligations or the cause', async () => {
+    const post = async (path: string, body: object) =>
+      (await gateway.call('POST', path, body, LOAD_TOKEN)).body as Record<string, any>;
+    const evaluate = (resource: string, context: object) =>
+      post('/access/v1/evaluation', {
+        subject: { type: 'user', id: trace },
+        action: { name: 'refund' },
+        resource: { type: 'payment', id: resource },
+        context,
+      });
+    const supported_obligations = ['cap', 'redact'];
+    expect(await evaluate('small', {})).toMatchObject({ decision: false, context: { cause: 'obligation' } });
+    expect(await evaluate('small', { supported_obligations })).toMatchObject({
+      decision: true,
+      context: { cause: null, obligations: [LITTLE, HIDE] },
+    });
+    const op = { trace_id: trace, span_id: 'authzen', supported_obligations };
+    const asked = (await evaluate('big', op)).context;
+    expect(asked).toMatchObject({ cause: 'approval', approval_id: expect.any(String), rule_id: 'big-refunds' });
+    await decide(asked.approval_id, 'approve');
+    expect(await evaluate('big', op)).toMatchObject({
+      decision: true,
+      context: { cause: null, approval_id: asked.approval_id, op_id: `${trace}:authzen`, obligations: [LITTLE, HIDE] },
+    });
+
+    const opa = async (resource: string, more: object) =>
+      (
+        await post('/v1/data/svc/authz/decision', {
+          input: { action: 'refund', resource, attributes: { trace }, ...more },
+        })
+      ).result;
+    expect(await opa('small', {})).toMatchObject({ decision: 'deny', cause: 'obligation' });
+    expect(await opa('small', { supported_obligations })).toMatchObject({
+      decision: 'allow',
+      obligations: [LITTLE, HIDE],
+    });
+    expect(await opa('big', { trace_id: trace, span_id: 'opa', supported_obligations })).toMatchObject({
+      decision: 'requires-approval',
+      cause: 'approval',
+      approval_id: expect.any(String),
+    });
   });
 
   test('a denial ends the operation, and a new one asks anew', async () => {

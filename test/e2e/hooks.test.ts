@@ -15,6 +15,8 @@ rules:
   - { id: shell, actions: [process.exec], resources: ["*"], effect: allow, reason: shell is fine }
   - { id: no-rm, actions: [process.exec], resources: ["*rm -rf*"], effect: deny, reason: nothing is removed }
   - { id: ask, actions: [process.exec], resources: ["deploy *"], effect: require_approval, reason: ask first }
+  - { id: dry, actions: [process.exec], resources: ["deploy dry *", "plan *"], effect: allow, obligations: [{ id: d, type: set, path: dry_run, value: true }, { id: t, type: cap, path: timeout, max: 60 }] }
+  - { id: seen, actions: [process.exec], resources: ["leak *"], effect: allow, obligations: [{ id: r, type: redact, paths: [result.stdout] }] }
   - { id: repo, actions: ["file.*"], resources: ["/repo/*"], effect: allow, reason: the repository }
   - { id: secrets, actions: ["file.*"], resources: ["/repo/secrets/*"], effect: deny, reason: secrets stay }
   - { id: web, actions: [net.connect], resources: ["https://docs.example.com/*"], effect: allow, reason: docs }
@@ -224,6 +226,38 @@ describe('hooks', () => {
     await gateway.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'go' });
     expect(await held).toEqual({ status: 200, body: {} });
     expect(await stateOf('session-1:toolu_asked')).toBe('running');
+  });
+
+  const edited = (updatedInput: object) =>
+    expect.objectContaining({ hookSpecificOutput: expect.objectContaining({ updatedInput }) });
+
+  test('obligations change the arguments, also after an approval', async () => {
+    const call = (command: string, id: string) => {
+      const { tool_input, ...rest } = bash(command, id);
+      return claude('PreToolUse', { ...rest, tool_input: { ...tool_input, timeout: 600 } });
+    };
+    expect((await hook('claude-code', call('plan all', 'toolu_plan'))).body).toEqual(
+      edited({ command: 'plan all', timeout: 60, dry_run: true }),
+    );
+    const held = hook('claude-code', call('deploy dry all', 'toolu_dry'));
+    const id = await approvalOf('session-1:toolu_dry');
+    await gateway.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'go' });
+    expect((await held).body).toEqual(edited({ command: 'deploy dry all', timeout: 60, dry_run: true }));
+  });
+
+  test('an obligation that a hook cannot meet denies', async () => {
+    expect((await hook('claude-code', claude('PreToolUse', bash('leak it', 'toolu_leak')))).body).toEqual(
+      denied('obligation r is about the result, which a hook cannot change'),
+    );
+    expect(await stateOf('session-1:toolu_leak')).toBe('completing');
+    const cursors = await hook('cursor', {
+      hook_event_name: 'beforeShellExecution',
+      conversation_id: 'c',
+      generation_id: 'g',
+      cwd: '/repo',
+      command: 'plan all',
+    });
+    expect(cursors.body).toMatchObject({ permission: 'deny', user_message: expect.stringContaining('type set') });
   });
 
   test('an approval that nobody decides in time is denied, and named', async () => {

@@ -33,6 +33,7 @@ const KEYWORDS: Readonly<Record<string, (value: any, wanted: any, schema: Schema
     Object.entries(value).every(([key, each]) => !Object.hasOwn(wanted, key) || conforms(each, wanted[key])),
   additionalProperties: (value, wanted, { properties }) =>
     wanted !== false || !isObject(value) || Object.keys(value).every((key) => Object.hasOwn(properties, key)),
+  allOf: (value, wanted) => wanted.every((each: Schema) => conforms(value, each)),
   anyOf: (value, wanted) => wanted.some((each: Schema) => conforms(value, each)),
   if: (value, wanted, { then }) => !conforms(value, wanted) || conforms(value, then),
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema, which goes with `if`

@@ -36,8 +36,12 @@ const check = fc
     estimatedCostMicroUsd: fc.nat(1e12),
     caller: optional(identity),
     dryRun: fc.boolean(),
+    supportedObligations: optional(fc.array(text, { minLength: 1, maxLength: 4 })),
   } satisfies Record<keyof CheckCommand, fc.Arbitrary<unknown>>)
   .filter(wellFormed) as fc.Arbitrary<unknown> as fc.Arbitrary<CheckCommand>;
+
+const HIDE = [{ id: 'a', type: 'redact', properties: { paths: ['x.y'] } }];
+const CAP = [{ id: 'a', type: 'cap', properties: { path: 'x', max: 5 } }];
 
 describe('codec', () => {
   test('checks and other messages cross in one batch, in order and unchanged', () => {
@@ -74,6 +78,8 @@ describe('codec', () => {
         policy: optional(text),
         ruleId: optional(text),
         opState: optional(fc.constantFrom(...OP_STATES)),
+        // The same list or another one: answers share a verdict only with the same.
+        obligations: optional(fc.constantFrom(HIDE, [...HIDE], CAP)),
       })
       .filter(wellFormed) as fc.Arbitrary<CheckAnswer>;
     const message = fc.oneof(

@@ -4,9 +4,11 @@
 import { type DocumentProblem, isMapping, MappingReader } from '../base/mapping.ts';
 import { finish, type Steps } from '../base/steps.ts';
 import { type Condition, compileCondition } from '../condition/condition.ts';
+import type { Obligation } from '../obligations.ts';
 import { type ApprovalTerms, readApprovalTerms } from './approval-terms.ts';
 import { EFFECT_FORMS, RULE_EFFECTS, type RuleEffect } from './effect.ts';
 import { MAX_GLOB_LENGTH } from './glob.ts';
+import { readObligations } from './obligation-terms.ts';
 import { type PolicyScope, parsePolicyScope, SCOPE_FORMS } from './scope.ts';
 
 /**
@@ -25,6 +27,8 @@ export type Rule = {
   readonly reason: string | undefined;
   /** Of a rule that requires an approval, with what it leaves out filled in; else undefined. */
   readonly approval: ApprovalTerms | undefined;
+  /** What an allow obliges its caller to do; undefined: nothing. */
+  readonly obligations: readonly Obligation[] | undefined;
 };
 
 /** Whether a rule that has this key may leave out some of the checks that its patterns match. */
@@ -36,6 +40,7 @@ export const NARROWS = {
   effect: false,
   reason: false,
   approval: false,
+  obligations: false,
 } as const satisfies Record<keyof Rule, boolean>;
 
 export type PolicyDocument = {
@@ -167,8 +172,9 @@ function readRule(document: MappingReader, index: number, raw: unknown): Rule | 
     maxLength: MAX_REASON_LENGTH,
   });
   const approval = readApproval(rule, effect);
+  const obligations = readObligationsOf(rule, effect);
   if (id === undefined || effect === undefined) return undefined;
-  return { id, actions, resources, when, effect, reason, approval };
+  return { id, actions, resources, when, effect, reason, approval, obligations };
 }
 
 function readCondition(rule: MappingReader): Condition | undefined {
@@ -191,6 +197,11 @@ function readApproval(rule: MappingReader, effect: RuleEffect | undefined): Appr
   if (rule.raw.approval !== undefined && effect !== undefined)
     rule.note({ path: ['approval'], onKey: true, problem: 'is only for rules whose effect is require_approval' });
   return undefined;
+}
+
+function readObligationsOf(rule: MappingReader, effect: RuleEffect | undefined): readonly Obligation[] | undefined {
+  if (effect === 'allow' || effect === undefined || rule.raw.obligations === undefined) return readObligations(rule);
+  return rule.note({ path: ['obligations'], onKey: true, problem: 'are only for rules whose effect is allow' });
 }
 
 const EVERYTHING: readonly string[] = ['*'];

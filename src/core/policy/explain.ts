@@ -73,5 +73,8 @@ function outcomeOf(
   const held = compiled.rule.when?.evaluate(variables) ?? true;
   if (held === false) return { outcome: 'condition-false', detail: 'condition is false' };
   if (held !== true) return { outcome: 'condition-failed', detail: `condition failed: ${held.error}` };
-  return { outcome: 'matched', detail: `matched: ${compiled.rule.effect}` };
+  const { effect, obligations } = compiled.rule;
+  const obliging =
+    obligations === undefined ? '' : ` with ${obligations.map(({ id, type }) => `${type} ${id}`).join(', ')}`;
+  return { outcome: 'matched', detail: `matched: ${effect}${obliging}` };
 }

@@ -5,6 +5,7 @@ import { assert, fail, ok, type Result } from '../base/result.ts';
 import { finish, type Steps } from '../base/steps.ts';
 import { type BudgetConfig, parseBudgetConfig, TIERS } from '../budget/config.ts';
 import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
+import type { Obligation } from '../obligations.ts';
 import type { PolicyDocument } from './document.ts';
 import type { RuleEffect } from './effect.ts';
 import { type Explanation, explainingCheck } from './explain.ts';
@@ -56,6 +57,7 @@ export type RuleSummary = {
   readonly resources: readonly string[];
   readonly when: string | undefined;
   readonly reason: string | undefined;
+  readonly obligations: readonly Obligation[] | undefined;
 };
 
 /** `orgId`: as if the documents of all other orgs were not there. `policy`: only the document of that name. */
@@ -80,6 +82,8 @@ export type PolicySummary = {
  * within a
  *   tier the first as written;
  * - else the check is denied.
+ *
+ * The obligations of all matching rules that allow come with the decision, unless it is a deny.
  */
 export class PolicySet {
   /** From the one global document that has a `budget:` section. */
@@ -102,6 +106,7 @@ export class PolicySet {
     let filled = false;
     let asking: CompiledRule | undefined;
     let allowing: CompiledRule | undefined;
+    let obliging: CompiledRule[] | undefined;
     for (const { rules, mayMatch } of this.#index.reaching(subject.agent)) {
       for (const place of mayMatch(action, resource)) {
         const compiled = rules[place];
@@ -119,9 +124,11 @@ export class PolicySet {
           continue;
         }
         if (compiled.document.scope.tier !== allowing?.document.scope.tier) allowing = compiled;
+        if (compiled.rule.obligations !== undefined) obliging = [...(obliging ?? []), compiled];
       }
     }
-    return (asking ?? allowing)?.decision ?? noPolicyAllows(subject);
+    const decision = (asking ?? allowing)?.decision ?? noPolicyAllows(subject);
+    return obliging === undefined ? decision : { ...decision, obligations: obligationsOf(obliging) };
   }
 
   /**
@@ -159,7 +166,7 @@ export class PolicySet {
       document: { name, scope, rules, source },
     } of this.#seenBy(orgId)) {
       if (policy !== undefined && name !== policy) continue;
-      for (const { id, effect, actions, resources, when, reason } of rules.slice(
+      for (const { id, effect, actions, resources, when, reason, obligations } of rules.slice(
         before,
         before + most - found.length,
       )) {
@@ -173,6 +180,7 @@ export class PolicySet {
           resources,
           when: when?.source,
           reason,
+          obligations,
         });
       }
       before = Math.max(0, before - rules.length);
@@ -186,6 +194,24 @@ export class PolicySet {
       ? this.#documents
       : this.#documents.filter(({ document: { scope } }) => scope.tier === 'global' || scope.orgId === orgId);
   }
+}
+
+/** Of the same id twice, the one of the narrower scope stands, in its place; within a scope the first as written. */
+function obligationsOf(rules: readonly CompiledRule[]): readonly Obligation[] {
+  const [first, ...others] = rules;
+  assert(first?.rule.obligations !== undefined, 'a rule that obliges has obligations');
+  // The very list, which a batch of answers then has once.
+  if (others.length === 0) return first.rule.obligations;
+  const byId = new Map<string, { readonly obligation: Obligation; readonly tier: string }>();
+  for (const { rule, document } of rules) {
+    const { tier } = document.scope;
+    for (const obligation of rule.obligations ?? []) {
+      if (byId.get(obligation.id)?.tier === tier) continue;
+      byId.delete(obligation.id);
+      byId.set(obligation.id, { obligation, tier });
+    }
+  }
+  return [...byId.values()].map(({ obligation }) => obligation);
 }
 
 const minOf = ({ rule }: CompiledRule): number => rule.approval?.min ?? 0;

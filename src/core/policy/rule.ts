@@ -1,6 +1,7 @@
 import { cutText } from '../base/text.ts';
 import type { CheckSubject, ConditionVariables } from '../condition/condition.ts';
 import type { DecisionCause } from '../decision-cause.ts';
+import type { Obligation } from '../obligations.ts';
 import type { ApprovalTerms } from './approval-terms.ts';
 import type { PolicyDocument, Rule } from './document.ts';
 import type { RuleEffect } from './effect.ts';
@@ -27,6 +28,8 @@ export type PolicyDecision = {
   readonly cause: DecisionCause | undefined;
   /** There if, and only if, an approval is required. */
   readonly approval?: ApprovalTerms | undefined;
+  /** Of all matching rules that allow, in the order of scopes: what the caller of an allow must do. */
+  readonly obligations?: readonly Obligation[] | undefined;
 };
 
 /** A rule as it runs. Its decision is made once, so that a check allocates nothing. */

@@ -18,6 +18,17 @@ import type { CaseKey } from './cases.ts';
 import { MAX_NAME_LENGTH, MAX_REASON_LENGTH, MAX_RULES, type PolicyDocument, type Rule } from './document.ts';
 import { RULE_EFFECTS } from './effect.ts';
 import { MAX_GLOB_LENGTH } from './glob.ts';
+import {
+  MAX_MESSAGE_LENGTH,
+  MAX_OBLIGATION_ID_LENGTH,
+  MAX_OBLIGATIONS,
+  MAX_PATH_LENGTH,
+  MAX_PATHS,
+  OBLIGATION_ID_PATTERN,
+  type ObligationType,
+  PATH_PATTERN,
+  PROPERTIES_OF,
+} from './obligation-terms.ts';
 
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
@@ -101,6 +112,54 @@ const APPROVAL: JsonSchema = {
   additionalProperties: false,
 };
 
+const PATH: JsonSchema = {
+  description: 'Names with dots between them: of an attribute, or of the result where it begins with result.',
+  type: 'string',
+  pattern: PATH_PATTERN,
+  maxLength: MAX_PATH_LENGTH,
+  examples: ['customer.email', 'result.rows.email'],
+};
+
+const PROPERTY = {
+  paths: { description: 'What to hide.', type: 'array', minItems: 1, maxItems: MAX_PATHS, items: PATH },
+  path: PATH,
+  value: { description: 'What stands there instead.' },
+  max: { description: 'The highest number that may stand there.', type: 'number' },
+  message: textSchema('Shown to the operator.', MAX_MESSAGE_LENGTH),
+} as const satisfies Record<(typeof PROPERTIES_OF)[ObligationType][number], JsonSchema>;
+
+const obligationSchema = (type: ObligationType, description: string): JsonSchema => ({
+  description,
+  type: 'object',
+  properties: {
+    id: {
+      description: 'Of the same id in several rules that match, the one of the narrower scope stands.',
+      type: 'string',
+      maxLength: MAX_OBLIGATION_ID_LENGTH,
+      pattern: OBLIGATION_ID_PATTERN,
+    },
+    type: { enum: [type] },
+    ...Object.fromEntries(PROPERTIES_OF[type].map((key) => [key, PROPERTY[key]])),
+  },
+  required: ['id', 'type', ...PROPERTIES_OF[type]],
+  additionalProperties: false,
+});
+
+const OBLIGATIONS: JsonSchema = {
+  description: 'What the caller of an allowed action must do. Only with the effect allow.',
+  type: 'array',
+  minItems: 1,
+  maxItems: MAX_OBLIGATIONS,
+  items: {
+    anyOf: [
+      obligationSchema('redact', 'Hides what stands at the paths.'),
+      obligationSchema('set', 'Puts a value at the path.'),
+      obligationSchema('cap', 'Lowers a number at the path.'),
+      obligationSchema('notify', 'Shows a message to the operator.'),
+    ],
+  },
+};
+
 const RULE_PROPERTIES = {
   id: nameSchema('Unique in the document. Answers and audit entries name it.'),
   actions: globsSchema('Patterns over the action: * is any run of characters, ? exactly one. Omitted: every action.', [
@@ -115,15 +174,25 @@ const RULE_PROPERTIES = {
   effect: effectSchema('A matching deny in any scope wins over every require_approval, and that over every allow.'),
   reason: textSchema('What the author of the agent reads, and what the audit log keeps.', MAX_REASON_LENGTH),
   approval: APPROVAL,
+  obligations: OBLIGATIONS,
 } as const satisfies Record<keyof Rule, JsonSchema>;
 
 const RULE: JsonSchema = {
   type: 'object',
   properties: RULE_PROPERTIES,
   required: ['id', 'effect'],
-  if: { required: ['approval'] },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: { properties: { effect: { enum: ['require_approval'] } } },
+  allOf: [
+    {
+      if: { required: ['approval'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { properties: { effect: { enum: ['require_approval'] } } },
+    },
+    {
+      if: { required: ['obligations'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { properties: { effect: { enum: ['allow'] } } },
+    },
+  ],
   additionalProperties: false,
 };
 

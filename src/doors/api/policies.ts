@@ -49,10 +49,11 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
   if (!names.ok) return names;
   const listed = await link.call('listRules', { principal, policy: names.value.policy, ...page.value });
   if (!listed.ok) return listed;
-  const rules = listed.value.items.map(({ when, reason, ...rule }) => ({
+  const rules = listed.value.items.map(({ when, reason, obligations, ...rule }) => ({
     ...rule,
     when: when ?? null,
     reason: reason ?? null,
+    obligations: obligations ?? [],
   }));
   return ok({ status: 200, body: { version: listed.value.version, rules, ...cursorView(listed.value) } });
 }
@@ -77,7 +78,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
   if (!explained.ok) return explained;
   const {
     version,
-    decision: { kind, policy, ruleId, reason },
+    decision: { kind, policy, ruleId, reason, obligations = [] },
     documents,
   } = explained.value;
   const views = documents.map(({ name, scope, source, rules }) => ({
@@ -90,7 +91,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
     status: 200,
     body: {
       version,
-      decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason },
+      decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason, obligations },
       documents: views,
     },
   });

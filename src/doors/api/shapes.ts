@@ -15,6 +15,10 @@ const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of th
 const pageOf = <S extends z.ZodType, N extends string>(name: N, item: S) =>
   z.strictObject({ [name]: z.array(item), next_cursor: nextCursor });
 
+const obligations = z.array(
+  z.strictObject({ id: z.string(), type: z.string(), properties: z.record(z.string(), z.unknown()) }),
+);
+
 /** Why a door answers as it does, in every protocol that has JSON. */
 export const verdictFields = {
   reason: z.string().meta({ description: 'One sentence for people.' }),
@@ -27,8 +31,7 @@ export const verdictFields = {
   audit_id: z.int().nullable().meta({ description: 'The entry in the audit log.' }),
   op_id: z.string().nullable().meta({ description: 'The operation that has begun; null if none was asked for.' }),
   approval_id: z.string().optional().meta({ description: 'The approval that a person must give, or has given.' }),
-  obligations: z
-    .array(z.strictObject({ id: z.string(), type: z.string(), properties: z.record(z.string(), z.unknown()) }))
+  obligations: obligations
     .optional()
     .meta({ description: 'What the caller must do to the arguments or the result. Absent: nothing.' }),
 };
@@ -79,6 +82,7 @@ export const rulePage = z.strictObject({
         resources: z.array(z.string()),
         when: z.string().nullable(),
         reason: z.string().nullable(),
+        obligations: obligations.meta({ description: 'What a caller that the rule allows must do.' }),
       }),
     )
     .meta({ description: 'In the order in which a check goes through them.' }),
@@ -99,6 +103,9 @@ export const policyExplanation = z.strictObject({
     policy: z.string().nullable(),
     rule_id: z.string().nullable(),
     reason: z.string(),
+    obligations: obligations.meta({
+      description: 'Of all rules that allow and match: what the caller of an allow must do.',
+    }),
   }),
   documents: z
     .array(

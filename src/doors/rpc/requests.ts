@@ -109,6 +109,7 @@ export function checkCommandOf(
     estimatedCostMicroUsd,
     caller: request.caller,
     dryRun,
+    supportedObligations: request.supportedObligations.length === 0 ? undefined : request.supportedObligations,
   });
 }
 
@@ -133,7 +134,7 @@ export function checkResponseOf(
     period: answer.exceeded?.period ?? 'unspecified',
     resetsAt: answer.exceeded?.resetsAtMs,
     approvalId: answer.approvalId ?? '',
-    obligations: NO_OBLIGATIONS,
+    obligations: answer.obligations ?? NO_OBLIGATIONS,
     opHome: '',
   };
 }

@@ -251,6 +251,7 @@ describe('policy', () => {
       effect: 'deny',
       reason: 'other',
       approval: { min: 2 },
+      obligations: [{ id: 'o', type: 'notify', message: 'm' }],
     } as const satisfies Record<keyof Rule, unknown>;
     const versions = [
       {},
@@ -387,7 +388,7 @@ describe('policy', () => {
 
   test('rules without a readable id are reported once each, and are no duplicates', () => {
     const rule = (kind: string) =>
-      `a rule must be a mapping with the keys id, actions, resources, when, effect, reason, approval; this is ${kind}`;
+      `a rule must be a mapping with the keys id, actions, resources, when, effect, reason, approval, obligations; this is ${kind}`;
     const id = 'id: must be a string of 1 to 128 printable characters, without spaces at either end; this is a number';
     expect(
       problemsOf({
@@ -507,7 +508,7 @@ describe('policy', () => {
     resources: fc.array(pattern, { minLength: 1, maxLength: 2 }),
     when: fc.constantFrom(undefined, undefined, 'attributes.n < 5', 'attributes.nope', 'agent.org_id == "x"'),
     effect: fc.constantFrom('allow', 'deny'),
-  } satisfies Record<Exclude<keyof Rule, 'id' | 'reason' | 'approval'>, fc.Arbitrary<unknown>>); // whatever else a rule says has a part in the decision
+  } satisfies Record<Exclude<keyof Rule, 'id' | 'reason' | 'approval' | 'obligations'>, fc.Arbitrary<unknown>>); // whatever else a rule says has a part in the decision
   const anyDocument = fc.record({ scope: fc.constantFrom(...scopes), rules: fc.array(anyRule, { maxLength: 4 }) });
   type AnyDocument = { readonly scope: string; readonly rules: readonly object[] };
   const anyCheck = fc.record({

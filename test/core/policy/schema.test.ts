@@ -24,6 +24,12 @@ const budget = (section: unknown): object => policy({ budget: section });
 const without = (value: object, key: string): object =>
   Object.fromEntries(Object.entries(value).filter(([each]) => each !== key));
 
+const REDACT = { id: 'hide', type: 'redact', paths: ['customer.email', 'result.rows.email'] };
+const SET = { id: 'dry', type: 'set', path: 'dry_run', value: true };
+const CAP = { id: 'little', type: 'cap', path: 'amount', max: 100 };
+const NOTIFY = { id: 'look', type: 'notify', message: 'a refund' };
+const obliging = (...obligations: unknown[]): object => rule({ obligations });
+
 const CASE = { agent: 'acme/search/a1', action: 'tool.call', resource: 'web_search', expect: 'allow' };
 const cases = (change: object): object => ({ cases: [{ ...CASE, ...change }] });
 
@@ -34,6 +40,9 @@ describe('policy schema', () => {
     ['a budget only', without(budget({ daily_limit_usd: 1 }), 'rules')],
     ['an empty budget', budget({})],
     ['every key of a rule', rule({ actions: ['*'], resources: ['a?'], when: 'true', reason: 'because' })],
+    ['obligations of every type', obliging(REDACT, SET, CAP, NOTIFY)],
+    ['a set to null', obliging({ ...SET, value: null })],
+    ['a set to a nested value', obliging({ ...SET, value: { a: [1, 'x', false] } })],
     ['an org', policy({ scope: 'org:acme' })],
     ['a team', policy({ scope: 'team:acme/search' })],
     ['an agent', policy({ scope: 'agent:acme/search/a:1' })],
@@ -78,6 +87,25 @@ describe('policy schema', () => {
     ['a condition of 4,097 characters', rule({ when: `true || "${'a'.repeat(4087)}" == ""` })],
     ['an empty reason', rule({ reason: '' })],
     ['a reason of 513 characters', rule({ reason: 'a'.repeat(513) })],
+    ['no obligations in the list', obliging()],
+    ['33 obligations', obliging(...Array.from({ length: 33 }, (_, n) => ({ ...NOTIFY, id: `n${n}` })))],
+    ['obligations of a deny', rule({ effect: 'deny', obligations: [NOTIFY] })],
+    ['obligations of a requirement', rule({ effect: 'require_approval', obligations: [NOTIFY] })],
+    ['an obligation as text', obliging('redact')],
+    ['an obligation without an id', obliging(without(NOTIFY, 'id'))],
+    ['an obligation without a type', obliging(without(NOTIFY, 'type'))],
+    ['an obligation of an unknown type', obliging({ ...NOTIFY, type: 'watermark' })],
+    ['an obligation with an unknown key', obliging({ ...NOTIFY, path: 'a' })],
+    ['an id with a space', obliging({ ...NOTIFY, id: 'a b' })],
+    ['a redaction of nothing', obliging({ ...REDACT, paths: [] })],
+    ['a redaction of 65 paths', obliging({ ...REDACT, paths: Array.from({ length: 65 }, (_, n) => `p${n}`) })],
+    ['an empty path', obliging({ ...CAP, path: '' })],
+    ['an empty name in a path', obliging({ ...CAP, path: 'a..b' })],
+    ['a path of 257 characters', obliging({ ...CAP, path: 'a'.repeat(257) })],
+    ['a set without a value', obliging(without(SET, 'value'))],
+    ['a cap as text', obliging({ ...CAP, max: '5' })],
+    ['an empty message', obliging({ ...NOTIFY, message: ' ' })],
+    ['a message of 513 characters', obliging({ ...NOTIFY, message: 'm'.repeat(513) })],
     ['a budget of an org', policy({ scope: 'org:acme', budget: {} })],
     ['a budget as a number', budget(5)],
     ['an empty section', budget(null)],
@@ -94,6 +122,8 @@ describe('policy schema', () => {
   test.each<[string, unknown]>([
     ['CEL', rule({ when: 'agnet.org_id == "acme"' })],
     ['which ids are taken', policy({ rules: [RULE, RULE] })],
+    ['which ids of obligations are taken', obliging(NOTIFY, NOTIFY)],
+    ['how long a value is', obliging({ ...SET, value: 'v'.repeat(5000) })],
     ['time zones', budget({ timezone: 'Europe/Atlantis' })],
     ['bytes', policy({ scope: `org:${'é'.repeat(200)}` })],
   ])('leaves %s to the parser', (_, raw) => {
