@@ -23,7 +23,7 @@ import type { Threads } from './start-threads.ts';
 /** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
 
-export type Limiters = Readonly<Record<'credential' | 'address' | 'check' | 'stranger', RateLimiter>>;
+export type Limiters = Readonly<Record<'credential' | 'address' | 'check', RateLimiter>>;
 
 export type Decisions = {
   readonly governor: Governor;
@@ -67,7 +67,11 @@ export function startDecisions(
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
-    strangers: new Strangers(limiters.stranger),
+    strangers: new Strangers({
+      perMinute: config.SVC_RATE_LIMIT_UNIDENTIFIED,
+      checksPerMinute: config.SVC_RATE_LIMIT_CHECK,
+      isShareFull: () => audit.isShareFull,
+    }),
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
   const haltKeeper = new HaltKeeper({
@@ -91,5 +95,4 @@ const limitersOf = (config: Config): Limiters => ({
   credential: new RateLimiter(config.SVC_RATE_LIMIT_API),
   address: new RateLimiter(config.SVC_RATE_LIMIT_AUTH),
   check: new RateLimiter(config.SVC_RATE_LIMIT_CHECK),
-  stranger: new RateLimiter(config.SVC_RATE_LIMIT_UNIDENTIFIED),
 });

@@ -9,6 +9,7 @@ import { frameOf, type LineFrame } from './line.ts';
 import { readTail } from './recovery.ts';
 import { indexPath } from './segment-indexes.ts';
 import { listSegments, readFully, type Segment } from './segments.ts';
+import type { StrangersShare } from './strangers-share.ts';
 
 export type RetentionOptions = {
   readonly directory: string;
@@ -16,6 +17,8 @@ export type RetentionOptions = {
   readonly maxAgeMs?: number | undefined;
   /** The oldest segments are deleted until the others fit; the newest stays, however large. */
   readonly maxBytes?: number | undefined;
+  /** Whose bytes do not count towards `maxBytes`, up to what is their own. */
+  readonly strangers?: Pick<StrangersShare, 'of' | 'uncountedBytes'> | undefined;
   /** The most to delete in one call: the file system takes about 15 ms for each, and entries wait meanwhile. */
   readonly maxSegments?: number | undefined;
   readonly key: KeyObject;
@@ -37,12 +40,13 @@ export function applyRetention({
   maxAgeMs,
   maxBytes,
   maxSegments = Infinity,
+  strangers,
   key,
   nowMs,
 }: RetentionOptions): RetentionReport {
   const segments = listSegments(directory);
   const sizes = segments.map(({ path }) => statSync(path).size);
-  const count = countToDelete(segments, sizes, { maxAgeMs, maxBytes, maxSegments, nowMs });
+  const count = countToDelete(segments, sizes, { maxAgeMs, maxBytes, maxSegments, strangers, nowMs });
   // A segment whose first line is damaged cannot be anchored: it stays, with what is before it, for verification to
   // name.
   const firstKept = segments[count];
@@ -67,16 +71,16 @@ export function applyRetention({
 function countToDelete(
   segments: readonly Segment[],
   sizes: readonly number[],
-  limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'nowMs'> & { readonly maxSegments: number },
+  limits: Pick<RetentionOptions, 'maxAgeMs' | 'maxBytes' | 'strangers' | 'nowMs'> & { readonly maxSegments: number },
 ): number {
-  const { maxAgeMs = Infinity, maxBytes = Infinity, maxSegments, nowMs } = limits;
-  let bytes = sizes.reduce((sum, size) => sum + size, 0);
+  const { maxAgeMs = Infinity, maxBytes = Infinity, maxSegments, strangers, nowMs } = limits;
+  let bytes = sizes.reduce((sum, size) => sum + size, 0) - (strangers?.uncountedBytes ?? 0);
   let count = 0;
   // The newest non-empty segment holds the head of the chain.
   while (count < maxSegments && (sizes[count + 1] ?? 0) > 0) {
     const isOld = maxAgeMs !== Infinity && nowMs - lastEntryMs(segments, count, nowMs) > maxAgeMs;
     if (!isOld && bytes <= maxBytes) break;
-    bytes -= sizes[count] ?? 0;
+    bytes -= (sizes[count] ?? 0) - (strangers?.of(segments[count]!.name) ?? 0);
     count += 1;
   }
   return count;

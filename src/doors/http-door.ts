@@ -31,6 +31,7 @@ export class HttpDoor {
       corsOrigins,
       own,
       bodyTimeoutMs,
+      addressOf: options.addressOf,
       onDefect,
       onRequest: () => {
         this.requests.connect += 1;

@@ -135,6 +135,7 @@ type PackedAppend = readonly [
   bodies: string,
   count: number,
   replies: Uint8Array | null,
+  strangerBytes: number,
   isAwaited: boolean,
 ];
 type PackedRelease = readonly [firstId: number, replies: Uint8Array];
@@ -148,6 +149,7 @@ export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
           message.bodies,
           message.count,
           message.replies ?? null,
+          message.strangerBytes,
           message.isAwaited,
         ] satisfies PackedAppend)
       : message,
@@ -156,8 +158,17 @@ export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
 export function decodeToAudit(bytes: Uint8Array): MainToAudit {
   const message = decode(bytes) as PackedAppend | MainToAudit;
   if (!isPacked(message)) return message;
-  const [batch, io, bodies, count, replies, isAwaited] = message;
-  return { type: 'append', batch, io: io ?? undefined, bodies, count, replies: replies ?? undefined, isAwaited };
+  const [batch, io, bodies, count, replies, strangerBytes, isAwaited] = message;
+  return {
+    type: 'append',
+    batch,
+    io: io ?? undefined,
+    bodies,
+    count,
+    replies: replies ?? undefined,
+    strangerBytes,
+    isAwaited,
+  };
 }
 
 export const encodeRelease = ({ firstId, replies }: AuditToIo): Uint8Array<ArrayBuffer> =>

@@ -23,6 +23,8 @@ export type IoToMain =
   | { readonly type: 'call'; readonly id: number; readonly name: UseCaseName; readonly input: unknown }
   | { readonly type: 'interest'; readonly interest: Interest }
   | { readonly type: 'control-closed'; readonly stream: number; readonly agent: AgentKey }
+  /** Where the request of this number comes from: the answer to `locate`. */
+  | { readonly type: 'located'; readonly id: number; readonly network: string }
   | { readonly type: 'stats'; readonly stats: IoStats };
 
 export type Ports = { readonly httpPort: number; readonly grpcPort: number };
@@ -71,6 +73,11 @@ export type Reply =
 export type MainToIo =
   | Reply
   | { readonly type: 'events'; readonly events: readonly GatewayEvent[] }
+  /**
+   * Asks where the check of this number comes from, which is needed only where its caller is not known: looking it up
+   * for every check would cost more than the rest of it.
+   */
+  | { readonly type: 'locate'; readonly id: number }
   | { readonly type: 'signal'; readonly stream: number; readonly message: SignalMessage }
   /** Every token and every open stream of this subject is dead from now on. */
   | { readonly type: 'revoked'; readonly subject: string }
@@ -90,6 +97,8 @@ export type MainToAudit =
       readonly bodies: string;
       readonly count: number;
       readonly replies: Uint8Array | undefined;
+      /** How much of the bodies is from callers that are not identified. */
+      readonly strangerBytes: number;
       /** Whether somebody waits to hear that it is written. */
       readonly isAwaited: boolean;
     }

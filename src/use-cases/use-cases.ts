@@ -26,9 +26,18 @@ import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './
 /** A reply, and the id of its audit entry; undefined when there was nothing to record, or it could not be recorded. */
 export type Recorded<R> = { readonly reply: R; readonly auditId: number | undefined };
 
+/** Where a check comes from. It is read only if the caller turns out not to be known. */
+export type Origin = {
+  /** As the network knows the caller; '' or absent where that cannot be said any more. */
+  readonly address?: string | undefined;
+};
+
 export type Link = {
   /** `type` stands here once more because it is what the compiler infers the rest from. */
-  ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>>;
+  ask<T extends CommandType>(
+    command: CommandOf<T> & { readonly type: T },
+    origin?: Origin,
+  ): Promise<Recorded<Replies[T]>>;
   call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>>;
 };
 export type UseCases = AccountUseCases & {

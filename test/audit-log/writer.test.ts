@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createCheckpointer, loadCheckpointKey } from '../../src/audit-log/checkpoint.ts';
 import { explainNotice } from '../../src/audit-log/recovery.ts';
 import { applyRetention } from '../../src/audit-log/retention.ts';
+import { StrangersShare } from '../../src/audit-log/strangers-share.ts';
 import { type AuditWriter, type AuditWriterOptions, openAuditWriter } from '../../src/audit-log/writer.ts';
 import { type AuditDraft, NO_LINEAGE } from '../../src/core/audit/audit.ts';
 import { encodeDraft } from '../../src/core/audit/audit-line.ts';
@@ -286,6 +287,31 @@ describe('writer', () => {
     const opened = open();
     expect(opened.notices).toEqual([]);
     opened.writer.close();
+  });
+
+  test('the share of strangers never makes retention delete what others wrote', () => {
+    const { writer } = open({ segmentBytes: 1 });
+    for (const from of [1, 3, 5, 7]) write(writer, from, 2);
+    writer.close();
+    const key = loadCheckpointKey(join(directory, 'key.pem'));
+    const bytes = read('0000000000000003.ndjson').length;
+    const share = new StrangersShare(directory, 2 * bytes);
+    // The first segment is somebody's record; the others are a flood of strangers that came after it.
+    for (const from of [3, 5, 7]) share.add(join(directory, `000000000000000${from}.ndjson`), bytes);
+    expect(share.isFull).toBe(true);
+    share.save();
+    const found = new StrangersShare(directory, 2 * bytes);
+    const retain = (strangers: StrangersShare | undefined, maxBytes: number) =>
+      applyRetention({ directory, maxBytes, strangers, key, nowMs: NOON_MS }).deletedSegments;
+    expect(retain(found, 2 * bytes)).toEqual([]);
+    expect(retain(found, bytes)).toEqual(['0000000000000001.ndjson']);
+    found.drop(['0000000000000003.ndjson']);
+    expect([found.of('0000000000000003.ndjson'), found.of('0000000000000005.ndjson'), found.isFull]).toEqual([
+      0,
+      bytes,
+      true,
+    ]);
+    expect(retain(undefined, 2 * bytes)).toEqual(['0000000000000003.ndjson']);
   });
 
   test('a copy made during retention lacks nothing when it is opened', () => {

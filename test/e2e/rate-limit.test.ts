@@ -39,6 +39,34 @@ describe('rate limit', () => {
     expect((await gateway.call('GET', '/api/v1/ops')).status).toBe(200);
   });
 
+  test('a flood of checks with made-up tokens leaves sixty entries a minute in the log', async () => {
+    const batch = (nth: number) =>
+      fetch(`${gateway.url}/svc.governance.v1.PolicyService/BatchCheckActions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          requests: Array.from({ length: 400 }, (_, at) => ({
+            agent: { org_id: 'victim', team_id: 'core', agent_id: 'crawler' },
+            credential_token: `made-up-${nth}-${at}-${'x'.repeat(32)}`,
+            trace_id: `flood-${nth}`,
+            span_id: `s${at}`,
+            action: 'tool.call',
+            resource: 'x'.repeat(2_000),
+          })),
+        }),
+      });
+    for (let nth = 0; nth < 3; nth += 1) {
+      const { responses } = (await (await batch(nth)).json()) as { responses: { decision: string }[] };
+      expect(responses.filter(({ decision }) => decision === 'DECISION_DENY')).toHaveLength(400);
+    }
+    const { body } = await gateway.call('GET', '/api/v1/logs?event_type=ActionDenied&per_page=1000');
+    const recorded = (body as { entries: { payload: { network: string; resource: string } }[] }).entries;
+    // One a second trickles in.
+    expect(recorded.length).toBeGreaterThanOrEqual(60);
+    expect(recorded.length).toBeLessThan(90);
+    expect(recorded[0]!.payload).toMatchObject({ network: '127.0.0.1', resource: 'x'.repeat(128) });
+  });
+
   test('behind a trusted proxy each client has its own limit, and not otherwise', async () => {
     const behind = await startTestGateway({
       env: { SVC_RATE_LIMIT_API: '6', SVC_RATE_LIMIT_AUTH: '3', SVC_TRUSTED_PROXIES: '127.0.0.0/8, ::1' },

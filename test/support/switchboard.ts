@@ -10,7 +10,7 @@ import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
 import { Strangers } from '../../src/threads/main/strangers.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
-import type { MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
+import type { IoToMain, MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import type { UseCases } from '../../src/use-cases/use-cases.ts';
 import { eventually } from './eventually.ts';
 import { openGovernor } from './governor.ts';
@@ -23,6 +23,8 @@ type Options = {
   readonly nowMs?: () => number;
   readonly checksAMinute?: number;
   readonly strangersAMinute?: number;
+  /** Where the check of this number comes from. */
+  readonly networkOf?: (id: number) => string;
 };
 
 /**
@@ -37,6 +39,7 @@ export function openSwitchboard({
   nowMs = () => 1_000,
   checksAMinute,
   strangersAMinute = 0,
+  networkOf = () => '192.0.2.1',
 }: Options = {}) {
   const clock = { nowMs };
   const troubles: object[] = [];
@@ -76,7 +79,11 @@ export function openSwitchboard({
     onAuditFailure,
     maxUnrecorded,
     clock,
-    strangers: new Strangers(new RateLimiter(strangersAMinute)),
+    strangers: new Strangers({
+      perMinute: strangersAMinute,
+      checksPerMinute: checksAMinute ?? 0,
+      isShareFull: () => audit.isShareFull,
+    }),
     checkLimiter: checksAMinute === undefined ? undefined : new RateLimiter(checksAMinute),
     onError,
   });
@@ -112,6 +119,12 @@ export function openSwitchboard({
         0,
         commands.map((command, index) => ({ type: 'command', id: ids[index]!, command })),
       );
+      const located = sent.splice(0).flatMap((message): IoToMain[] => {
+        if (message.type === 'locate') return [{ type: 'located', id: message.id, network: networkOf(message.id) }];
+        sent.push(message);
+        return [];
+      });
+      if (located.length > 0) switchboard.receive(0, located);
       return ids;
     },
     replyTo: (id: number) =>

@@ -157,6 +157,9 @@ const timed = (request: ConnectRequest, timeoutMs: number): Caller => ({
   get cancelled() {
     return request.cancelled;
   },
+  get address() {
+    return request.address;
+  },
   timeoutMs,
 });
 

@@ -4,6 +4,7 @@
  */
 import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { AUTHORIZED_TWICE, corsHeaders, type Own, preflightReply, refuseForeign } from '../engine/access.ts';
+import type { AddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
 import { Exchange, isChunked } from '../engine/exchange.ts';
 import {
@@ -22,19 +23,20 @@ export type ConnectDoorOptions = {
   readonly own: Own;
   /** How long a client may take to send a body. */
   readonly bodyTimeoutMs: number;
+  readonly addressOf?: AddressOf | undefined;
   readonly onRequest: () => void;
   readonly onDefect: (error: unknown) => void;
 };
 
 export function serveConnect(
   app: TemplatedApp,
-  { door, methods, corsOrigins, own, bodyTimeoutMs, onRequest, onDefect }: ConnectDoorOptions,
+  { door, methods, corsOrigins, own, bodyTimeoutMs, addressOf, onRequest, onDefect }: ConnectDoorOptions,
 ): void {
   for (const [path, method] of methods) {
     app.any(path, (res, req) => {
       onRequest();
       const exchange = new Exchange(res, door, onDefect);
-      const head = new RequestHead(req, exchange);
+      const head = new RequestHead(req, exchange, addressOf);
       if (!head.isSoundlyFramed) return exchange.close();
       exchange.askForBody(head.expectation);
       if (head.method === 'OPTIONS')
@@ -88,10 +90,14 @@ class RequestHead implements ConnectRequest {
   #timeout: string | undefined = undefined;
   #length: string | undefined = undefined;
 
+  /** Undefined where no proxy has added one. */
+  #forwarded: string[] | undefined = undefined;
   readonly #exchange: Exchange;
+  readonly #addressOf: AddressOf | undefined;
 
-  constructor(req: UwsRequest, exchange: Exchange) {
+  constructor(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined) {
     this.#exchange = exchange;
+    this.#addressOf = addressOf;
     const method = req.getMethod();
     this.method = method === 'post' ? 'POST' : method.toUpperCase();
     req.forEach((name, value) => this.#take(name, value));
@@ -99,6 +105,17 @@ class RequestHead implements ConnectRequest {
 
   get cancelled(): boolean {
     return this.#exchange.isOver;
+  }
+
+  /** Only needed of a caller that is not known, so it is looked up only then. */
+  get address(): string {
+    const peer = this.#exchange.remoteAddress();
+    if (this.#addressOf === undefined || peer === '') return peer;
+    return this.#addressOf(peer, {
+      forEach: (take) => {
+        for (const value of this.#forwarded ?? []) take('x-forwarded-for', value);
+      },
+    });
   }
 
   header(name: ConnectHeader): string | undefined {
@@ -156,6 +173,9 @@ class RequestHead implements ConnectRequest {
         return;
       case 'expect':
         this.expectation = value;
+        return;
+      case 'x-forwarded-for':
+        (this.#forwarded ??= []).push(value);
         return;
       default:
         return;

@@ -141,7 +141,9 @@ export class Exchange {
     return this.#isOver;
   }
 
+  /** '' once it is over. */
   remoteAddress(): string {
+    if (this.#isOver) return '';
     return Buffer.from(this.#res.getRemoteAddressAsText()).toString();
   }
 

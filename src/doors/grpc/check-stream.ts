@@ -2,6 +2,7 @@
 
 import { fail, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import type { Origin } from '../../use-cases/use-cases.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import { correlationIdOf } from '../proto/check-binary.ts';
 import type { CheckActionRequest, CheckActionResponse, StreamCheckActionsResponse } from '../proto/messages.ts';
@@ -16,6 +17,7 @@ import { type GrpcStatus, grpcError } from './status.ts';
 type Check = (
   request: CheckActionRequest,
   authorization: string | undefined,
+  origin: Origin,
 ) => Promise<Result<CheckActionResponse, Fault>>;
 
 export type CheckStreamOptions = {
@@ -73,7 +75,7 @@ export class CheckStream implements Receiver {
     };
     try {
       this.#options
-        .check(request.value, this.#call.authorization)
+        .check(request.value, this.#call.authorization, this.#call)
         .then((answer) => this.#answer(correlationId, answer), onError);
     } catch (error) {
       onError(error); // if rethrown, it would end the thread, and with it everybody else's calls

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { assert } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { EXT_MCP_SERVICE, extMcpService } from '../agentgateway/ext-mcp.ts';
+import type { AddressOf } from '../engine/client-address.ts';
 import { ENVOY_SERVICE, envoyService } from '../envoy/ext-authz.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import type { OpControlStreamRequest } from '../proto/messages.ts';
@@ -43,13 +44,15 @@ export type GrpcDoorOptions = {
   readonly ports: WirePorts;
   readonly control: ControlSwitch;
   readonly limits: Limits;
+  /** Whom a call comes from, where its connection comes from a proxy. */
+  readonly addressOf?: AddressOf | undefined;
   /** Called with a defect that occurred while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
 
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };
 
-export function createGrpcDoor({ ports, control, limits, onDefect }: GrpcDoorOptions): GrpcDoor {
+export function createGrpcDoor({ ports, control, limits, addressOf, onDefect }: GrpcDoorOptions): GrpcDoor {
   const streams = new Set<CheckStream | ControlStream>();
   let calls = 0;
   const count = (): void => {
@@ -89,6 +92,7 @@ export function createGrpcDoor({ ports, control, limits, onDefect }: GrpcDoorOpt
       ...reflectionService([...SERVICES, HEALTH_SERVICE], descriptors),
     ]),
     limits,
+    addressOf,
     onDefect,
   });
   return {

@@ -11,6 +11,8 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import { plainAddress } from '../../core/base/client-address.ts';
+import type { AddressOf } from '../engine/client-address.ts';
 import { Bounds, type Limits } from './bounds.ts';
 import { Call } from './call.ts';
 import { isGrpc, isTooLarge, MAX_HEAD_BYTES, quoted, readHead } from './head.ts';
@@ -20,6 +22,8 @@ import { CODE, type GrpcStatus, trailersOf } from './status.ts';
 export type ServerOptions = {
   readonly methods: Methods;
   readonly limits: Limits;
+  /** Whom a call comes from, where its connection comes from a proxy; undefined: whoever opened the connection. */
+  readonly addressOf?: AddressOf | undefined;
   /** Called with a defect that occurred while answering; the caller is told `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
@@ -56,6 +60,7 @@ type OnStream = (
 
 export class GrpcServer {
   readonly #methods: Methods;
+  readonly #addressOf: AddressOf | undefined;
   readonly #onDefect: (error: unknown) => void;
   readonly #bounds: Bounds;
   readonly #http2: Http2Server;
@@ -64,8 +69,9 @@ export class GrpcServer {
   /** When the last connections are cut, after `drain`. */
   #drainedByMs: number | undefined;
 
-  constructor({ methods, limits, onDefect }: ServerOptions) {
+  constructor({ methods, limits, addressOf, onDefect }: ServerOptions) {
     this.#methods = methods;
+    this.#addressOf = addressOf;
     this.#onDefect = onDefect;
     this.#bounds = new Bounds(limits);
     this.#http2 = createServer(HTTP2);
@@ -94,7 +100,7 @@ export class GrpcServer {
   }
 
   #greet(session: ServerHttp2Session): void {
-    const address = session.socket.remoteAddress ?? '';
+    const address = plainAddress(session.socket.remoteAddress ?? '');
     this.#sessions.set(session, { address, heardMs: performance.now(), pingedMs: undefined });
     session.on('error', ignore);
     session.once('close', () => {
@@ -121,7 +127,12 @@ export class GrpcServer {
       return refuse(stream, { code: CODE.unimplemented, details: `there is no method ${quoted(path)}` });
     const head = readHead(headers, fields);
     if ('code' in head) return refuse(stream, head);
-    const address = this.#sessions.get(stream.session as ServerHttp2Session)?.address ?? '';
+    const peer = this.#sessions.get(stream.session as ServerHttp2Session)?.address ?? '';
+    const forwarded = headers['x-forwarded-for'] as string | undefined;
+    const address =
+      forwarded === undefined || this.#addressOf === undefined
+        ? peer
+        : this.#addressOf(peer, { forEach: (take) => take('x-forwarded-for', forwarded) });
     new Call({ stream, head, method, bounds: this.#bounds, address, onDefect: this.#onDefect }, headers);
   };
 

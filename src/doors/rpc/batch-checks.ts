@@ -106,7 +106,7 @@ async function checkTogether(
   for (let from = 0; from < commands.length; from += PIECE) {
     if (link.pending >= BUSY) await pending.at(-1);
     if (caller.cancelled) return undefined;
-    pending.push(Promise.all(commands.slice(from, from + PIECE).map((command) => link.ask(command))));
+    pending.push(Promise.all(commands.slice(from, from + PIECE).map((command) => link.ask(command, caller))));
   }
   return (await Promise.all(pending)).flat();
 }

@@ -2,6 +2,7 @@
 
 import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import type { Origin } from '../../use-cases/use-cases.ts';
 
 export type Answer<T> = Promise<Result<T, Fault>>;
 /**
@@ -9,7 +10,7 @@ export type Answer<T> = Promise<Result<T, Fault>>;
  * answer is over. `timeoutMs`: how long the caller waits for the answer, from the call on; undefined or Infinity: it
  * does not say.
  */
-export type Caller = { readonly cancelled: boolean; readonly timeoutMs?: number | undefined };
+export type Caller = Origin & { readonly cancelled: boolean; readonly timeoutMs?: number | undefined };
 /** `authorization` is the header or metadata of that name, as it came. */
 export type Handle<Request, Response> = (
   request: Request,

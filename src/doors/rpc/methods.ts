@@ -5,6 +5,7 @@ import { ok, type Result } from '../../core/base/result.ts';
  */
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
+import type { Origin } from '../../use-cases/use-cases.ts';
 import { binaryBatch, type CheckBatch, jsonBatch } from '../proto/batch.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import { jsonCodec } from '../proto/json.ts';
@@ -83,21 +84,25 @@ export const unaryMethods = (ports: WirePorts): readonly UnaryMethod[] => [
 /** One check. Written without `async`: it is the hot path, and every await costs a turn. */
 export function checkHandler(
   ports: WirePorts,
-): (request: CheckActionRequest, authorization: string | undefined) => Answer<CheckActionResponse> {
-  const check = (request: CheckActionRequest, principal: Principal | undefined): Answer<CheckActionResponse> => {
+): (request: CheckActionRequest, authorization: string | undefined, origin?: Origin) => Answer<CheckActionResponse> {
+  const check = (
+    request: CheckActionRequest,
+    principal: Principal | undefined,
+    origin: Origin | undefined,
+  ): Answer<CheckActionResponse> => {
     const command = checkCommandOf(request, principal);
     if (!command.ok) return Promise.resolve(command);
     return ports.link
-      .ask(command.value)
+      .ask(command.value, origin)
       .then(({ reply, auditId }) =>
         reply.ok ? ok(checkResponseOf(command.value, request.correlationId, reply.value, auditId)) : reply,
       );
   };
-  return (request, authorization) => {
+  return (request, authorization, origin) => {
     // With a token, the token decides and the bearer is not even looked at (docs/spec.md, Checks).
-    if (request.credentialToken !== '' || authorization === undefined) return check(request, undefined);
+    if (request.credentialToken !== '' || authorization === undefined) return check(request, undefined, origin);
     return authenticateWriter(ports, authorization).then((principal) =>
-      principal.ok ? check(request, principal.value) : principal,
+      principal.ok ? check(request, principal.value, origin) : principal,
     );
   };
 }

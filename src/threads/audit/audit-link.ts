@@ -13,6 +13,8 @@ export type Entries = {
   readonly bodies: readonly string[];
   /** What goes on to the I/O thread `io` once they are written. */
   readonly answers?: { readonly io: IoId; readonly replies: Uint8Array } | undefined;
+  /** How much of them is from callers that are not identified. */
+  readonly strangerBytes?: number;
   /** Somebody waits to hear what became of them; otherwise the listener may be called late. */
   readonly isAwaited: boolean;
 };
@@ -39,6 +41,9 @@ type Waiting = { readonly batch: number; readonly count: number; readonly listen
 /** The number of the last batch written, and of the last one whose answers are on their way. */
 export const WRITTEN = 0;
 export const RELEASED = 1;
+/** 1 while the share of the log that is for callers that are not identified is used up. */
+export const SHARE_FULL = 2;
+export const COUNTERS_BYTES = 3 * Int32Array.BYTES_PER_ELEMENT;
 
 /** With this many waiting batches, the shared counter is read to find out which are written. */
 const LOOK_EVERY_BATCHES = 64;
@@ -62,7 +67,7 @@ export class AuditLink implements AuditLog {
   /** By number, written batches whose answers wait in this thread for the ids of their entries. */
   readonly #held = new Map<number, BatchListener>();
   #port: Port | undefined;
-  readonly #counters = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  readonly #counters = new Int32Array(new SharedArrayBuffer(COUNTERS_BYTES));
   #lastBatch = 0;
   #entriesInFlight = 0;
   #entriesLost = 0;
@@ -80,6 +85,11 @@ export class AuditLink implements AuditLog {
   /** False from the first failed write until the log takes entries again. */
   get isWritable(): boolean {
     return this.#isWritable;
+  }
+
+  /** Whether callers that are not identified have had their share of the log. */
+  get isShareFull(): boolean {
+    return Atomics.load(this.#counters, SHARE_FULL) === 1;
   }
 
   /** Entries handed over and not yet known to be written. */
@@ -124,7 +134,7 @@ export class AuditLink implements AuditLog {
   }
 
   /** Hands entries over to the audit thread. */
-  append({ bodies, answers, isAwaited }: Entries, listener: BatchListener): void {
+  append({ bodies, answers, strangerBytes = 0, isAwaited }: Entries, listener: BatchListener): void {
     if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny'))
       return this.#drop(bodies.length, listener);
     this.#lastBatch = (this.#lastBatch + 1) | 0;
@@ -140,6 +150,7 @@ export class AuditLink implements AuditLog {
       bodies: bodies.join('\n'),
       count: bodies.length,
       replies: answers?.replies,
+      strangerBytes,
       isAwaited,
     });
     this.#port.postMessage(bytes, [bytes.buffer]);
@@ -150,7 +161,8 @@ export class AuditLink implements AuditLog {
       const body = encodeDraft(draft, this.#clock.nowMs());
       const written = (isWritten: boolean): void =>
         resolve(isWritten ? ok(undefined) : fail({ kind: 'audit_unavailable' }));
-      this.append({ bodies: [body], isAwaited: true }, { written });
+      const strangerBytes = draft.actor === 'anonymous' ? body.length : 0;
+      this.append({ bodies: [body], strangerBytes, isAwaited: true }, { written });
     });
   }
 

@@ -6,7 +6,7 @@ import { type AuditWriter, openAuditWriter } from '../../audit-log/writer.ts';
 import { assertNever } from '../../core/base/result.ts';
 import { decodeToAudit, encode, encodeRelease } from '../codec.ts';
 import { type AuditToIo, type AuditToMain, type IoId, MAIN, type MainToAudit } from '../protocol.ts';
-import { RELEASED, WRITTEN } from './audit-link.ts';
+import { RELEASED, SHARE_FULL, WRITTEN } from './audit-link.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
@@ -115,9 +115,21 @@ class AuditThread {
     // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on
     // it.
     Atomics.store(this.#counters, WRITTEN, lastBatch);
+    const strangerBytes = group.reduce((sum, batch) => sum + batch.strangerBytes, 0);
+    if (strangerBytes > 0) this.#noteStrangers(strangerBytes);
     if (group.some(({ isAwaited }) => isAwaited)) this.notify({ type: 'written' });
     this.#release(group, written.value.firstId);
     Atomics.store(this.#counters, RELEASED, lastBatch);
+  }
+
+  #noteStrangers(bytes: number): void {
+    this.#upkeep.noteStrangers(bytes);
+    this.#shareStrangers();
+  }
+
+  /** The main thread records no more of strangers while their share of the log is used up. */
+  #shareStrangers(): void {
+    Atomics.store(this.#counters, SHARE_FULL, this.#upkeep.strangers.isFull ? 1 : 0);
   }
 
   #fail(reason: string): void {
@@ -145,6 +157,7 @@ class AuditThread {
    * and deny the next check.
    */
   #lookForLog(): void {
+    this.#shareStrangers(); // retention may have made room
     this.#writer.look();
     const { displacement } = this.#writer;
     // Never between a failure and `resume`, which must answer only that failure.

@@ -12,6 +12,7 @@ import {
 } from '../../audit-log/checkpoint.ts';
 import { spanOf } from '../../audit-log/recovery.ts';
 import { applyRetention } from '../../audit-log/retention.ts';
+import { StrangersShare } from '../../audit-log/strangers-share.ts';
 import type { AuditWriter } from '../../audit-log/writer.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { rfc3339 } from '../../core/base/time.ts';
@@ -103,6 +104,12 @@ const LOST_ANCHOR = `, and verify a copy of the folder, without the key, until r
 const UNSIGNED =
   'if its end was cut off, this cannot be detected. If a restore left the file out, stop the gateway and restore all parts from the same backup';
 const NOT_SIGNED = 'could not sign the head of the audit log';
+const NOT_NOTED = 'could not note how much of the audit log comes from callers that are not identified';
+
+/** Where the size of the log is not limited. */
+const DEFAULT_SHARE_BYTES = 1024 * 1024 * 1024;
+const strangersShareOf = (maxBytes: number | undefined): number =>
+  maxBytes === undefined ? DEFAULT_SHARE_BYTES : Math.floor(maxBytes / 10);
 
 type UpkeptWriter = Pick<AuditWriter, 'flush' | 'flushNow' | 'segmentPath'>;
 
@@ -118,6 +125,7 @@ export class AuditUpkeep {
   readonly #checkpointer: Checkpointer;
   /** Undefined where nothing is deleted for its age. */
   readonly #clock: ClockGuard | undefined;
+  readonly strangers: StrangersShare;
   readonly #timers: readonly NodeJS.Timeout[];
   #nextStep: NodeJS.Timeout | undefined;
   /** The segment that was current when retention last ran. */
@@ -143,6 +151,7 @@ export class AuditUpkeep {
     if (!isSigned) this.#attempt('could not determine the age of the audit log', () => this.#warnIfOld());
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
+    this.strangers = new StrangersShare(directory, strangersShareOf(retention.maxBytes));
     const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);
     const hasRetention = retention.maxAgeMs !== undefined || retention.maxBytes !== undefined;
     if (hasRetention) this.#retain();
@@ -166,12 +175,19 @@ export class AuditUpkeep {
     );
   }
 
+  /** Notes how much of what was just written is from callers that are not identified. */
+  noteStrangers(bytes: number): void {
+    const { segmentPath } = this.#writer;
+    if (segmentPath !== undefined) this.strangers.add(segmentPath, bytes);
+  }
+
   /** Signs the head a last time. */
   stop(): void {
     for (const timer of this.#timers) clearInterval(timer);
     clearTimeout(this.#nextStep);
     this.#isStopped = true;
     this.#attempt(NOT_SIGNED, () => this.#checkpointer.record(this.#writer.flushNow()));
+    this.#attempt(NOT_NOTED, () => this.strangers.save());
   }
 
   /**
@@ -183,7 +199,9 @@ export class AuditUpkeep {
     this.#isFlushing = true;
     try {
       const head = await this.#writer.flush();
-      if (!this.#isStopped) this.#checkpointer.record(head);
+      if (this.#isStopped) return;
+      this.#checkpointer.record(head);
+      this.strangers.save();
     } catch (error) {
       this.#failed(NOT_SIGNED, error);
     } finally {
@@ -202,9 +220,11 @@ export class AuditUpkeep {
         ...retention,
         maxAgeMs,
         maxSegments: SEGMENTS_PER_STEP,
+        strangers: this.strangers,
         key: this.#key,
         nowMs: Date.now(),
       });
+      this.strangers.drop(deletedSegments);
       if (isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
       if (deletedSegments.length > 0)
         this.#note(

@@ -1,3 +1,4 @@
+import { networkOf } from '../../core/base/client-address.ts';
 import type { AgentIdentity, SecretDigest } from '../../core/base/ids.ts';
 import { fail } from '../../core/base/result.ts';
 import type { CheckCommand, Command, CommandOf, CommandType, Replies } from '../../core/commands.ts';
@@ -5,18 +6,21 @@ import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import { KnownCredentials } from '../../credentials/known-credentials.ts';
 import { CallerQuota } from '../../limits/fair-queue.ts';
-import type { InputOf, Link, Recorded, ReplyOf, UseCaseName } from '../../use-cases/use-cases.ts';
+import type { InputOf, Link, Origin, Recorded, ReplyOf, UseCaseName } from '../../use-cases/use-cases.ts';
 import { Batcher } from '../batcher.ts';
 import { Durations } from '../durations.ts';
 import type { IoToMain, MainToIo, Reply } from '../protocol.ts';
 import type { IoChannel } from './io-channel.ts';
 import { Pending } from './pending.ts';
 
+/** What the main thread says that is about no request of this thread. */
+export type Notification = Exclude<MainToIo, Reply | { readonly type: 'locate' }>;
+
 export type IoLinkOptions = {
   /** Most requests waiting for an answer; further ones are refused at once. One org may have half of them. */
   readonly maxPending: number;
   /** Receives every message of the main thread that is not a reply. */
-  readonly onMessage: (message: Exclude<MainToIo, Reply>) => void;
+  readonly onMessage: (message: Notification) => void;
 };
 
 /** In place of the time of asking, for requests whose duration nobody measures. */
@@ -48,7 +52,7 @@ const BEARERS = '/bearers';
 /** The doors' end of a channel: sends requests to what decides them, and takes the replies. */
 export class IoLink implements Link {
   readonly #batcher: Batcher<IoToMain>;
-  readonly #waiting = new Pending<Settle>();
+  readonly #waiting = new Pending<Settle, Origin>();
   readonly #options: IoLinkOptions;
   /**
    * Requests up to this number are not counted by org, so light load pays nothing for fairness. Beyond it, the quota of
@@ -85,7 +89,10 @@ export class IoLink implements Link {
     return this.#refused;
   }
 
-  ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Recorded<Replies[T]>> {
+  ask<T extends CommandType>(
+    command: CommandOf<T> & { readonly type: T },
+    origin?: Origin,
+  ): Promise<Recorded<Replies[T]>> {
     const isFirst = this.#batcher.isEmpty;
     if (isFirst) this.#batchMs = performance.now();
     const learnsFrom = this.#learnsFrom(command, isFirst);
@@ -93,6 +100,7 @@ export class IoLink implements Link {
       command,
       (id) => ({ type: 'command', id, command }),
       command.type === 'check' ? this.#batchMs : UNTIMED,
+      origin,
     );
     if (learnsFrom)
       void (asked as Promise<Recorded<Replies['check']>>).then(({ reply }) =>
@@ -107,7 +115,7 @@ export class IoLink implements Link {
   }
 
   /** Sends a message that has no answer. */
-  notify(message: Exclude<IoToMain, { readonly id: number }>): void {
+  notify(message: Exclude<IoToMain, { readonly type: 'command' | 'call' }>): void {
     this.#batcher.send(message);
   }
 
@@ -121,15 +129,22 @@ export class IoLink implements Link {
     for (const settle of this.#waiting.takeAll()) settle(this.#finalAnswer);
   }
 
-  #request(asked: object, messageOf: (id: number) => IoToMain, askedMs = UNTIMED): Promise<Recorded<unknown>> {
-    if (this.#waiting.size >= this.#openPlaces) return this.#requestWithinQuota(this.#orgOf(asked), messageOf, askedMs);
-    return new Promise((resolve) => this.#batcher.send(messageOf(this.#waiting.add(resolve, askedMs))));
+  #request(
+    asked: object,
+    messageOf: (id: number) => IoToMain,
+    askedMs = UNTIMED,
+    origin?: Origin,
+  ): Promise<Recorded<unknown>> {
+    if (this.#waiting.size >= this.#openPlaces)
+      return this.#requestWithinQuota(this.#orgOf(asked), messageOf, askedMs, origin);
+    return new Promise((resolve) => this.#batcher.send(messageOf(this.#waiting.add(resolve, askedMs, origin))));
   }
 
   #requestWithinQuota(
     orgId: string | null,
     messageOf: (id: number) => IoToMain,
     askedMs: number,
+    origin: Origin | undefined,
   ): Promise<Recorded<unknown>> {
     if (this.#finalAnswer !== undefined) return Promise.resolve(this.#finalAnswer);
     if (this.#waiting.size >= this.#options.maxPending || !this.#quota.tryAcquire(orgId)) {
@@ -141,7 +156,7 @@ export class IoLink implements Link {
         this.#quota.release(orgId);
         resolve(recorded);
       };
-      this.#batcher.send(messageOf(this.#waiting.add(settle, askedMs)));
+      this.#batcher.send(messageOf(this.#waiting.add(settle, askedMs, origin)));
     });
   }
 
@@ -176,8 +191,15 @@ export class IoLink implements Link {
     for (const message of messages) {
       if (message.type === 'command-reply' || message.type === 'call-reply')
         this.#settle(message.id, message.reply, undefined, nowMs);
+      else if (message.type === 'locate') this.#locate(message.id);
       else this.#options.onMessage(message);
     }
+  }
+
+  /** Answered whatever has become of the request: the main thread keeps it until then. */
+  #locate(id: number): void {
+    const address = this.#waiting.originOf(id)?.address ?? '';
+    this.notify({ type: 'located', id, network: address === '' ? '' : networkOf(address) });
   }
 
   #release(firstId: number, replies: readonly MainToIo[]): void {

@@ -20,9 +20,9 @@ import { canSharePort, type GrpcListener, listenForGrpc } from '../../doors/shar
 import { LargeBatches } from '../../limits/large-batches.ts';
 import type { Clock } from '../../ports/ports.ts';
 import { createClock } from '../../system/clock.ts';
-import type { IoNotice, IoStart, LocalStart, MainToIo, Reply } from '../protocol.ts';
+import type { IoNotice, IoStart, LocalStart } from '../protocol.ts';
 import { channelOver, type IoChannel } from './io-channel.ts';
-import { IoLink } from './io-link.ts';
+import { IoLink, type Notification } from './io-link.ts';
 
 /** The part of the configuration that each I/O thread gets. */
 export type IoData = {
@@ -101,7 +101,7 @@ class IoThread {
     this.#start = start;
     this.#data = start.data as IoData;
     this.#clock = createClock(undefined, undefined, start.nowMs);
-    const { maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams } = this.#data;
+    const { maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams, trustedProxies } = this.#data;
     const link = new IoLink(channel, { maxPending, onMessage: (message) => this.#receive(message) });
     this.#link = link;
     this.#credentials = new CachedAuthenticator({
@@ -124,6 +124,7 @@ class IoThread {
       ? createGrpcDoor({
           ports,
           control: this.#control,
+          addressOf: addressBehind(trustedProxies),
           limits: { timeoutMs: bodyTimeoutMs, maxBytes: maxHalfSentBytes, maxStreams: maxGrpcStreams },
           onDefect: (error) => this.#onError(error, 'a gRPC call'),
         })
@@ -195,7 +196,7 @@ class IoThread {
     return known.ok ? ok(known.value.principal) : known;
   }
 
-  #receive(message: Exclude<MainToIo, Reply>): void {
+  #receive(message: Notification): void {
     switch (message.type) {
       case 'events':
         return this.#http.stream.publish(message.events);

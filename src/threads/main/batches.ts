@@ -48,6 +48,8 @@ export type Batch = {
   readonly appliedAtMs: number;
   /** The number of the latest operation before it. */
   readonly lastOpBefore: number;
+  /** How much of the bodies is from callers that are not identified. */
+  strangerBytes: number;
   /** The answer of a registration that was rolled back while it waited for its store. */
   refusal: AuditedReply['reply'] | undefined;
 };
@@ -60,6 +62,7 @@ export const newBatch = (appliedAtMs: number, lastOpBefore: number): Batch => ({
   signals: [],
   appliedAtMs,
   lastOpBefore,
+  strangerBytes: 0,
   refusal: undefined,
 });
 

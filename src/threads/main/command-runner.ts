@@ -15,7 +15,7 @@ import { CursorSeal } from './cursor-seal.ts';
 import type { EffectRunner } from './effect-runner.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
-import type { Strangers } from './strangers.ts';
+import { isOfStranger, type Strangers } from './strangers.ts';
 
 export type CommandRunnerOptions = {
   readonly governor: Governor;
@@ -74,8 +74,18 @@ export class CommandRunner {
    */
   reportStrangers(): void {
     const { audit, clock, strangers } = this.#options;
-    const draft = strangers.report(clock.nowMs());
-    if (draft !== undefined) void audit.record(draft);
+    for (const draft of strangers.report(clock.nowMs())) void audit.record(draft);
+  }
+
+  /** Answers the check of a stranger, now that the doors have said where it comes from. */
+  performLocated(io: IoId, id: number, network: string, batch: Batch): void {
+    const held = this.#options.strangers.release(io, id, network, batch.appliedAtMs);
+    if (held !== undefined) this.#finish(io, id, held.command, held.outcome, batch);
+  }
+
+  /** Call it when the thread is gone. */
+  dropThread(io: IoId): void {
+    this.#options.strangers.dropThread(io);
   }
 
   /**
@@ -83,10 +93,17 @@ export class CommandRunner {
    * once.
    */
   perform(io: IoId, id: number, command: Command, batch: Batch): void {
+    const outcome = this.#apply(command, batch.bodies.length, batch.appliedAtMs);
+    if (command.type !== 'check' || !isOfStranger(outcome)) return this.#finish(io, id, command, outcome, batch);
+    const { strangers, threads } = this.#options;
+    strangers.hold(io, id, { command, outcome });
+    threads.send(io, { type: 'locate', id });
+  }
+
+  #finish(io: IoId, id: number, command: Command, { reply, effects, undo }: Outcome, batch: Batch): void {
     const { controlStreams, effectRunner, recorder } = this.#options;
     const { bodies, appliedAtMs } = batch;
     const auditIndex = bodies.length;
-    const { reply, effects, undo } = this.#apply(command, auditIndex, appliedAtMs);
     const durable = effectRunner.run(effects, appliedAtMs, batch);
     if (command.type === 'open-control' && reply.ok)
       controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
@@ -115,8 +132,7 @@ export class CommandRunner {
       const refusal = this.#refusal(command, unsentEntries, nowMs);
       if (refusal !== undefined) return { reply: refusal, effects: NO_EFFECTS };
       if ('cursor' in command) return this.#list(command, nowMs);
-      const outcome = this.#options.governor.apply(command, nowMs);
-      return command.type === 'check' ? this.#options.strangers.filter(outcome, nowMs) : outcome;
+      return this.#options.governor.apply(command, nowMs);
     } catch (error) {
       this.#options.onError(error, command.type);
       return { reply: INTERNAL, effects: NO_EFFECTS };
@@ -147,10 +163,18 @@ export class CommandRunner {
     return command.type === 'check' ? this.#overCheckLimit(command, nowMs) : undefined;
   }
 
-  /** Only where a limit is configured: by default checks are not counted (docs/spec.md, Rate limits). */
+  /**
+   * Only where a limit is configured: by default checks are not counted (docs/spec.md, Rate limits). A credential that
+   * is not known has no limit of its own, or there would be as many as anybody makes up: see `Strangers`.
+   */
   #overCheckLimit({ credential, principal }: CommandOf<'check'>, nowMs: number): Replies['check'] | undefined {
-    const permit = this.#options.checkLimiter?.take(credential ?? principal?.subject ?? 'anonymous', nowMs);
-    return permit === undefined || permit.ok ? undefined : permit;
+    const { checkLimiter, governor } = this.#options;
+    if (checkLimiter === undefined) return undefined;
+    if (credential !== undefined && governor.agents.ownerOf(credential) === undefined) return undefined;
+    const caller = credential ?? principal?.subject;
+    if (caller === undefined) return undefined;
+    const permit = checkLimiter.take(caller, nowMs);
+    return permit.ok ? undefined : permit;
   }
 }
 

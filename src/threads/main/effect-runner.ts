@@ -37,14 +37,16 @@ export class EffectRunner {
   run(
     effects: readonly Effect[],
     nowMs: number,
-    { bodies, signals }: Pick<Batch, 'bodies' | 'signals'>,
+    batch: Pick<Batch, 'bodies' | 'signals' | 'strangerBytes'>,
   ): Promise<void> | undefined {
+    const { bodies, signals } = batch;
     const { agents, events, onApproval, spend, states, threads } = this.#options;
     let durable: Promise<void> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
         case 'audit':
           bodies.push(encodeDraft(effect.draft, nowMs));
+          if (effect.draft.actor === 'anonymous') batch.strangerBytes += bodies.at(-1)!.length;
           if (effect.draft.eventType === 'BudgetLimitExceeded') this.tally.budgetExceeded += 1;
           break;
         case 'signal':

@@ -44,7 +44,7 @@ export class Recorder {
 
   /** Hands the batch to the audit thread, which lets its answers go once they are recorded. */
   record(io: IoId, batch: Batch): void {
-    const { bodies, replies, signals } = batch;
+    const { bodies, replies, signals, strangerBytes } = batch;
     const { audit, threads } = this.#options;
     const isHere = threads.isHere(io);
     const isSent = !isHere && io !== OWN;
@@ -52,6 +52,7 @@ export class Recorder {
       {
         bodies,
         answers: isSent ? { io, replies: encodeToIo(replies) } : undefined,
+        strangerBytes,
         isAwaited: io === OWN || signals.length > 0,
       },
       {

@@ -34,8 +34,9 @@ export class Switchboard {
 
   /** Call it when the thread is gone, with its sockets, readers and streams. */
   disconnect(io: IoId): void {
-    const { threads, events, governor, controlStreams } = this.#options;
+    const { threads, commands, events, governor, controlStreams } = this.#options;
     threads.disconnect(io);
+    commands.dropThread(io);
     events.dropThread(io);
     governor.isWatched = events.isWatched;
     controlStreams.dropThread(io);
@@ -50,13 +51,14 @@ export class Switchboard {
     const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
     for (const message of messages) {
       if (message.type === 'command') commands.perform(io, message.id, message.command, batch);
+      else if (message.type === 'located') commands.performLocated(io, message.id, message.network, batch);
       else this.#receiveOther(io, message);
     }
     if (batch.replies.length > 0) recorder.record(io, batch);
     threads.flush(io);
   }
 
-  #receiveOther(io: IoId, message: Exclude<IoToMain, { type: 'command' }>): void {
+  #receiveOther(io: IoId, message: Exclude<IoToMain, { type: 'command' | 'located' }>): void {
     const { controlStreams, events, governor, threads } = this.#options;
     switch (message.type) {
       case 'call':

@@ -5,7 +5,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../../src/audit-log/verify.ts';
 import { encodeDraft } from '../../../src/core/audit/audit-line.ts';
-import { RELEASED, WRITTEN } from '../../../src/threads/audit/audit-link.ts';
+import { COUNTERS_BYTES, RELEASED, WRITTEN } from '../../../src/threads/audit/audit-link.ts';
 import { runAuditThread } from '../../../src/threads/audit/audit-thread.ts';
 import { decode, decodeRelease, encodeToAudit } from '../../../src/threads/codec.ts';
 import type { AuditToMain, MainToAudit } from '../../../src/threads/protocol.ts';
@@ -18,7 +18,7 @@ async function openAuditThread() {
   const base = mkdtempSync(join(tmpdir(), 'svc-audit-thread-'));
   const directory = join(base, 'audit');
   const [main, io] = [new MessageChannel(), new MessageChannel()];
-  const counters = new SharedArrayBuffer(8);
+  const counters = new SharedArrayBuffer(COUNTERS_BYTES);
   const heard: AuditToMain[] = [];
   const released: number[] = [];
   main.port1.on('message', (bytes: Uint8Array) => heard.push(decode(bytes) as AuditToMain));
@@ -51,6 +51,7 @@ async function openAuditThread() {
       bodies: Array.from({ length: count }, () => body).join('\n'),
       count,
       replies: new Uint8Array(1),
+      strangerBytes: 0,
       isAwaited,
     });
   };
@@ -125,7 +126,7 @@ describe('audit thread', () => {
     expect(() =>
       runAuditThread(port2, {
         directory,
-        counters: new SharedArrayBuffer(8),
+        counters: new SharedArrayBuffer(COUNTERS_BYTES),
         fsync: 'never',
         checkpointKeyPath: join(base, 'key.pem'),
         checkpointEveryMs: 3_600_000,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RateLimiter } from '../../../src/limits/rate-limit.ts';
+import { SHARE_FULL } from '../../../src/threads/audit/audit-link.ts';
 import { Strangers } from '../../../src/threads/main/strangers.ts';
 import { CRAWLER, checkOf } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
@@ -25,6 +25,9 @@ const stranger = (number: number) =>
     attributes: { filler: 'x'.repeat(8_000) },
   });
 
+/** What an entry says after its id. */
+const bodyOf = (body: string) => JSON.parse(`{${body.slice(1)}}`);
+
 describe('strangers', () => {
   test('are all denied; few are recorded, little of each, and one entry has the rest', async () => {
     let nowMs = 1_000;
@@ -39,17 +42,19 @@ describe('strangers', () => {
       entries: 10,
       bytes: true,
     });
-    expect(JSON.parse(`{${entries[0]!.slice(1)}}`).payload).toEqual({
+    expect(bodyOf(entries[0]!).payload).toEqual({
       action: 'tool.call',
       resource: '\u20ac'.repeat(128),
       identity: 'unverified',
+      network: '192.0.2.1',
     });
     for (const id of ids.slice(10)) expect(await replyTo(id)).toMatchObject({ ok: true, value: { decision: 'deny' } });
 
-    // What an agent does meanwhile is recorded as ever.
+    // What an agent does meanwhile is recorded as ever, and counts as nobody's share but its own.
     write(1);
     ask(checkOf(CRAWLER, 't:own'));
     expect(batches.at(-1)!.bodies).toContain('ActionAllowed');
+    expect(batches.map(({ strangerBytes }) => strangerBytes > 0)).toEqual([true, false]);
 
     const before = told.length;
     nowMs += 59_000;
@@ -57,18 +62,79 @@ describe('strangers', () => {
     expect(told).toHaveLength(before);
     nowMs += 1_000;
     switchboard.receive(0, [STATS]);
-    expect(batches.at(-1)!.bodies).toContain(
-      '"payload":{"identity":"unverified","suppressed":190,"since":"1970-01-01T00:00:01.000Z"}',
-    );
+    expect(bodyOf(batches.at(-1)!.bodies).payload).toEqual({
+      identity: 'unverified',
+      network: '192.0.2.1',
+      suppressed: 190,
+      since: '1970-01-01T00:00:01.000Z',
+    });
     switchboard.receive(0, [STATS]);
     expect(told).toHaveLength(before + 1);
   });
 
+  test('of one network leave room for those of another, ten in all', () => {
+    const { ask, batches } = openSwitchboard({
+      strangersAMinute: 10,
+      maxUnrecorded: 10_000,
+      networkOf: (id) => `10.0.0.${Math.floor((id - 1) / 200)}`,
+    });
+    ask(...Array.from({ length: 20 * 200 }, (_, number) => stranger(number)));
+    const recorded = new Map<string, number>();
+    for (const body of batches.flatMap(({ bodies }) => bodies.split('\n'))) {
+      const { network } = bodyOf(body).payload;
+      recorded.set(network, (recorded.get(network) ?? 0) + 1);
+    }
+    expect([...recorded]).toEqual(Array.from({ length: 10 }, (_, network) => [`10.0.0.${network}`, 10]));
+  });
+
+  test('are reported in 51 entries a minute, from however many networks they come', () => {
+    const strangers = new Strangers({ perMinute: 1, checksPerMinute: 0, isShareFull: () => false });
+    const denied = { reply: { ok: true, value: undefined }, effects: [] } as never;
+    for (let number = 0; number < 100_000; number += 1) strangers.admit(denied, `2001:db8:${number}::/64`, 0);
+    for (let number = 0; number < 5; number += 1) strangers.admit(denied, '2001:db8:99::/64', 0);
+    const reports = strangers.report(60_000);
+    expect(reports).toHaveLength(51);
+    expect(reports[0]!.payload).toMatchObject({ network: '2001:db8:99::/64', suppressed: 6 });
+    const sum = reports.reduce((total, { payload }) => total + Number(payload?.suppressed), 0);
+    expect(sum).toBe(100_005 - 10);
+    expect(strangers.report(120_000)).toEqual([]);
+  });
+
+  test('are only counted, all together, once their share of the log is used up', () => {
+    let nowMs = 1_000;
+    const { ask, audit, batches, switchboard } = openSwitchboard({ strangersAMinute: 10, nowMs: () => nowMs });
+    Atomics.store(new Int32Array(audit.counters), SHARE_FULL, 1);
+    ask(...Array.from({ length: 20 }, (_, number) => stranger(number)));
+    expect(batches).toEqual([]);
+    nowMs += 60_000;
+    switchboard.receive(0, [STATS]);
+    expect(batches.map(({ bodies }) => bodyOf(bodies).payload)).toEqual([
+      { identity: 'unverified', suppressed: 20, since: '1970-01-01T00:00:01.000Z' },
+    ]);
+  });
+
   test('are all recorded where the limit is off', () => {
-    const strangers = new Strangers(new RateLimiter(0));
-    const draft = { eventType: 'ActionDenied', lineage: CRAWLER, actor: 'anonymous' } as const;
-    const outcome = { reply: { ok: true, value: undefined }, effects: [{ kind: 'audit', draft }] } as never;
-    for (let number = 0; number < 1_000; number += 1) expect(strangers.filter(outcome, 0)).toBe(outcome);
-    expect(strangers.report(120_000)).toBeUndefined();
+    const { ask, batches } = openSwitchboard({ strangersAMinute: 0, maxUnrecorded: 2_000 });
+    ask(...Array.from({ length: 1_000 }, (_, number) => stranger(number)));
+    expect(batches.flatMap(({ bodies }) => bodies.split('\n'))).toHaveLength(1_000);
+  });
+
+  test('share the limit of checks of their network, whatever tokens they make up', async () => {
+    const { ask, replyTo, governor } = openSwitchboard({ checksAMinute: 10, maxUnrecorded: 1_000 });
+    const ids = ask(...Array.from({ length: 300 }, (_, number) => stranger(number)));
+    // The answers to the first ten wait for the audit log.
+    for (const id of ids.slice(10))
+      expect(await replyTo(id)).toMatchObject({ ok: false, fault: { kind: 'rate_limited', limit: 10 } });
+    // An agent has its own.
+    ask(checkOf(CRAWLER, 't:own'));
+    expect(governor.ops.find('t:own' as never)).toBeDefined();
+  });
+
+  test('that a thread was asked about are forgotten with it', () => {
+    const { switchboard, batches } = openSwitchboard({ strangersAMinute: 10 });
+    switchboard.receive(0, [{ type: 'command', id: 1_000, command: stranger(0) }]);
+    switchboard.disconnect(0);
+    switchboard.receive(0, [{ type: 'located', id: 1_000, network: '192.0.2.1' }]);
+    expect(batches).toEqual([]);
   });
 });
