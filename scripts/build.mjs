@@ -1,4 +1,5 @@
-// Compiles the gateway and the SDK, each to a clean dist/, so that a renamed file cannot live on there.
+// Compiles the gateway and the SDK, each to a clean dist/, so that a renamed file cannot live on there. The gateway's types
+// are not checked here: `npm run typecheck` does, and a build is what every install and every test run waits for.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
