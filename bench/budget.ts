@@ -45,7 +45,7 @@ const agents = Array.from({ length: AGENTS }, (_, index) => ({
 }));
 const budget = new BudgetTracker(parsed.value, NOW_MS);
 const before = memoryBytes();
-const handles = agents.map((agent) => budget.handleOf(agent));
+const handles = agents.map((agent) => budget.handleOf(agent, true)!);
 for (const handle of handles) budget.record(handle, 1, {}, NOW_MS);
 // numbers too large to be stored in place
 for (const handle of handles) budget.record(handle, 3_000_000_000, {}, NOW_MS);

@@ -246,7 +246,7 @@ function deepPages(): void {
 
   const budgetsOf = (orgs: number): BudgetTracker => {
     const budgets = new BudgetTracker(undefined, 0);
-    times(orgs, (nth) => budgets.handleOf({ orgId: `o${nth}`, teamId: 't', agentId: 'worker' }));
+    times(orgs, (nth) => budgets.handleOf({ orgId: `o${nth}`, teamId: 't', agentId: 'worker' }, true));
     return budgets;
   };
   const statusMs = (orgs: number): number => {

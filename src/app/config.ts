@@ -127,6 +127,8 @@ const threads = (meaning: string): Variable<number> => ({
  */
 const OPS_PER_MIB = 1_000;
 const AGENTS_PER_MIB = 300;
+/** About 2.5 KB each, with what the store keeps of it in memory. */
+const BUDGETS_PER_MIB = 50;
 const MAX_HELD = 16_000_000;
 const memoryMib = usableMemoryMib();
 const inEnglish = (number: number): string => number.toLocaleString('en');
@@ -315,6 +317,11 @@ export const VARIABLES = {
     'maximum registered agents; beyond that, new ones are refused until others are deregistered',
   ),
   SVC_MAX_ORG_AGENTS: fitting(AGENTS_PER_MIB / 2, 500_000, 'the same for each org'),
+  SVC_MAX_ORG_BUDGETS: fitting(
+    BUDGETS_PER_MIB,
+    500_000,
+    'how many teams and agents of one org may have spend of their own counted, beside its registered agents, and four times as many of all orgs together; what others spend counts in the tiers above',
+  ),
   SVC_MAX_ORG_API_KEYS: count(
     1,
     1_000_000,

@@ -131,6 +131,16 @@ function ofRecords({ governor, audit, effectRunner, policies, limiters }: Measur
     gauge('svc_budget_reserved_usd', 'Money reserved for operations, across all orgs.', () =>
       microToUsd(governor.budgets.reservations.microUsd),
     ),
+    gauge(
+      'svc_budget_owners',
+      'Orgs, teams and agents whose spend is counted by itself.',
+      () => governor.budgets.owners,
+    ),
+    counter(
+      'svc_budget_overflow_total',
+      'Usage records counted in wider tiers only, because the org is at SVC_MAX_ORG_BUDGETS.',
+      () => governor.budgets.overflows,
+    ),
     counter('svc_policy_reloads_total', 'Policy reloads, by result.', () => by('result', policies.reloads), ['result']),
     counter(
       'svc_rate_limited_total',

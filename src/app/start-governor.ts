@@ -14,6 +14,9 @@ import { randomHashKey } from '../system/hash-key.ts';
 import { usableMemoryMib } from '../system/machine.ts';
 import type { Config } from './config.ts';
 
+/** Of all budgets, one org may have a quarter: one cannot take those of the others. */
+const ORGS_WORTH = 4;
+
 export type GovernorStart = {
   readonly config: Config;
   readonly policies: PolicySet;
@@ -24,7 +27,11 @@ export type GovernorStart = {
 };
 
 export function restoreGovernor({ config, policies, agents, budgets, states, nowMs }: GovernorStart): Governor {
-  const tracker = new BudgetTracker(policies.budget, nowMs, usageLimitsFor(usableMemoryMib()));
+  const tracker = new BudgetTracker(policies.budget, nowMs, usageLimitsFor(usableMemoryMib()), {
+    ofOrg: config.SVC_MAX_ORG_BUDGETS,
+    ofAll: ORGS_WORTH * config.SVC_MAX_ORG_BUDGETS,
+    forRegistered: 2 * config.SVC_MAX_AGENTS, // each with its team
+  });
   tracker.restore(budgets.load(), nowMs);
   const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
   const governor = new Governor({

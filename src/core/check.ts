@@ -314,8 +314,9 @@ export class Checker {
 
   /** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
   #reserve(command: CheckCommand, entry: AgentEntry, slot: OpSlot, nowMs: number): Exceeded | undefined {
-    entry.budget ??= this.#state.budgets.handleOf(entry.identity);
-    const reserved = this.#state.budgets.reserve(entry.budget, slot, command.estimatedCostMicroUsd, nowMs);
+    const { budgets } = this.#state;
+    entry.budget ??= budgets.handleOf(entry.identity, entry.credential !== undefined);
+    const reserved = budgets.reserve(entry.budget ?? entry.identity, slot, command.estimatedCostMicroUsd, nowMs);
     return reserved.ok ? undefined : reserved.fault;
   }
 

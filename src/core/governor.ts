@@ -349,6 +349,7 @@ export class Governor {
     // record.
     const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
     const usageSinceMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
+    if (entry.credential !== undefined) entry.budget ??= this.budgets.handleOf(entry.identity, true);
     const { exceeded, alerts, duplicate } = this.budgets.record(
       entry.budget ?? entry.identity,
       costMicroUsd,

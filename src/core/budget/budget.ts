@@ -6,6 +6,7 @@ import { type BudgetConfig, type Period, TIERS, type Tier, UNLIMITED } from './c
 import {
   type BudgetAlert,
   type BudgetHandle,
+  type BudgetOwner,
   type Caps,
   Envelope,
   type Epoch,
@@ -25,7 +26,7 @@ import {
   type UsageRow,
 } from './rows.ts';
 import { type BudgetFilter, type BudgetStatusRow, cursorOf, envelopesAfter, statusRow } from './status.ts';
-import { EnvelopeTree } from './tree.ts';
+import { EnvelopeTree, type TreeLimits } from './tree.ts';
 import { UsageMemory, type UsageMemoryLimits, usageLimitsFor } from './usage.ts';
 
 export type UsageOptions = {
@@ -54,6 +55,8 @@ const MAX_STEP_BACK_MS = 2 * 3_600_000;
 const MAX_STORED_AHEAD_MS = 28 * 3_600_000;
 const DEFAULT_PAGE = 50;
 
+const UNBOUNDED: TreeLimits = { ofOrg: Infinity, ofAll: Infinity, forRegistered: 0 };
+
 const RESERVED: Result<void, Exceeded> = ok(undefined);
 const COUNTED: UsageOutcome = { exceeded: undefined, alerts: [], duplicate: false };
 
@@ -76,7 +79,8 @@ export class BudgetTracker {
     agent: { ...NO_CAPS },
   };
   readonly #epoch: Epoch = { month: 0, day: 0 };
-  readonly #tree = new EnvelopeTree(this.#caps);
+  readonly #tree: EnvelopeTree;
+  #overflows = 0;
   readonly #reservations = new Reservations(RESERVATION_TTL_MS);
   readonly #usages: UsageMemory;
   #calendar: PeriodCalendar;
@@ -89,7 +93,9 @@ export class BudgetTracker {
     config: BudgetConfig | undefined,
     nowMs: number,
     usageLimits: UsageMemoryLimits = usageLimitsFor(Infinity),
+    treeLimits: TreeLimits = UNBOUNDED,
   ) {
+    this.#tree = new EnvelopeTree(this.#caps, treeLimits);
     this.#usages = new UsageMemory(usageLimits);
     this.#calendar = new PeriodCalendar(config?.timezone ?? UNLIMITED.timezone);
     this.#window = this.#calendar.windowAt(nowMs);
@@ -107,11 +113,25 @@ export class BudgetTracker {
     this.#enter(there.day < this.#window.day ? this.#calendar.windowOfDay(this.#window.day) : there);
   }
 
-  /** A handle for the agent. Its place in the tree is kept until `forget`. */
-  handleOf(agent: AgentIdentity): BudgetHandle {
-    const envelope = this.#envelopeOf(agent);
+  /**
+   * A handle for the agent. Its place in the tree is kept until `forget`. Undefined where there is no room for it: then
+   * its money counts in the widest of its tiers, which are given by its names each time.
+   */
+  handleOf(agent: AgentIdentity, isRegistered: boolean): BudgetHandle | undefined {
+    const envelope = this.#envelopeOf(agent, isRegistered);
+    if (envelope.tier !== 'agent') return undefined;
     envelope.pinned = true;
     return envelope;
+  }
+
+  /** Usage records that were counted in wider tiers only, because there were too many agents to count each. */
+  get overflows(): number {
+    return this.#overflows;
+  }
+
+  /** How many orgs, teams and agents money is counted for. */
+  get owners(): number {
+    return this.#tree.size;
   }
 
   /** Gives the handle back. What the agent has spent still counts. */
@@ -203,7 +223,9 @@ export class BudgetTracker {
     assertCost(costMicroUsd);
     this.#advance(nowMs);
     const envelope = this.#resolve(agent);
-    const usage = usageId === undefined ? undefined : usageOf(envelope, usageId);
+    if (envelope.tier !== 'agent') this.#overflows += 1;
+    const usage =
+      usageId === undefined ? undefined : usageOf(agent instanceof Envelope ? agent.owner() : agent, usageId);
     const known = usage === undefined ? undefined : this.#usages.recall(usage, this.#timeMs);
     if (known !== undefined && known.recordedAtMs >= usageSinceMs)
       return { exceeded: known.exceeded ?? undefined, alerts: [], duplicate: true };
@@ -286,7 +308,7 @@ export class BudgetTracker {
     for (const { row } of changes) {
       if (row === undefined) continue; // the next restore drops a row that is no longer needed
       if (row.kind === 'usage') this.#usages.requeue(row);
-      else this.#markDirty(this.#ownerOf(row));
+      else this.#requeue(row);
     }
   }
 
@@ -301,6 +323,11 @@ export class BudgetTracker {
     this.#usages.restore(usagesAmong(rows, spends), this.#timeMs);
     this.#catchUp(spends);
     for (const row of spends) this.#restoreSpend(row);
+  }
+
+  #requeue(row: SpendRow): void {
+    const envelope = this.#ownerOf(row);
+    if (envelope !== undefined) this.#markDirty(envelope);
   }
 
   /** Spend in the store may belong to a day that a clock set back has not reached again yet. */
@@ -320,6 +347,7 @@ export class BudgetTracker {
       return;
     }
     const envelope = this.#ownerOf(row);
+    if (envelope === undefined) return void this.#dropped.add(keyOfOwner(row));
     envelope.setSpend(monthly, daily, this.#epoch);
     envelope.stored = true;
     if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
@@ -370,17 +398,21 @@ export class BudgetTracker {
   }
 
   #resolve(agent: AgentIdentity | BudgetHandle): Envelope {
-    if (!(agent instanceof Envelope)) return this.#envelopeOf(agent);
+    if (!(agent instanceof Envelope)) return this.#envelopeOf(agent, false);
     assert(!agent.removed, 'a handle is not used after it was forgotten');
     return agent;
   }
 
-  #envelopeOf({ orgId, teamId, agentId }: AgentIdentity): Envelope {
-    return this.#tree.at(orgId, teamId, agentId);
+  #envelopeOf({ orgId, teamId, agentId }: AgentIdentity, isRegistered: boolean): Envelope {
+    return this.#tree.at([orgId, teamId, agentId], isRegistered);
   }
 
-  #ownerOf({ orgId, teamId, agentId }: SpendRow): Envelope {
-    return this.#tree.at(...[orgId, teamId, agentId].filter((name) => name !== null));
+  /** Undefined where there is no room for it. Its money is in the rows of the wider tiers, too. */
+  #ownerOf({ tier, orgId, teamId, agentId }: SpendRow): Envelope | undefined {
+    const names = [orgId, teamId, agentId].filter((name) => name !== null);
+    // Who is registered is not known yet.
+    const envelope = this.#tree.at(names, true);
+    return envelope.tier === tier ? envelope : undefined;
   }
 }
 
@@ -398,8 +430,7 @@ function* usagesAmong(rows: Iterable<BudgetRow>, others: SpendRow[]): Generator<
 
 type Usage = Pick<UsageRow, 'orgId' | 'teamId' | 'agentId' | 'usageId'>;
 
-function usageOf(agent: Envelope, usageId: string): Usage {
-  const { orgId, teamId, agentId } = agent.owner();
+function usageOf({ orgId, teamId, agentId }: AgentIdentity | BudgetOwner, usageId: string): Usage {
   return { orgId: orgId ?? '', teamId: teamId ?? '', agentId: agentId ?? '', usageId };
 }
 

@@ -7,6 +7,19 @@ import { type Caps, Envelope, type Epoch, Ledger, type LedgerRow, looseRow, NO_C
  */
 const LOOKS_PER_ENVELOPE = 2;
 
+/**
+ * How many envelopes there may be: anybody with the write scope can make up agents to spend for, and what they have
+ * spent has to be remembered until the month is over.
+ */
+export type TreeLimits = {
+  /** Teams and agents of one org. */
+  readonly ofOrg: number;
+  /** Orgs, and teams and agents of all orgs together. */
+  readonly ofAll: number;
+  /** How many more may belong to registered agents, of which there is a limit of its own. */
+  readonly forRegistered: number;
+};
+
 /** Every envelope there is: the global one at the root, below it orgs, teams and agents, made when first named. */
 export class EnvelopeTree {
   readonly root: Envelope;
@@ -15,9 +28,14 @@ export class EnvelopeTree {
   #sequence = 0;
   #walk: Generator<Envelope> | undefined;
   #looksDue = 0;
+  readonly #limits: TreeLimits;
+  #size = 0;
+  /** By its org, how many teams and agents have an envelope. */
+  readonly #sizes = new Map<Envelope, number>();
 
-  constructor(caps: Readonly<Record<Tier, Caps>>) {
+  constructor(caps: Readonly<Record<Tier, Caps>>, limits: TreeLimits) {
     this.#caps = caps;
+    this.#limits = limits;
     this.root = new Envelope('global', '', undefined, this.#sequence, caps.global, this.#ledger.take());
   }
 
@@ -25,9 +43,23 @@ export class EnvelopeTree {
     return this.root.children?.size === 0;
   }
 
-  /** The envelope at the end of the path: org, team, agent, or the beginning of it. */
-  at(...names: readonly string[]): Envelope {
-    return names.reduce((parent, name) => parent.children?.get(name) ?? this.#plant(parent, name), this.root);
+  /** How many envelopes there are below the root. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * The envelope at the end of the path: org, team, agent, or the beginning of it. Where there is no room for one that
+   * is missing, the one above: money counts there, and in all above it.
+   */
+  at(names: readonly string[], isRegistered: boolean): Envelope {
+    let envelope = this.root;
+    for (const name of names) {
+      const known = envelope.children?.get(name);
+      if (known === undefined && !this.#hasRoom(envelope, isRegistered)) return envelope;
+      envelope = known ?? this.#plant(envelope, name);
+    }
+    return envelope;
   }
 
   /** The same for reading only: an envelope that is missing is made, but not kept. */
@@ -64,6 +96,7 @@ export class EnvelopeTree {
       if (envelope.parent === undefined || !envelope.isIdle(epoch)) continue;
       envelope.removed = true;
       envelope.parent.children?.delete(envelope.name);
+      this.#count(envelope, -1);
       this.#ledger.giveBack(envelope.row);
       removed.push(envelope);
     }
@@ -75,7 +108,24 @@ export class EnvelopeTree {
     this.#looksDue += LOOKS_PER_ENVELOPE;
     const envelope = this.#make(parent, name, this.#ledger.take());
     parent.children?.set(name, envelope);
+    this.#count(envelope, 1);
     return envelope;
+  }
+
+  #hasRoom(parent: Envelope, isRegistered: boolean): boolean {
+    const { ofOrg, ofAll, forRegistered } = this.#limits;
+    const more = isRegistered ? forRegistered : 0;
+    if (this.#size >= ofAll + more) return false;
+    const org = orgOf(parent);
+    return org === undefined || (this.#sizes.get(org) ?? 0) < ofOrg + more;
+  }
+
+  #count(envelope: Envelope, difference: 1 | -1): void {
+    this.#size += difference;
+    const org = orgOf(envelope);
+    if (org === undefined) return;
+    if (org === envelope) return void (difference === 1 ? this.#sizes.set(org, 0) : this.#sizes.delete(org));
+    this.#sizes.set(org, (this.#sizes.get(org) ?? 0) + difference);
   }
 
   #make(parent: Envelope, name: string, row: LedgerRow): Envelope {
@@ -84,6 +134,13 @@ export class EnvelopeTree {
     const caps = tier === 'org' && name === '' ? NO_CAPS : this.#caps[tier];
     return new Envelope(tier, name, parent, this.#sequence, caps, row);
   }
+}
+
+/** Undefined: it is the root. */
+function orgOf(envelope: Envelope): Envelope | undefined {
+  let at: Envelope | undefined = envelope;
+  while (at !== undefined && at.tier !== 'org') at = at.parent;
+  return at;
 }
 
 /** Children before their parent, so that a parent that loses its last child is looked at after that. */

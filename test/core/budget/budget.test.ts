@@ -441,8 +441,8 @@ describe('budget', () => {
   test('status pages hold every row once, and those of an org only its own', () => {
     const budget = tracker({});
     for (let index = 0; index < 60; index += 1)
-      budget.handleOf({ orgId: `o${index % 3}`, teamId: `t${index % 6}`, agentId: `a${index}` });
-    budget.handleOf(stray);
+      budget.handleOf({ orgId: `o${index % 3}`, teamId: `t${index % 6}`, agentId: `a${index}` }, true);
+    budget.handleOf(stray, true);
     const walk = (filter: { orgId?: string }, limit: number) => {
       const seen: string[] = [];
       for (
@@ -468,7 +468,7 @@ describe('budget', () => {
 
   test('drops expired state: owners without spend or handle, and old usage ids', () => {
     const budget = tracker({});
-    const handle = budget.handleOf(bob);
+    const handle = budget.handleOf(bob, true)!;
     budget.record(ada, USD, { usageId: 'u1' }, NOON);
     budget.record(cy, USD, {}, NOON);
     expect(budget.sweep(NOON)).toBe(0);
