@@ -177,8 +177,9 @@ describe('tidy', () => {
     re2js: ['src/core/condition/matches.ts'],
     'smol-toml': ['src/hooks/documents.ts'],
     'svc-gateway-sdk': ['src/mcp/signals.ts'],
-    'uWebSockets.js': ['src/doors/'],
-    ws: ['src/cli/remote/live-stream.ts', 'src/doors/engine/node-app.ts'],
+    'uWebSockets.js': ['src/doors/engine/native.ts', 'src/doors/engine/native-builds.ts'],
+    'uwebsockets.js-for-old-glibc': ['src/doors/engine/native-builds.ts'],
+    ws: ['src/cli/remote/live-stream.ts', 'src/doors/engine/node.ts'],
     yaml: [
       'src/mcp/proxy-config.ts',
       'src/policy-files/policy-yaml.ts',
@@ -207,9 +208,10 @@ describe('tidy', () => {
   });
 
   test('what is installed is used, and what is used is installed', () => {
-    const installed = ['package.json', 'sdk/typescript/package.json'].flatMap((path) =>
-      Object.keys((JSON.parse(read(path)) as { dependencies: Record<string, string> }).dependencies),
-    );
+    const installed = ['package.json', 'sdk/typescript/package.json'].flatMap((path) => {
+      const { dependencies, optionalDependencies } = JSON.parse(read(path)) as Record<string, Record<string, string>>;
+      return Object.keys({ ...dependencies, ...optionalDependencies });
+    });
     expect([...new Set(installed)].sort()).toEqual(Object.keys(LIBRARIES).sort());
   });
 

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { native } from '../../src/doors/engine/app.ts';
+import { findNativeBuild, type Uws } from '../../src/doors/engine/native-builds.ts';
 
 const ANSWER = JSON.stringify({
   decision: 'DECISION_ALLOW',
@@ -21,7 +21,7 @@ function answerTo(body: Buffer): string {
   return ANSWER.replace('"opId":""', `"opId":"${traceId}:${spanId}"`);
 }
 
-function serveNatively(uws: NonNullable<typeof native>): void {
+function serveNatively(uws: Uws): void {
   uws
     .App()
     .get('/*', (res) => {
@@ -59,5 +59,6 @@ function serveWithNode(): void {
   server.listen(0, '127.0.0.1', () => console.log(`port ${(server.address() as AddressInfo).port} of node:http`));
 }
 
-if (native === undefined) serveWithNode();
-else serveNatively(native);
+const found = findNativeBuild();
+if (found.kind === 'none') serveWithNode();
+else serveNatively(found.library);

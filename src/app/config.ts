@@ -181,6 +181,12 @@ export const VARIABLES = {
     ),
     fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}`,
   },
+  SVC_HTTP_ENGINE: variable(
+    oneOf('auto', 'native', 'node'),
+    '`auto`, `native` or `node`',
+    'auto',
+    'what serves HTTP: `native` (uWebSockets.js, the fastest; the start fails where it does not load), `node` (node:http), or `auto`: the first of them that loads',
+  ),
   SVC_CRYPTO_THREADS: threads('threads that hash passwords'),
   SVC_BOOTSTRAP_API_KEY: secret(
     variable(

@@ -23,6 +23,7 @@ export function ioDataOf(config: Config): IoData {
   const logins = loginBounds(config);
   return {
     httpHost: config.SVC_HTTP_ADDR.host,
+    httpEngine: config.SVC_HTTP_ENGINE,
     grpcHost: config.SVC_GRPC_ADDR.host,
     maxPending: config.SVC_MAX_PENDING,
     webFolder: WEB_FOLDER,

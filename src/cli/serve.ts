@@ -124,7 +124,7 @@ function welcome(config: Config, { listening, policies, setup, bootstrap }: Gate
     `  data       ${shown(config.SVC_DATA_DIR)}`,
     `  policies   ${documents.length} from ${policySource(config, policies.files)}`,
     `  accounts   ${config.SVC_DATABASE_URL === undefined ? 'none (set SVC_DATABASE_URL to use e-mail and password)' : 'PostgreSQL'}`,
-    `  HTTP core  ${HTTP_CORE[listening.httpImplementation]}`,
+    `  HTTP core  ${listening.httpEngine}`,
   ];
   if (setup !== undefined) lines.push(...firstAccount(setup));
   lines.push(...policies.warnings.map((warning) => `  note       ${warning}`), '', ...firstStep(http, bootstrap));
@@ -168,19 +168,6 @@ function firstStep(http: string, bootstrap: Gateway['bootstrap']): readonly stri
       return [];
   }
 }
-
-/** For later releases of Node.js no build is known. */
-function nativeHint(): string {
-  const isBuilt = ['20', '22', '24'].includes(process.versions.node.split('.', 1)[0] ?? '');
-  return isBuilt
-    ? 'for the native core, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0'
-    : 'the native core supports Node.js 20, 22 and 24';
-}
-
-const HTTP_CORE = {
-  native: 'uWebSockets.js, native',
-  javascript: `node:http, at a fraction of the speed; ${nativeHint()}`,
-} as const;
 
 /** Paths below the working directory are shown from there. */
 function shown(path: string): string {

@@ -1,31 +1,32 @@
 import { type RouteServerOptions, serveRoutes } from './api/server.ts';
 import { connectMethods } from './connect/connect.ts';
 import { serveConnect } from './connect/door.ts';
-import { createHttpApp } from './engine/app.ts';
+import { type ChosenEngine, chooseEngine, type EngineChoice } from './engine/choose.ts';
 import { DoorState } from './engine/door-state.ts';
-import type { HttpApp } from './engine/engine.ts';
 import { Stream, type StreamOptions } from './ws/stream.ts';
 
 export type HttpDoorOptions = Omit<RouteServerOptions, 'door' | 'onRequest'> & {
+  readonly engine: EngineChoice;
   readonly maxHalfSentBytes: number;
   readonly stream: Omit<StreamOptions, 'door' | 'link' | 'own' | 'onError' | 'addressOf'>;
 };
 
 /** The HTTP side of one I/O thread: one listening socket for the API, Connect, WebSocket and the dashboard. */
 export class HttpDoor {
-  readonly #http: HttpApp;
+  readonly #chosen: ChosenEngine;
   readonly #state: DoorState;
   readonly requests = { http: 0, connect: 0 };
   readonly stream: Stream;
 
+  /** Throws where the engine that is demanded does not load. */
   constructor(options: HttpDoorOptions) {
     const { ports, corsOrigins, own, bodyTimeoutMs, onError } = options;
-    this.#http = createHttpApp((error) => onError(error, 'accepting an HTTP connection'));
-    const { app } = this.#http;
+    this.#chosen = chooseEngine(options.engine, (error) => onError(error, 'accepting an HTTP connection'));
+    const { engine } = this.#chosen;
     const door = new DoorState(options.maxHalfSentBytes);
     this.#state = door;
     const onDefect = (error: unknown): void => onError(error, 'a Connect call');
-    serveConnect(app, {
+    serveConnect(engine, {
       door,
       methods: connectMethods(ports, onDefect),
       corsOrigins,
@@ -37,7 +38,7 @@ export class HttpDoor {
         this.requests.connect += 1;
       },
     });
-    this.stream = new Stream(app, {
+    this.stream = new Stream(engine, {
       ...options.stream,
       door,
       link: ports.link,
@@ -45,7 +46,7 @@ export class HttpDoor {
       onError,
       addressOf: options.addressOf,
     });
-    serveRoutes(app, {
+    serveRoutes(engine, {
       ...options,
       door,
       onRequest: () => {
@@ -54,17 +55,18 @@ export class HttpDoor {
     });
   }
 
-  get implementation(): HttpApp['implementation'] {
-    return this.#http.implementation;
+  /** What serves, for the operator. */
+  get engine(): string {
+    return this.#chosen.description;
   }
 
   listen(host: string, port: number, isShared: boolean): Promise<number | undefined> {
-    return this.#http.listen(host, port, isShared);
+    return this.#chosen.engine.listen(host, port, isShared);
   }
 
   /** Accepts no new connections. Each answer on an open one asks its client to close it. */
   drain(): void {
-    this.#http.stopListening();
+    this.#chosen.engine.stopListening();
     this.#state.isDraining = true;
   }
 
@@ -74,6 +76,6 @@ export class HttpDoor {
   }
 
   close(): void {
-    this.#http.close();
+    this.#chosen.engine.close();
   }
 }

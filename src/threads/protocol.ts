@@ -52,7 +52,8 @@ export type IoNotice =
       readonly type: 'listening';
       readonly httpPort: number;
       readonly grpcPort: number;
-      readonly httpImplementation: 'native' | 'javascript';
+      /** What serves HTTP, for the operator. */
+      readonly httpEngine: string;
     }
   | { readonly type: 'cannot-listen'; readonly reason: string }
   | { readonly type: 'drained' }

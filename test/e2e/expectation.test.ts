@@ -9,12 +9,12 @@ const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
 const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 
 describe.each([
-  ['the native library', {}],
-  ['node:http', { UWS_USE_FALLBACK: '1' }],
-])('over %s', (_what, env) => {
+  ['the engine of this machine', 'auto'],
+  ['node:http', 'node'],
+])('over %s', (_what, engine) => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    gateway = await startTestGateway({ env });
+    gateway = await startTestGateway({ env: { SVC_HTTP_ENGINE: engine } });
   });
   afterAll(async () => {
     await gateway.stop();

@@ -322,19 +322,47 @@ describe('starting', () => {
     },
   );
 
-  test.each([
-    [
-      '22.23.3',
-      'for the native core, which needs glibc 2.38 on Linux: npm install uWebSockets.js@uNetworking/uWebSockets.js#v20.57.0',
-    ],
-    ['26.10.0', 'the native core supports Node.js 20, 22 and 24'],
-  ])('on Node.js %s, without the native HTTP library, the start says how to get it', async (version, how) => {
+  test('an HTTP engine that does not exist is refused with the possible ones', () => {
+    const { status, stderr } = spawnSync(process.execPath, [SVC, 'serve'], {
+      env: { SVC_HTTP_ENGINE: 'uws' },
+      encoding: 'utf8',
+      timeout: 30_000,
+    });
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: 'svc-gateway cannot start:\n  SVC_HTTP_ENGINE must be `auto`, `native` or `node`, not "uws"\n',
+    });
+  });
+
+  /** Has every thread fail to load a native HTTP library, as on a system with an old C library. */
+  const WITHOUT_NATIVE = `data:text/javascript,${encodeURIComponent(`
+    const { dlopen } = process;
+    process.dlopen = (module, file, ...rest) => {
+      if (file.includes('uws_')) throw new Error("/lib/libc.so.6: version 'GLIBC_2.38' not found (required by " + file + ")");
+      return dlopen(module, file, ...rest);
+    };`)}`;
+  const WHY =
+    'uWebSockets.js needs glibc 2.38, uWebSockets.js 20.30 needs glibc 2.38; use a system with a newer glibc, such as Debian 13 or Ubuntu 24.04, or Node.js 20';
+
+  test.each(['1', '0'])('without a native HTTP library the start says why (SVC_IO_THREADS=%s)', async (ioThreads) => {
     const gateway = await startTestGateway({
-      env: { UWS_USE_FALLBACK: '1', SVC_IO_THREADS: '1', NODE_OPTIONS: `--import=${underNode(version)}` },
+      env: { SVC_HTTP_ENGINE: 'auto', SVC_IO_THREADS: ioThreads, NODE_OPTIONS: `--import=${WITHOUT_NATIVE}` },
     });
     onTestFinished(async () => {
       await gateway.stop('SIGKILL');
     });
-    expect(gateway.output.stdout).toContain(`  HTTP core  node:http, at a fraction of the speed; ${how}\n`);
+    expect(gateway.output.stdout).toContain(`  HTTP core  node:http, at a fraction of the native speed: ${WHY}\n`);
+  });
+
+  test.each(['1', '0'])('a demanded native HTTP engine that lacks is an error (SVC_IO_THREADS=%s)', (ioThreads) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', WITHOUT_NATIVE, SVC, 'serve'], {
+      env: { ...ON_FREE_PORTS, SVC_HTTP_ENGINE: 'native', SVC_IO_THREADS: ioThreads, SVC_DATA_DIR: dataFolder() },
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toContain(
+      `svc-gateway cannot start: SVC_HTTP_ENGINE is native, which does not load here: ${WHY}, or set SVC_HTTP_ENGINE to auto\n`,
+    );
   });
 });

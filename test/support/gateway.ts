@@ -63,10 +63,9 @@ export async function startTestGateway({
       SVC_BOOTSTRAP_API_KEY: ADMIN_KEY,
       SVC_RATE_LIMIT_API: '0',
       SVC_RATE_LIMIT_AUTH: '0',
-      // Set for the tests, it has them all run over node:http.
-      // To run tests in either arrangement.
+      // To run all tests in another arrangement.
       ...(process.env.SVC_IO_THREADS === undefined ? {} : { SVC_IO_THREADS: process.env.SVC_IO_THREADS }),
-      ...(process.env.UWS_USE_FALLBACK === undefined ? {} : { UWS_USE_FALLBACK: process.env.UWS_USE_FALLBACK }),
+      ...(process.env.SVC_HTTP_ENGINE === undefined ? {} : { SVC_HTTP_ENGINE: process.env.SVC_HTTP_ENGINE }),
       ...env,
     },
     stdio: ['ignore', 'pipe', stderr ?? 'pipe'],

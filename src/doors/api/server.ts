@@ -1,4 +1,3 @@
-import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { refuseWithout } from '../../core/access.ts';
 import { networkOf } from '../../core/base/client-address.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
@@ -17,6 +16,7 @@ import {
 } from '../engine/access.ts';
 import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
+import type { Engine, RequestHead } from '../engine/engine.ts';
 import { Exchange, isSoundlyFramed, type Sending } from '../engine/exchange.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { BodyResult, ConcurrencyLimit, HttpReply, Limit, Method, RawRequest, Route } from '../engine/route.ts';
@@ -62,14 +62,14 @@ export type RouteServerOptions = {
 
 type Head = Omit<RawRequest, 'body' | 'params'>;
 
-/** Adds the whole HTTP API to the app: every row of the table, and an answer for everything else. */
-export function serveRoutes(app: TemplatedApp, options: RouteServerOptions): void {
+/** Adds the whole HTTP API to the engine: every row of the table, and an answer for everything else. */
+export function serveRoutes(engine: Engine, options: RouteServerOptions): void {
   const server = new RouteServer(options);
   const onDefect = (error: unknown): void => options.onError(error, 'an HTTP request');
-  app.any('/*', (res, req) => {
+  engine.serve('/*', (answer, request) => {
     options.onRequest?.();
-    const exchange = new Exchange(res, options.door, onDefect);
-    exchange.guard(() => server.answer(exchange, req));
+    const exchange = new Exchange(answer, options.door, onDefect);
+    exchange.guard(() => server.answer(exchange, request));
   });
 }
 
@@ -104,13 +104,12 @@ class RouteServer {
     );
   }
 
-  answer(exchange: Exchange, req: UwsRequest): void {
-    if (!isSoundlyFramed(req)) return exchange.close();
+  answer(exchange: Exchange, request: RequestHead): void {
+    if (!isSoundlyFramed(request)) return exchange.close();
     const { addressOf, bodyTimeoutMs } = this.#options;
-    const verb = req.getMethod();
+    const { method: verb, path } = request;
     const method = (verb === 'head' ? 'get' : verb) as Method;
-    const path = req.getUrl();
-    const head = readHead(req, exchange, addressOf);
+    const head = readHead(request, exchange, addressOf);
     exchange.askForBody(head.headers.get('expect'));
     const respond = this.#responder(exchange, head, verb, path);
     const match = this.#router.match(method, path);
@@ -119,7 +118,7 @@ class RouteServer {
     if (match.kind === 'no-path') return respond(fail({ kind: 'not_found', what: `path ${path}` }));
     if (match.kind === 'no-method')
       return respond(fail({ kind: 'method_not_allowed', allowed: match.allowed.map((word) => word.toUpperCase()) }));
-    if (isAuthorizedTwice(req)) return respond(fail(AUTHORIZED_TWICE));
+    if (isAuthorizedTwice(request)) return respond(fail(AUTHORIZED_TWICE));
     const foreign = this.#refuseForeign(match.route, head.headers);
     if (foreign !== undefined) return respond(foreign);
     const inProgress = this.#inProgress.get(match.route);
@@ -230,15 +229,15 @@ async function overLimit(link: Link, limit: Limit, key: string): Promise<Result<
 export const overLimitOfStranger = (link: Link, address: string): ReturnType<typeof overLimit> =>
   overLimit(link, 'credential', `address:${networkOf(address)}`);
 
-function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
+function readHead(request: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined): Head {
   const headers = new Map<string, string>();
-  req.forEach((name, value) => {
+  request.forEach((name, value) => {
     headers.set(name, value);
   });
   return {
     headers,
-    query: new URLSearchParams(req.getQuery()),
-    remoteAddress: remoteAddressOf(req, exchange, addressOf),
+    query: new URLSearchParams(request.query),
+    remoteAddress: remoteAddressOf(request, exchange, addressOf),
     bearer: bearerOf(headers.get('authorization')),
     caller: {
       get cancelled() {

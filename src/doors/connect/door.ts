@@ -2,10 +2,10 @@
  * Serves the Connect methods on the HTTP port. The hottest path there is: read what is needed, hand it over, write the
  * answer.
  */
-import type { TemplatedApp, HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { AUTHORIZED_TWICE, corsHeaders, type Own, preflightReply, refuseForeign } from '../engine/access.ts';
 import type { AddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
+import type { Engine, RequestHead } from '../engine/engine.ts';
 import { Exchange, isChunked } from '../engine/exchange.ts';
 import {
   type ConnectHeader,
@@ -29,14 +29,14 @@ export type ConnectDoorOptions = {
 };
 
 export function serveConnect(
-  app: TemplatedApp,
+  engine: Engine,
   { door, methods, corsOrigins, own, bodyTimeoutMs, addressOf, onRequest, onDefect }: ConnectDoorOptions,
 ): void {
   for (const [path, method] of methods) {
-    app.any(path, (res, req) => {
+    engine.serve(path, (answer, request) => {
       onRequest();
-      const exchange = new Exchange(res, door, onDefect);
-      const head = new RequestHead(req, exchange, addressOf);
+      const exchange = new Exchange(answer, door, onDefect);
+      const head = new ConnectHead(request, exchange, addressOf);
       if (!head.isSoundlyFramed) return exchange.close();
       exchange.askForBody(head.expectation);
       if (head.method === 'OPTIONS')
@@ -64,7 +64,7 @@ const PREFLIGHT = preflightReply(['post']);
 function send(
   exchange: Exchange,
   { status, contentType, content, headers }: ConnectReply,
-  { method, origin }: RequestHead,
+  { method, origin }: ConnectHead,
   corsOrigins: readonly string[],
 ): void {
   if (status === 200 && origin === undefined) return exchange.sendText(contentType, content);
@@ -75,7 +75,7 @@ function send(
 }
 
 /** What the protocol needs of a request's head, copied while the request is valid. */
-class RequestHead implements ConnectRequest {
+class ConnectHead implements ConnectRequest {
   readonly method: string;
   body: Buffer = EMPTY;
   origin: string | undefined = undefined;
@@ -95,12 +95,12 @@ class RequestHead implements ConnectRequest {
   readonly #exchange: Exchange;
   readonly #addressOf: AddressOf | undefined;
 
-  constructor(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined) {
+  constructor(request: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined) {
     this.#exchange = exchange;
     this.#addressOf = addressOf;
-    const method = req.getMethod();
+    const { method } = request;
     this.method = method === 'post' ? 'POST' : method.toUpperCase();
-    req.forEach((name, value) => this.#take(name, value));
+    request.forEach((name, value) => this.#take(name, value));
   }
 
   get cancelled(): boolean {
@@ -151,8 +151,8 @@ class RequestHead implements ConnectRequest {
         this.isSoundlyFramed &&= this.#length === undefined || this.#length === value;
         this.#length = value;
         return;
-      // If the library does not know the transfer coding, it assumes that there is no body, and takes the body for the
-      // next request.
+      // If the native engine does not know the transfer coding, it assumes that there is no body, and takes the body
+      // for the next request.
       case 'transfer-encoding':
         this.isSoundlyFramed &&= isChunked(value);
         return;

@@ -1,15 +1,15 @@
-import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { isIP } from 'node:net';
 import { fail, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 /** Cross-origin reads, for the origins that are named and no other (docs/spec.md, HTTP). */
 import type { Header } from '../shared/http-answer.ts';
+import type { RequestHead } from './engine.ts';
 import type { HttpResponse } from './route.ts';
 
 // The Authorization header. It must say without ambiguity who asks: of two, a proxy may have checked the other one.
 
 /** Whether the header is there more than once, even if one is empty or both are equal. */
-export function isAuthorizedTwice(req: Pick<UwsRequest, 'forEach'>): boolean {
+export function isAuthorizedTwice(req: Pick<RequestHead, 'forEach'>): boolean {
   let times = 0;
   req.forEach((name) => {
     if (name === 'authorization') times += 1;

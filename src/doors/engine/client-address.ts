@@ -3,13 +3,13 @@
  * proxy names.
  */
 
-import type { HttpRequest as UwsRequest } from 'uWebSockets.js';
 import { BlockList, isIP } from 'node:net';
 import { plainAddress } from '../../core/base/client-address.ts';
+import type { RequestHead } from './engine.ts';
 import type { Exchange } from './exchange.ts';
 
 /** `peer` is the other end of the connection. */
-export type AddressOf = (peer: string, req: Pick<UwsRequest, 'forEach'>) => string;
+export type AddressOf = (peer: string, req: Pick<RequestHead, 'forEach'>) => string;
 
 /** `proxies`: addresses, or networks such as `10.0.0.0/8`, whose `X-Forwarded-For` is trusted. */
 export function addressBehind(proxies: readonly string[]): AddressOf {
@@ -37,13 +37,13 @@ export function addressBehind(proxies: readonly string[]): AddressOf {
 }
 
 /** The peer of the connection, or the client that trusted proxies name in its place. */
-export function remoteAddressOf(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): string {
+export function remoteAddressOf(req: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined): string {
   const peer = exchange.remoteAddress();
   return addressOf === undefined ? peer : addressOf(peer, req);
 }
 
 /** The values of all headers of this name: some proxies add a line of their own. */
-function forwardedFor(req: Pick<UwsRequest, 'forEach'>): string[] {
+function forwardedFor(req: Pick<RequestHead, 'forEach'>): string[] {
   const hops: string[] = [];
   req.forEach((name, value) => {
     if (name === 'x-forwarded-for') hops.push(...value.split(','));

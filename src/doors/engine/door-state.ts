@@ -1,18 +1,9 @@
 import { STALLED_MS } from '../shared/limits.ts';
 
-/**
- * One in at most this many answers without content ends its connection. They cannot be held back, and nothing tells
- * whether they are read, so unread ones would pile up. Which one it is is random: otherwise a client could arrange for
- * others to be hit.
- */
-const CONTENTLESS_AT_MOST = 1024;
-const someContentless = (): number => Math.ceil((CONTENTLESS_AT_MOST * (1 + Math.random())) / 2);
-
 /** State shared by all exchanges of one HTTP listener. */
 export class DoorState {
   readonly #maxBodyBytes: number;
   #bodyBytes = 0;
-  #contentlessLeft = someContentless();
   /** Answers that have begun and not yet left, because they are long or their readers slow. */
   unwritten = 0;
   /** When a piece of an incomplete body came last. */
@@ -39,13 +30,5 @@ export class DoorState {
 
   giveBackBodyBytes(bytes: number): void {
     this.#bodyBytes -= bytes;
-  }
-
-  /** Counts an answer without content; true where its connection is to end with it. */
-  endsAfterContentless(): boolean {
-    this.#contentlessLeft -= 1;
-    if (this.#contentlessLeft > 0) return false;
-    this.#contentlessLeft = someContentless();
-    return true;
   }
 }

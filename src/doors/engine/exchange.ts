@@ -1,18 +1,18 @@
-import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse, us_socket_context_t } from 'uWebSockets.js';
 import type { Fault } from '../../core/fault.ts';
-import { type Header, STATUS_LINE } from '../shared/http-answer.ts';
+import type { Header } from '../shared/http-answer.ts';
 import type { DoorState } from './door-state.ts';
+import type { Answer, AnswerListener, RequestHead } from './engine.ts';
 import { problemOf } from './reply.ts';
 import type { BodyResult, HttpResponse } from './route.ts';
 
 // A request must say without ambiguity where its body ends: a proxy that reads it differently could mix up its callers'
 // requests.
 
-/** The only transfer coding that is understood. The library treats any other as if there were no body. */
+/** The only transfer coding that is understood. The native engine treats any other as if there were no body. */
 export const isChunked = (transferEncoding: string): boolean => /^chunked$/i.test(transferEncoding);
 
 /** False for lengths that contradict each other, and for transfer codings that are not understood (RFC 9112, 6.3). */
-export function isSoundlyFramed(req: Pick<UwsRequest, 'forEach'>): boolean {
+export function isSoundlyFramed(req: Pick<RequestHead, 'forEach'>): boolean {
   let length: string | undefined;
   let isSound = true;
   req.forEach((name, value) => {
@@ -56,11 +56,11 @@ export class GatheredBody {
   }
 
   /** The piece must fit `maxBytes`. False where the bodies of all clients have no room left for it. */
-  add(piece: ArrayBuffer): boolean {
-    const size = this.#size + piece.byteLength;
+  add(piece: Uint8Array): boolean {
+    const size = this.#size + piece.length;
     if (size > this.#room.length && !this.#grow(size)) return false;
     this.#door.lastPieceMs = performance.now();
-    this.#room.set(new Uint8Array(piece), this.#size);
+    this.#room.set(piece, this.#size);
     this.#size = size;
     return true;
   }
@@ -87,18 +87,8 @@ export class GatheredBody {
  */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/**
- * Share of the short answers that check whether the client reads. Checking each would cost throughput, and a client
- * that never reads is caught soon anyway.
- */
-const LOOKED_AT = 1 / 16;
-
-/** In characters or bytes. A longer answer may not find room in the system, so it is followed until it has left. */
-const LONG_ANSWER = 16 * 1024;
-/** How long a client that was asked to close the connection has to read the answer, before the gateway closes it. */
-const LINGER_MS = 1000;
-
-type Corkable = { cork(write: () => void): unknown };
+const NO_HEADERS: readonly Header[] = [];
+const CLOSING: readonly Header[] = [['Connection', 'close']];
 
 /** How an answer is sent, besides what it says. */
 export type Sending = {
@@ -110,30 +100,42 @@ export type Sending = {
   readonly onCut?: (fault: Fault) => void;
 };
 
-/** What the library needs to make a WebSocket of a connection, copied from the request that asks for it. */
-export type Handshake = { readonly key: string; readonly extensions: string; readonly context: us_socket_context_t };
-
 /**
- * One request and its answer on the socket: the only holder of uWebSockets' response, so that its rules are kept in one
- * place. Nothing is written after the client has gone, and every write is corked.
+ * One request and its answer: the only holder of the engine's `Answer`, so that nothing is written after the client has
+ * gone or has its answer.
  */
-export class Exchange {
-  readonly #res: UwsResponse;
+export class Exchange implements AnswerListener {
+  readonly #answer: Answer;
   readonly #door: DoorState;
   readonly #onDefect: (error: unknown) => void;
   #isOver = false;
-  #hasContinued = false;
-  #onClosed: (() => void) | undefined;
+  /** Counted in the door. */
+  #isUnwritten = false;
+  #body: GatheredBody | undefined;
+  #onWritable: (() => void) | undefined;
 
   /** `onDefect` learns of an exception while answering; the caller is told `internal`. */
-  constructor(res: UwsResponse, door: DoorState, onDefect: (error: unknown) => void) {
-    this.#res = res;
+  constructor(answer: Answer, door: DoorState, onDefect: (error: unknown) => void) {
+    this.#answer = answer;
     this.#door = door;
     this.#onDefect = onDefect;
-    res.onAborted(() => {
-      this.#isOver = true;
-      this.#onClosed?.();
-    });
+    answer.listener = this;
+  }
+
+  gone(): void {
+    this.#isOver = true;
+    this.#body?.letGo();
+    this.left();
+    this.#onWritable?.();
+  }
+
+  left(): void {
+    if (this.#isUnwritten) this.#door.unwritten -= 1;
+    this.#isUnwritten = false;
+  }
+
+  writable(): void {
+    this.#onWritable?.();
   }
 
   /** The client has gone, or has its answer. */
@@ -143,56 +145,35 @@ export class Exchange {
 
   /** '' once it is over. */
   remoteAddress(): string {
-    if (this.#isOver) return '';
-    return Buffer.from(this.#res.getRemoteAddressAsText()).toString();
+    return this.#isOver ? '' : this.#answer.remoteAddress();
   }
 
-  /**
-   * Asks for the body of a client that sent `Expect: 100-continue`, whatever the answer will be: Java 17 waits for ever
-   * when anything else comes first. The library does so itself only where the value is in lower case, which Java's
-   * client does not write (RFC 9110, 10.1.1: its case has no meaning). The library writes one status line for each
-   * request, and this is it: see `#beginHead`.
-   */
+  /** Whatever the answer will be: some clients wait for ever when anything else comes first. */
   askForBody(expectation: string | undefined): void {
-    if (
-      expectation === undefined ||
-      expectation === '100-continue' ||
-      expectation.toLowerCase() !== '100-continue' ||
-      'readsOnlyWhenRead' in this.#res
-    )
-      return;
-    this.#hasContinued = true;
-    this.#res.writeStatus('100 Continue\r\n');
+    this.#answer.askForBody(expectation);
   }
 
   /** Hands over the body when it is whole. Its bytes are only valid until `use` returns. */
   readBody(limits: BodyLimits, use: (body: BodyResult) => void): void {
-    let gathered: GatheredBody | undefined; // most bodies come in one piece
     let isDone = false;
     const finish = (body: BodyResult): void => {
       isDone = true;
-      gathered?.letGo();
+      this.#body?.letGo();
       this.guard(() => use(body));
     };
-    this.#res.onData((piece, isLast) => {
+    this.#answer.readBody((piece, isLast) => {
       if (isDone) return;
-      if ((gathered?.size ?? 0) + piece.byteLength > limits.maxBytes) return finish({ kind: 'too-large' });
-      if (isLast && gathered === undefined) return finish({ kind: 'whole', bytes: Buffer.from(piece) });
-      gathered ??= this.#beginToGather(limits);
-      if (!gathered.add(piece)) return this.close();
-      if (isLast) finish({ kind: 'whole', bytes: gathered.bytes });
+      if ((this.#body?.size ?? 0) + piece.length > limits.maxBytes) return finish({ kind: 'too-large' });
+      // most bodies come in one piece
+      if (isLast && this.#body === undefined) return finish({ kind: 'whole', bytes: bufferOf(piece) });
+      this.#body ??= new GatheredBody(this.#door, limits, () => this.close());
+      if (!this.#body.add(piece)) return this.close();
+      if (isLast) finish({ kind: 'whole', bytes: this.#body.bytes });
     });
   }
 
-  #beginToGather(limits: BodyLimits): GatheredBody {
-    const body = new GatheredBody(this.#door, limits, () => this.close());
-    this.#onClosed = () => body.letGo();
-    return body;
-  }
-
   /**
-   * Runs a step of answering. What it throws must not reach the library, which would take the whole thread down with
-   * it.
+   * Runs a step of answering. What it throws must not reach the engine, which would take the whole thread down with it.
    */
   guard(step: () => void): void {
     try {
@@ -207,7 +188,17 @@ export class Exchange {
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#res.close();
+    this.#answer.close();
+  }
+
+  /**
+   * The connection becomes something else than one of HTTP: nothing is answered. False where the client has gone, or
+   * has its answer.
+   */
+  release(): boolean {
+    const isOpen = !this.#isOver;
+    this.#isOver = true;
+    return isOpen;
   }
 
   /**
@@ -217,106 +208,43 @@ export class Exchange {
   sendText(contentType: string, content: string | Uint8Array): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#res.cork(() => {
-      if (this.#hasContinued) this.#beginHead('200 OK');
-      this.#res.writeHeader('Content-Type', contentType);
-      if (this.#door.isDraining) this.#res.writeHeader('Connection', 'close');
-      if (content.length > LONG_ANSWER || Math.random() < LOOKED_AT) this.#end(content);
-      else this.#res.end(content);
-    });
-  }
-
-  /**
-   * Writes no more of the content than the system accepts. Until all is written, the request counts as unanswered and a
-   * further one closes the connection: otherwise the library would buffer without bound for a client that keeps asking
-   * and does not read.
-   */
-  #end(content: string | Uint8Array): void {
-    const bytes = Buffer.from(content);
-    if (this.#res.tryEnd(bytes, bytes.length)[1]) return;
-    const hasLeft = this.#beginToWrite();
-    this.#res.onWritable((offset) => {
-      const [isTaken, isWritten] = this.#res.tryEnd(bytes.subarray(offset), bytes.length);
-      if (isWritten) hasLeft();
-      return isTaken;
-    });
-  }
-
-  /** Counts the answer as unwritten until the client has gone, or until the function is called that this returns. */
-  #beginToWrite(): () => void {
-    let isCounted = true;
-    this.#door.unwritten += 1;
-    const hasLeft = (): void => {
-      if (isCounted) this.#door.unwritten -= 1;
-      isCounted = false;
-    };
-    this.#onClosed = hasLeft;
-    return hasLeft;
-  }
-
-  /**
-   * Upgrades the connection to a WebSocket that carries `data`. If another socket is passed, that one is corked
-   * instead: at the end of its own cork the library may take the new WebSocket for the HTTP response that it was and,
-   * about once in a thousand times, close it (uWebSockets.js 20.30).
-   */
-  upgrade<Data>(data: Data, { key, extensions, context }: Handshake, other: Corkable | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    const upgrade = (): unknown =>
-      this.#res.cork(() => {
-        this.#res.upgrade(data, key, '', extensions, context);
-      });
-    if (other === undefined) upgrade();
-    else other.cork(upgrade);
+    if (!this.#answer.send(200, contentType, this.#door.isDraining ? CLOSING : NO_HEADERS, content))
+      this.#countUnwritten();
   }
 
   /**
    * Answers in the next turn of the event loop. Otherwise thousands of pipelined requests would be answered before
-   * anybody else gets a turn; while the first is unanswered, the library closes the connection at the second.
+   * anybody else gets a turn; while the first is unanswered, the native engine closes the connection at the second.
    */
   send(response: HttpResponse, sending: Sending = {}): void {
-    setImmediate(() => this.guard(() => this.#answer(response, sending)));
+    setImmediate(() => this.guard(() => this.#answerWith(response, sending)));
   }
 
-  #answer(response: HttpResponse, sending: Sending): void {
+  #answerWith(response: HttpResponse, sending: Sending): void {
     if (this.#isOver) return;
-    const { headers = [], isHead = false } = sending;
-    if (response.stream !== undefined && !isHead) return void this.#stream(response, response.stream, sending);
+    const { status, stream } = response;
+    const { isHead = false } = sending;
+    const headers = this.#headersOf(response, sending);
+    if (stream !== undefined && !isHead) return void this.#stream(status, stream, headers, sending.onCut);
+    this.#isOver = true;
     const { type, content } = contentOf(response);
-    const isBodiless = isHead || BODILESS.has(response.status);
-    const isLast =
-      (isBodiless || !content) &&
-      !this.#door.isDraining &&
-      !('readsOnlyWhenRead' in this.#res) &&
-      this.#door.endsAfterContentless();
-    this.#isOver = !isLast; // `close` has still to close it
-    this.#res.cork(() => {
-      this.#writeHead(response, type, headers);
-      // Given a length, the library would wait for that much body, and cut the connection at the next request.
-      if (isHead ? content !== undefined : isLast && !isBodiless)
-        this.#res.writeHeader('Content-Length', String(Buffer.byteLength(content ?? '')));
-      // The empty line ends the answer. The library does not know, and closes the connection at the next request.
-      if (isLast) this.#res.writeHeader('Connection', 'close\r\n');
-      else if (isBodiless) this.#res.endWithoutBody();
-      else this.#end(content ?? '');
-    });
-    if (isLast) setTimeout(() => this.close(), LINGER_MS);
+    if (isHead)
+      this.#answer.sendHead(status, type, headers, content === undefined ? undefined : Buffer.byteLength(content));
+    else if (BODILESS.has(status)) this.#answer.sendHead(status, type, headers, undefined);
+    else if (!this.#answer.send(status, type, headers, content ?? '')) this.#countUnwritten();
   }
 
-  /** If `askForBody` has used up the library's status line, the status is written in front of a meaningless header. */
-  #beginHead(statusLine: string): void {
-    if (this.#hasContinued) this.#res.writeHeader(`HTTP/1.1 ${statusLine}\r\nAccept-Ranges`, 'none');
-    else this.#res.writeStatus(statusLine);
+  #headersOf({ headers: own = NO_HEADERS }: HttpResponse, { headers: shared = NO_HEADERS }: Sending): Header[] {
+    const headers = [...own];
+    for (const header of shared) if (!own.some(([name]) => name === header[0])) headers.push(header);
+    if (this.#door.isDraining) headers.push(...CLOSING);
+    return headers;
   }
 
-  #writeHead(response: HttpResponse, type: string | undefined, shared: NonNullable<Sending['headers']>): void {
-    this.#beginHead(STATUS_LINE[response.status]);
-    if (type !== undefined) this.#res.writeHeader('Content-Type', type);
-    const own = response.headers ?? [];
-    for (const [name, value] of own) this.#res.writeHeader(name, value);
-    for (const [name, value] of shared)
-      if (!own.some(([ownName]) => ownName === name)) this.#res.writeHeader(name, value);
-    if (this.#door.isDraining) this.#res.writeHeader('Connection', 'close');
+  /** Counts the answer as unwritten until it has left, or the client has gone. */
+  #countUnwritten(): void {
+    this.#isUnwritten = true;
+    this.#door.unwritten += 1;
   }
 
   /**
@@ -324,12 +252,13 @@ export class Exchange {
    * sent, cutting the connection is the only way to show that the body is incomplete.
    */
   async #stream(
-    response: HttpResponse,
+    status: HttpResponse['status'],
     { type, chunks }: NonNullable<HttpResponse['stream']>,
-    { headers = [], onCut }: Sending,
+    headers: readonly Header[],
+    onCut: Sending['onCut'],
   ): Promise<void> {
-    this.#door.unwritten += 1;
-    this.#res.cork(() => this.#writeHead(response, type, headers));
+    this.#countUnwritten();
+    this.#answer.begin(status, type, headers);
     try {
       for await (const chunk of chunks) {
         if (this.#isOver) return;
@@ -337,33 +266,28 @@ export class Exchange {
           onCut?.(chunk.fault);
           return this.close();
         }
-        let isThrough = true;
-        this.#res.cork(() => {
-          isThrough = this.#res.write(chunk.value);
-        });
-        if (!isThrough) await this.#drained();
+        if (!this.#answer.write(chunk.value)) await this.#drained();
       }
       if (this.#isOver) return;
       this.#isOver = true;
-      this.#res.cork(() => this.#res.end());
+      this.#answer.finish();
     } catch (error) {
       this.#onDefect(error);
       this.close();
     } finally {
-      this.#door.unwritten -= 1;
+      this.left();
     }
   }
 
   #drained(): Promise<void> {
     return new Promise((resolve) => {
-      this.#onClosed = resolve;
-      this.#res.onWritable(() => {
-        resolve();
-        return true;
-      });
+      this.#onWritable = resolve;
     });
   }
 }
+
+const bufferOf = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 
 /** The content of a response; of a streamed one, only its type, for a HEAD. */
 function contentOf({ text, body, stream }: HttpResponse): {

@@ -9,9 +9,10 @@ import type { Principal } from '../../core/identity/roles.ts';
 import type { OpView } from '../../core/views.ts';
 import { CallerQuota } from '../../limits/fair-queue.ts';
 import type { GatewayEvent, Interest } from '../../ports/events.ts';
+import type { StreamSocket } from '../engine/engine.ts';
 import { Channel, channelKeyOf, type Entry, type ReaderInterest } from './channel.ts';
 import { frameOf } from './frames.ts';
-import { CLOSE, type CloseReason, Reader, type Sink } from './reader.ts';
+import { CLOSE, type CloseReason, Reader } from './reader.ts';
 
 export type FanOutOptions = {
   /** How many readers there may be, and half as many of one org. */
@@ -117,7 +118,7 @@ export class FanOut {
   }
 
   /** The reader is connected. */
-  open(reader: Reader, sink: Sink): void {
+  open(reader: Reader, sink: StreamSocket): void {
     reader.open(sink);
     this.#visit(reader);
   }

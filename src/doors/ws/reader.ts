@@ -1,6 +1,7 @@
 import type { Page } from '../../core/base/page.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import type { OpView } from '../../core/views.ts';
+import type { StreamSocket } from '../engine/engine.ts';
 import type { Channel } from './channel.ts';
 import { laggedFrame, snapshotFrame } from './frames.ts';
 
@@ -52,17 +53,6 @@ class Snapshot {
   }
 }
 
-/** The socket, or a test's stand-in for it. */
-export type Sink = {
-  /** False when the frame was not taken. */
-  send(frame: Buffer): boolean;
-  /** Runs `write`, and sends what it wrote in as few packets as possible. */
-  together(write: () => void): void;
-  /** Bytes that were sent and that the system has not taken yet. */
-  unsentBytes(): number;
-  end(code: number, reason: string): void;
-};
-
 /** Why the gateway closes a stream. Codes from 4000 are this API's own. */
 export const CLOSE = {
   goingAway: { code: 1001, reason: 'the gateway is shutting down' },
@@ -91,7 +81,7 @@ export class Reader {
   /** When it stopped taking what it is sent, by the clock of `performance`; undefined while it keeps up. */
   blockedSinceMs: number | undefined;
   messages = 0;
-  #sink: Sink | undefined;
+  #sink: StreamSocket | undefined;
   #isBehind = false;
   #unreported = 0;
   #dropped = 0;
@@ -119,7 +109,7 @@ export class Reader {
     return this.#isOver;
   }
 
-  open(sink: Sink): void {
+  open(sink: StreamSocket): void {
     this.#sink = sink;
   }
 
@@ -188,7 +178,7 @@ export class Reader {
     this.#isOver = true;
   }
 
-  #write(sink: Sink): boolean {
+  #write(sink: StreamSocket): boolean {
     let left = VISIT_BYTES;
     for (let row; left > 0 && (row = this.snapshot?.next()) !== undefined; ) {
       this.#send(sink, row);
@@ -213,7 +203,7 @@ export class Reader {
     return hasMore;
   }
 
-  #send(sink: Sink, frame: Buffer): void {
+  #send(sink: StreamSocket, frame: Buffer): void {
     if (sink.send(frame)) return;
     this.#unreported += 1;
     this.#dropped += 1;

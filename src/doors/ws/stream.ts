@@ -1,7 +1,6 @@
 /**
  * WebSocket `GET /api/v1/stream`: lets readers in, and ties their sockets to the fan-out (docs/spec.md, Live stream).
  */
-import type { TemplatedApp, HttpRequest as UwsRequest, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import { refuseWithout } from '../../core/access.ts';
 import { isOrgName } from '../../core/base/ids.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
@@ -16,12 +15,13 @@ import { STREAM_QUERY } from '../api/stream.ts';
 import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, type Own, refuseForeign } from '../engine/access.ts';
 import { type AddressOf, remoteAddressOf } from '../engine/client-address.ts';
 import type { DoorState } from '../engine/door-state.ts';
-import { Exchange, type Handshake } from '../engine/exchange.ts';
+import type { Engine, HandshakeAnswer, RequestHead } from '../engine/engine.ts';
+import { Exchange } from '../engine/exchange.ts';
 import { problemOf } from '../engine/reply.ts';
 import { bearerOf } from '../rpc/bearer.ts';
 import type { ReaderInterest } from './channel.ts';
 import { FanOut } from './fan-out.ts';
-import { CLOSE, type Reader, type Sink } from './reader.ts';
+import { CLOSE, type Reader } from './reader.ts';
 
 // Decides who may open a stream and what it shows (docs/spec.md, Live stream).
 
@@ -88,25 +88,6 @@ const isEventKind = (word: string): word is EventKind => (EVENT_KINDS as readonl
 const ALL_KINDS: ReadonlySet<EventKind> = new Set(EVENT_KINDS);
 const KINDS_FOR_READERS: ReadonlySet<EventKind> = new Set(EVENT_KINDS.filter((kind) => kind !== 'account'));
 
-// What makes a request a WebSocket handshake (RFC 6455, 4.2.1). The library looks at its key alone.
-
-/**
- * Without the offer to upgrade, as where a proxy has taken it out, the connection would be a stream to the gateway
- * alone, and the proxy would send it the next request, maybe of another client. Drafts before the standard had other
- * versions.
- */
-function isHandshake(req: Pick<UwsRequest, 'getHeader' | 'forEach'>): boolean {
-  let isForThisConnection = false;
-  req.forEach((name, value) => {
-    if (name === 'connection') isForThisConnection ||= /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/i.test(value);
-  });
-  return (
-    isForThisConnection &&
-    req.getHeader('upgrade').toLowerCase() === 'websocket' &&
-    req.getHeader('sec-websocket-version') === '13'
-  );
-}
-
 const STREAM_PATH = '/api/v1/stream';
 
 export type StreamOptions = {
@@ -130,9 +111,8 @@ type Data = { readonly reader: Reader };
 
 /** A client that sends more in one message is disconnected: it has nothing to say, but some say "ping". */
 const MAX_HEARD_BYTES = 1024;
-const IDLE_SECS = 60;
 /** Never reached by the fan-out, which looks before it sends. */
-const MAX_BACKPRESSURE_BYTES = 1024 * 1024;
+const MAX_UNSENT_BYTES = 1024 * 1024;
 /** How long a revocation is remembered, for readers whose credential was being checked when it arrived. */
 const REVOCATION_KEPT_MS = 60_000;
 
@@ -148,11 +128,10 @@ type Head = {
 export class Stream {
   readonly #options: StreamOptions;
   readonly #fanOut: FanOut;
-  readonly #sockets = new Set<WebSocket<Data>>();
   readonly #revokedAtMs = new Map<string, number>();
   #isClosed = false;
 
-  constructor(app: TemplatedApp, options: StreamOptions) {
+  constructor(engine: Engine, options: StreamOptions) {
     this.#options = options;
     this.#fanOut = new FanOut({
       maxReaders: options.maxStreams,
@@ -163,29 +142,20 @@ export class Stream {
       name: options.name,
     });
     const onDefect = (error: unknown): void => options.onError(error, 'opening a stream');
-    app.ws<Data>(STREAM_PATH, {
-      maxPayloadLength: 16 * MAX_HEARD_BYTES,
-      maxBackpressure: MAX_BACKPRESSURE_BYTES,
-      idleTimeout: IDLE_SECS,
-      sendPingsAutomatically: true,
-      upgrade: (res, req, context) => {
-        const exchange = new Exchange(res, options.door, onDefect);
-        exchange.guard(() => this.#begin(exchange, req, context));
+    engine.serveStreams<Data>(STREAM_PATH, {
+      maxMessageBytes: 16 * MAX_HEARD_BYTES,
+      maxUnsentBytes: MAX_UNSENT_BYTES,
+      ask: (answer, request) => {
+        const exchange = new Exchange(answer, options.door, onDefect);
+        exchange.guard(() => this.#begin(exchange, answer, request));
       },
-      open: (ws) => {
-        this.#sockets.add(ws);
-        this.#fanOut.open(ws.getUserData().reader, sinkOf(ws));
-      },
-      drain: (ws) => this.#fanOut.drained(ws.getUserData().reader),
-      message: (ws, message) => {
-        const { reader } = ws.getUserData();
-        if (message.byteLength > MAX_HEARD_BYTES) reader.close(CLOSE.tooLong);
+      opened: (socket, { reader }) => this.#fanOut.open(reader, socket),
+      drained: ({ reader }) => this.#fanOut.drained(reader),
+      heard: ({ reader }, bytes) => {
+        if (bytes > MAX_HEARD_BYTES) reader.close(CLOSE.tooLong);
         else this.#fanOut.heard(reader);
       },
-      close: (ws) => {
-        this.#sockets.delete(ws);
-        this.#fanOut.leave(ws.getUserData().reader);
-      },
+      closed: ({ reader }) => this.#fanOut.leave(reader),
     });
   }
 
@@ -218,19 +188,13 @@ export class Stream {
     this.#fanOut.closeAll(CLOSE.goingAway);
   }
 
-  #begin(exchange: Exchange, req: UwsRequest, context: us_socket_context_t): void {
-    const head = readHead(req, exchange, this.#options.addressOf);
-    const handshake: Handshake = {
-      key: req.getHeader('sec-websocket-key'),
-      extensions: req.getHeader('sec-websocket-extensions'),
-      context,
-    };
+  #begin(exchange: Exchange, answer: HandshakeAnswer<Data>, request: RequestHead): void {
+    const head = readHead(request, exchange, this.#options.addressOf);
     const refuse = (fault: Fault): void =>
       exchange.send(problemOf(fault), {
         headers: [['Cache-Control', 'no-store'], ...corsHeaders(this.#options.own.origins, head.origin)],
       });
-    if (isAuthorizedTwice(req)) return refuse(AUTHORIZED_TWICE);
-    if (!isHandshake(req)) return refuse({ kind: 'upgrade_required' });
+    if (isAuthorizedTwice(request)) return refuse(AUTHORIZED_TWICE);
     this.#admit(head)
       .then((reader) => {
         if (!reader.ok) return refuse(reader.fault);
@@ -240,9 +204,9 @@ export class Stream {
           this.#fanOut.leave(reader.value);
           return refuse(this.#isClosed ? SHUTTING_DOWN : REVOKED);
         }
-        exchange.guard(() =>
-          exchange.upgrade<Data>({ reader: reader.value }, handshake, this.#sockets.values().next().value),
-        );
+        exchange.guard(() => {
+          if (exchange.release()) answer.upgrade({ reader: reader.value });
+        });
       })
       .catch((error: unknown) => {
         this.#options.onError(error, 'opening a stream');
@@ -287,25 +251,15 @@ export class Stream {
   }
 }
 
-function readHead(req: UwsRequest, exchange: Exchange, addressOf: AddressOf | undefined): Head {
+function readHead(request: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined): Head {
   return {
-    query: new URLSearchParams(req.getQuery()),
-    bearer: bearerOf(req.getHeader('authorization')),
-    origin: req.getHeader('origin') || undefined,
-    host: req.getHeader('host') || undefined,
-    remoteAddress: remoteAddressOf(req, exchange, addressOf),
+    query: new URLSearchParams(request.query),
+    bearer: bearerOf(request.header('authorization')),
+    origin: request.header('origin') || undefined,
+    host: request.header('host') || undefined,
+    remoteAddress: remoteAddressOf(request, exchange, addressOf),
   };
 }
-
-const sinkOf = (ws: WebSocket<Data>): Sink => ({
-  send: (frame) => ws.send(frame, false) !== DROPPED,
-  together: (write) => void ws.cork(write),
-  unsentBytes: () => ws.getBufferedAmount(),
-  end: (code, reason) => ws.end(code, reason),
-});
-
-/** What the library answers when a message would exceed `maxBackpressure`. */
-const DROPPED = 2;
 
 const REVOKED: Fault = { kind: 'unauthenticated', detail: 'the credential was revoked' };
 const SHUTTING_DOWN: Fault = { kind: 'shutting_down', retryAfterSecs: 1 };

@@ -8,6 +8,7 @@ import type { Principal } from '../../core/identity/roles.ts';
 import { CachedAuthenticator, VerifiedCache } from '../../credentials/verified-cache.ts';
 import { routesOf } from '../../doors/api/routes.ts';
 import type { Own } from '../../doors/engine/access.ts';
+import type { EngineChoice } from '../../doors/engine/choose.ts';
 import { addressBehind } from '../../doors/engine/client-address.ts';
 import { staticRoutes } from '../../doors/engine/static.ts';
 import { createGrpcDoor, type GrpcDoor } from '../../doors/grpc/door.ts';
@@ -27,6 +28,7 @@ import { IoLink, type Notification } from './io-link.ts';
 /** The part of the configuration that each I/O thread gets. */
 export type IoData = {
   readonly httpHost: string;
+  readonly httpEngine: EngineChoice;
   readonly grpcHost: string;
   readonly maxPending: number;
   /** Where the dashboard's files are. */
@@ -152,7 +154,7 @@ class IoThread {
         onError: (error) => this.#onError(error, 'accepting a gRPC connection'),
       }));
     const grpcPort = this.#grpcListener?.port ?? ports.grpcPort;
-    this.#notify({ type: 'listening', httpPort, grpcPort, httpImplementation: this.#http.implementation });
+    this.#notify({ type: 'listening', httpPort, grpcPort, httpEngine: this.#http.engine });
   }
 
   /** Ends the thread with its sockets closed: Node.js aborts the process when they are still open. */
@@ -177,6 +179,7 @@ class IoThread {
       corsOrigins: data.corsOrigins,
       own: data.own,
       addressOf: addressBehind(data.trustedProxies),
+      engine: data.httpEngine,
       bodyTimeoutMs: data.bodyTimeoutMs,
       maxHalfSentBytes: data.maxHalfSentBytes,
       onError: (error, doing) => this.#onError(error, doing),

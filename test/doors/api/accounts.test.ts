@@ -1,16 +1,16 @@
 import { request } from 'node:http';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type AccountUseCases, withoutAccountStore } from '../../../src/accounts/accounts.ts';
 import { fail, ok } from '../../../src/core/base/result.ts';
 import { type Principal, SCOPES_OF_ROLE } from '../../../src/core/identity/roles.ts';
 import { accountRoutes } from '../../../src/doors/api/accounts.ts';
 import { serveRoutes } from '../../../src/doors/api/server.ts';
-import { createHttpApp } from '../../../src/doors/engine/app.ts';
 import { addressBehind } from '../../../src/doors/engine/client-address.ts';
 import { DoorState } from '../../../src/doors/engine/door-state.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import type { Link } from '../../../src/use-cases/use-cases.ts';
 import { ADMIN_KEY, GOOD_PASSWORD, openScene, type Scene, type SceneOptions } from '../../support/accounts.ts';
+import { type CreateEngine, ENGINES } from '../../support/engines.ts';
 import { eventually } from '../../support/eventually.ts';
 import { withTables } from '../../support/postgres.ts';
 
@@ -24,6 +24,8 @@ type Answer = {
 type Ask = { readonly bearer?: string; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> };
 type Call = (method: string, path: string, ask?: Ask) => Promise<Answer>;
 
+let createEngine: CreateEngine;
+
 /** The rows over a real socket. A bearer is what the scene minted, or `admin-key`. */
 async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Promise<Call> {
   const all: Record<string, (input: never) => Promise<unknown>> = {
@@ -34,11 +36,8 @@ async function listen(useCases: AccountUseCases, hasAccountStore: boolean): Prom
     ask: () => Promise.reject(new Error('these rows command nothing')),
     call: async (name, input) => decode(encode(await all[name]!(decode(encode(input)) as never))) as never,
   };
-  const http = createHttpApp((error) => {
-    throw error;
-  });
-  const { app } = http;
-  serveRoutes(app, {
+  const http = createEngine();
+  serveRoutes(http, {
     door: new DoorState(Infinity),
     ports: { link, authenticate: async (bearer: string) => principalBehind(bearer) } as never,
     corsOrigins: [],
@@ -110,7 +109,11 @@ async function signIn(call: Call, credentials = OWNER): Promise<{ token: string;
   return { token: answer.body.access_token, cookie: answer.headers['set-cookie']![0]!.split(';')[0]! };
 }
 
-describe('accounts', () => {
+describe.each(ENGINES)('accounts over %s', (_name, create) => {
+  beforeAll(() => {
+    createEngine = create;
+  });
+
   test('an account registers, signs in, refreshes, is shown and signs out', async () => {
     const { call } = await serve();
     expect((await call('GET', '/api/v1/auth/methods')).body).toEqual({

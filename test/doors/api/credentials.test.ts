@@ -1,22 +1,24 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ok } from '../../../src/core/base/result.ts';
 import { createApiKey, revokeApiKey } from '../../../src/credentials/api-key-admin.ts';
 import { digestOf } from '../../../src/credentials/secret-token.ts';
 import { CachedAuthenticator, VerifiedCache } from '../../../src/credentials/verified-cache.ts';
 import { credentialRoutes } from '../../../src/doors/api/credentials.ts';
 import { serveRoutes } from '../../../src/doors/api/server.ts';
-import { createHttpApp } from '../../../src/doors/engine/app.ts';
 import { DoorState } from '../../../src/doors/engine/door-state.ts';
 import { decode, encode } from '../../../src/threads/codec.ts';
 import { createCredentialUseCases } from '../../../src/use-cases/credentials.ts';
 import type { Link, UseCases } from '../../../src/use-cases/use-cases.ts';
 import { openTestCredentials, testCryptoPool } from '../../support/credentials.ts';
+import { type CreateEngine, ENGINES } from '../../support/engines.ts';
 import { ADMIN, must } from '../../support/harness.ts';
 
 const DAY_MS = 86_400_000;
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const pool = testCryptoPool();
+
+let createEngine: CreateEngine;
 
 /**
  * The rows over a real socket, with the use cases in the same thread: what passes between is encoded as between
@@ -39,15 +41,12 @@ async function serve() {
     nowMs: clock.nowMs,
   });
   authenticator.onRevoked((subject) => cached.drop(subject));
-  const http = createHttpApp((error) => {
-    throw error;
-  });
-  const { app } = http;
+  const http = createEngine();
   const authenticate = async (bearer: string) => {
     const result = await cached.authenticate(bearer);
     return result.ok ? ok(result.value.principal) : result;
   };
-  serveRoutes(app, {
+  serveRoutes(http, {
     door: new DoorState(Infinity),
     ports: { link, authenticate } as never,
     routes: credentialRoutes,
@@ -85,7 +84,11 @@ async function serve() {
   return { call, mint, apiKeys, clock };
 }
 
-describe('credentials', () => {
+describe.each(ENGINES)('credentials over %s', (_name, create) => {
+  beforeAll(() => {
+    createEngine = create;
+  });
+
   test('every row answers every kind of credential with its listed status', async () => {
     const { call, mint, apiKeys, clock } = await serve();
     const make = async (input: object) => (await mint(input)).key;

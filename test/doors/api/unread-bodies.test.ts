@@ -2,20 +2,18 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { fail, ok } from '../../../src/core/base/result.ts';
 import { serveRoutes } from '../../../src/doors/api/server.ts';
-import { createHttpApp } from '../../../src/doors/engine/app.ts';
 import { DoorState } from '../../../src/doors/engine/door-state.ts';
-import type { HttpApp } from '../../../src/doors/engine/engine.ts';
+import type { Engine } from '../../../src/doors/engine/engine.ts';
+import { ENGINES } from '../../support/engines.ts';
 
 const BODY = '{"mark":"parsed"}';
 const echo = async ({ body }: { readonly body: unknown }) => ok({ status: 200, body } as const);
 
-let http: HttpApp;
+let http: Engine;
 let url: string;
-describe('unread bodies', () => {
+describe.each(ENGINES)('unread bodies over %s', (_name, create) => {
   beforeEach(async () => {
-    http = createHttpApp((error) => {
-      throw error;
-    });
+    http = create();
     const link = {
       ask: () => Promise.reject(new Error('not asked')),
       call: async (_name: string, { limit }: { readonly limit?: string }) =>
@@ -25,7 +23,7 @@ describe('unread bodies', () => {
       bearer === 'nobody'
         ? fail({ kind: 'unauthenticated', detail: 'unknown' })
         : ok({ subject: 'key:1', scopes: bearer === 'writer' ? ['write'] : ['read'], orgId: null });
-    serveRoutes(http.app, {
+    serveRoutes(http, {
       door: new DoorState(Infinity),
       ports: { link, authenticate } as never,
       routes: [

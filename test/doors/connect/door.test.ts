@@ -1,11 +1,10 @@
-/** The door of the Connect methods, over a real socket of either implementation. */
+/** The door of the Connect methods, over a real socket of either engine. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ConnectMethod } from '../../../src/doors/connect/connect.ts';
 import { serveConnect } from '../../../src/doors/connect/door.ts';
-import { createHttpApp } from '../../../src/doors/engine/app.ts';
 import { DoorState } from '../../../src/doors/engine/door-state.ts';
-import type { HttpApp } from '../../../src/doors/engine/engine.ts';
-import { createNodeApp } from '../../../src/doors/engine/node-app.ts';
+import type { Engine } from '../../../src/doors/engine/engine.ts';
+import { ENGINES } from '../../support/engines.ts';
 import { askWithoutReading, head } from '../../support/raw-http.ts';
 
 const unexpected = (error: unknown): void => {
@@ -15,12 +14,12 @@ const PATH = '/svc.governance.v1.PolicyService/BatchCheckActions';
 const ANSWER_BYTES = 10_000;
 
 async function serve(
-  http: HttpApp,
+  http: Engine,
   answer: ConnectMethod['answer'],
   door = new DoorState(Infinity),
   onDefect: (error: unknown) => void = unexpected,
 ): Promise<{ readonly url: string }> {
-  serveConnect(http.app, {
+  serveConnect(http, {
     door,
     methods: new Map([[PATH, { maxBytes: 1_000, answer }]]),
     corsOrigins: [],
@@ -35,12 +34,9 @@ async function serve(
 }
 
 describe('connect door', () => {
-  test.each([
-    ['the native library or its stand-in', createHttpApp],
-    ['node:http', createNodeApp],
-  ] as const)('over %s a client that sends and does not read is cut off', async (_, create) => {
+  test.each(ENGINES)('over %s a client that sends and does not read is cut off', async (_, create) => {
     let answered = 0;
-    const gateway = await serve(create(unexpected), (_request, reply) => {
+    const gateway = await serve(create(), (_request, reply) => {
       setImmediate(() => {
         // as from another thread
         answered += 1;
@@ -53,52 +49,56 @@ describe('connect door', () => {
     expect(answered).toBeLessThan(2_000);
   });
 
-  test.each([
-    ['the native library or its stand-in', createHttpApp],
-    ['node:http', createNodeApp],
-  ] as const)('over %s, each answer during shutdown asks the client to close the connection', async (_, create) => {
-    const door = new DoorState(Infinity);
-    const gateway = await serve(
-      create(unexpected),
-      (_request, reply) =>
-        void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })),
-      door,
-    );
-    door.isDraining = true;
-    const answer = await fetch(gateway.url + PATH, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{}',
-    });
-    expect({ status: answer.status, connection: answer.headers.get('connection'), text: await answer.text() }).toEqual({
-      status: 200,
-      connection: 'close',
-      text: '{}',
-    });
-  });
+  test.each(ENGINES)(
+    'over %s, each answer during shutdown asks the client to close the connection',
+    async (_, create) => {
+      const door = new DoorState(Infinity);
+      const gateway = await serve(
+        create(),
+        (_request, reply) =>
+          void setImmediate(() => reply({ status: 200, contentType: 'application/json', content: '{}', headers: [] })),
+        door,
+      );
+      door.isDraining = true;
+      const answer = await fetch(gateway.url + PATH, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      });
+      expect({
+        status: answer.status,
+        connection: answer.headers.get('connection'),
+        text: await answer.text(),
+      }).toEqual({
+        status: 200,
+        connection: 'close',
+        text: '{}',
+      });
+    },
+  );
 
-  test.each([
-    ['the native library or its stand-in', createHttpApp],
-    ['node:http', createNodeApp],
-  ] as const)('over %s a defect at the start of a call is internal, its message logged only', async (_, create) => {
-    const defects: unknown[] = [];
-    const gateway = await serve(
-      create(unexpected),
-      () => {
-        throw new Error('secret detail');
-      },
-      undefined,
-      (error) => defects.push(error),
-    );
-    const answer = await fetch(gateway.url + PATH, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{}',
-    });
-    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
-      status: 500,
-      body: { code: 'internal', detail: 'internal error; see the log of the gateway' },
-    });
-    expect(defects).toEqual([new Error('secret detail')]);
-  });
+  test.each(ENGINES)(
+    'over %s a defect at the start of a call is internal, its message logged only',
+    async (_, create) => {
+      const defects: unknown[] = [];
+      const gateway = await serve(
+        create(),
+        () => {
+          throw new Error('secret detail');
+        },
+        undefined,
+        (error) => defects.push(error),
+      );
+      const answer = await fetch(gateway.url + PATH, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      });
+      expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+        status: 500,
+        body: { code: 'internal', detail: 'internal error; see the log of the gateway' },
+      });
+      expect(defects).toEqual([new Error('secret detail')]);
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** Answers as they go out over a real socket of either implementation. */
+/** Answers as they go out over a real socket of either engine. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
@@ -8,19 +8,15 @@ import { z } from 'zod';
 import { fail, ok, type Result } from '../../../src/core/base/result.ts';
 import { explain, type Fault } from '../../../src/core/fault.ts';
 import { serveRoutes } from '../../../src/doors/api/server.ts';
-import { createHttpApp } from '../../../src/doors/engine/app.ts';
 import { DoorState } from '../../../src/doors/engine/door-state.ts';
-import type { HttpApp } from '../../../src/doors/engine/engine.ts';
-import { createNodeApp } from '../../../src/doors/engine/node-app.ts';
+import type { Engine } from '../../../src/doors/engine/engine.ts';
 import type { HttpReply, HttpResponse, Route } from '../../../src/doors/engine/route.ts';
 import type { Link } from '../../../src/use-cases/use-cases.ts';
+import { createNode, ENGINES } from '../../support/engines.ts';
 import { askWithoutReading, head, openSocket, sendRaw } from '../../support/raw-http.ts';
 
 type Pieces = AsyncGenerator<Result<Uint8Array, Fault>>;
 
-const unexpected = (error: unknown): void => {
-  throw error;
-};
 const NO_LINK = {} as Link; // the row below asks nothing
 const door = new DoorState(Infinity);
 
@@ -28,14 +24,14 @@ const REQUEST = head('GET /export HTTP/1.1');
 
 /** Serves one row. What the gateway says of its requests comes to be in `said`. */
 const serve = (
-  http: HttpApp,
+  http: Engine,
   handle: () => Promise<HttpReply>,
   said: string[] = [],
 ): Promise<{ readonly url: string }> =>
   serveRow(http, { method: 'get', path: '/export', access: 'public', limit: 'none', summary: '', handle }, said);
 
-async function serveRow(http: HttpApp, row: Route, said: string[] = []): Promise<{ readonly url: string }> {
-  serveRoutes(http.app, {
+async function serveRow(http: Engine, row: Route, said: string[] = []): Promise<{ readonly url: string }> {
+  serveRoutes(http, {
     door,
     ports: { link: NO_LINK, authenticate: async () => fail({ kind: 'internal' }) } as never,
     routes: [row],
@@ -51,7 +47,7 @@ async function serveRow(http: HttpApp, row: Route, said: string[] = []): Promise
 }
 
 /** What a client gets of a body that is made of these pieces, and what the gateway says of it. */
-async function answerOf(http: HttpApp, pieces: () => Pieces) {
+async function answerOf(http: Engine, pieces: () => Pieces) {
   const said: string[] = [];
   const gateway = await serve(
     http,
@@ -63,37 +59,32 @@ async function answerOf(http: HttpApp, pieces: () => Pieces) {
 }
 
 const first = ok(Buffer.from('first'));
-const apps = [
-  ['the native library or its stand-in', createHttpApp],
-  ['node:http', createNodeApp],
-] as const;
-
 describe('exchange', () => {
-  test.each(apps)('over %s a body ends without a report', async (_, create) => {
+  test.each(ENGINES)('over %s a body ends without a report', async (_, create) => {
     async function* pieces(): Pieces {
       yield first;
     }
-    expect(await answerOf(create(unexpected), pieces)).toEqual({ isWhole: true, isClosed: false, said: [] });
+    expect(await answerOf(create(), pieces)).toEqual({ isWhole: true, isClosed: false, said: [] });
   });
 
-  test.each(apps)('over %s a body that may not continue is cut, with the reason', async (_, create) => {
+  test.each(ENGINES)('over %s a body that may not continue is cut, with the reason', async (_, create) => {
     async function* pieces(): Pieces {
       yield first;
       yield fail({ kind: 'unauthenticated', detail: 'the key was revoked' });
     }
-    expect(await answerOf(create(unexpected), pieces)).toEqual({
+    expect(await answerOf(create(), pieces)).toEqual({
       isWhole: false,
       isClosed: true,
       said: ['cut GET /export: the key was revoked'],
     });
   });
 
-  test.each(apps)('over %s a body that meets a defect is cut, with the defect reported', async (_, create) => {
+  test.each(ENGINES)('over %s a body that meets a defect is cut, with the defect reported', async (_, create) => {
     async function* pieces(): Pieces {
       yield first;
       throw new Error('a defect');
     }
-    expect(await answerOf(create(unexpected), pieces)).toEqual({
+    expect(await answerOf(create(), pieces)).toEqual({
       isWhole: false,
       isClosed: true,
       said: ['defect at an HTTP request: Error: a defect'],
@@ -102,8 +93,8 @@ describe('exchange', () => {
 
   const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-  test.each(apps)('over %s a chunked body is read as sent, wherever it is cut', async (_, create) => {
-    const gateway = await serveRow(create(unexpected), {
+  test.each(ENGINES)('over %s a chunked body is read as sent, wherever it is cut', async (_, create) => {
+    const gateway = await serveRow(create(), {
       method: 'post',
       path: '/read',
       access: 'public',
@@ -141,7 +132,7 @@ describe('exchange', () => {
   });
 
   /** The answers to two requests on one connection. */
-  async function answersTo(http: HttpApp, response: HttpResponse, method: 'GET' | 'HEAD'): Promise<readonly string[]> {
+  async function answersTo(http: Engine, response: HttpResponse, method: 'GET' | 'HEAD'): Promise<readonly string[]> {
     const gateway = await serve(http, async () => ok(response));
     const { text } = await sendRaw(
       gateway,
@@ -151,19 +142,22 @@ describe('exchange', () => {
     return text.split(/(?=HTTP\/1\.1 )/);
   }
 
-  test.each(apps)('over %s a 204 has no length, as HTTP wants it, and the connection continues', async (_, create) => {
-    const [empty, next] = await answersTo(create(unexpected), { status: 204 }, 'GET');
-    expect(empty).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
-    expect(empty).not.toMatch(/content-length|transfer-encoding/i);
-    expect(next).toMatch(/^HTTP\/1\.1 404 /);
-  });
+  test.each(ENGINES)(
+    'over %s a 204 has no length, as HTTP wants it, and the connection continues',
+    async (_, create) => {
+      const [empty, next] = await answersTo(create(), { status: 204 }, 'GET');
+      expect(empty).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
+      expect(empty).not.toMatch(/content-length|transfer-encoding/i);
+      expect(next).toMatch(/^HTTP\/1\.1 404 /);
+    },
+  );
 
-  test.each(apps)('over %s HEAD of a chunked body gives its type without a length', async (_, create) => {
+  test.each(ENGINES)('over %s HEAD of a chunked body gives its type without a length', async (_, create) => {
     async function* pieces(): Pieces {
       yield first;
     }
     const [headOnly, next] = await answersTo(
-      create(unexpected),
+      create(),
       { status: 200, stream: { type: 'text/csv', chunks: pieces() } },
       'HEAD',
     );
@@ -172,9 +166,9 @@ describe('exchange', () => {
     expect(next).toMatch(/^HTTP\/1\.1 404 /);
   });
 
-  test.each(apps)('over %s a large answer arrives whole at a slow reader', async (_, create) => {
+  test.each(ENGINES)('over %s a large answer arrives whole at a slow reader', async (_, create) => {
     const content = 'é'.repeat(4_000_000);
-    const gateway = await serve(create(unexpected), async () =>
+    const gateway = await serve(create(), async () =>
       ok({ status: 200, text: { type: 'text/plain; charset=utf-8', content } }),
     );
     const socket = openSocket(gateway);
@@ -195,11 +189,11 @@ describe('exchange', () => {
     }
   }
 
-  test.each(apps)(
+  test.each(ENGINES)(
     'over %s an answer counts as unwritten until it is read, or its reader has gone',
     async (_, create) => {
       let asked = 0;
-      const gateway = await serve(create(unexpected), async () => {
+      const gateway = await serve(create(), async () => {
         asked += 1;
         return ok(
           asked % 2 === 0
@@ -220,9 +214,9 @@ describe('exchange', () => {
     },
   );
 
-  test.each(apps)('over %s little is computed for a client that sends and does not read', async (_, create) => {
+  test.each(ENGINES)('over %s little is computed for a client that sends and does not read', async (_, create) => {
     let answered = 0;
-    const gateway = await serve(create(unexpected), async () => {
+    const gateway = await serve(create(), async () => {
       answered += 1;
       return ok({ status: 200, text: { type: 'text/plain', content: 'x'.repeat(1_000_000) } });
     });
@@ -240,20 +234,21 @@ describe('exchange', () => {
       { status: 200, text: { type: 'text/plain', content: 'a file' } },
     ],
   ] as const)('a client that floods %s and does not read is cut off', async (_, request, response) => {
-    let answered = 0;
-    const http = createHttpApp(unexpected);
-    const gateway = await serve(http, async () => {
-      answered += 1;
-      return ok(response);
-    });
-    await askWithoutReading(gateway, request, () => answered, 5_000);
-    // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for
-    // here.
-    expect(answered).toBeLessThanOrEqual(http.implementation === 'native' ? 1_024 : 5_000);
+    for (const [name, create] of ENGINES) {
+      let answered = 0;
+      const gateway = await serve(create(), async () => {
+        answered += 1;
+        return ok(response);
+      });
+      await askWithoutReading(gateway, request, () => answered, 5_000);
+      // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for
+      // here.
+      expect(answered).toBeLessThanOrEqual(name === 'native' ? 1_024 : 5_000);
+    }
   });
 
-  test('a reader learns which answer ends the connection and has all before it', async () => {
-    const http = createHttpApp(unexpected);
+  test.each(ENGINES)('over %s a reader learns which answer ends the connection', async (name, create) => {
+    const http = create();
     const gateway = await serve(http, async () => ok({ status: 204 }));
     const statuses: number[] = [];
     let closed = 0;
@@ -270,29 +265,29 @@ describe('exchange', () => {
     }
     expect(statuses).toEqual(Array.from({ length: 1_500 }, () => 204));
     expect(closed).toBeLessThanOrEqual(3);
-    expect(closed > 0).toBe(http.implementation === 'native');
+    expect(closed > 0).toBe(name === 'native');
   });
 
-  test('of pipelined requests in one packet, only the first is started', async () => {
+  test.each(ENGINES)('over %s pipelined requests in one packet do not hold up others', async (name, create) => {
     let answered = 0;
-    const http = createHttpApp(unexpected);
+    const http = create();
     const gateway = await serve(http, async () => {
       answered += 1;
       return ok({ status: 200, body: {} });
     });
     const { isClosed } = await sendRaw(gateway, [REQUEST.repeat(1_000)], { answers: 1_000 });
-    // node:http answers what it has read, 64 KB at most, and reads on when others have had their turn.
-    expect([isClosed, answered]).toEqual(http.implementation === 'native' ? [true, 1] : [false, 1_000]);
+    // The native engine starts only the first. node:http answers what it has read, 64 KB at most, and reads on when
+    // others have had their turn.
+    expect([isClosed, answered]).toEqual(name === 'native' ? [true, 1] : [false, 1_000]);
   });
 
   test("over node:http a request notices its client's end behind an unanswered one", async () => {
-    const http = createNodeApp(unexpected);
+    const http = createNode();
     const gone: string[] = [];
     const arrived: string[] = [];
-    http.app.any('/*', (res, req) => {
-      const path = req.getUrl();
+    http.serve('/*', (answer, { path }) => {
       arrived.push(path);
-      res.onAborted(() => gone.push(path));
+      answer.listener = { gone: () => gone.push(path), left: () => undefined, writable: () => undefined };
     });
     const port = await http.listen('127.0.0.1', 0, false);
     onTestFinished(() => http.close());
@@ -307,8 +302,8 @@ describe('exchange', () => {
     await expect.poll(() => gone).toEqual(['/first', '/second', '/third']);
   });
 
-  test.each(apps)('over %s the reason phrase is that of the problem', async (_, create) => {
-    const [refused] = await answersTo(create(unexpected), { status: 413 }, 'GET');
+  test.each(ENGINES)('over %s the reason phrase is that of the problem', async (_, create) => {
+    const [refused] = await answersTo(create(), { status: 413 }, 'GET');
     expect(refused).toMatch(/^HTTP\/1\.1 413 Content Too Large\r\n/);
   });
 });

@@ -5,7 +5,7 @@ import { GatheredBody } from '../../../src/doors/engine/exchange.ts';
 
 const KIB = 1024;
 const LIMITS = { maxBytes: 1024 * KIB, timeoutMs: 30_000 };
-const piece = (bytes: number): ArrayBuffer => new ArrayBuffer(bytes);
+const piece = (bytes: number): Uint8Array => new Uint8Array(bytes);
 const unexpected = (): void => {
   throw new Error('it is not late');
 };

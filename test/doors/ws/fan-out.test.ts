@@ -5,8 +5,9 @@ import { fail, ok } from '../../../src/core/base/result.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import type { OpState } from '../../../src/core/ops/op-state.ts';
 import type { OpView } from '../../../src/core/views.ts';
+import type { StreamSocket } from '../../../src/doors/engine/engine.ts';
 import { FanOut, type FanOutOptions } from '../../../src/doors/ws/fan-out.ts';
-import { CLOSE, type Reader, type Sink } from '../../../src/doors/ws/reader.ts';
+import { CLOSE, type Reader } from '../../../src/doors/ws/reader.ts';
 import { EVENT_KINDS, type EventKind, type GatewayEvent } from '../../../src/ports/events.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -85,7 +86,7 @@ describe('fan out', () => {
           fanOut.drained(board.reader);
         },
       };
-      const sink: Sink = {
+      const sink: StreamSocket = {
         send: (frame) => {
           board.frames.push(JSON.parse(frame.toString()));
           if (board.isStuck) board.unsent += frame.length;

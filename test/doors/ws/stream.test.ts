@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { fail, ok, type Result } from '../../../src/core/base/result.ts';
 import type { Fault } from '../../../src/core/fault.ts';
-import { createHttpApp } from '../../../src/doors/engine/app.ts';
 import { DoorState } from '../../../src/doors/engine/door-state.ts';
-import type { HttpApp } from '../../../src/doors/engine/engine.ts';
-import { createNodeApp } from '../../../src/doors/engine/node-app.ts';
+import type { Engine } from '../../../src/doors/engine/engine.ts';
 import { Stream } from '../../../src/doors/ws/stream.ts';
 import type { Link } from '../../../src/use-cases/use-cases.ts';
+import { createNode, ENGINES } from '../../support/engines.ts';
 import { head, openSocket } from '../../support/raw-http.ts';
 import { openStream, Refused } from '../../support/stream.ts';
 
@@ -20,15 +19,13 @@ const HANDSHAKE = head('GET /api/v1/stream HTTP/1.1', {
   'Sec-WebSocket-Version': '13',
 });
 
-let http: HttpApp | undefined;
-describe('stream', () => {
-  afterEach(() => {
-    http?.close();
-    vi.useRealTimers();
-  });
+let http: Engine | undefined;
+
+describe.each(ENGINES)('stream over %s', (_name, create) => {
+  afterEach(() => http?.close());
 
   test('a stream requested during shutdown is refused with that reason', async () => {
-    http = createHttpApp(() => undefined);
+    http = create();
     let askForPermit = (): void => undefined;
     const asked = new Promise<void>((resolve) => {
       askForPermit = resolve;
@@ -43,7 +40,7 @@ describe('stream', () => {
       },
     } as unknown as Link;
     const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
-    const stream = new Stream(http.app, {
+    const stream = new Stream(http, {
       door: new DoorState(Infinity),
       link,
       sendInterest: () => undefined,
@@ -71,61 +68,11 @@ describe('stream', () => {
     });
   });
 
-  /** A stream that anybody may open. */
-  const openToAll = ({ app }: HttpApp): Stream =>
-    new Stream(app, {
-      door: new DoorState(Infinity),
-      link: { call: async () => ok(undefined) } as unknown as Link,
-      sendInterest: () => undefined,
-      own: { origins: [], hosts: undefined },
-      maxStreams: 10,
-      nowMs: Date.now,
-      name: 'test',
-      authenticate: async () =>
-        ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
-      onError: (error) => {
-        throw error;
-      },
-    });
-
-  test('over node:http a reader without a pong for half a minute loses its place', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    http = createNodeApp(() => undefined);
-    const stream = openToAll(http);
-    const gateway = { url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` };
-    const { socket } = await openStream(gateway);
-    const dead = openSocket(gateway);
-    dead.write(HANDSHAKE);
-    await once(dead, 'data');
-    const asked = [once(socket, 'ping'), once(dead, 'data')];
-    vi.advanceTimersByTime(30_000);
-    await Promise.all(asked);
-    const answered = once(socket, 'pong');
-    socket.ping(); // behind its answer
-    await answered;
-    expect(stream.size).toBe(2);
-    vi.advanceTimersByTime(30_000);
-    await expect.poll(() => stream.size).toBe(1);
-    expect(socket.readyState).toBe(socket.OPEN);
-    socket.terminate();
-    dead.destroy();
-  });
-
-  test('over node:http a handshake refused for its offer keeps no place', async () => {
-    http = createNodeApp(() => undefined);
-    const stream = openToAll(http);
-    const socket = openSocket({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
-    socket.write(HANDSHAKE.replace('\r\n\r\n', '\r\nSec-WebSocket-Protocol: ,,\r\n\r\n'));
-    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /);
-    expect(stream.size).toBe(0);
-    socket.destroy();
-  });
-
   /** A stream whose readers wait for the permit of the main thread, and somebody who asks for it. */
   async function askForPermit() {
-    http = createHttpApp(() => undefined);
+    http = create();
     let givePermit: ((permit: Result<undefined, Fault>) => void) | undefined;
-    const stream = new Stream(http.app, {
+    const stream = new Stream(http, {
       door: new DoorState(Infinity),
       link: {
         call: () =>
@@ -182,14 +129,14 @@ describe('stream', () => {
   });
 
   test('a key revoked while it is verified opens no stream', async () => {
-    http = createHttpApp(() => undefined);
+    http = create();
     let verify = (): void => undefined;
     let tellOfAsking = (): void => undefined;
     const asked = new Promise<void>((resolve) => {
       tellOfAsking = resolve;
     });
     const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
-    const stream = new Stream(http.app, {
+    const stream = new Stream(http, {
       door: new DoorState(Infinity),
       link: { call: async () => ok(undefined) } as unknown as Link,
       sendInterest: () => undefined,
@@ -221,5 +168,62 @@ describe('stream', () => {
       detail: 'the credential was revoked',
     });
     expect(stream.size).toBe(0);
+  });
+});
+
+describe('stream over node:http alone', () => {
+  afterEach(() => {
+    http?.close();
+    vi.useRealTimers();
+  });
+
+  /** A stream that anybody may open. */
+  const openToAll = (engine: Engine): Stream =>
+    new Stream(engine, {
+      door: new DoorState(Infinity),
+      link: { call: async () => ok(undefined) } as unknown as Link,
+      sendInterest: () => undefined,
+      own: { origins: [], hosts: undefined },
+      maxStreams: 10,
+      nowMs: Date.now,
+      name: 'test',
+      authenticate: async () =>
+        ok({ principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity }),
+      onError: (error) => {
+        throw error;
+      },
+    });
+
+  test('a reader without a pong for half a minute loses its place', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    http = createNode();
+    const stream = openToAll(http);
+    const gateway = { url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` };
+    const { socket } = await openStream(gateway);
+    const dead = openSocket(gateway);
+    dead.write(HANDSHAKE);
+    await once(dead, 'data');
+    const asked = [once(socket, 'ping'), once(dead, 'data')];
+    vi.advanceTimersByTime(30_000);
+    await Promise.all(asked);
+    const answered = once(socket, 'pong');
+    socket.ping(); // behind its answer
+    await answered;
+    expect(stream.size).toBe(2);
+    vi.advanceTimersByTime(30_000);
+    await expect.poll(() => stream.size).toBe(1);
+    expect(socket.readyState).toBe(socket.OPEN);
+    socket.terminate();
+    dead.destroy();
+  });
+
+  test('a handshake refused for its offer keeps no place', async () => {
+    http = createNode();
+    const stream = openToAll(http);
+    const socket = openSocket({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
+    socket.write(HANDSHAKE.replace('\r\n\r\n', '\r\nSec-WebSocket-Protocol: ,,\r\n\r\n'));
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /);
+    expect(stream.size).toBe(0);
+    socket.destroy();
   });
 });

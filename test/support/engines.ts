@@ -1,0 +1,23 @@
+/** The HTTP engines, for tests that hold for each. Where no native build loads, there is one. */
+import type { Engine, EngineName } from '../../src/doors/engine/engine.ts';
+import { createNativeEngine } from '../../src/doors/engine/native.ts';
+import { findNativeBuild } from '../../src/doors/engine/native-builds.ts';
+import { createNodeEngine } from '../../src/doors/engine/node.ts';
+
+const failed = (error: unknown): void => {
+  throw error;
+};
+const found = findNativeBuild();
+
+export type CreateEngine = () => Engine;
+export const createNode: CreateEngine = () => createNodeEngine(failed);
+export const createNative: CreateEngine | undefined =
+  found.kind === 'found' ? () => createNativeEngine(found.library) : undefined;
+
+export const ENGINES: readonly (readonly [EngineName, CreateEngine])[] = [
+  ...(createNative === undefined ? [] : [['native', createNative] as const]),
+  ['node', createNode],
+];
+
+/** The first of them, for tests that are not about the engine. */
+export const createAnyEngine: CreateEngine = ENGINES[0]![1];
