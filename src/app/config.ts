@@ -364,6 +364,12 @@ export const VARIABLES = {
     'never',
     '`always`: entries also survive power loss, at the cost of one disk flush per batch',
   ),
+  SVC_WEBHOOKS_ALLOW_PRIVATE: variable(
+    switchedOn,
+    '1 to allow it',
+    '',
+    'webhooks may call this machine and its network: loopback, link-local and private addresses; `1`: allowed',
+  ),
   SVC_AUDIT_ON_FAILURE: variable(
     oneOf('deny', 'allow'),
     '`deny` or `allow`',

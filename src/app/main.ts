@@ -62,7 +62,9 @@ export async function startGateway(config: Config, log: Logger, signal: AbortSig
 /** Each step uses only what is there already. The audit log comes before what is recorded in it; the doors are last. */
 async function start(context: StartContext): Promise<Gateway> {
   const { config, log, signal, closers } = context;
-  const threads = createThreads(context);
+  const threads = createThreads(context, (reason) =>
+    decisions.webhooks.reportOwn('audit.unwritable', { reason, checks: config.SVC_AUDIT_ON_FAILURE }),
+  );
   const resources = await openResources(context, threads.clock);
   const decisions = startDecisions(context, resources, threads);
   const credentials = await openIdentity(context, resources, threads);
@@ -129,6 +131,7 @@ function warnOfMissingParts(
 function startBackground(context: StartContext, { resources, threads, decisions, identity }: Parts): void {
   const { config, log, closers } = context;
   const { database, onError, policyChanges } = resources;
+  decisions.webhooks.open();
   const timers = startTimers({
     ...identity.credentials,
     config,

@@ -14,6 +14,7 @@ import type { Recorder } from '../threads/main/recorder.ts';
 import type { IoStats } from '../threads/protocol.ts';
 import type { Supervisor } from '../threads/supervisor.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
+import type { WebhookKeeper } from '../webhooks/keeper.ts';
 import type { StoreOutage } from './store-outage.ts';
 
 export type Measured = {
@@ -25,6 +26,7 @@ export type Measured = {
   readonly audit: AuditLink;
   readonly crypto: CryptoPool;
   readonly policies: PolicyKeeper;
+  readonly webhooks: WebhookKeeper;
   readonly storeOutage: StoreOutage;
   /** Undefined without an account store. */
   readonly isDatabaseAway: (() => boolean) | undefined;
@@ -58,6 +60,7 @@ export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] =
   ...ofRecords(measured),
   ...ofRequests(measured),
   ...ofSystem(measured),
+  ...ofWebhooks(measured),
 ];
 
 /** Checks, operations, agents. */
@@ -186,6 +189,19 @@ function ofRequests({ threads }: Measured): readonly (Metric | Histogram)[] {
       'svc_events_dropped_total',
       'Events missed by slow clients.',
       sumOfThreads(({ droppedEvents }) => droppedEvents),
+    ),
+  ];
+}
+
+function ofWebhooks({ webhooks }: Measured): readonly Metric[] {
+  return [
+    gauge('svc_webhooks', 'Webhooks, by state.', () => by('state', webhooks.counts), ['state']),
+    gauge('svc_webhook_messages_waiting', 'Messages of webhooks that have not arrived yet.', () => webhooks.waiting),
+    counter(
+      'svc_webhook_messages_total',
+      'Calls of webhooks that arrived or failed, and messages dropped since too many waited.',
+      () => by('result', webhooks.tally),
+      ['result'],
     ),
   ];
 }

@@ -12,6 +12,7 @@ import { Strangers } from '../threads/main/strangers.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
 import { HaltKeeper } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
+import type { WebhookKeeper } from '../webhooks/keeper.ts';
 import type { Config } from './config.ts';
 import type { StartContext } from './start-context.ts';
 import { restoreGovernor } from './start-governor.ts';
@@ -19,6 +20,7 @@ import { createPolicyKeeper } from './start-policies.ts';
 import { type Recording, startRecorder } from './start-recorder.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
+import { startWebhooks } from './start-webhooks.ts';
 
 /** Entries that may be on their way to the audit log at once: what a few seconds at full speed bring. */
 const MAX_UNRECORDED_ENTRIES = 200_000;
@@ -33,17 +35,20 @@ export type Decisions = {
   readonly limiters: Limiters;
   readonly policyKeeper: PolicyKeeper;
   readonly recording: Recording;
+  readonly webhooks: WebhookKeeper;
 };
 
 export function startDecisions(
-  { config, log }: StartContext,
+  context: StartContext,
   { policies: { policies }, policyPath, store, onError }: Resources,
   { audit, clock, threads }: Threads,
 ): Decisions {
+  const { config, log } = context;
   const agents = createLmdbAgents(store);
   const budgets = createLmdbBudgets(store);
   const states = createLmdbStates(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, states, nowMs: clock.nowMs() });
+  const webhooks = startWebhooks(context, { states, governor, audit, clock, onError });
   const recording = startRecorder({
     governor,
     audit,
@@ -52,11 +57,21 @@ export function startDecisions(
     budgets,
     states,
     clock,
+    webhooks,
     onApproval: (approval) => approvalWaits.wake(approval),
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
-  const policyKeeper = createPolicyKeeper({ path: policyPath, policies, governor, audit, clock, log, onError });
+  const policyKeeper = createPolicyKeeper({
+    path: policyPath,
+    policies,
+    governor,
+    audit,
+    clock,
+    log,
+    onError,
+    onFailed: (reason, actor) => webhooks.reportOwn('policy.reload_failed', { reason, by: actor }),
+  });
   const limiters = limitersOf(config);
   const commands = new CommandRunner({
     ...recording,
@@ -88,7 +103,7 @@ export function startDecisions(
       return () => clearTimeout(timer);
     },
   });
-  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording };
+  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks };
 }
 
 const limitersOf = (config: Config): Limiters => ({

@@ -10,6 +10,7 @@ import { EventBoard } from '../threads/main/event-board.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import { Recorder } from '../threads/main/recorder.ts';
 import { SpendSaver } from '../threads/main/spend-saver.ts';
+import type { WebhookKeeper } from '../webhooks/keeper.ts';
 
 export type RecorderStart = {
   readonly governor: Governor;
@@ -20,6 +21,7 @@ export type RecorderStart = {
   readonly states: StateStore;
   readonly clock: Clock;
   readonly onApproval: (approval: Approval) => void;
+  readonly webhooks: Pick<WebhookKeeper, 'reportEffect' | 'reportExceeded'>;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
 };
@@ -32,12 +34,12 @@ export type Recording = {
   readonly recorder: Recorder;
 };
 
-export function startRecorder({ agents, budgets, states, onApproval, ...start }: RecorderStart): Recording {
+export function startRecorder({ agents, budgets, states, onApproval, webhooks, ...start }: RecorderStart): Recording {
   const { threads } = start;
   const controlStreams = new ControlStreams();
   const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
   const spend = new SpendSaver(start.governor.budgets, budgets);
-  const effectRunner = new EffectRunner({ agents, states, onApproval, events, spend, threads });
+  const effectRunner = new EffectRunner({ agents, states, onApproval, events, spend, threads, webhooks });
   const recorder = new Recorder({ ...start, controlStreams, effectRunner });
   return { controlStreams, events, spend, effectRunner, recorder };
 }

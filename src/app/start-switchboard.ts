@@ -42,7 +42,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
   const {
     resources: { database, storeOutage },
     threads: { audit, clock, supervisor },
-    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper },
+    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, webhooks },
     identity: { accounts, credentials },
   } = parts;
   const { config, log } = context;
@@ -56,6 +56,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     policyKeeper,
     haltKeeper,
     approvalWaits,
+    webhooks,
     commands,
     approvers: {
       nameOfKey: async (id) => {
@@ -80,7 +81,7 @@ function startMetrics({ closers }: StartContext, parts: Parts): Metrics {
   const {
     resources: { crypto, database, storeOutage },
     threads,
-    decisions: { governor, limiters, policyKeeper, recording },
+    decisions: { governor, limiters, policyKeeper, recording, webhooks },
   } = parts;
   const metrics = createMetrics(
     metricsOf({
@@ -89,6 +90,7 @@ function startMetrics({ closers }: StartContext, parts: Parts): Metrics {
       governor,
       crypto,
       policies: policyKeeper,
+      webhooks,
       storeOutage,
       isDatabaseAway: database && (() => database.postgres.isAway),
       limiters,

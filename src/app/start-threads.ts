@@ -19,10 +19,13 @@ export type Threads = {
   readonly supervisor: Supervisor;
 };
 
-/** Starts none of them yet. */
-export function createThreads({ config, log, closers }: StartContext): Threads {
+/** Starts none of them yet. `onUnwritable` is told why when the audit log cannot be written any more. */
+export function createThreads({ config, log, closers }: StartContext, onUnwritable: (reason: string) => void): Threads {
   const clock = createClock();
-  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => logTrouble(trouble, config, log));
+  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => {
+    logTrouble(trouble, config, log);
+    if (!trouble.isWritable) onUnwritable(trouble.reason);
+  });
   const threads = new IoThreads();
   const supervisor = new Supervisor({
     threads,

@@ -12,6 +12,7 @@ import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
+import type { WebhookKeeper } from '../webhooks/keeper.ts';
 import type { Config } from './config.ts';
 import type { Database } from './start-accounts.ts';
 import type { StoreOutage } from './store-outage.ts';
@@ -26,6 +27,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly policyKeeper: PolicyKeeper;
   readonly haltKeeper: HaltKeeper;
   readonly approvalWaits: ApprovalWaits;
+  readonly webhooks: WebhookKeeper;
   readonly commands: OwnCommands;
   readonly approvers: ApproverNames;
   readonly tickets: WsTickets;
@@ -45,6 +47,7 @@ export function useCasesOf({
   policyKeeper,
   haltKeeper,
   approvalWaits,
+  webhooks,
   commands,
   approvers,
   storeOutage,
@@ -65,6 +68,11 @@ export function useCasesOf({
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
     decideApproval: ({ principal, ...decision }) => decideApproval(commands, approvers, { principal, ...decision }),
     waitApproval: ({ reader, id, waitMs }) => approvalWaits.wait(reader, id, waitMs),
+    createWebhook: ({ principal, webhook }) => webhooks.create(principal, webhook),
+    listWebhooks: async ({ principal, ...listing }) => webhooks.list(principal, listing),
+    getWebhook: async (asked) => webhooks.get(asked),
+    deleteWebhook: (asked) => webhooks.remove(asked),
+    testWebhook: (asked) => webhooks.test(asked),
     releaseHalt: ({ principal, id, reason }) => haltKeeper.release(principal, id, reason),
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),

@@ -1,6 +1,7 @@
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
 /** All commands of `svc`. */
 import { OP_STATES } from '../core/ops/op-state.ts';
+import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
 import { refuseOldNode } from './old-node.ts';
 
@@ -21,6 +22,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'budgets', summary: 'show spend and caps' },
   { name: 'keys', summary: 'create and revoke API keys' },
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
+  { name: 'webhooks', summary: 'have HTTP calls report what people must know' },
   { name: 'policy', summary: 'validate, test, explain and reload policies' },
   { name: 'audit', summary: 'verify and export the audit log' },
   { name: 'mcp', summary: 'put MCP servers behind the gateway' },
@@ -315,6 +317,35 @@ const ADMINISTRATION: readonly CommandRow[] = [
     summary: 'sign tokens with a new key; the previous key still verifies',
     example: 'svc keys rotate-signing',
     load: async () => (await import('./commands/keys.ts')).rotateSigning,
+  },
+  {
+    synopsis: 'webhooks create <url>',
+    summary: 'create a webhook and show its secret once',
+    options: [
+      { flags: '--event <event...>', meaning: 'what it reports', choices: WEBHOOK_EVENTS, isRequired: true },
+      { flags: '--org <org>', meaning: 'report only what concerns this org' },
+    ],
+    example: 'svc webhooks create https://example.com/hook --event violation',
+    load: async () => (await import('./commands/webhooks.ts')).create,
+  },
+  {
+    synopsis: 'webhooks ls',
+    summary: 'list webhooks, and whether their calls arrive',
+    options: [ORG, LIMIT],
+    example: 'svc webhooks ls',
+    load: async () => (await import('./commands/webhooks.ts')).ls,
+  },
+  {
+    synopsis: 'webhooks test <id>',
+    summary: 'send a test message',
+    example: 'svc webhooks test 0b0c…',
+    load: async () => (await import('./commands/webhooks.ts')).test,
+  },
+  {
+    synopsis: 'webhooks rm <id>',
+    summary: 'delete a webhook, with what waits for it',
+    example: 'svc webhooks rm 0b0c…',
+    load: async () => (await import('./commands/webhooks.ts')).rm,
   },
   {
     synopsis: 'accounts ls',

@@ -39,6 +39,7 @@ export type PolicyKeeperDeps = {
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
+  readonly onFailed?: (reason: string, actor: string) => void;
 };
 
 /**
@@ -172,6 +173,7 @@ export class PolicyKeeper {
   #failed(fault: Fault, actor: string): Result<never, Fault> {
     this.reloads.failed += 1;
     this.#deps.log.error('policies were not reloaded', { reason: explain(fault), by: actor });
+    this.#deps.onFailed?.(explain(fault), actor);
     return fail(fault);
   }
 }

@@ -12,10 +12,12 @@ import type { Approval } from '../core/approvals/approval.ts';
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
+import type { Webhook } from '../core/webhooks/webhook.ts';
 import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { AccessToken } from '../ports/ports.ts';
+import type { NewWebhook, WebhookStatus } from '../webhooks/keeper.ts';
 import type { ApprovalReader } from './approvals.ts';
 import type { HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
@@ -84,6 +86,14 @@ export type UseCases = AccountUseCases & {
     },
     Approval
   >;
+  readonly createWebhook: UseCase<{ readonly principal: Principal; readonly webhook: NewWebhook }, Webhook>;
+  readonly listWebhooks: UseCase<
+    PageRequest & { readonly principal: Principal; readonly orgId: string | undefined },
+    Page<WebhookStatus>
+  >;
+  readonly getWebhook: UseCase<{ readonly principal: Principal; readonly id: string }, WebhookStatus>;
+  readonly deleteWebhook: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
+  readonly testWebhook: UseCase<{ readonly principal: Principal; readonly id: string }, { readonly messageId: string }>;
   /** A ticket that opens one WebSocket as this bearer. */
   readonly issueTicket: UseCase<
     { readonly bearer: string },

@@ -12,6 +12,7 @@ import { ALLOW_ALL } from '../support/policies.ts';
 
 const PASSWORD = 'a horse that nobody corrects';
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
+const HOOK = { url: 'https://example.com/secret-path', events: ['violation'], org_id: 'acme' };
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-events-'));
@@ -280,6 +281,17 @@ describe('audit events', () => {
         await post(`/api/v1/halts/${made.body.halt.id}/release`, { reason: 'over' });
       },
       entry: { ...BY_KEY, reason: 'over', payload: { scope: 'org:globex', mode: 'terminate' } },
+    },
+    WebhookCreated: {
+      provoke: () => post('/api/v1/webhooks', HOOK),
+      entry: { ...BY_KEY, lineage: { org_id: 'acme' }, payload: { host: 'example.com', events: ['violation'] } },
+    },
+    WebhookDeleted: {
+      provoke: async () => {
+        const made = await post('/api/v1/webhooks', HOOK);
+        await gateway.call('DELETE', `/api/v1/webhooks/${made.body.id}`);
+      },
+      entry: { ...BY_KEY, lineage: { org_id: 'acme' }, payload: { host: 'example.com' } },
     },
     ApprovalRequested: {
       provoke: () => asked(),

@@ -27,6 +27,7 @@ const tokens: Record<string, string> = { [NOWHERE]: `token-of-${NOWHERE}-0123456
 const keyIds: Record<string, string> = { [NOWHERE]: '0000000000000000' };
 const inviteIds: Record<string, string> = { [NOWHERE]: '00000000-0000-4000-8000-000000000000' };
 const haltIds: Record<string, string> = { [NOWHERE]: '00000000-0000-4000-8000-000000000000' };
+const hookIds: Record<string, string> = { [NOWHERE]: '11111111-1111-4111-8111-111111111111' };
 let made = 0;
 
 const agentOf = (org: string) => ({ org_id: org, team_id: 'search', agent_id: 'crawler' });
@@ -87,7 +88,12 @@ describe('isolation', () => {
     ];
     writeFileSync(policyPath, policies.join(''));
     gateway = await startTestGateway({
-      env: { SVC_POLICY_PATH: policyPath, SVC_OPS_TTL_SECS: '3600', SVC_DATABASE_URL: 'embedded' },
+      env: {
+        SVC_POLICY_PATH: policyPath,
+        SVC_OPS_TTL_SECS: '3600',
+        SVC_DATABASE_URL: 'embedded',
+        SVC_WEBHOOKS_ALLOW_PRIVATE: '1',
+      },
     });
     for (const org of ORGS) {
       const { key, id } = (
@@ -100,6 +106,8 @@ describe('isolation', () => {
       // Of an agent that asks nothing: what this org does must not stop.
       const halt = { scope: `agent:${org}/search/idle`, reason: 'test' };
       haltIds[org] = (await gateway.call('POST', '/api/v1/halts', halt)).body.halt.id;
+      const hook = { url: 'http://127.0.0.1:9/', events: ['violation'], org_id: org };
+      hookIds[org] = (await gateway.call('POST', '/api/v1/webhooks', hook)).body.id;
       inviteIds[org] = (await gateway.call('GET', `/api/v1/auth/invites?org_id=${org}`)).body.invites[0].id;
     }
   });
@@ -122,6 +130,7 @@ describe('isolation', () => {
     const text = JSON.stringify(answered)
       .replaceAll(keyIds[org]!, '<key>')
       .replaceAll(haltIds[org]!, '<halt>')
+      .replaceAll(hookIds[org]!, '<hook>')
       .replaceAll(org, '<org>')
       .replaceAll(/"auditId":"\d+"/g, '"auditId":"<id>"')
       .replaceAll(/"audit_id":\d+/g, '"audit_id":"<id>"');
@@ -242,6 +251,15 @@ describe('isolation', () => {
     'post /api/v1/halts/:id/release': [
       (org) => ({ path: `/api/v1/halts/${haltIds[org]}/release`, body: { reason: 'test' } }),
     ],
+    'post /api/v1/webhooks': [
+      (org) => ({
+        path: '/api/v1/webhooks',
+        body: { url: 'https://example.com/', events: ['violation'], org_id: org },
+      }),
+    ],
+    'get /api/v1/webhooks/:id': [(org) => ({ path: `/api/v1/webhooks/${hookIds[org]}` })],
+    'delete /api/v1/webhooks/:id': [(org) => ({ path: `/api/v1/webhooks/${hookIds[org]}` })],
+    'post /api/v1/webhooks/:id/test': [(org) => ({ path: `/api/v1/webhooks/${hookIds[org]}/test` })],
     'get /api/v1/policies/rules': [(org) => ({ path: `/api/v1/policies/rules?policy=${org}-policy` })],
     'post /api/v1/policies/explain': [
       (org) => ({ path: '/api/v1/policies/explain', body: { agent: agentOf(org), action: 'llm.call' } }),

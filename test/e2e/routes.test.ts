@@ -72,6 +72,11 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/halts': scoped(403, 403, 403, 201),
   'get /api/v1/halts': scoped(200, 200, 200, 200),
   'post /api/v1/halts/:id/release': scoped(404, 403, 403, 200),
+  'post /api/v1/webhooks': scoped(403, 403, 403, 201),
+  'get /api/v1/webhooks': scoped(200, 403, 403, 200),
+  'get /api/v1/webhooks/:id': scoped(404, 403, 403, 200),
+  'delete /api/v1/webhooks/:id': scoped(404, 403, 403, 204),
+  'post /api/v1/webhooks/:id/test': scoped(404, 403, 403, 202),
   'get /api/v1/policies': scoped(200, 200, 200, 200),
   'get /api/v1/policies/rules': scoped(200, 200, 200, 200),
   'post /api/v1/policies/explain': scoped(403, 200, 200, 200),
@@ -171,6 +176,13 @@ describe('routes', () => {
     return (await gateway.call('POST', '/api/v1/halts', halt)).body.halt.id;
   }
 
+  /** Each in an org of its own, which may have only so many. */
+  const newHook = () => ({ url: 'https://example.com/', events: ['violation'], org_id: fresh('org') });
+
+  async function hookPath(): Promise<string> {
+    return `/api/v1/webhooks/${(await gateway.call('POST', '/api/v1/webhooks', newHook())).body.id}`;
+  }
+
   async function keyId(): Promise<string> {
     return (await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'victim', scopes: ['read'], org_id: 'acme' }))
       .body.id;
@@ -258,6 +270,10 @@ describe('routes', () => {
       path: `/api/v1/halts/${await haltId()}/release`,
       body: { reason: 'test' },
     }),
+    'post /api/v1/webhooks': () => ({ path: '/api/v1/webhooks', body: newHook() }),
+    'get /api/v1/webhooks/:id': async () => ({ path: await hookPath() }),
+    'delete /api/v1/webhooks/:id': async () => ({ path: await hookPath() }),
+    'post /api/v1/webhooks/:id/test': async () => ({ path: `${await hookPath()}/test` }),
     'get /api/v1/ops/:id': async () => ({ path: `/api/v1/ops/${await op()}` }),
     'post /api/v1/ops/:id/pause': async () => ({ path: `/api/v1/ops/${await op('check')}/pause` }),
     'post /api/v1/ops/:id/resume': async () => ({ path: `/api/v1/ops/${await op('check', 'pause')}/resume` }),

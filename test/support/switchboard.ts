@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { startRecorder } from '../../src/app/start-recorder.ts';
+import { type RecorderStart, startRecorder } from '../../src/app/start-recorder.ts';
 import type { Command } from '../../src/core/commands.ts';
 import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
@@ -25,6 +25,7 @@ type Options = {
   readonly strangersAMinute?: number;
   /** Where the check of this number comes from. */
   readonly networkOf?: (id: number) => string;
+  readonly webhooks?: RecorderStart['webhooks'];
 };
 
 /**
@@ -40,6 +41,7 @@ export function openSwitchboard({
   checksAMinute,
   strangersAMinute = 0,
   networkOf = () => '192.0.2.1',
+  webhooks = { reportEffect: () => undefined, reportExceeded: () => undefined },
 }: Options = {}) {
   const clock = { nowMs };
   const troubles: object[] = [];
@@ -67,6 +69,7 @@ export function openSwitchboard({
     budgets: budgets as BudgetStore,
     states: { load: () => [], save: () => Promise.resolve(), remove: () => Promise.resolve() },
     clock,
+    webhooks,
     onApproval: () => {},
     onAuditFailure,
     onError,

@@ -49,6 +49,8 @@ const EVENTS = [
   'ApprovalExpired',
   'ApprovalCancelled',
   'ApprovalUsed',
+  'WebhookCreated',
+  'WebhookDeleted',
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;

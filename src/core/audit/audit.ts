@@ -41,6 +41,8 @@ export const AUDIT_EVENTS = [
   'ApprovalExpired',
   'ApprovalCancelled',
   'ApprovalUsed',
+  'WebhookCreated',
+  'WebhookDeleted',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

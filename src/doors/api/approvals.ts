@@ -1,52 +1,19 @@
 /** Approvals: the third answer, as people decide it (docs/spec.md, Approvals). */
 import { z } from 'zod';
 import { APPROVAL_STATES, type Approval, MAX_DECISION_REASON } from '../../core/approvals/approval.ts';
-import { microToUsd } from '../../core/base/money.ts';
+import { approvalView } from '../../core/approvals/view.ts';
 import { ok, type Result } from '../../core/base/result.ts';
-import { rfc3339 } from '../../core/base/time.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { type Listing, readWord, ruled, withBody, withListing } from './body.ts';
 import { approvalAnswer, approvalPage } from './shapes.ts';
-import { identityView, pageView, rfc3339OrNull } from './views.ts';
+import { pageView } from './views.ts';
 
 const MAX_WAIT_SECS = 60;
 const REASON_RULE = `must be a text of 1 to ${MAX_DECISION_REASON} characters`;
 const decision = z.strictObject({
   reason: ruled((text) => text.trim() !== '' && text.length <= MAX_DECISION_REASON, REASON_RULE),
-});
-
-const approvalView = (approval: Approval) => ({
-  id: approval.id,
-  state: approval.state,
-  digest: approval.digest,
-  agent: identityView(approval.agent),
-  op_id: approval.opIds[0] ?? null,
-  op_ids: approval.opIds,
-  action: approval.action,
-  resource: approval.resource,
-  attributes: approval.attributes,
-  estimated_cost_usd: microToUsd(approval.estimatedCostMicroUsd),
-  policy: approval.policy,
-  rule_id: approval.ruleId,
-  reason: approval.ruleReason,
-  requested_by: approval.requesters,
-  requested_at: rfc3339(approval.requestedAtMs),
-  expires_at: rfc3339(approval.expiresAtMs),
-  frozen_at: rfc3339OrNull(approval.frozenAtMs),
-  min: approval.terms.min,
-  approvers: approval.terms.approvers,
-  valid_secs: approval.terms.validMs === undefined ? null : approval.terms.validMs / 1000,
-  decisions: approval.decisions.map(({ kind, by, reason, atMs }) => ({
-    decision: kind,
-    by,
-    reason,
-    at: rfc3339(atMs),
-  })),
-  used_by: approval.usedBy,
-  cancel_reason: approval.cancelReason ?? null,
-  changed_at: rfc3339(approval.changedAtMs),
 });
 
 const answer = (approval: Result<Approval, Fault>): HttpReply =>

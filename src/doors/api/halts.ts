@@ -1,14 +1,14 @@
 /** Halts: a stop that holds (docs/spec.md, Halts). */
 import { z } from 'zod';
 import { ok } from '../../core/base/result.ts';
-import { rfc3339 } from '../../core/base/time.ts';
-import { HALT_MODES, HALT_SCOPE_FORMS, type Halt, MAX_HALT_ACTIONS, MAX_HALT_REASON } from '../../core/halts/halt.ts';
+import { HALT_MODES, HALT_SCOPE_FORMS, MAX_HALT_ACTIONS, MAX_HALT_REASON } from '../../core/halts/halt.ts';
+import { haltView } from '../../core/halts/view.ts';
 import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { optional, optionalOr, readPage, readWord, ruled, time, withBody } from './body.ts';
 import { haltCreated, haltPage, haltReleased } from './shapes.ts';
-import { pageView, rfc3339OrNull } from './views.ts';
+import { pageView } from './views.ts';
 
 const REASON_RULE = `must be a text of 1 to ${MAX_HALT_REASON} characters`;
 const reason = ruled((text) => text.trim() !== '' && text.length <= MAX_HALT_REASON, REASON_RULE);
@@ -32,20 +32,6 @@ const newHalt = z.strictObject({
 });
 
 const release = z.strictObject({ reason });
-
-const haltView = ({ id, scope, mode, actions, reason: why, ...rest }: Halt) => ({
-  id,
-  scope,
-  mode,
-  actions,
-  reason: why,
-  created_by: rest.createdBy,
-  created_at: rfc3339(rest.createdAtMs),
-  expires_at: rfc3339OrNull(rest.expiresAtMs),
-  released_at: rfc3339OrNull(rest.released?.atMs),
-  released_by: rest.released?.by ?? null,
-  release_reason: rest.released?.reason ?? null,
-});
 
 async function create({ principal, body }: Authorized<typeof newHalt>, link: Link): Promise<HttpReply> {
   const { expires_at: expiresAtMs, ...halt } = body;

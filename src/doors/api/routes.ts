@@ -16,6 +16,7 @@ import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
 import { streamRoutes } from './stream.ts';
 import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 export function routesOf(
   options: AccountRouteOptions & AuthzenRouteOptions & HookRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
@@ -28,6 +29,7 @@ export function routesOf(
     ...budgetRoutes,
     ...haltRoutes,
     ...approvalRoutes,
+    ...webhookRoutes,
     ...policyRoutes,
     ...streamRoutes,
     ...logRoutes,

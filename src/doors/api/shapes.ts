@@ -9,6 +9,7 @@ import { ROLES, SCOPES } from '../../core/identity/roles.ts';
 import { OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_EFFECTS } from '../../core/policy/effect.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
+import { WEBHOOK_EVENTS } from '../../core/webhooks/webhook.ts';
 
 const rfc3339 = z.iso.datetime().meta({ description: 'RFC 3339, UTC' });
 const nextCursor = z.string().nullable().meta({ description: 'The `cursor` of the next page; null on the last one.' });
@@ -305,6 +306,32 @@ export const approvalPage = pageOf('approvals', approval);
 export const haltCreated = z.strictObject({ halt, ops_affected: z.int() });
 export const haltReleased = z.strictObject({ halt });
 export const haltPage = pageOf('halts', halt);
+
+const webhookFields = {
+  id: z.string(),
+  url: z.string(),
+  events: z.array(z.enum(WEBHOOK_EVENTS)),
+  org_id: z.string().nullable().meta({ description: 'Whose events it gets; null: those of all orgs.' }),
+  created_by: z.string(),
+  created_at: rfc3339,
+  waiting: z.int().meta({ description: 'Messages that have not arrived yet.' }),
+  dropped: z.int().meta({ description: 'Messages it missed, because too many waited or it was disabled.' }),
+  failing_since: rfc3339.nullable().meta({ description: 'Since when its calls fail; null: the last one arrived.' }),
+  last_error: z.string().nullable(),
+  disabled_at: rfc3339.nullable().meta({ description: 'When the gateway gave it up, after a day of failed calls.' }),
+};
+const webhook = z.strictObject(webhookFields);
+export const webhookCreated = z.strictObject({
+  ...webhookFields,
+  secret: z
+    .string()
+    .meta({ description: 'Signs its calls. Shown once.', examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'] }),
+});
+export const webhookAnswer = z.strictObject({ webhook });
+export const webhookPage = pageOf('webhooks', webhook);
+export const webhookTested = z.strictObject({
+  message_id: z.string().meta({ description: 'The `webhook-id` of the call.' }),
+});
 export const agentPage = pageOf('agents', agentShape);
 export const agentRegistered = z.strictObject({
   agent: agentShape,

@@ -5,6 +5,7 @@ import type { Effect } from '../../core/effects.ts';
 import { explain } from '../../core/fault.ts';
 import type { Undo } from '../../core/rollback.ts';
 import { StoreUnwritable } from '../../ports/ports.ts';
+import type { Report } from '../../webhooks/keeper.ts';
 import type { Reply } from '../protocol.ts';
 
 // The answer to a command whose change could not be recorded: a check is denied, anything else fails (docs/spec.md,
@@ -52,6 +53,8 @@ export type Batch = {
   strangerBytes: number;
   /** The answer of a registration that was rolled back while it waited for its store. */
   refusal: AuditedReply['reply'] | undefined;
+  /** Undefined: none. A command that has any is recorded alone. */
+  reports: readonly Report[] | undefined;
 };
 
 export const newBatch = (appliedAtMs: number, lastOpBefore: number): Batch => ({
@@ -64,7 +67,13 @@ export const newBatch = (appliedAtMs: number, lastOpBefore: number): Batch => ({
   lastOpBefore,
   strangerBytes: 0,
   refusal: undefined,
+  reports: undefined,
 });
+
+/** Lets the reports go, or drops them. What cannot be undone has happened, even if it could not be recorded. */
+export function settleReports({ reports, undos }: Batch, isRecorded: boolean): void {
+  if (reports !== undefined) for (const report of reports) report.settle(isRecorded || undos.length === 0);
+}
 
 /** The operations that its checks may have begun. */
 export const checkedOps = ({ commands }: Batch): readonly OpId[] =>

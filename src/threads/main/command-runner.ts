@@ -102,8 +102,9 @@ export class CommandRunner {
 
   #finish(io: IoId, id: number, command: Command, { reply, effects, undo }: Outcome, batch: Batch): void {
     const { controlStreams, effectRunner, recorder } = this.#options;
-    const { bodies, appliedAtMs } = batch;
+    const { bodies, signals, appliedAtMs } = batch;
     const auditIndex = bodies.length;
+    const signalIndex = signals.length;
     const durable = effectRunner.run(effects, appliedAtMs, batch);
     if (command.type === 'open-control' && reply.ok)
       controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
@@ -114,7 +115,10 @@ export class CommandRunner {
         replies: [{ type: 'command-reply', id, reply, auditIndex: 0 }],
         commands: [command],
         undos: undo === undefined ? [] : [undo],
+        signals: signals.splice(signalIndex),
+        reports: batch.reports,
       };
+      batch.reports = undefined;
       void recorder.recordWhenDurable(io, alone, durable);
     } else if (bodies.length === auditIndex) {
       if (command.type === 'check') recorder.countCheck(reply as Replies['check']);

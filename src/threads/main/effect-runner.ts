@@ -2,6 +2,7 @@ import type { Approval } from '../../core/approvals/approval.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { AgentStore, StateStore } from '../../ports/ports.ts';
+import type { Report, WebhookKeeper } from '../../webhooks/keeper.ts';
 import type { Batch } from './batches.ts';
 import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
@@ -15,6 +16,7 @@ export type EffectRunnerOptions = {
   readonly events: EventBoard;
   readonly spend: SpendSaver;
   readonly threads: IoThreads;
+  readonly webhooks: Pick<WebhookKeeper, 'reportEffect' | 'reportExceeded'>;
 };
 
 /**
@@ -34,29 +36,29 @@ export class EffectRunner {
    * Returns a promise when the answer has to wait for a store. Events are published at once; a change that is rolled
    * back is published again.
    */
-  run(
-    effects: readonly Effect[],
-    nowMs: number,
-    batch: Pick<Batch, 'bodies' | 'signals' | 'strangerBytes'>,
-  ): Promise<void> | undefined {
+  run(effects: readonly Effect[], nowMs: number, batch: Batch): Promise<void> | undefined {
     const { bodies, signals } = batch;
-    const { agents, events, onApproval, spend, states, threads } = this.#options;
+    const { agents, events, onApproval, spend, states, threads, webhooks } = this.#options;
     let durable: Promise<void> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
         case 'audit':
           bodies.push(encodeDraft(effect.draft, nowMs));
           if (effect.draft.actor === 'anonymous') batch.strangerBytes += bodies.at(-1)!.length;
-          if (effect.draft.eventType === 'BudgetLimitExceeded') this.tally.budgetExceeded += 1;
+          if (effect.draft.eventType !== 'BudgetLimitExceeded') break;
+          this.tally.budgetExceeded += 1;
+          durable = reported(webhooks.reportExceeded(effect.draft), batch, durable);
           break;
         case 'signal':
           signals.push(effect);
           break;
         case 'violation':
           this.tally.violations += 1;
+          durable = reported(webhooks.reportEffect(effect), batch, durable);
           break;
         case 'budget-alert':
           this.tally.budgetAlerts[effect.alert.percent] += 1;
+          durable = reported(webhooks.reportEffect(effect), batch, durable);
           break;
         case 'spend-recorded':
           durable = both(durable, spend.save());
@@ -77,6 +79,10 @@ export class EffectRunner {
           break;
         case 'approval-changed':
           onApproval(effect.approval);
+          durable = reported(webhooks.reportEffect(effect), batch, durable);
+          break;
+        case 'halt-changed':
+          durable = reported(webhooks.reportEffect(effect), batch, durable);
           break;
         default:
       }
@@ -86,6 +92,17 @@ export class EffectRunner {
   }
 }
 
+/** The answer waits until the report is saved, too: then no crash can lose it. */
+function reported(
+  report: Report | undefined,
+  batch: Batch,
+  durable: Promise<void> | undefined,
+): Promise<void> | undefined {
+  if (report === undefined) return durable;
+  batch.reports = [...(batch.reports ?? []), report];
+  return both(durable, report.saved);
+}
+
 /** Writes of one turn share a commit, so waiting for both costs no more than for one. */
-const both = async (one: Promise<void> | undefined, other: Promise<void>): Promise<void> =>
+const both = async (one: Promise<void> | undefined, other: Promise<unknown>): Promise<void> =>
   void (await Promise.all([one, other]));

@@ -12,6 +12,7 @@ import {
   newBatch,
   refusalOf,
   type SignalEffect,
+  settleReports,
   unrecordedReply,
 } from './batches.ts';
 import type { ControlStreams } from './control-streams.ts';
@@ -75,13 +76,18 @@ export class Recorder {
       await durable;
     } catch (error) {
       this.#options.onError(error, 'writing to the embedded store');
+      settleReports(batch, false);
       if (isRegistration && batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
       return this.#answerAll(io, batch.replies, () => refusalOf(error));
     }
     const { refusal } = batch;
-    if (refusal !== undefined) return this.#answerAll(io, batch.replies, () => refusal);
+    if (refusal !== undefined) {
+      settleReports(batch, false);
+      return this.#answerAll(io, batch.replies, () => refusal);
+    }
     if (isRegistration) this.#saving.splice(this.#saving.indexOf(batch), 1);
     if (batch.bodies.length > 0) return this.record(io, batch);
+    settleReports(batch, true);
     this.#countChecks(batch, (reply) => reply);
     this.#answerAll(io, batch.replies);
   }
@@ -101,6 +107,7 @@ export class Recorder {
     const { onAuditFailure } = this.#options;
     const isAnswered = isWritten || onAuditFailure === 'allow';
     this.#countChecks(batch, (reply) => (isAnswered ? reply : unrecordedReply(reply)));
+    settleReports(batch, isAnswered);
     if (isAnswered) for (const signal of batch.signals) this.#signal(signal);
     if (isWritten) return io === OWN ? this.#answerAll(io, batch.replies) : undefined;
     if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
@@ -138,9 +145,11 @@ export class Recorder {
     for (const effect of governor.rollBack(batch.undos, checkedOps(batch), batch.lastOpBefore, nowMs)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could
       // not take.
+      const undone = newBatch(nowMs, batch.lastOpBefore);
       effectRunner
-        .run([effect], nowMs, newBatch(nowMs, batch.lastOpBefore))
+        .run([effect], nowMs, undone)
         ?.catch((error: unknown) => onError(error, 'rolling back what was not recorded'));
+      for (const report of undone.reports ?? []) report.settle(false); // it is as it was before
     }
   }
 

@@ -1,0 +1,63 @@
+/** Webhooks: HTTP calls that report what people must know (docs/spec.md, Webhooks). */
+
+export const WEBHOOK_EVENTS = [
+  'approval.requested',
+  'approval.decided',
+  'approval.expired',
+  'halt.created',
+  'halt.released',
+  'budget.threshold',
+  'budget.exceeded',
+  'violation',
+  'policy.reload_failed',
+  'audit.unwritable',
+  'webhook.disabled',
+] as const;
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+
+/** What a person asks for; no hook can be made for it. */
+export const TEST_EVENT = 'webhook.test';
+
+/** Plain data, as it is stored. */
+export type Webhook = {
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly WebhookEvent[];
+  /** The org whose events it gets; null: those of every org, and those of none. */
+  readonly orgId: string | null;
+  /** `whsec_` and the base64 of the key that signs its calls. Kept as it is, as it is needed for each call. */
+  readonly secret: string;
+  readonly createdBy: string;
+  readonly createdAtMs: number;
+  /** Since when the calls fail; undefined: the last one succeeded. */
+  readonly failingSinceMs: number | undefined;
+  /** How many calls have failed in a row. */
+  readonly failures: number;
+  readonly lastError: string | undefined;
+  readonly disabledAtMs: number | undefined;
+  /** Messages that it missed, since too many waited or it was disabled. */
+  readonly dropped: number;
+};
+
+/** What happened, before it is known which hooks get it. */
+export type Notice = {
+  readonly type: WebhookEvent;
+  /** Whose event it is; null: only hooks that are bound to no org get it; `every`: all hooks may. */
+  readonly org: { readonly id: string | null } | 'every';
+  readonly data: Readonly<Record<string, unknown>>;
+};
+
+/** Whether the hook gets it. */
+export const wants = ({ events, orgId, disabledAtMs }: Webhook, { type, org }: Notice): boolean =>
+  disabledAtMs === undefined &&
+  events.includes(type) &&
+  (orgId === null || org === 'every' || (org.id !== null && org.id === orgId));
+
+const FIRST_RETRY_MS = 4_000;
+const LAST_RETRY_MS = 3_600_000;
+/** A hook whose calls have failed for so long is disabled. */
+export const GIVE_UP_AFTER_MS = 24 * 3_600_000;
+
+/** How long to wait after so many failed calls in a row: doubling, up to an hour. */
+export const retryDelayMs = (failures: number): number =>
+  Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, failures - 1));
