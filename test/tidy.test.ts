@@ -58,6 +58,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   workers: ['core', 'threads'],
   app: [
     'accounts',
+    'cluster',
     'core',
     'credentials',
     'limits',
@@ -89,6 +90,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   hooks: ['core', 'system'],
   mcp: ['core', 'system'],
   'policy-files': ['core'],
+  cluster: ['core', 'ports'],
   system: ['core', 'credentials', 'ports'],
   'use-cases': ['accounts', 'core', 'credentials', 'limits', 'ports', 'webhooks'],
   webhooks: ['core', 'ports'],

@@ -96,6 +96,9 @@ const networks: Parse<readonly string[]> = (value) => (list(value).every(isNetwo
 
 const orgName: Parse<string> = (value) => (isOrgName(value) ? value : undefined);
 
+/** It stands in lists, headers and logs. */
+const nodeName: Parse<string> = (value) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value) ? value : undefined);
+
 const bootstrapKey: Parse<string> = (value) => (isBootstrapKey(value) ? value : undefined);
 
 function variable<T>(parse: Parse<T>, expects: string, fallback: string, meaning: string): Variable<T>;
@@ -165,6 +168,27 @@ export const VARIABLES = {
     100,
     '10',
     "maximum connections to PostgreSQL; the total across all gateways must stay below `max_connections` and, in session mode, below PgBouncer's pool size",
+  ),
+  SVC_CLUSTER: variable(
+    oneOf('on'),
+    '`on`, or unset',
+    undefined,
+    '`on`: gateways on the same `SVC_DATABASE_URL` act as one, see docs/cluster.md',
+  ),
+  SVC_NODE_NAME: {
+    ...variable(
+      nodeName,
+      '1 to 64 letters, digits, dots, dashes or underscores',
+      undefined,
+      'name of this gateway in its cluster',
+    ),
+    fallbackRule: 'made from the host name, and kept in the data directory',
+  },
+  SVC_CLUSTER_ON_OUTAGE: variable(
+    oneOf('serve', 'deny'),
+    '`serve` or `deny`',
+    'serve',
+    '`serve`: cut off from the database, a gateway goes on with what it knows and has been granted; `deny`: 5 s after it last reached the database, it denies every check',
   ),
   SVC_POLICY_PATH: variable(
     text,
@@ -449,6 +473,7 @@ function conflictsIn({
   SVC_GRPC_ADDR: grpc,
   SVC_ARGON2_MEMORY_KIB: memoryKib,
   SVC_ARGON2_PARALLELISM: lanes,
+  ...config
 }: Config): readonly string[] {
   const conflicts: string[] = [];
   const meet = covers(http.host, grpc.host) || covers(grpc.host, http.host);
@@ -458,6 +483,14 @@ function conflictsIn({
     conflicts.push(
       `SVC_ARGON2_MEMORY_KIB must be at least ${KIB_PER_LANE * lanes}, which is ${KIB_PER_LANE} times SVC_ARGON2_PARALLELISM, not "${memoryKib}"`,
     );
+  if (config.SVC_CLUSTER === 'on') {
+    if (config.SVC_DATABASE_URL === undefined || config.SVC_DATABASE_URL === 'embedded')
+      conflicts.push(
+        'SVC_CLUSTER requires SVC_DATABASE_URL to be a PostgreSQL that all gateways reach, not `embedded`',
+      );
+    if (config.SVC_JWT_PRIVATE_KEY === undefined)
+      conflicts.push('SVC_CLUSTER requires SVC_JWT_PRIVATE_KEY, the same at every gateway');
+  }
   return conflicts;
 }
 

@@ -10,13 +10,14 @@ import { publicUrlOf } from './account-settings.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
+import type { Cluster, Refreshes } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
 import { type Identity, openIdentity, startIdentity } from './start-identity.ts';
 import { reloadChanged } from './start-policies.ts';
 import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
-import { createThreads, openAuditLog } from './start-threads.ts';
+import { createThreads, openAuditLog, type Threads } from './start-threads.ts';
 import { startTimers } from './timers.ts';
 
 /** `link` is where the operator makes it; undefined: whoever registers first becomes the owner. */
@@ -39,6 +40,8 @@ export type Gateway = {
    * `onStep` is told what it waits for, before each wait.
    */
   stop(onStep: (waitsFor: string) => void): Promise<void>;
+  /** Resolves when another gateway has taken its name, or an operator has forgotten it: then it must end. */
+  readonly replaced: Promise<void> | undefined;
   /** Entries on their way to the audit log. */
   readonly unwrittenEntries: () => number;
 };
@@ -66,6 +69,7 @@ async function start(context: StartContext): Promise<Gateway> {
     decisions.webhooks.reportOwn('audit.unwritable', { reason, checks: config.SVC_AUDIT_ON_FAILURE }),
   );
   const resources = await openResources(context, threads.clock);
+  const cluster = await openClusterOf(context, resources, threads);
   const decisions = startDecisions(context, resources, threads);
   const credentials = await openIdentity(context, resources, threads);
   const entries = await openAuditLog(context, threads);
@@ -76,7 +80,8 @@ async function start(context: StartContext): Promise<Gateway> {
     apiKeys: credentials.apiKeys.size,
   });
   const identity = await startIdentity(context, resources, threads, decisions.recording.events, credentials);
-  const parts: Parts = { resources, threads, decisions, identity };
+  const parts: Parts = { resources, threads, decisions, identity, cluster };
+  await cluster?.start(decisions.governor, refreshesOf(parts));
   const switchboard = createSwitchboard(context, parts);
   signal.throwIfAborted();
 
@@ -100,7 +105,24 @@ async function start(context: StartContext): Promise<Gateway> {
     },
     stop: (onStep) => (stopping ??= closers.closeAll(config.SVC_SHUTDOWN_SECS * 1000, onStep)),
     unwrittenEntries: () => audit.entriesInFlight,
+    replaced: cluster?.replaced,
   };
+}
+
+/** How this gateway takes over what other gateways have written. */
+const refreshesOf = ({ identity: { accounts, credentials } }: Parts): Refreshes => ({
+  'api-keys': () => credentials.apiKeys.refresh(),
+  ...(accounts && { accounts: () => accounts.syncRevocations() }),
+});
+
+/** Loaded only where it is needed, as accounts are. */
+async function openClusterOf(
+  context: StartContext,
+  resources: Resources,
+  threads: Threads,
+): Promise<Cluster | undefined> {
+  if (context.config.SVC_CLUSTER === undefined) return undefined;
+  return (await import('./start-cluster.ts')).openCluster(context, resources, threads);
 }
 
 async function firstAccount(
@@ -128,7 +150,7 @@ function warnOfMissingParts(
 }
 
 /** What the gateway does by itself. */
-function startBackground(context: StartContext, { resources, threads, decisions, identity }: Parts): void {
+function startBackground(context: StartContext, { resources, threads, decisions, identity, cluster }: Parts): void {
   const { config, log, closers } = context;
   const { database, onError, policyChanges } = resources;
   decisions.webhooks.open();
@@ -142,7 +164,7 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     haltKeeper: decisions.haltKeeper,
     commands: decisions.commands,
     spend: decisions.recording.spend,
-    isShared: database !== undefined,
+    isShared: database !== undefined && cluster === undefined,
   });
   policyChanges.follow((fingerprint) => void reloadChanged(decisions.policyKeeper, onError, fingerprint));
   closers.add('the timers', () => {

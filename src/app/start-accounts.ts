@@ -128,6 +128,8 @@ export type RunningAccounts = {
    * Fault: one of these is not known.
    */
   start(): Promise<Result<void, Fault>>;
+  /** Reads what other gateways revoked since the last time. */
+  syncRevocations(): Promise<Result<void, Fault>>;
   /** Whether nobody has an account yet. */
   isEmpty(): Promise<boolean>;
   /**
@@ -172,6 +174,7 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
   ];
   return {
     useCases: accounts.useCases,
+    syncRevocations: () => accounts.syncRevocations(),
     isEmpty: () => accounts.isEmpty(),
     start: async () => {
       warnOfOpenRegistration(config, log);

@@ -1,10 +1,12 @@
 /** Connects what I/O threads may ask with what answers it. */
 
 import { createMetrics, type Metrics } from '../system/metrics.ts';
+import { ServingGate } from '../threads/main/serving-gate.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
 import { metricsOf } from './metrics.ts';
 import { packageVersion } from './package-files.ts';
+import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import type { Decisions } from './start-decisions.ts';
 import type { Identity } from './start-identity.ts';
@@ -18,6 +20,7 @@ export type Parts = {
   readonly threads: Threads;
   readonly decisions: Decisions;
   readonly identity: Identity;
+  readonly cluster: Cluster | undefined;
 };
 
 export function createSwitchboard(context: StartContext, parts: Parts): Switchboard {
@@ -33,9 +36,17 @@ export function createSwitchboard(context: StartContext, parts: Parts): Switchbo
     threads,
     clock,
     onError,
+    gate: gateOf(parts),
     commands,
     useCases: startUseCases(context, parts),
   });
+}
+
+function gateOf({ cluster, identity: { credentials } }: Parts): ServingGate | undefined {
+  if (cluster === undefined) return undefined;
+  const gate = new ServingGate(cluster.membership);
+  credentials.authenticator.onRevoked((subject) => gate.noteRevoked(subject));
+  return gate;
 }
 
 function startUseCases(context: StartContext, parts: Parts): UseCases {
@@ -44,6 +55,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     threads: { audit, clock, supervisor },
     decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, webhooks },
     identity: { accounts, credentials },
+    cluster,
   } = parts;
   const { config, log } = context;
   return useCasesOf({
@@ -71,6 +83,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     limiters,
     storeOutage,
     accounts: accounts?.useCases,
+    cluster,
     supervisor,
     metrics: startMetrics(context, parts),
     onKeyRotated: (rotated) => log.info('rotated the key that signs tokens', rotated),

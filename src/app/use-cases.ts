@@ -1,12 +1,16 @@
 /** The implementation of each use case. */
 
 import { type AccountUseCases, withoutAccountStore } from '../accounts/accounts.ts';
+import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { fail, ok } from '../core/base/result.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { RateLimiter } from '../limits/rate-limit.ts';
-import type { Clock } from '../ports/ports.ts';
+import type { Topic } from '../ports/cluster.ts';
+import type { AuditLog, Clock } from '../ports/ports.ts';
+import type { UseCase } from '../ports/use-case.ts';
 import type { Metrics } from '../system/metrics.ts';
 import { type ApprovalWaits, type ApproverNames, decideApproval } from '../use-cases/approvals.ts';
+import { createClusterUseCases, withoutCluster } from '../use-cases/cluster.ts';
 import { type CredentialUseCasesDeps, createCredentialUseCases } from '../use-cases/credentials.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import { type AuditReads, readLog } from '../use-cases/logs.ts';
@@ -15,12 +19,13 @@ import type { UseCases } from '../use-cases/use-cases.ts';
 import type { WebhookKeeper } from '../webhooks/keeper.ts';
 import type { Config } from './config.ts';
 import type { Database } from './start-accounts.ts';
+import type { Cluster } from './start-cluster.ts';
 import type { StoreOutage } from './store-outage.ts';
 
 export type UseCaseParts = CredentialUseCasesDeps & {
   readonly config: Config;
   readonly clock: Clock;
-  readonly audit: { readonly isWritable: boolean };
+  readonly audit: AuditLog & { readonly isWritable: boolean };
   readonly auditReader: AuditReads;
   readonly database: Database | undefined;
   readonly accounts: AccountUseCases | undefined;
@@ -33,6 +38,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly tickets: WsTickets;
   readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
   readonly storeOutage: StoreOutage;
+  readonly cluster: Cluster | undefined;
   readonly supervisor: { readonly isStopping: boolean };
   readonly metrics: Metrics;
 };
@@ -53,13 +59,15 @@ export function useCasesOf({
   storeOutage,
   tickets,
   limiters,
+  cluster,
   supervisor,
   metrics,
   ...credentials
 }: UseCaseParts): UseCases {
   return {
-    ...(accounts ?? withoutAccountStore()),
-    ...createCredentialUseCases(credentials),
+    ...confirmed(cluster, 'accounts', accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
+    ...confirmed(cluster, 'api-keys', createCredentialUseCases(credentials), ['revokeApiKey']),
+    ...(cluster === undefined ? withoutCluster : createClusterUseCases(cluster.members, audit)),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
@@ -77,7 +85,8 @@ export function useCasesOf({
     issueTicket: ({ bearer }) => tickets.issue(bearer),
     redeemTicket: async ({ ticket }) => tickets.redeem(ticket),
     readiness: async () => {
-      if (supervisor.isStopping) return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
+      if (supervisor.isStopping || cluster?.membership.isReplaced)
+        return fail({ kind: 'shutting_down', retryAfterSecs: 1 });
       if (!audit.isWritable && config.SVC_AUDIT_ON_FAILURE === 'deny') return fail({ kind: 'audit_unavailable' });
       return ok({
         audit: audit.isWritable ? 'writable' : 'unwritable',
@@ -88,9 +97,44 @@ export function useCasesOf({
               ? 'reachable'
               : 'unreachable',
         ...(storeOutage.isOn && { store: 'unwritable' }),
+        ...(cluster && { cluster: stateOf(cluster) }),
       });
     },
     metrics: async () => ok({ contentType: metrics.contentType, text: await metrics.render() }),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
+}
+
+function stateOf({ membership }: Cluster): 'reachable' | 'unreachable' | 'wrong_clock' {
+  if (!membership.isLeased) return 'unreachable';
+  return Math.abs(membership.skewMs) > MAX_SKEW_MS ? 'wrong_clock' : 'reachable';
+}
+
+/** What takes something away from an account: sessions, a role, or the account itself. */
+const REVOKING_ACCOUNTS = [
+  'logout',
+  'changeRole',
+  'setDisabled',
+  'revokeSessions',
+  'confirmPasswordReset',
+] as const satisfies readonly (keyof AccountUseCases)[];
+
+/** The same use cases, but these answer once every gateway of the cluster acts by what they have written. */
+function confirmed<U extends object>(
+  cluster: Cluster | undefined,
+  topic: Topic,
+  useCases: U,
+  names: readonly (keyof U)[],
+): U {
+  if (cluster === undefined) return useCases;
+  const wrapped = { ...useCases };
+  for (const name of names) {
+    const useCase = useCases[name] as UseCase<unknown, unknown>;
+    const withBarrier: UseCase<unknown, unknown> = async (input) => {
+      const reply = await useCase(input);
+      return reply.ok ? { ...reply, unconfirmed: await cluster.barriers.pass(topic) } : reply;
+    };
+    wrapped[name] = withBarrier as U[typeof name];
+  }
+  return wrapped;
 }

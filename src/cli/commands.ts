@@ -24,6 +24,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
   { name: 'webhooks', summary: 'have HTTP calls report what people must know' },
   { name: 'policy', summary: 'validate, test, explain and reload policies' },
+  { name: 'cluster', summary: 'show and forget gateways of a cluster' },
   { name: 'audit', summary: 'verify and export the audit log' },
   { name: 'mcp', summary: 'put MCP servers behind the gateway' },
   { name: 'hooks', summary: 'have coding agents ask before they use a tool' },
@@ -287,6 +288,25 @@ const READING: readonly CommandRow[] = [
   },
 ];
 
+const CLUSTER: readonly CommandRow[] = [
+  {
+    synopsis: 'cluster ls',
+    summary: 'list the gateways that act as one, their leases, clocks and stranded money',
+    example: 'svc cluster ls',
+    load: async () => (await import('./commands/cluster.ts')).ls,
+  },
+  {
+    synopsis: 'cluster forget <name>',
+    summary: 'forget a gateway that will not return, 10 minutes after its lease at the earliest',
+    options: [
+      { flags: '--unspent', meaning: 'free what it was granted and has not spent (default: charge it)' },
+      { flags: '-y, --yes', meaning: 'do not ask for confirmation' },
+    ],
+    example: 'svc cluster forget gateway-3',
+    load: async () => (await import('./commands/cluster.ts')).forget,
+  },
+];
+
 const ADMINISTRATION: readonly CommandRow[] = [
   {
     synopsis: 'keys create <name>',
@@ -528,4 +548,11 @@ const ADMINISTRATION: readonly CommandRow[] = [
   },
 ];
 
-export const COMMANDS: readonly CommandRow[] = [...SESSION, ...OPERATIONS, ...HALTS, ...READING, ...ADMINISTRATION];
+export const COMMANDS: readonly CommandRow[] = [
+  ...SESSION,
+  ...OPERATIONS,
+  ...HALTS,
+  ...READING,
+  ...CLUSTER,
+  ...ADMINISTRATION,
+];

@@ -55,13 +55,13 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     const gateway = await starting;
     unwrittenEntries = gateway.unwrittenEntries;
     if (!ending.signal.aborted) process.stdout.write(welcome(config.value, gateway));
-    await asked;
+    const isReplaced = await Promise.race([asked.then(() => false), ended(gateway)]);
     await gateway.stop((step) => {
       waitsFor = step;
     });
     log.info('stopped');
     waitsFor = LEFTOVERS;
-    return 0;
+    return isReplaced ? 1 : 0;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     waitsFor = LEFTOVERS;
@@ -69,6 +69,9 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     return ending.signal.aborted ? 0 : 1;
   }
 }
+
+/** Resolves with true when the gateway may not go on; else never. */
+const ended = ({ replaced }: Gateway): Promise<boolean> => replaced?.then(() => true) ?? new Promise(() => undefined);
 
 /**
  * Resolves once a signal asks the gateway to end in order, also while it starts. A later one ends it at once, and so

@@ -47,6 +47,8 @@ export type CheckState = AskingContext & {
   policies: { decide(subject: CheckSubject): PolicyDecision };
   /** Whether any stream is open; without one, no events are created. */
   isWatched: boolean;
+  /** Why every check is denied; undefined: it is not. */
+  outage: string | undefined;
   readonly budgets: BudgetTracker;
   readonly halts: HaltRegistry;
   readonly maxOps: number;
@@ -119,6 +121,8 @@ export class Checker {
     const identified = identify(agents, command.agent, command);
     if (identified.kind !== 'agent') return this.#refuse(command, identified);
     if (command.credential !== undefined) agents.touch(identified.entry, nowMs);
+    if (this.#state.outage !== undefined)
+      return this.#answer(command, identified, deny('credential', this.#state.outage), undefined);
     const halt = halts.covering(identified.entry, command.action);
     if (halt !== undefined) return this.#answerHalted(command, identified, halt);
     const slot = ops.find(command.opId);

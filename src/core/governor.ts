@@ -116,6 +116,7 @@ export class Governor {
       halts: this.halts,
       approvals: this.approvals,
       isWatched: false,
+      outage: undefined,
     };
     this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
@@ -132,6 +133,15 @@ export class Governor {
   /** Whether anybody watches operations. While nobody does, no events are made. */
   set isWatched(isWatched: boolean) {
     this.#state.isWatched = isWatched;
+  }
+
+  /** Why every check is denied, until it is undefined again. */
+  get outage(): string | undefined {
+    return this.#state.outage;
+  }
+
+  set outage(outage: string | undefined) {
+    this.#state.outage = outage;
   }
 
   /** Restores a registration of an earlier run. */

@@ -1,6 +1,7 @@
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
+import type { Unconfirmed } from './cluster.ts';
 
 export type Authenticated = {
   readonly principal: Principal;
@@ -8,4 +9,4 @@ export type Authenticated = {
   readonly expiresAtMs: number;
 };
 
-export type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault>>;
+export type UseCase<Input, Value> = (input: Input) => Promise<Result<Value, Fault> & Unconfirmed>;

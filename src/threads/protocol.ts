@@ -25,7 +25,9 @@ export type IoToMain =
   | { readonly type: 'control-closed'; readonly stream: number; readonly agent: AgentKey }
   /** Where the request of this number comes from: the answer to `locate`. */
   | { readonly type: 'located'; readonly id: number; readonly network: string }
-  | { readonly type: 'stats'; readonly stats: IoStats };
+  | { readonly type: 'stats'; readonly stats: IoStats }
+  /** Everything sent before the `confirm` of this number holds in this thread. */
+  | { readonly type: 'confirmed'; readonly number: number };
 
 export type Ports = { readonly httpPort: number; readonly grpcPort: number };
 
@@ -86,6 +88,8 @@ export type MainToIo =
   | { readonly type: 'agent-revoked'; readonly agent: AgentKey }
   /** How many agents are registered, for what a thread remembers of each. Sent after a change, not at once. */
   | { readonly type: 'agent-count'; readonly count: number }
+  /** To be confirmed: all that was sent before holds in this thread. */
+  | { readonly type: 'confirm'; readonly number: number }
   /** Take nothing new, and answer what is in flight within this time. */
   | { readonly type: 'drain'; readonly graceMs: number };
 

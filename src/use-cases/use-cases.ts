@@ -19,6 +19,7 @@ import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { AccessToken } from '../ports/ports.ts';
 import type { NewWebhook, WebhookStatus } from '../webhooks/keeper.ts';
 import type { ApprovalReader } from './approvals.ts';
+import type { ClusterUseCases } from './cluster.ts';
 import type { HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
@@ -42,7 +43,9 @@ export type Link = {
   ): Promise<Recorded<Replies[T]>>;
   call<N extends UseCaseName>(name: N, input: InputOf<N>): Promise<ReplyOf<N>>;
 };
-export type UseCases = AccountUseCases & {
+export type UseCases = AccountUseCases & ClusterUseCases & OwnUseCases;
+
+type OwnUseCases = {
   readonly authenticate: UseCase<{ readonly bearer: string }, Authenticated>;
   readonly exchangeToken: UseCase<
     { readonly bearer: string; readonly scopes: readonly Scope[] | undefined },
@@ -108,6 +111,8 @@ export type UseCases = AccountUseCases & {
       readonly audit: 'writable' | 'unwritable';
       readonly database: 'not_configured' | 'reachable' | 'unreachable';
       readonly store?: 'unwritable';
+      /** Of a gateway in a cluster: whether it holds a lease, and whether its clock is right. */
+      readonly cluster?: 'reachable' | 'unreachable' | 'wrong_clock';
     }
   >;
   readonly metrics: UseCase<Record<never, never>, { readonly contentType: string; readonly text: string }>;

@@ -313,6 +313,8 @@ describe('isolation', () => {
     'post /api/v1/policies/reload',
     'get /api/v1/policies',
     'get /api/v1/halts',
+    'get /api/v1/cluster',
+    'post /api/v1/cluster/forget',
     // Approvals have tests of their own: test/e2e/approvals.test.ts.
     ...ROWS.filter(({ path }) => /^\/api\/v1\/approvals\/:id\b/.test(path)).map(nameOf),
     'post /api/v1/auth/ws-ticket',

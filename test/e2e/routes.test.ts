@@ -69,6 +69,8 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/approvals/:id/approve': scoped(404, 404, 404, 404),
   'post /api/v1/approvals/:id/deny': scoped(404, 404, 404, 404),
   'post /api/v1/approvals/:id/cancel': scoped(404, 403, 404, 404),
+  'get /api/v1/cluster': scoped(404, 404, 404, 404), // it is alone
+  'post /api/v1/cluster/forget': scoped(404, 403, 403, 404),
   'post /api/v1/halts': scoped(403, 403, 403, 201),
   'get /api/v1/halts': scoped(200, 200, 200, 200),
   'post /api/v1/halts/:id/release': scoped(404, 403, 403, 200),
@@ -265,6 +267,7 @@ describe('routes', () => {
       body: { reason: 'x' },
     }),
     'post /api/v1/approvals/:id/deny': async () => ({ path: '/api/v1/approvals/none/deny', body: { reason: 'x' } }),
+    'post /api/v1/cluster/forget': () => ({ path: '/api/v1/cluster/forget', body: { name: 'none' } }),
     'post /api/v1/halts': async () => ({ path: '/api/v1/halts', body: { scope: 'org:elsewhere', reason: 'test' } }),
     'post /api/v1/halts/:id/release': async () => ({
       path: `/api/v1/halts/${await haltId()}/release`,

@@ -43,6 +43,7 @@ const EVENTS = [
   'PolicyReloaded',
   'HaltCreated',
   'HaltReleased',
+  'GatewayForgotten',
   'ApprovalRequested',
   'ApprovalApproved',
   'ApprovalDenied',

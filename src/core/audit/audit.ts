@@ -35,6 +35,7 @@ export const AUDIT_EVENTS = [
   'PolicyReloaded',
   'HaltCreated',
   'HaltReleased',
+  'GatewayForgotten',
   'ApprovalRequested',
   'ApprovalApproved',
   'ApprovalDenied',

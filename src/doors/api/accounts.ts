@@ -11,6 +11,7 @@ import type { Link } from '../../use-cases/use-cases.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
 import type { Header } from '../shared/http-answer.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, name, optional, optionalOr, withBody, withListing } from './body.ts';
 import {
   accountPage,
@@ -143,7 +144,7 @@ async function refresh({ headers }: HttpRequest, link: Link): Promise<HttpReply>
 /** The cookie is cleared only when the session is known to be over: with the database away, the answer is 503. */
 async function logout({ headers }: HttpRequest, link: Link): Promise<HttpReply> {
   const ended = await link.call('logout', { refreshToken: readRefreshCookie(headers) });
-  return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie()] }) : ended;
+  return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie(), ...unconfirmedHeaders(ended)] }) : ended;
 }
 
 async function invite({ principal, body }: Authorized<typeof invitation>, link: Link): Promise<HttpReply> {
@@ -198,7 +199,7 @@ async function confirmPasswordReset({ body }: HttpRequest<typeof resetConfirmati
     resetToken: body.reset_token,
     newPassword: body.new_password,
   });
-  return confirmed.ok ? ok({ status: 204 }) : confirmed;
+  return confirmed.ok ? ok({ status: 204, headers: unconfirmedHeaders(confirmed) }) : confirmed;
 }
 
 async function me({ principal }: Authorized, link: Link): Promise<HttpReply> {
@@ -218,14 +219,18 @@ async function get({ principal, params }: Authorized, link: Link): Promise<HttpR
 
 async function changeRole({ principal, params, body }: Authorized<typeof roleChange>, link: Link): Promise<HttpReply> {
   const changed = await link.call('changeRole', { principal, accountId: params.id ?? '', role: body.role });
-  return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
+  return changed.ok
+    ? ok({ status: 200, headers: unconfirmedHeaders(changed), body: { account: accountView(changed.value) } })
+    : changed;
 }
 
 const setDisabled =
   (disabled: boolean) =>
   async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
     const changed = await link.call('setDisabled', { principal, accountId: params.id ?? '', disabled });
-    return changed.ok ? ok({ status: 200, body: { account: accountView(changed.value) } }) : changed;
+    return changed.ok
+      ? ok({ status: 200, headers: unconfirmedHeaders(changed), body: { account: accountView(changed.value) } })
+      : changed;
   };
 
 async function unlock({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
@@ -237,7 +242,7 @@ async function unlock({ principal, params }: Authorized, link: Link): Promise<Ht
 async function revokeSessions({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const accountId = params.id ?? principal.subject.replace(/^account:/, '');
   const revoked = await link.call('revokeSessions', { principal, accountId });
-  return revoked.ok ? ok({ status: 204 }) : revoked;
+  return revoked.ok ? ok({ status: 204, headers: unconfirmedHeaders(revoked) }) : revoked;
 }
 
 const ADMIN = { scope: 'admin' } as const;

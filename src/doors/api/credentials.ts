@@ -6,6 +6,7 @@ import type { ApiKey } from '../../core/identity/api-key.ts';
 import { SCOPES } from '../../core/identity/roles.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, name, optional, readBody, time, withBody, withListing } from './body.ts';
 import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
@@ -76,7 +77,7 @@ async function own({ principal }: Authorized, link: Link): Promise<HttpReply> {
 
 async function revoke({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const revoked = await link.call('revokeApiKey', { principal, id: params.id ?? '' });
-  return revoked.ok ? ok({ status: 204 }) : revoked;
+  return revoked.ok ? ok({ status: 204, headers: unconfirmedHeaders(revoked) }) : revoked;
 }
 
 async function rotate({ principal }: Authorized, link: Link): Promise<HttpReply> {

@@ -17,11 +17,18 @@ const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status:
 async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const found = await link.call('readiness', {});
   if (!found.ok) return found;
-  const { audit, database, store } = found.value;
-  const isWhole = audit === 'writable' && database !== 'unreachable' && store === undefined;
+  const { audit, database, store, cluster } = found.value;
+  const isOneOfMany = cluster === undefined || cluster === 'reachable';
+  const isWhole = audit === 'writable' && database !== 'unreachable' && store === undefined && isOneOfMany;
   return ok({
     status: 200,
-    body: { status: isWhole ? 'ready' : 'degraded', audit, database, ...(store && { store }) },
+    body: {
+      status: isWhole ? 'ready' : 'degraded',
+      audit,
+      database,
+      ...(store && { store }),
+      ...(cluster && { cluster }),
+    },
   });
 }
 

@@ -7,6 +7,7 @@ import { type AccountRouteOptions, accountRoutes } from './accounts.ts';
 import { agentRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
 import { budgetRoutes } from './budgets.ts';
+import { clusterRoutes } from './cluster.ts';
 import { credentialRoutes } from './credentials.ts';
 import { haltRoutes } from './halts.ts';
 import { type HookRouteOptions, hookRoutes } from './hooks.ts';
@@ -33,6 +34,7 @@ export function routesOf(
     ...policyRoutes,
     ...streamRoutes,
     ...logRoutes,
+    ...clusterRoutes,
     ...topologyRoutes(options),
     ...authzenRoutes(options),
     ...opaRoutes,

@@ -245,6 +245,9 @@ export const readiness = z.strictObject({
     description:
       'Present only while keys, registrations and spend cannot be written to the data directory. Checks still work.',
   }),
+  cluster: z.enum(['reachable', 'unreachable', 'wrong_clock']).optional().meta({
+    description: 'Present only with SVC_CLUSTER=on. `unreachable`: the lease of this gateway is over.',
+  }),
 });
 
 export const opShape = z.strictObject({
@@ -420,3 +423,29 @@ export const signInMethods = z.strictObject({
     .meta({ description: 'Whether a forgotten password can be reset by mail. Absent without an account store.' }),
 });
 export const ticket = z.strictObject({ ticket: z.string(), expires_in: z.int() });
+
+export const memberList = z.strictObject({
+  members: z.array(
+    z.strictObject({
+      name: z.string(),
+      run: z.string().meta({ description: 'One start of the gateway.' }),
+      state: z.enum(['live', 'suspect', 'retired']).meta({
+        description: '`suspect`: its lease is over; it may come back. `retired`: another run has taken its place.',
+      }),
+      version: z.string(),
+      lease_until: rfc3339,
+      skew_ms: z.int().meta({ description: 'How far its clock is ahead of the one of the database.' }),
+      policy_version: z.string().nullable(),
+      audit_head: z
+        .strictObject({ id: z.int(), hash: z.string() })
+        .nullable()
+        .meta({ description: 'The last entry of its audit log that it reported.' }),
+      unconfirmed: z.int().meta({ description: 'Changes that it did not confirm in time and has not caught up with.' }),
+      stranded_usd: z.number().meta({ description: 'What it was granted and has neither spent nor returned.' }),
+    }),
+  ),
+});
+
+export const memberForgotten = z.strictObject({
+  unspent_usd: z.number().meta({ description: 'What it had been granted and not reported as spent.' }),
+});

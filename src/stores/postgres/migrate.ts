@@ -1,7 +1,8 @@
 /** Brings the schema up to date. Any number of gateways may do so at once: each step is applied once. */
 import type pg from 'pg';
 import { BEGIN } from './commit-verdict.ts';
-import { MIGRATIONS, type Migration } from './migrations.ts';
+import type { Migration } from './migration.ts';
+import { MIGRATIONS } from './migrations.ts';
 import type { Queryable } from './queryable.ts';
 
 // Whether a database has what the migrations made: a backup may have been put back in part, a fail-over may lead to an
@@ -21,6 +22,12 @@ export const UNIQUE_COLUMNS = {
   password_resets: ['digest'],
   api_keys: ['id', 'digest'],
   secrets: ['name'],
+  cluster_node: ['epoch'],
+  cluster_server: ['one'],
+  policy_active: ['one'],
+  budget_account: [],
+  budget_grant: [],
+  usage_id: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The others. */
@@ -56,6 +63,28 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
     'changed_at',
   ],
   secrets: ['value'],
+  cluster_node: [
+    'node',
+    'state',
+    'seq',
+    'seen_at',
+    'lease_until',
+    'ended_at',
+    'settled',
+    'version',
+    'protocols',
+    'on_outage',
+    'policy_version',
+    'audit_id',
+    'audit_hash',
+    'skew_ms',
+    'unconfirmed',
+  ],
+  cluster_server: ['started_at', 'noticed_at'],
+  policy_active: ['version', 'activated_at', 'activated_by'],
+  budget_account: ['owner', 'period', 'spent', 'out', 'alerted', 'ends_at'],
+  budget_grant: ['epoch', 'owner', 'period', 'granted', 'spent'],
+  usage_id: ['agent', 'id', 'epoch', 'recorded_at'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);

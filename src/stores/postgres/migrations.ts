@@ -1,10 +1,11 @@
+import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
+import type { Migration } from './migration.ts';
+
 /**
  * The schema of the account store, one numbered step after the other. A step that has been released is never changed;
  * what comes later is a new step. Kept as text here so that the built gateway finds it wherever it is installed.
  */
-export type Migration = { readonly number: number; readonly name: string; readonly sql: string };
-
-export const MIGRATIONS: readonly Migration[] = [
+const ACCOUNT_MIGRATIONS: readonly Migration[] = [
   {
     number: 1,
     name: 'accounts',
@@ -145,3 +146,5 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
   },
 ];
+
+export const MIGRATIONS: readonly Migration[] = [...ACCOUNT_MIGRATIONS, ...CLUSTER_MIGRATIONS];

@@ -214,6 +214,8 @@ class IoThread {
         return this.#control.revokeAgent(message.agent);
       case 'agent-count':
         return credentialDigests.makeRoomFor(message.count);
+      case 'confirm':
+        return this.#link.notify({ type: 'confirmed', number: message.number });
       case 'drain':
         return void this.#drain(message.graceMs);
       default:

@@ -20,6 +20,9 @@ type Thread = {
 /** The I/O threads that are running, as the main thread sends to them. What is sent to one that is gone is dropped. */
 export class IoThreads {
   readonly #threads = new Map<IoId, Thread>();
+  /** By number: the threads that have not confirmed yet, and whom to tell when all have. */
+  readonly #confirming = new Map<number, { readonly missing: Set<IoId>; readonly done: () => void }>();
+  #lastConfirm = 0;
   /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */
   #retired = NO_STATS;
 
@@ -44,6 +47,7 @@ export class IoThreads {
     const last = this.#threads.get(io)?.stats;
     if (last !== undefined) this.#retired = leftBy(last, this.#retired);
     this.#threads.delete(io);
+    for (const number of this.#confirming.keys()) this.noteConfirmed(io, number);
   }
 
   /** The counts of all threads, including those that died. */
@@ -70,6 +74,25 @@ export class IoThreads {
       batcher.send(message);
       batcher.flush();
     }
+  }
+
+  /** Resolves when all that was sent before holds in every thread; one that ends meanwhile holds nothing. */
+  confirmed(): Promise<void> {
+    const missing = new Set(Array.from(this.#threads.keys()).filter((io) => io !== OWN));
+    if (missing.size === 0) return Promise.resolve();
+    this.#lastConfirm += 1;
+    const number = this.#lastConfirm;
+    return new Promise((done) => {
+      this.#confirming.set(number, { missing, done });
+      this.broadcast({ type: 'confirm', number });
+    });
+  }
+
+  noteConfirmed(io: IoId, number: number): void {
+    const confirming = this.#confirming.get(number);
+    if (!confirming?.missing.delete(io) || confirming.missing.size > 0) return;
+    this.#confirming.delete(number);
+    confirming.done();
   }
 
   send(io: IoId, message: MainToIo): void {

@@ -10,6 +10,7 @@ import type { ControlStreams } from './control-streams.ts';
 import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
+import type { ServingGate } from './serving-gate.ts';
 
 export type SwitchboardOptions = {
   readonly governor: Governor;
@@ -21,6 +22,8 @@ export type SwitchboardOptions = {
   readonly commands: CommandRunner;
   readonly useCases: UseCases;
   readonly clock: Clock;
+  /** Of a gateway in a cluster: what comes while it catches up waits a moment. */
+  readonly gate?: ServingGate | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -44,6 +47,15 @@ export class Switchboard {
 
   /** A batch of messages from the doors. Commands are applied in their order, and recorded as one batch. */
   receive(io: IoId, messages: readonly IoToMain[]): void {
+    const { gate } = this.#options;
+    if (gate === undefined || gate.isOpen) return this.#receiveNow(io, messages);
+    gate.pass(messages, (passed, refusals) => {
+      for (const refusal of refusals) this.#options.threads.send(io, refusal);
+      this.#receiveNow(io, passed);
+    });
+  }
+
+  #receiveNow(io: IoId, messages: readonly IoToMain[]): void {
     const { audit, clock, commands, governor, recorder, threads } = this.#options;
     // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the
     // signal.
@@ -69,6 +81,8 @@ export class Switchboard {
         return;
       case 'control-closed':
         return controlStreams.close(message.agent, { io, stream: message.stream });
+      case 'confirmed':
+        return threads.noteConfirmed(io, message.number);
       case 'stats':
         this.#options.commands.reportStrangers();
         threads.noteStats(io, message.stats);

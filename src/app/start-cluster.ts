@@ -1,0 +1,151 @@
+/** Gateways on one database that act as one: loaded only with SVC_CLUSTER=on. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Barriers } from '../cluster/barriers.ts';
+import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
+import { type Refresh, Replicas } from '../cluster/replicas.ts';
+import { MAX_SKEW_MS } from '../cluster/skew.ts';
+import { assert } from '../core/base/result.ts';
+import type { Governor } from '../core/governor.ts';
+import type { Member, MemberStore, OnOutage, RunId, Topic } from '../ports/cluster.ts';
+import { PostgresBus } from '../stores/postgres/cluster/bus.ts';
+import { createPostgresMembers } from '../stores/postgres/cluster/members.ts';
+import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
+import { replaceFile, textIfThereSync } from '../system/files.ts';
+import { packageVersion } from './package-files.ts';
+import { StartError, valueOrStartError } from './start-checks.ts';
+import type { StartContext } from './start-context.ts';
+import type { Resources } from './start-resources.ts';
+import type { Threads } from './start-threads.ts';
+
+/** How each of the copies that this gateway keeps is read again. */
+export type Refreshes = Readonly<Partial<Record<Topic, Refresh>>>;
+
+/** What a gateway of a cluster has beyond one that is alone. */
+export type Cluster = {
+  readonly membership: KeptMembership;
+  readonly members: MemberStore;
+  readonly bus: PostgresBus;
+  readonly barriers: Barriers;
+  readonly replicas: Replicas;
+  /** Resolves when this run was replaced, or forgotten: it must end. */
+  readonly replaced: Promise<void>;
+  /** Joins, and from then on follows what is shared. Call it before the doors open. */
+  start(governor: Pick<Governor, 'outage'>, refreshes: Refreshes): Promise<void>;
+};
+
+/** The oldest and the newest form of messages and tables that this release speaks. */
+const PROTOCOLS = [1, 1] as const;
+/** A database that is this slow is as good as none; checks do not wait for it anyway. */
+const STATEMENT_TIMEOUT_MS = 3_000;
+const WAIT_FOR_CLOCK_MS = 30_000;
+const LOOK_AT_CLOCK_MS = 1_000;
+
+/** Opens connections of its own: one for what extends the lease, one for messages. */
+export async function openCluster(
+  context: StartContext,
+  { database, onError, policies }: Resources,
+  { threads }: Threads,
+): Promise<Cluster> {
+  const { config, log, closers } = context;
+  const url = config.SVC_DATABASE_URL;
+  assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
+  const run = randomUUID() as string as RunId;
+  const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
+  // Outages are logged by the other connections of this gateway, and by its membership.
+  const quiet = { info: () => undefined, warn: () => undefined };
+  const postgres = new Postgres(
+    { url, ...POSTGRES_DEFAULTS, maxConnections: 1, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+    quiet,
+  );
+  closers.add('the membership of the cluster', () => postgres.close());
+  const secret = valueOrStartError(await database.postgres.attempt(clusterSecret), database.postgres.trouble);
+  const bus = new PostgresBus({ url, self: run, secret, log });
+  closers.add('the bus of the cluster', () => bus.close());
+  const members = createPostgresMembers({ postgres, run, leaseMs: LEASE_MS, settles: () => undefined });
+  const replicas = new Replicas(onError);
+  let end: () => void = () => undefined;
+  const replaced = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const membership = new KeptMembership({
+    store: members,
+    joining: { run, name, version: packageVersion(), protocols: PROTOCOLS, onOutage: config.SVC_CLUSTER_ON_OUTAGE },
+    clocks: { steadyMs: () => performance.now(), wallMs: Date.now },
+    catchUp: async () => {
+      const read = await replicas.refreshAll();
+      // What they sent before they knew is held back until they say that they do.
+      if (read.ok) await threads.confirmed();
+      return read;
+    },
+    hasCaughtUp: () => replicas.takePolled(),
+    reportOf: () => ({ policyVersion: policies.policies.version, auditHead: undefined }),
+    onReplaced: () => {
+      log.error('another gateway has taken the name of this one, or an operator has forgotten it; stopping', { name });
+      end();
+    },
+    log,
+  });
+  const barriers = new Barriers({
+    bus,
+    membership,
+    store: members,
+    replicas,
+    inAllThreads: () => threads.confirmed(),
+  });
+  const start: Cluster['start'] = async (governor, refreshes) => {
+    for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
+    membership.onChange(() => {
+      governor.outage = outageOf(membership, config.SVC_CLUSTER_ON_OUTAGE);
+    });
+    await untilClockIsRight(context, members);
+    await bus.start();
+    replicas.start();
+    valueOrStartError(await membership.start(), postgres.trouble);
+    closers.add('the other gateways of the cluster', async () => {
+      membership.stop();
+      replicas.stop();
+      if (!membership.isReplaced) await members.leave();
+    });
+    log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
+  };
+  return { membership, members, bus, barriers, replicas, replaced, start };
+}
+
+/** Why every check is denied; undefined: it is not. */
+function outageOf({ isReplaced, isCutOff }: KeptMembership, onOutage: OnOutage): string | undefined {
+  if (isReplaced) return 'this gateway has been replaced by another one and is stopping';
+  if (!isCutOff || onOutage === 'serve') return undefined;
+  return 'this gateway cannot reach the database of its cluster, so what was revoked meanwhile is unknown to it';
+}
+
+/** Kept in the data directory, so that a gateway that restarts is known as the one it was. */
+async function keptName(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'node-name');
+  const kept = textIfThereSync(path)?.trim();
+  if (kept !== undefined && kept !== '') return kept;
+  const host = hostname()
+    .replace(/[^A-Za-z0-9._-]/g, '-')
+    .slice(0, 48);
+  const name = `${host}-${randomBytes(3).toString('hex')}`;
+  await replaceFile(path, `${name}\n`);
+  return name;
+}
+
+/** Leases go by the clock of the database, and budgets by days: a gateway whose clock is wrong takes no part. */
+async function untilClockIsRight({ log, signal }: StartContext, members: MemberStore): Promise<void> {
+  const endMs = performance.now() + WAIT_FOR_CLOCK_MS;
+  for (;;) {
+    const askedMs = Date.now();
+    const theirs = valueOrStartError(await members.now(), undefined);
+    const aheadMs = Math.round((askedMs + Date.now()) / 2 - theirs);
+    if (Math.abs(aheadMs) <= MAX_SKEW_MS) return;
+    const off = `the clock of this gateway is ${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`;
+    if (performance.now() > endMs) throw new StartError(`${off}; set it right, for example by NTP`);
+    log.warn(`${off}; waiting until it is right`, { upToSecs: WAIT_FOR_CLOCK_MS / 1000 });
+    await sleep(LOOK_AT_CLOCK_MS, undefined, { signal });
+  }
+}

@@ -1,0 +1,50 @@
+/** `svc cluster ls|forget`: the gateways that act as one. */
+import { CliError } from '../errors.ts';
+import type { Invocation } from '../invocation.ts';
+import { Api } from '../remote/api.ts';
+import { show, showTable } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { confirmed } from '../terminal/prompt.ts';
+import { awayAt, type Column, isRows, type Row } from '../terminal/table.ts';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'NAME', cell: 'name', isWhole: true },
+  { title: 'STATE', cell: 'state' },
+  { title: 'VERSION', cell: 'version' },
+  { title: 'LEASE', cell: awayAt('lease_until') },
+  { title: 'SKEW', cell: ({ skew_ms: ms }) => `${String(ms)} ms` },
+  { title: 'UNCONFIRMED', cell: 'unconfirmed' },
+  { title: 'STRANDED', cell: ({ stranded_usd: usd }) => (usd === 0 ? '-' : `$${String(usd)}`) },
+  { title: 'POLICY', cell: 'policy_version', isSpare: true },
+  { title: 'RUN', cell: 'run', isSpare: true },
+];
+
+export async function ls(invocation: Invocation): Promise<void> {
+  const answer = await (await Api.of(invocation)).get('/api/v1/cluster', 'members');
+  const members: unknown = answer.members;
+  if (!isRows(members)) throw new CliError('the gateway did not answer with a list of members');
+  const table = { value: answer, columns: COLUMNS, rows: members, none: 'There are no gateways.' };
+  await showTable(invocation.globals.output, table);
+}
+
+export async function forget(invocation: Invocation): Promise<void> {
+  const {
+    args: [name = ''],
+    options,
+    globals,
+  } = invocation;
+  const isFreed = options.isSet('unspent');
+  const fate = isFreed ? 'freed' : 'charged';
+  // A script means what it says; a person may have mistaken the name.
+  if (!options.isSet('yes') && process.stdin.isTTY === true) {
+    const question = `Forget gateway ${printable(name)}? What it was granted and has not spent is ${fate}.`;
+    if (!(await confirmed(question))) throw new CliError('cancelled; nothing was changed');
+  }
+  const answer = await (await Api.of(invocation)).post('/api/v1/cluster/forget', 'unspent_usd', {
+    name,
+    unspent: isFreed ? 'free' : 'charge',
+  });
+  await show(globals.output, answer, () => [
+    printable(`Forgot gateway ${name}; $${String((answer as Row).unspent_usd)} it had not spent was ${fate}.`),
+  ]);
+}

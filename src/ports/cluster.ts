@@ -1,0 +1,114 @@
+/** What gateways that act as one ask of the outside, and of one another. */
+import type { Brand } from '../core/base/ids.ts';
+import type { Result } from '../core/base/result.ts';
+import type { Fault } from '../core/fault.ts';
+
+/** One run of a gateway, from its start to its end: a random UUID. */
+export type RunId = Brand<string, 'RunId'>;
+
+/** `serve`: cut off from the database, a gateway goes on with what it knows; `deny`: it denies every check. */
+export type OnOutage = 'serve' | 'deny';
+
+export type Member = {
+  readonly run: RunId;
+  readonly name: string;
+  /** `suspect`: its lease is over. Nothing follows from that which could not be taken back. */
+  readonly state: 'live' | 'suspect' | 'retired';
+  readonly version: string;
+  readonly protocols: readonly [oldest: number, newest: number];
+  /** By the clock of the database, as are all times here. */
+  readonly leaseUntilMs: number;
+  /** How far its clock is ahead of the database's. */
+  readonly skewMs: number;
+  readonly policyVersion: string | undefined;
+  readonly auditHead: { readonly id: number; readonly hash: string } | undefined;
+  /** Barriers that it has not confirmed, and has not made up for yet. */
+  readonly unconfirmed: number;
+  readonly onOutage: OnOutage;
+};
+
+/** What a run reports about itself with every beat. */
+export type Beat = Pick<Member, 'skewMs' | 'policyVersion' | 'auditHead'> & {
+  /** It has read everything again since the last beat, so that it acts by all it had not confirmed. */
+  readonly isCaughtUp: boolean;
+};
+
+/** This run may not write: a newer one has its name, or an operator has forgotten it. It must end. */
+export type Replaced = { readonly kind: 'replaced' };
+/** The database does not know this run, as after a fail-over that lost the end of the log. It joins again. */
+export type UnknownRun = { readonly kind: 'unknown_run' };
+
+export type Joining = Pick<Member, 'run' | 'name' | 'version' | 'protocols' | 'onOutage'>;
+
+/** Money that runs which do not return have been granted and not spent. */
+export type Stranded = ReadonlyMap<RunId, number>;
+
+/** Where the runs of all gateways are listed. Faults of the database: `store_unreachable`. */
+export type MemberStore = {
+  /** Its clock now, to compare one's own with. */
+  now(): Promise<Result<number, Fault>>;
+  /** Enters this run, and retires an earlier one of the same name in the same step. */
+  join(joining: Joining): Promise<Result<void, Fault>>;
+  /** Extends the lease of this run. The answer has every run that is not retired. */
+  beat(beat: Beat): Promise<Result<readonly Member[], Fault | Replaced | UnknownRun>>;
+  /** Marks runs whose lease is over as suspect, and frees money that nobody holds any more. Any gateway may call it. */
+  tidy(): Promise<Result<void, Fault>>;
+  /** Notes that these runs have not confirmed a barrier. */
+  noteUnconfirmed(runs: readonly RunId[]): Promise<Result<void, Fault>>;
+  /** All runs, with those retired ones whose money is stranded. */
+  list(): Promise<Result<{ readonly members: readonly Member[]; readonly stranded: Stranded }, Fault>>;
+  /**
+   * Retires the runs of this name whose lease has been over for 10 minutes. What they were granted and have not
+   * reported as spent is charged, or freed. Faults: `not_found`; `conflict` while one may still run.
+   */
+  forget(name: string, unspent: 'charge' | 'free'): Promise<Result<{ readonly microUsd: number }, Fault>>;
+  /** Ends this run in order: it has returned its grants. */
+  leave(): Promise<Result<void, Fault>>;
+};
+
+/** Who takes part. */
+export type Membership = {
+  readonly self: RunId;
+  readonly name: string;
+  /** Every other run that is not retired. */
+  others(): readonly Member[];
+  /** Whether the database still counts this run as live, by clocks that cannot both be wrong at once. */
+  readonly isLeased: boolean;
+  /** How long ago the database was last reached. */
+  readonly unreachedMs: number;
+  onChange(listener: () => void): void;
+};
+
+/** What gateways keep copies of. Whoever has missed something reads all of it again. */
+export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy';
+
+/** Plain data, as JSON has it. Within a release, fields are only added. */
+export type ClusterMessage =
+  /** What is written about the topic by now is to be acted by, and then confirmed. */
+  | { readonly type: 'barrier'; readonly id: number; readonly topic: Topic; readonly detail?: unknown }
+  | { readonly type: 'confirm'; readonly id: number }
+  /** Something about the topic has been written: a hint, so that copies are young. */
+  | { readonly type: 'changed'; readonly topic: Topic; readonly detail?: unknown }
+  /** These accounts are empty: whoever holds idle money of them gives it back. Owner and period, in turn. */
+  | { readonly type: 'recall'; readonly accounts: readonly string[] };
+
+/**
+ * Messages between gateways: each arrives once or not at all, in order from each sender. Nothing rests on them alone.
+ */
+export type Bus = {
+  /** Never waits. False: not connected, or too much waits already, so nothing was sent. */
+  send(to: RunId | 'all', message: ClusterMessage): boolean;
+  onMessage(listener: (from: RunId, message: ClusterMessage) => void): void;
+  /** Some may have been missed: whoever keeps a copy reads it again. */
+  onGap(listener: () => void): void;
+  readonly isConnected: boolean;
+};
+
+/** Has every other gateway act by what has just been written. */
+export type Barrier = {
+  /** Resolves when all have confirmed, at the latest after a second, with the names of those that have not. */
+  pass(topic: Topic, detail?: unknown): Promise<readonly string[]>;
+};
+
+/** Added to an answer where not all gateways act by it yet: their names. */
+export type Unconfirmed = { readonly unconfirmed?: readonly string[] | undefined };

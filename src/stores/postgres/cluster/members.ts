@@ -1,0 +1,171 @@
+import { fail, ok, type Result } from '../../../core/base/result.ts';
+import { codeOf } from '../../../core/base/text.ts';
+import type { Fault } from '../../../core/fault.ts';
+import type {
+  Joining,
+  Member,
+  MemberStore,
+  OnOutage,
+  Replaced,
+  RunId,
+  Stranded,
+  UnknownRun,
+} from '../../../ports/cluster.ts';
+import type { Postgres } from '../postgres.ts';
+import type { Queryable } from '../queryable.ts';
+
+const REPLACED = 'SV001';
+const UNKNOWN_RUN = 'SV002';
+const MAY_STILL_RUN = 'SV003';
+
+/** As `attempt`, with what the functions of the schema say about this run as faults. */
+async function attemptAsRun<T>(
+  postgres: Postgres,
+  work: (on: Queryable) => Promise<T>,
+): Promise<Result<T, Fault | Replaced | UnknownRun>> {
+  try {
+    return await postgres.attempt(work);
+  } catch (error) {
+    if (codeOf(error) === REPLACED) return fail({ kind: 'replaced' });
+    if (codeOf(error) === UNKNOWN_RUN) return fail({ kind: 'unknown_run' });
+    throw error;
+  }
+}
+
+/** What a run of before has spent, by owner and period: exact, since its data directory is here. */
+export type Settlement = {
+  readonly run: RunId;
+  readonly owners: readonly string[];
+  readonly periods: readonly string[];
+  readonly spentMicroUsd: readonly number[];
+};
+
+export type MembersOptions = {
+  /** With a single connection, which waits for nobody else. */
+  readonly postgres: Postgres;
+  readonly run: RunId;
+  readonly leaseMs: number;
+  /** The last run on this data directory; undefined: there was none, or it is settled. */
+  readonly settles: () => Settlement | undefined;
+};
+
+/** What a run has granted is freed, or may be charged, this long after its end: reservations have expired by then. */
+const RESERVATION_MS = 10 * 60_000;
+
+type NodeRow = {
+  readonly epoch: RunId;
+  readonly node: string;
+  readonly state: Member['state'];
+  readonly lease_until: Date;
+  readonly version: string;
+  readonly protocols: readonly [number, number];
+  readonly on_outage: OnOutage;
+  readonly policy_version: string | null;
+  readonly audit_id: string | null;
+  readonly audit_hash: string | null;
+  readonly skew_ms: number;
+  readonly unconfirmed: number;
+};
+
+const memberOf = (row: NodeRow): Member => ({
+  run: row.epoch,
+  name: row.node,
+  state: row.state,
+  version: row.version,
+  protocols: row.protocols,
+  leaseUntilMs: row.lease_until.getTime(),
+  skewMs: row.skew_ms,
+  policyVersion: row.policy_version ?? undefined,
+  auditHead:
+    row.audit_id === null || row.audit_hash === null ? undefined : { id: Number(row.audit_id), hash: row.audit_hash },
+  unconfirmed: row.unconfirmed,
+  onOutage: row.on_outage,
+});
+
+/** The tiers hold the same money, so the largest of their sums is what is stranded. */
+const LIST = `
+  SELECT n.*, coalesce((SELECT max(held) FROM (SELECT sum(g.granted - g.spent) AS held FROM budget_grant g
+      WHERE g.epoch = n.epoch AND g.granted > g.spent GROUP BY g.period, split_part(g.owner, '/', 1)) AS by_tier), 0)::bigint AS held
+    FROM cluster_node n WHERE state <> 'retired' OR EXISTS (
+      SELECT FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent)
+    ORDER BY n.node, n.seen_at DESC`;
+
+export function createPostgresMembers({ postgres, run, leaseMs, settles }: MembersOptions): MemberStore {
+  const join = ({ name, version, protocols, onOutage }: Joining): Promise<Result<void, Fault>> =>
+    postgres.attempt(async (on) => {
+      const settled = settles();
+      await on.query('SELECT cluster_join($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
+        run,
+        name,
+        leaseMs,
+        version,
+        protocols,
+        onOutage,
+        settled?.run ?? null,
+        settled?.owners ?? [],
+        settled?.periods ?? [],
+        settled?.spentMicroUsd ?? [],
+      ]);
+    });
+  return {
+    join,
+    now: () =>
+      postgres.attempt(async (on) => {
+        const { rows } = await on.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+        return rows[0]!.now.getTime();
+      }),
+    beat: ({ policyVersion, auditHead, skewMs, isCaughtUp }) =>
+      attemptAsRun(postgres, async (on) => {
+        const { rows } = await on.query<NodeRow>('SELECT * FROM cluster_beat($1, $2, $3, $4, $5, $6, $7)', [
+          run,
+          leaseMs,
+          policyVersion ?? null,
+          auditHead?.id ?? null,
+          auditHead?.hash ?? null,
+          skewMs,
+          isCaughtUp,
+        ]);
+        return rows.map(memberOf);
+      }),
+    tidy: () => postgres.attempt(async (on) => void (await on.query('SELECT cluster_tidy($1)', [RESERVATION_MS]))),
+    noteUnconfirmed: (runs) =>
+      postgres.attempt(
+        async (on) =>
+          void (await on.query('UPDATE cluster_node SET unconfirmed = unconfirmed + 1 WHERE epoch = ANY ($1)', [runs])),
+      ),
+    list: () =>
+      postgres.attempt(async (on) => {
+        const { rows } = await on.query<NodeRow & { readonly held: string }>(LIST);
+        const gone = rows.filter(({ state }) => state !== 'live');
+        const stranded: Stranded = new Map(gone.map(({ epoch, held }) => [epoch, Number(held)]));
+        return { members: rows.map(memberOf), stranded };
+      }),
+    forget: (name, unspent) => forget(postgres, name, unspent === 'free'),
+    leave: () => postgres.attempt(async (on) => void (await on.query('SELECT cluster_leave($1)', [run]))),
+  };
+}
+
+async function forget(
+  postgres: Postgres,
+  name: string,
+  isFreed: boolean,
+): Promise<Result<{ readonly microUsd: number }, Fault>> {
+  try {
+    const forgotten = await postgres.attempt(async (on) => {
+      const { rows } = await on.query<{ total: string | null }>('SELECT cluster_forget($1, $2, $3) AS total', [
+        name,
+        isFreed,
+        RESERVATION_MS,
+      ]);
+      return rows[0]!.total;
+    });
+    if (!forgotten.ok) return forgotten;
+    return forgotten.value === null
+      ? fail({ kind: 'not_found', what: `gateway ${name}` })
+      : ok({ microUsd: Number(forgotten.value) });
+  } catch (error) {
+    if (codeOf(error) !== MAY_STILL_RUN) throw error;
+    const detail = `gateway ${name} may still run: stop it, and wait until its lease has been over for 10 minutes`;
+    return fail({ kind: 'conflict', detail });
+  }
+}
