@@ -58,6 +58,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   workers: ['core', 'threads'],
   app: [
     'accounts',
+    'audit-log',
     'cluster',
     'core',
     'credentials',

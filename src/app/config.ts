@@ -1,5 +1,6 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
 import { isIP } from 'node:net';
+import { isWitnessUrl } from '../audit-log/witness/target.ts';
 import { isOrgName } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { isBootstrapKey } from '../core/identity/api-key.ts';
@@ -93,6 +94,8 @@ const isNetwork = (text: string): boolean => {
   return isIP(ip) !== 0 && Number(bits ?? 0) <= (isIP(ip) === 6 ? 128 : 32);
 };
 const networks: Parse<readonly string[]> = (value) => (list(value).every(isNetwork) ? list(value) : undefined);
+
+const witnesses: Parse<readonly string[]> = (value) => (list(value).every(isWitnessUrl) ? list(value) : undefined);
 
 const orgName: Parse<string> = (value) => (isOrgName(value) ? value : undefined);
 
@@ -414,6 +417,13 @@ export const VARIABLES = {
     '0',
     'delete the oldest audit segments above this total size; 0: never',
   ),
+  SVC_AUDIT_WITNESS: variable(
+    witnesses,
+    'URLs of file:, http:, https:, syslog:, syslog+tcp: or syslog+tls:, separated by commas, without a user in them',
+    '',
+    'comma-separated URLs of where each checkpoint is kept outside this disk, so that a cut or rewritten log is noticed: `file:///mnt/other/witness.ndjson`, `https://…` (POST of JSON), `syslog://host` (UDP), `syslog+tcp://…`, `syslog+tls://…`',
+  ),
+  SVC_AUDIT_WITNESS_TOKEN: secret(variable(text, 'a token', undefined, 'bearer token for witnesses over HTTP')),
   SVC_AUDIT_CHECKPOINT_MINUTES: countOf('minutes', 1, 1_440, '10', 'how often the head of the audit chain is signed'),
   SVC_BODY_TIMEOUT_SECS: countOf(
     'seconds',

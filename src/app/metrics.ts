@@ -1,5 +1,6 @@
 /** The gateway's metrics as one table: the rows of `/metrics`. */
 
+import type { Witnesses, WitnessStatus } from '../audit-log/witness/witnesses.ts';
 import { microToUsd } from '../core/base/money.ts';
 import type { Governor } from '../core/governor.ts';
 import { OP_STATES } from '../core/ops/op-state.ts';
@@ -24,6 +25,7 @@ export type Measured = {
   readonly effectRunner: EffectRunner;
   readonly supervisor: Supervisor;
   readonly audit: AuditLink;
+  readonly witnesses: Witnesses;
   readonly crypto: CryptoPool;
   readonly policies: PolicyKeeper;
   readonly webhooks: WebhookKeeper;
@@ -207,7 +209,13 @@ function ofWebhooks({ webhooks }: Measured): readonly Metric[] {
 }
 
 /** Stores and threads. */
-function ofSystem({ crypto, storeOutage, isDatabaseAway, supervisor }: Measured): readonly (Metric | Histogram)[] {
+function ofSystem({
+  crypto,
+  storeOutage,
+  isDatabaseAway,
+  supervisor,
+  witnesses,
+}: Measured): readonly (Metric | Histogram)[] {
   return [
     gauge('svc_crypto_pending', 'Tasks of the crypto threads, queued or running.', () => by('lane', crypto.pending()), [
       'lane',
@@ -215,6 +223,7 @@ function ofSystem({ crypto, storeOutage, isDatabaseAway, supervisor }: Measured)
     gauge('svc_store_writable', '0 while keys, registrations and spend cannot be written to the data directory.', () =>
       storeOutage.isOn ? 0 : 1,
     ),
+    ...(witnesses.status.length === 0 ? [] : ofWitnesses(witnesses)),
     ...(isDatabaseAway === undefined
       ? []
       : [gauge('svc_database_reachable', '0 while the database is unreachable.', () => (isDatabaseAway() ? 0 : 1))]),
@@ -228,6 +237,31 @@ function ofSystem({ crypto, storeOutage, isDatabaseAway, supervisor }: Measured)
       'Time a thread was busy (event loop utilization); a rate near 1 means saturated or stuck.',
       () => Object.entries(supervisor.busyMs()).map(([thread, ms]) => ({ labels: { thread }, value: ms / 1000 })),
       ['thread'],
+    ),
+  ];
+}
+
+function ofWitnesses(witnesses: Witnesses): readonly Metric[] {
+  const each = (valueOf: (status: WitnessStatus) => number) => () =>
+    witnesses.status.map((status) => ({ labels: { witness: status.name }, value: valueOf(status) }));
+  return [
+    gauge(
+      'svc_audit_witness_reachable',
+      '0 while a witness of the audit log does not take checkpoints.',
+      each(({ isReachable }) => (isReachable ? 1 : 0)),
+      ['witness'],
+    ),
+    gauge(
+      'svc_audit_witnessed_entry',
+      'The last entry that a witness has vouched for since the start.',
+      each(({ witnessedId }) => witnessedId),
+      ['witness'],
+    ),
+    counter(
+      'svc_audit_witness_failures_total',
+      'Attempts to hand a witness a checkpoint that failed.',
+      each(({ failures }) => failures),
+      ['witness'],
     ),
   ];
 }

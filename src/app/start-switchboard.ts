@@ -52,7 +52,7 @@ function gateOf({ cluster, identity: { credentials } }: Parts): ServingGate | un
 function startUseCases(context: StartContext, parts: Parts): UseCases {
   const {
     resources: { database, storeOutage },
-    threads: { audit, clock, supervisor },
+    threads: { audit, clock, supervisor, witnesses },
     decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, webhooks },
     identity: { accounts, credentials },
     cluster,
@@ -85,6 +85,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     accounts: accounts?.useCases,
     cluster,
     supervisor,
+    witnesses,
     metrics: startMetrics(context, parts),
     onKeyRotated: (rotated) => log.info('rotated the key that signs tokens', rotated),
   });

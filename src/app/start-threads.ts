@@ -1,5 +1,7 @@
 /** The threads of the gateway: the audit log's and those of the doors, and the main thread's links to them. */
 
+import { targetOf } from '../audit-log/witness/target.ts';
+import { Witnesses } from '../audit-log/witness/witnesses.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createClock } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
@@ -17,7 +19,11 @@ export type Threads = {
   readonly audit: AuditLink;
   readonly threads: IoThreads;
   readonly supervisor: Supervisor;
+  readonly witnesses: Witnesses;
 };
+
+/** How long a stop waits for them. */
+const WITNESS_GRACE_MS = 2_000;
 
 /** Starts none of them yet. `onUnwritable` is told why when the audit log cannot be written any more. */
 export function createThreads({ config, log, closers }: StartContext, onUnwritable: (reason: string) => void): Threads {
@@ -27,6 +33,10 @@ export function createThreads({ config, log, closers }: StartContext, onUnwritab
     if (!trouble.isWritable) onUnwritable(trouble.reason);
   });
   const threads = new IoThreads();
+  const witnesses = new Witnesses({
+    targets: config.SVC_AUDIT_WITNESS.map((url) => targetOf(url, config.SVC_AUDIT_WITNESS_TOKEN)),
+    note: (level, message, fields) => log[level](message, fields),
+  });
   const supervisor = new Supervisor({
     threads,
     audit,
@@ -35,11 +45,14 @@ export function createThreads({ config, log, closers }: StartContext, onUnwritab
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
     auditData: auditDataOf(config, audit.counters),
+    onStatement: (statement) => witnesses.send(statement),
     note: (level, message, fields) => log[level](message, fields),
   });
+  // Closed after the audit thread, whose last checkpoint they get.
+  closers.add('the audit witnesses', () => witnesses.close(WITNESS_GRACE_MS));
   // Closed last, when everything is written: Node.js aborts the process if a thread ends with open sockets.
   closers.add('I/O threads that did not finish; everything is written', () => supervisor.endIo());
-  return { clock, audit, threads, supervisor };
+  return { clock, audit, threads, supervisor, witnesses };
 }
 
 /** Starts the audit thread. Resolves with the id of the log's last entry. */

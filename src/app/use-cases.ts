@@ -40,6 +40,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly storeOutage: StoreOutage;
   readonly cluster: Cluster | undefined;
   readonly supervisor: { readonly isStopping: boolean };
+  readonly witnesses: { readonly isAnyAway: boolean };
   readonly metrics: Metrics;
 };
 
@@ -61,6 +62,7 @@ export function useCasesOf({
   limiters,
   cluster,
   supervisor,
+  witnesses,
   metrics,
   ...credentials
 }: UseCaseParts): UseCases {
@@ -96,6 +98,7 @@ export function useCasesOf({
             : (await database.postgres.isReachable())
               ? 'reachable'
               : 'unreachable',
+        ...(witnesses.isAnyAway && { audit_witness: 'unreachable' }),
         ...(storeOutage.isOn && { store: 'unwritable' }),
         ...(cluster && { cluster: stateOf(cluster) }),
       });

@@ -27,6 +27,10 @@ const isHash = (raw: unknown): boolean => typeof raw === 'string' && /^[0-9a-f]{
 const CHECKPOINT: Shape<Checkpoint> = { id: isId, hash: isHash, timestamp: isText, signature: isText };
 const ANCHOR: Shape<Anchor> = { first_id: isId, prev_hash: isHash, timestamp: isText, signature: isText };
 
+/** Whether it has the fields of a checkpoint, as they must look. */
+export const isWholeCheckpoint = (raw: Readonly<Record<keyof Checkpoint, unknown>>): raw is Checkpoint =>
+  hasShape(CHECKPOINT, raw);
+
 /** What is signed: these lines, in this order, joined by line feeds. Anybody can check it with the public key. */
 const checkpointText = ({ id, hash, timestamp }: Omit<Checkpoint, 'signature'>): string =>
   ['svc-audit-checkpoint', id, hash, timestamp].join('\n');
@@ -69,8 +73,11 @@ export function loadCheckpointKey(path: string): KeyObject {
 export const publicKeyOf = (pem: string | Buffer): KeyObject => createPublicKey(pem);
 
 export type Checkpointer = {
-  /** Records the head, unless it is the one recorded last or the log is empty. Throws what the file system says. */
-  record(head: ChainHead): void;
+  /**
+   * Records the head, unless it is the one recorded last or the log is empty: then undefined. Throws what the file
+   * system says.
+   */
+  record(head: ChainHead): Checkpoint | undefined;
 };
 
 /** Appends signed checkpoints to the file in `directory`, each of them on the disk before `record` returns. */
@@ -88,15 +95,17 @@ export function createCheckpointer(options: {
   let endIsClean = false;
   return {
     record(head) {
-      if (head.id === 0 || head.id === lastId) return;
-      const checkpoint = { id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() };
+      if (head.id === 0 || head.id === lastId) return undefined;
+      const unsigned = { id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() };
       const isFirst = !endIsClean;
       if (isFirst) cutHalfLine(path);
       endIsClean = false;
-      appendLine(path, JSON.stringify({ ...checkpoint, signature: signed(checkpointText(checkpoint), key) }));
+      const checkpoint = { ...unsigned, signature: signed(checkpointText(unsigned), key) };
+      appendLine(path, JSON.stringify(checkpoint));
       if (isFirst) syncDirectory(directory); // the file may be new
       endIsClean = true;
       lastId = head.id;
+      return checkpoint;
     },
   };
 }
@@ -166,11 +175,14 @@ export function pruneCheckpoints(directory: string, firstKeptId: number): void {
     replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map((line) => `${line}\n`).join(''));
 }
 
+const hasShape = (shape: Readonly<Record<string, (raw: unknown) => boolean>>, raw: Readonly<Record<string, unknown>>) =>
+  Object.entries(shape).every(([field, fits]) => fits(raw[field]));
+
 function parsed<T extends object>(shape: Shape<T>, text: string): T | undefined {
   try {
     const raw = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
-    const isWhole = Object.entries<(raw: unknown) => boolean>(shape).every(([field, fits]) => fits(raw?.[field]));
-    return isWhole && Object.keys(raw ?? {}).every((field) => Object.hasOwn(shape, field)) ? (raw as T) : undefined;
+    const isExact = Object.keys(raw ?? {}).every((field) => Object.hasOwn(shape, field));
+    return isExact && hasShape(shape, raw ?? {}) ? (raw as T) : undefined;
   } catch {
     return undefined; // Not JSON, so not written by the gateway.
   }

@@ -32,6 +32,7 @@ import {
 } from './checkpoint.ts';
 import { type ChainHead, frameOf, hashOfLine, type LineFrame } from './line.ts';
 import { listSegments, type Segment } from './segments.ts';
+import type { WitnessStatement } from './witness/statement.ts';
 
 export type AuditProblem =
   /** The entry does not match its hash, or its successor recorded another hash for it. */
@@ -40,9 +41,9 @@ export type AuditProblem =
   | 'reordered'
   /** An entry stands a second time where this one belongs. */
   | 'inserted'
-  /** A signed checkpoint saw this entry, and the log ends before it. */
+  /** A checkpoint or a witness saw this entry, and the log ends before it, or begins after it. */
   | 'cut'
-  /** The chain holds, but a signed checkpoint saw another hash here: it was made anew. */
+  /** The chain holds, but a checkpoint or a witness saw another hash here: it was made anew. */
   | 'rewritten'
   /** The file of checkpoints, or the anchor of retention, is not what the holder of the key signed. */
   | 'forged';
@@ -68,6 +69,11 @@ export type VerifyReport =
       readonly checkpoints: number;
       readonly checkpointedUpTo: number;
       readonly checkpointedAt: string | undefined;
+      /** The last entry that a witness vouches for, and when it was stated, in RFC 3339; 0: none. */
+      readonly witnessedUpTo: number;
+      readonly witnessedAt: string | undefined;
+      /** When the last entry was made, in RFC 3339; undefined in an empty log. */
+      readonly headAt: string | undefined;
       /** Bytes of an incomplete line at the very end: one that is being written, or was torn by a crash. */
       readonly tornBytes: number;
     }
@@ -76,6 +82,8 @@ export type VerifyReport =
 export type VerifyOptions = {
   /** The public key of checkpoints and anchor; without it their signatures are not checked, only what they say. */
   readonly checkpointKey?: KeyObject | undefined;
+  /** What witnesses outside the log have kept of it. They are believed as they are. */
+  readonly witnessed?: readonly WitnessStatement[] | undefined;
   /** Called about once per megabyte. */
   readonly onProgress?: ((entries: number) => void) | undefined;
 };
@@ -85,14 +93,24 @@ const READ_BYTES = 1024 * 1024;
 const MAX_LINE_BYTES = 16 * READ_BYTES;
 const LINE_FEED = 10;
 
-type Chain = { readonly nextId: number; readonly prevHash: string; readonly entries: number; readonly last: Place };
+type Chain = {
+  readonly nextId: number;
+  readonly prevHash: string;
+  readonly entries: number;
+  readonly last: Place;
+  /** Of the last entry. */
+  readonly atText: string | undefined;
+};
+/** What somebody has seen of an entry. */
+type Sight = { readonly hash: string; readonly timestamp: string; readonly by: 'checkpoint' | 'witness' };
+type Sights = ReadonlyMap<number, readonly Sight[]>;
 type Place = { readonly segment: string; readonly line: number };
 /** One segment, with the chain as it is before it. Only the newest may end in a torn line. */
 type Stage = {
   readonly segment: Segment;
   readonly start: Chain;
   readonly isNewest: boolean;
-  readonly seen: ReadonlyMap<number, Checkpoint>;
+  readonly seen: Sights;
 };
 type Walked =
   | { readonly ok: true; readonly chain: Chain; readonly tornBytes: number }
@@ -101,9 +119,11 @@ type Walked =
 /** Reads the log once, in pieces. Throws only errors of the file system. */
 export async function verifyAuditLog(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
   // Read before the segments: what a checkpoint saw is in the log that is read after it.
-  const statements = readStatements(directory, options.checkpointKey);
+  const statements = readStatements(directory, options);
   if (!statements.ok) return statements.report;
   const { anchor, seen } = statements;
+  const unseen = beginningUnseen(anchor, options.witnessed ?? []);
+  if (unseen !== undefined) return { ok: false, entries: 0, firstBroken: unseen };
   const firstId = anchor?.first_id ?? 1;
   const hasMoved = (): boolean => JSON.stringify(readAnchor(directory)) !== JSON.stringify(anchor);
   // Leftovers before the anchor are deleted by the next run of retention.
@@ -113,6 +133,7 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
     prevHash: anchor?.prev_hash ?? GENESIS_HASH,
     entries: 0,
     last: { segment: '', line: 0 },
+    atText: undefined,
   };
   let tornBytes = 0;
   for (const segment of segments) {
@@ -131,19 +152,19 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
     if (!walked.ok) return { ok: false, entries: walked.chain.entries, firstBroken: walked.broken };
     ({ chain, tornBytes } = walked);
   }
-  return reportOf(chain, firstId, seen, tornBytes);
+  return reportOf(chain, { firstId, seen, tornBytes });
 }
 
 type Statements =
   | {
       readonly ok: true;
       readonly anchor: Anchor | undefined /** Checkpoints of entries still in the log, by id. */;
-      readonly seen: ReadonlyMap<number, Checkpoint>;
+      readonly seen: Sights;
     }
   | { readonly ok: false; readonly report: VerifyReport };
 
-/** The anchor and the checkpoints. Without a key, their signatures are not checked. */
-function readStatements(directory: string, key: KeyObject | undefined): Statements {
+/** The anchor, the checkpoints and the witnesses. Without a key, signatures are not checked. */
+function readStatements(directory: string, { checkpointKey: key, witnessed = [] }: VerifyOptions): Statements {
   const forged = (file: string, line: number, detail: string): Statements => ({
     ok: false,
     report: { ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } },
@@ -152,38 +173,77 @@ function readStatements(directory: string, key: KeyObject | undefined): Statemen
   if (anchor === 'damaged') return forged(ANCHOR_FILE, 1, 'the record of what retention deleted is unreadable');
   if (anchor !== undefined && key !== undefined && !isGenuineAnchor(anchor, key))
     return forged(ANCHOR_FILE, 1, 'the signature does not match');
-  const seen = new Map<number, Checkpoint>();
+  const firstId = anchor?.first_id ?? 1;
+  const seen = new Map<number, Sight[]>();
+  const add = (by: Sight['by'], { id, hash, timestamp }: Omit<Checkpoint, 'signature'>): void => {
+    if (id < firstId) return;
+    const sights = seen.get(id);
+    if (sights === undefined) seen.set(id, [{ by, hash, timestamp }]);
+    else sights.push({ by, hash, timestamp });
+  };
   for (const { line, checkpoint } of readCheckpoints(directory)) {
     if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is not a checkpoint');
     if (key !== undefined && !isGenuineCheckpoint(checkpoint, key))
       return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
-    if (checkpoint.id >= (anchor?.first_id ?? 1)) seen.set(checkpoint.id, checkpoint);
+    add('checkpoint', checkpoint);
   }
+  for (const statement of witnessed) add('witness', statement);
   return { ok: true, anchor, seen };
 }
 
-/** The chain holds to its end; a checkpoint may know of a later one. */
+/** Retention may have deleted more than the witnesses know of, but then the gateway would have told them. */
+function beginningUnseen(anchor: Anchor | undefined, witnessed: readonly WitnessStatement[]): BrokenEntry | undefined {
+  const begins = witnessed.flatMap(({ first_id }) => first_id ?? []);
+  const lastBegin = begins.reduce((last, begin) => Math.max(last, begin), 0);
+  if (begins.length === 0 || (anchor?.first_id ?? 1) <= lastBegin) return undefined;
+  return {
+    id: lastBegin,
+    segment: ANCHOR_FILE,
+    line: 1,
+    problem: 'cut',
+    detail: `the log begins at ${anchor?.first_id}, but the witness has seen it begin at ${lastBegin} at the latest`,
+  };
+}
+
+/** The chain holds to its end; a checkpoint or a witness may know of a later one. */
 function reportOf(
   chain: Chain,
-  firstId: number,
-  seen: ReadonlyMap<number, Checkpoint>,
-  tornBytes: number,
+  {
+    firstId,
+    seen,
+    tornBytes,
+  }: {
+    readonly firstId: number;
+    readonly seen: Sights;
+    readonly tornBytes: number;
+  },
 ): VerifyReport {
-  let lastSeen = 0;
-  for (const id of seen.keys()) lastSeen = Math.max(lastSeen, id);
   const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
-  if (lastSeen <= head.id)
+  const lastOf = (by: Sight['by']): { readonly id: number; readonly timestamp: string | undefined } => {
+    let last: { id: number; timestamp: string | undefined } = { id: 0, timestamp: undefined };
+    for (const [id, sights] of seen) {
+      const sight = id < last.id ? undefined : sights.findLast((each) => each.by === by);
+      if (sight !== undefined) last = { id, timestamp: sight.timestamp };
+    }
+    return last;
+  };
+  const [checkpoint, witness] = [lastOf('checkpoint'), lastOf('witness')];
+  if (Math.max(checkpoint.id, witness.id) <= head.id)
     return {
       ok: true,
       entries: chain.entries,
       firstId,
       head,
-      checkpoints: seen.size,
-      checkpointedUpTo: lastSeen,
-      checkpointedAt: seen.get(lastSeen)?.timestamp,
+      checkpoints: [...seen.values()].filter((sights) => sights.some(({ by }) => by === 'checkpoint')).length,
+      checkpointedUpTo: checkpoint.id,
+      checkpointedAt: checkpoint.timestamp,
+      witnessedUpTo: witness.id,
+      witnessedAt: witness.timestamp,
+      headAt: chain.atText,
       tornBytes,
     };
-  const detail = `the checkpoint from ${seen.get(lastSeen)?.timestamp} covers entry ${lastSeen}, but the log ends at ${head.id}`;
+  const [by, last] = checkpoint.id > head.id ? (['checkpoint', checkpoint] as const) : (['witness', witness] as const);
+  const detail = `the ${by} from ${last.timestamp} covers entry ${last.id}, but the log ends at ${head.id}`;
   return {
     ok: false,
     entries: chain.entries,
@@ -225,6 +285,7 @@ async function walkLines(
         prevHash: judged.hash,
         entries: chain.entries + 1,
         last: { segment: segment.name, line },
+        atText: timeIn(bytes.subarray(from, feed)),
       };
       from = feed + 1;
     }
@@ -249,7 +310,7 @@ function judge(
   line: Buffer,
   { nextId, prevHash, entries, last }: Chain,
   segment: Segment,
-  seen: ReadonlyMap<number, Checkpoint>,
+  seen: Sights,
 ): LineFrame | Flaw {
   const frame = frameOf(line);
   if (frame === undefined) return { id: nextId, problem: 'changed', detail: 'the line is not an entry' };
@@ -270,14 +331,17 @@ function judge(
       ? { id: nextId, problem: 'changed', detail }
       : { id: nextId - 1, problem: 'changed', detail, ...last };
   }
-  const checkpoint = seen.get(frame.id);
-  if (checkpoint === undefined || checkpoint.hash === frame.hash) return frame;
+  const other = seen.get(frame.id)?.find((sight) => sight.hash !== frame.hash);
+  if (other === undefined) return frame;
   return {
     id: frame.id,
     problem: 'rewritten',
-    detail: `the checkpoint from ${checkpoint.timestamp} has a different hash; the chain was rebuilt from here or earlier`,
+    detail: `the ${other.by} from ${other.timestamp} has a different hash; the chain was rebuilt from here or earlier`,
   };
 }
+
+/** When the entry was made: the second field of its line. */
+const timeIn = (line: Buffer): string | undefined => /"timestamp":"([^"]*)"/.exec(line.toString('latin1', 0, 128))?.[1];
 
 /** Whether a line of the segment begins as the entry `id` does. */
 function holdsEntry({ path }: Segment, id: number): boolean {

@@ -466,8 +466,16 @@ const ADMINISTRATION: readonly CommandRow[] = [
     summary: 'verify the chain of a log, live or copied; reports the first broken entry',
     options: [
       { flags: '--key <file>', meaning: 'verify checkpoints with this PEM key, not the one in the data directory' },
+      {
+        flags: '--witness <file...>',
+        meaning: 'what a witness outside the disk has kept of the log: its file, syslog lines, or an export',
+      },
+      {
+        flags: '--strict',
+        meaning: 'fail unless signatures, checkpoints and a witness vouch for the log, up to its last hour',
+      },
     ],
-    example: 'svc audit verify ./data',
+    example: 'svc audit verify ./data --key checkpoint.pub --witness witness.ndjson --strict',
     load: async () => (await import('./commands/audit.ts')).verify,
   },
   {

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type { WitnessStatement } from '../audit-log/witness/statement.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
@@ -46,6 +47,8 @@ export type SupervisorOptions = {
   /** Port 0 takes a free one; after the first start both are kept. */
   readonly ports: Ports;
   readonly auditData: AuditThreadOptions;
+  /** Gets what witnesses are to keep of the audit log. */
+  readonly onStatement: (statement: WitnessStatement) => void;
   readonly note: (level: 'info' | 'warn' | 'error', message: string, fields?: object) => void;
 };
 
@@ -146,6 +149,7 @@ export class Supervisor {
         const message = decode(bytes) as AuditToMain;
         if (message.type === 'closed') return this.#onAuditClosed?.();
         if (message.type === 'note') return this.#options.note(message.level, message.message);
+        if (message.type === 'statement') return this.#options.onStatement(message.statement);
         if (message.type !== 'opened') return audit.receive(message);
         this.#startingAudit = undefined;
         this.#auditWorker = worker;

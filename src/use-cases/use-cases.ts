@@ -110,6 +110,7 @@ type OwnUseCases = {
     {
       readonly audit: 'writable' | 'unwritable';
       readonly database: 'not_configured' | 'reachable' | 'unreachable';
+      readonly audit_witness?: 'unreachable';
       readonly store?: 'unwritable';
       /** Of a gateway in a cluster: whether it holds a lease, and whether its clock is right. */
       readonly cluster?: 'reachable' | 'unreachable' | 'wrong_clock';

@@ -69,6 +69,9 @@ describe('verify', () => {
       checkpoints: 0,
       checkpointedUpTo: 0,
       checkpointedAt: undefined,
+      witnessedUpTo: 0,
+      witnessedAt: undefined,
+      headAt: '2026-03-01T12:00:00.000Z',
       tornBytes: 0,
     });
     expect(progress.at(-1)).toBe(140);
@@ -219,6 +222,9 @@ describe('verify', () => {
       checkpoints: 2,
       checkpointedUpTo: 20,
       checkpointedAt: '2026-03-01T12:00:00.000Z',
+      witnessedUpTo: 0,
+      witnessedAt: undefined,
+      headAt: '2026-03-01T12:00:00.000Z',
       tornBytes: 0,
     });
     unlinkSync(join(directory, '0000000000000021.ndjson'));

@@ -327,6 +327,34 @@ search  (team:acme/search, search.yaml)
     );
   });
 
+  test('with a witness, a log that was cut with its checkpoints is not taken for whole', async () => {
+    const copy = join(cli.home, 'witnessed');
+    const witness = join(cli.home, 'witness.ndjson');
+    const started = await startTestGateway({
+      dataDir: copy,
+      env: { SVC_AUDIT_WITNESS: `file://${witness}, http://127.0.0.1:9/`, SVC_LOG_LEVEL: 'warn' },
+    });
+    // The second one cannot be reached: checks go on, and it is said.
+    await started.call('POST', '/api/v1/policies/reload');
+    await started.stop();
+    const strict = () =>
+      cli.run(['audit', 'verify', join(copy, 'data'), '--witness', witness, '--strict', '-o', 'json']);
+    const whole = JSON.parse((await strict()).stdout) as { ok: boolean; entries: number; witnessed_up_to: number };
+    expect(whole).toEqual(expect.objectContaining({ ok: true, witnessed_up_to: whole.entries }));
+    const without = await cli.run(['audit', 'verify', join(copy, 'data'), '--strict']);
+    expect(without).toMatchObject({ status: 1, stdout: expect.stringContaining('no witness vouches for it') });
+    const audit = join(copy, 'data', 'audit');
+    const segment = segmentIn(audit);
+    writeFileSync(segment, readFileSync(segment, 'utf8').replace(/[^\n]+\n$/, ''));
+    rmSync(join(audit, 'checkpoints.ndjson'));
+    expect((await cli.run(['audit', 'verify', join(copy, 'data')])).status).toBe(0);
+    const cut = await strict();
+    expect({ status: cut.status, report: JSON.parse(cut.stdout) }).toMatchObject({
+      status: 1,
+      report: { ok: false, first_broken: { id: whole.entries, problem: 'cut' } },
+    });
+  });
+
   test('exports from the gateway or its folder, to a private file never overwritten', async () => {
     const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
     const remote = await cli.run(['audit', 'export', '--org', 'acme'], { env });

@@ -4,12 +4,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { BrokenEntry } from '../../audit-log/verify.ts';
-import { codeOf } from '../../core/base/text.ts';
+import type { BrokenEntry, VerifyReport } from '../../audit-log/verify.ts';
+import type { WitnessStatement } from '../../audit-log/witness/statement.ts';
+import { codeOf, messageOf } from '../../core/base/text.ts';
 import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
 import { shownProgress, writeWhole } from '../files/export-file.ts';
 import { fileFault } from '../files/private-folder.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Globals, Invocation } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import type { Query } from '../remote/http.ts';
 import { green, red, show } from '../terminal/output.ts';
@@ -24,39 +25,20 @@ export async function verify({ args: [path], options, globals, env }: Invocation
   const given = path ?? dataDirOf(env);
   const directory = logFolderOf(given);
   const checkpointKey = await checkpointKeyOf(options.text('key') ?? keyBeside(given));
-  const report = await verifyAuditLog(directory, { checkpointKey }).catch((error: unknown) => {
+  // Read before the log, which then has all that they have seen.
+  const witnessed = await witnessedIn(options.list('witness'));
+  const report = await verifyAuditLog(directory, { checkpointKey, witnessed }).catch((error: unknown) => {
     throw unreadable(directory, error);
   });
-  if (report.ok && report.entries === 0 && report.checkpoints === 0) throw noLogIn(directory);
   if (report.ok) {
-    const { entries, firstId, head, checkpoints, checkpointedUpTo, checkpointedAt = null, tornBytes } = report;
-    const value = {
-      ok: true,
+    const isEmpty = report.entries === 0 && report.checkpoints === 0 && report.witnessedUpTo === 0;
+    if (isEmpty) throw noLogIn(directory);
+    return showWhole(report, {
       directory,
-      entries,
-      first_id: firstId,
-      head,
-      checkpoints,
-      checkpointed_up_to: checkpointedUpTo,
-      checkpointed_at: checkpointedAt,
-      signatures_checked: checkpointKey !== undefined,
-      torn_bytes: tornBytes,
-    };
-    await show(globals.output, value, () => [
-      `${green('ok')}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
-      `head  ${head.hash}`,
-      ...(checkpoints === 0
-        ? ['no checkpoints: a log that was truncated or rebuilt would look the same']
-        : [
-            `${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}, the last from ${printable(checkpointedAt ?? '')}${checkpointKey === undefined ? '; check their signatures with --key' : ', signatures checked'}`,
-          ]),
-      ...(tornBytes === 0
-        ? []
-        : [
-            `${counted(tornBytes, 'byte')} of an incomplete entry at the end: still being written, or cut off by a crash`,
-          ]),
-    ]);
-    return EXIT.done;
+      globals,
+      isSigned: checkpointKey !== undefined,
+      unproven: options.isSet('strict') ? unprovenIn(report, checkpointKey !== undefined) : [],
+    });
   }
   const { entries, firstBroken } = report;
   await show(globals.output, { ok: false, directory, entries, first_broken: firstBroken }, () => [
@@ -64,6 +46,105 @@ export async function verify({ args: [path], options, globals, env }: Invocation
     ...(checkpointKey === undefined || firstBroken.problem !== 'forged' ? [] : [withoutKey(directory)]),
   ]);
   return EXIT.failed;
+}
+
+type Whole = Extract<VerifyReport, { ok: true }>;
+
+/** Nothing is broken; with --strict, something may still be unproven. */
+async function showWhole(
+  report: Whole,
+  {
+    directory,
+    globals,
+    isSigned,
+    unproven,
+  }: {
+    readonly directory: string;
+    readonly globals: Globals;
+    readonly isSigned: boolean;
+    readonly unproven: readonly string[];
+  },
+): Promise<ExitStatus> {
+  const { entries, firstId, head, checkpoints, checkpointedUpTo, checkpointedAt = null, tornBytes } = report;
+  const { witnessedUpTo, witnessedAt = null } = report;
+  const value = {
+    ok: unproven.length === 0,
+    directory,
+    entries,
+    first_id: firstId,
+    head,
+    checkpoints,
+    checkpointed_up_to: checkpointedUpTo,
+    checkpointed_at: checkpointedAt,
+    signatures_checked: isSigned,
+    witnessed_up_to: witnessedUpTo,
+    witnessed_at: witnessedAt,
+    torn_bytes: tornBytes,
+    ...(unproven.length > 0 && { unproven }),
+  };
+  const verdict = unproven.length === 0 ? green('ok') : red('UNPROVEN');
+  await show(globals.output, value, () => [
+    `${verdict}    ${counted(entries, 'entry', 'entries')}, unbroken from ${firstId} to ${head.id}`,
+    `head  ${head.hash}`,
+    ...(checkpoints === 0
+      ? witnessedUpTo === 0
+        ? ['no checkpoints: a log that was truncated or rebuilt would look the same']
+        : []
+      : [
+          `${counted(checkpoints, 'checkpoint')} up to entry ${checkpointedUpTo}, the last from ${printable(checkpointedAt ?? '')}${isSigned ? ', signatures checked' : '; check their signatures with --key'}`,
+        ]),
+    ...(witnessedUpTo === 0
+      ? []
+      : [`witnessed up to entry ${witnessedUpTo}, the last time at ${printable(witnessedAt ?? '')}`]),
+    ...(tornBytes === 0
+      ? []
+      : [
+          `${counted(tornBytes, 'byte')} of an incomplete entry at the end: still being written, or cut off by a crash`,
+        ]),
+    ...unproven.map((reason) => `        ${reason}`),
+  ]);
+  return unproven.length === 0 ? EXIT.done : EXIT.failed;
+}
+
+/** How far the last entry may be ahead of what a witness has seen. */
+const MAX_UNWITNESSED_MS = 3_600_000;
+
+/** What keeps a log in which nothing is broken from being proved whole. */
+function unprovenIn({ checkpoints, witnessedUpTo, witnessedAt, head, headAt }: Whole, isSigned: boolean): string[] {
+  const reasons: string[] = [];
+  if (!isSigned) reasons.push('signatures were not checked; give the public key with --key');
+  if (checkpoints === 0) reasons.push('there is no checkpoint');
+  if (witnessedUpTo === 0)
+    reasons.push('no witness vouches for it: who has the key could have cut or rewritten it; give one with --witness');
+  else if (Date.parse(headAt ?? '') - Date.parse(witnessedAt ?? '') > MAX_UNWITNESSED_MS)
+    reasons.push(
+      `the witness has seen entry ${witnessedUpTo} last, at ${printable(witnessedAt ?? '')}; entry ${head.id} is from ${printable(headAt ?? '')}`,
+    );
+  return reasons;
+}
+
+/** What witnesses have kept; throws where a file says nothing of a log. */
+async function witnessedIn(paths: readonly string[]): Promise<readonly WitnessStatement[]> {
+  if (paths.length === 0) return [];
+  const { statementsIn } = await import('../../audit-log/witness/statement.ts');
+  const statements: WitnessStatement[] = [];
+  for (const path of paths) {
+    const text = await readFile(path, 'utf8').catch((error: unknown) => {
+      throw new CliError(
+        `cannot read ${printable(path)}: ${fileFault(error) ?? messageOf(error)}`,
+        'Give the file of the witness with --witness.',
+        { cause: error },
+      );
+    });
+    const found = statementsIn(text);
+    if (found.length === 0)
+      throw new CliError(
+        `${printable(path)} has no checkpoint in it`,
+        'It must have lines with what a witness was sent: {"id":…,"hash":…,"timestamp":…,"signature":…}.',
+      );
+    statements.push(...found);
+  }
+  return statements;
 }
 
 function breakLines(entries: number, { id, problem, detail, segment, line }: BrokenEntry): readonly string[] {

@@ -17,15 +17,21 @@ const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status:
 async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const found = await link.call('readiness', {});
   if (!found.ok) return found;
-  const { audit, database, store, cluster } = found.value;
+  const { audit, audit_witness, database, store, cluster } = found.value;
   const isOneOfMany = cluster === undefined || cluster === 'reachable';
-  const isWhole = audit === 'writable' && database !== 'unreachable' && store === undefined && isOneOfMany;
+  const isWhole =
+    audit === 'writable' &&
+    database !== 'unreachable' &&
+    store === undefined &&
+    audit_witness === undefined &&
+    isOneOfMany;
   return ok({
     status: 200,
     body: {
       status: isWhole ? 'ready' : 'degraded',
       audit,
       database,
+      ...(audit_witness && { audit_witness }),
       ...(store && { store }),
       ...(cluster && { cluster }),
     },

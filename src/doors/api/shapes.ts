@@ -241,6 +241,10 @@ export const readiness = z.strictObject({
     .enum(['writable', 'unwritable'])
     .meta({ description: '`unwritable` only with SVC_AUDIT_ON_FAILURE=allow: checks are answered but not recorded.' }),
   database: z.enum(['not_configured', 'reachable', 'unreachable']).meta({ description: 'Checks do not need it.' }),
+  audit_witness: z.literal('unreachable').optional().meta({
+    description:
+      'Present only while a witness of SVC_AUDIT_WITNESS does not take checkpoints. Checks are recorded as ever.',
+  }),
   store: z.literal('unwritable').optional().meta({
     description:
       'Present only while keys, registrations and spend cannot be written to the data directory. Checks still work.',

@@ -66,7 +66,12 @@ class AuditThread {
     this.#writer = writer;
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
-    this.#upkeep = new AuditUpkeep(writer, options, (level, message) => this.notify({ type: 'note', level, message }));
+    this.#upkeep = new AuditUpkeep(
+      writer,
+      options,
+      (level, message) => this.notify({ type: 'note', level, message }),
+      (statement) => this.notify({ type: 'statement', statement }),
+    );
     this.#look = setInterval(() => this.#lookForLog(), LOOK_EVERY_MS);
   }
 

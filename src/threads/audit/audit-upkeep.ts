@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import {
   ANCHOR_FILE,
   CHECKPOINTS_FILE,
+  type Checkpoint,
   type Checkpointer,
   createCheckpointer,
+  latestCheckpoint,
   loadCheckpointKey,
   readAnchor,
   readCheckpoints,
@@ -13,6 +15,7 @@ import {
 import { spanOf } from '../../audit-log/recovery.ts';
 import { applyRetention } from '../../audit-log/retention.ts';
 import { StrangersShare } from '../../audit-log/strangers-share.ts';
+import type { WitnessStatement } from '../../audit-log/witness/statement.ts';
 import type { AuditWriter } from '../../audit-log/writer.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { rfc3339 } from '../../core/base/time.ts';
@@ -88,6 +91,9 @@ export type UpkeepOptions = {
   readonly retention: { readonly maxAgeMs: number | undefined; readonly maxBytes: number | undefined };
 };
 
+/** Gets what witnesses are to keep of the log. */
+export type OnStatement = (statement: WitnessStatement) => void;
+
 export type Note = (level: 'info' | 'warn', message: string) => void;
 
 const RETENTION_EVERY_MS = 10 * 60_000;
@@ -121,6 +127,8 @@ export class AuditUpkeep {
   readonly #writer: UpkeptWriter;
   readonly #options: UpkeepOptions;
   readonly #note: Note;
+  readonly #onStatement: OnStatement;
+  #lastCheckpoint: Checkpoint | undefined;
   readonly #key: KeyObject;
   readonly #checkpointer: Checkpointer;
   /** Undefined where nothing is deleted for its age. */
@@ -134,11 +142,12 @@ export class AuditUpkeep {
   #isStopped = false;
 
   /** Starts at once. Throws where the key of the checkpoints cannot be read. */
-  constructor(writer: UpkeptWriter, options: UpkeepOptions, note: Note) {
+  constructor(writer: UpkeptWriter, options: UpkeepOptions, note: Note, onStatement: OnStatement = () => undefined) {
     const { directory, checkpointKeyPath, checkpointEveryMs, retention } = options;
     this.#writer = writer;
     this.#options = options;
     this.#note = note;
+    this.#onStatement = onStatement;
     const hasKey = existsSync(checkpointKeyPath);
     this.#key = loadCheckpointKey(checkpointKeyPath);
     const isSigned = readCheckpoints(directory).length > 0;
@@ -150,6 +159,8 @@ export class AuditUpkeep {
       );
     if (!isSigned) this.#attempt('could not determine the age of the audit log', () => this.#warnIfOld());
     this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
+    // The gateway may have been killed before its witnesses had it.
+    this.#state(latestCheckpoint(directory));
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
     this.strangers = new StrangersShare(directory, strangersShareOf(retention.maxBytes));
     const checkpoints = setInterval(() => void this.#checkpoint(), checkpointEveryMs);
@@ -186,7 +197,7 @@ export class AuditUpkeep {
     for (const timer of this.#timers) clearInterval(timer);
     clearTimeout(this.#nextStep);
     this.#isStopped = true;
-    this.#attempt(NOT_SIGNED, () => this.#checkpointer.record(this.#writer.flushNow()));
+    this.#attempt(NOT_SIGNED, () => this.#state(this.#checkpointer.record(this.#writer.flushNow())));
     this.#attempt(NOT_NOTED, () => this.strangers.save());
   }
 
@@ -200,7 +211,7 @@ export class AuditUpkeep {
     try {
       const head = await this.#writer.flush();
       if (this.#isStopped) return;
-      this.#checkpointer.record(head);
+      this.#state(this.#checkpointer.record(head));
       this.strangers.save();
     } catch (error) {
       this.#failed(NOT_SIGNED, error);
@@ -225,6 +236,7 @@ export class AuditUpkeep {
         nowMs: Date.now(),
       });
       this.strangers.drop(deletedSegments);
+      if (deletedSegments.length > 0) this.#state(this.#lastCheckpoint);
       if (isCut) this.#nextStep = setTimeout(() => this.#retain(), NEXT_STEP_MS);
       if (deletedSegments.length > 0)
         this.#note(
@@ -232,6 +244,15 @@ export class AuditUpkeep {
           `retention deleted ${deletedSegments.length} audit segments, ${deletedBytes} bytes: ${deletedSegments.join(', ')}`,
         );
     });
+  }
+
+  /** Tells the witnesses that this was the end of the log, and where the log begins now. */
+  #state(checkpoint: Checkpoint | undefined): void {
+    if (checkpoint === undefined) return;
+    this.#lastCheckpoint = checkpoint;
+    const anchor = readAnchor(this.#options.directory);
+    const first_id = anchor === 'damaged' ? undefined : (anchor?.first_id ?? 1);
+    this.#onStatement({ ...checkpoint, first_id });
   }
 
   #retainIfGrown(): void {
