@@ -31,7 +31,7 @@ describe('keys that nobody knows', () => {
     [{ ...OPTIONS, deadlines: { checkMS: 5 } }, "deadlines has an unknown key 'checkMS': did you mean 'checkMs'?"],
     [
       { ...OPTIONS, deadlines: { timeout: 5 } },
-      "deadlines has an unknown key 'timeout'; it takes checkMs, callMs, outageMs, closeMs",
+      "deadlines has an unknown key 'timeout'; it takes checkMs, callMs, approvalMs, outageMs, closeMs",
     ],
     [{ ...OPTIONS, tls: { servername: 'x' } }, "tls has an unknown key 'servername': did you mean 'serverName'?"],
     [{ ...OPTIONS, tls: true }, 'tls must be an object'],
@@ -76,7 +76,7 @@ describe('keys that nobody knows', () => {
       // It would have been carried out.
       [
         agent.run({ action, dryRun: true } as { action: string }, () => expect.unreachable()),
-        "the action of a run has an unknown key 'dryRun'; it takes action, resource, attributes, estimatedCostUsd, caller, traceId, spanId",
+        "the action of a run has an unknown key 'dryRun'; it takes action, resource, attributes, estimatedCostUsd, caller, traceId, spanId, supportedObligations",
       ],
       // The cost would have been lost.
       [

@@ -12,6 +12,8 @@ const ALLOWED: CheckAnswer = {
   opState: 'running',
   auditId: 1,
   unreachable: false,
+  approvalId: undefined,
+  obligations: [],
   cause: undefined,
   tier: undefined,
   period: undefined,
@@ -21,7 +23,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 function begin(parent?: RunningOp): RunningOp {
   const op = new RunningOp('t', parent === undefined ? 's' : 'child', parent, async () => ({ status: 'ok' }));
-  op.begin(ALLOWED);
+  op.begin(ALLOWED, undefined);
   return op;
 }
 

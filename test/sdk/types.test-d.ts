@@ -54,13 +54,13 @@ void client.check({ resource: 'web_search' });
 void client.check({ action: 'tool.call', attributes: { size: () => 3 } });
 
 expectTypeOf(client.check({ action: 'tool.call' })).toEqualTypeOf<Promise<CheckAnswer>>();
-expectTypeOf<CheckAnswer['decision']>().toEqualTypeOf<'allow' | 'deny'>();
+expectTypeOf<CheckAnswer['decision']>().toEqualTypeOf<'allow' | 'deny' | 'pending'>();
 expectTypeOf<ActionDeniedError['ruleId']>().toEqualTypeOf<string | undefined>();
 
 // Whatever the gateway reads of a check, an agent can say; the rest is what the SDK itself adds.
 expectTypeOf<keyof CheckMessage>().toEqualTypeOf<keyof CheckActionRequest>();
 expectTypeOf<keyof CheckRequest>().toEqualTypeOf<
-  Exclude<keyof CheckActionRequest, 'agent' | 'credentialToken' | 'correlationId' | 'supportedObligations' | 'opHome'>
+  Exclude<keyof CheckActionRequest, 'agent' | 'credentialToken' | 'correlationId' | 'opHome'>
 >();
 
 // Every call can be given up.

@@ -17,7 +17,7 @@ import { binaryCodec, emptyMessage } from '../../src/doors/proto/binary.ts';
 import type { MessageName, Messages } from '../../src/doors/proto/messages.ts';
 import { messageShape } from '../../src/doors/proto/schema.ts';
 
-type Scripted = Extract<MethodName, 'CheckAction' | 'CompleteOp' | 'RecordUsage' | 'AckOpControl' | 'RegisterAgent'>;
+type Scripted = Exclude<MethodName, 'CancelApproval'>;
 export type ScriptedCall = {
   readonly method: Scripted | 'OpControlStream';
   readonly opId: string;
@@ -46,6 +46,7 @@ const USUAL: { readonly [M in Scripted]: Record<string, unknown> } = {
   RecordUsage: { status: 'ok' },
   AckOpControl: {},
   RegisterAgent: { credentialToken: 'token-1' },
+  WaitApproval: { state: 'approved' },
 };
 
 /**
@@ -104,6 +105,7 @@ export async function scriptedGateway(
       ...unary('RecordUsage'),
       ...unary('AckOpControl'),
       ...unary('RegisterAgent'),
+      ...unary('WaitApproval'),
       OpControlStream: method(OP_CONTROL_STREAM.path, 'OpControlStreamResponse', true),
     },
     {
@@ -112,6 +114,7 @@ export async function scriptedGateway(
       RecordUsage: handle('RecordUsage'),
       AckOpControl: handle('AckOpControl'),
       RegisterAgent: handle('RegisterAgent'),
+      WaitApproval: handle('WaitApproval'),
       OpControlStream: async (stream: ServerWritableStream<unknown, unknown>) => {
         await answer({ method: 'OpControlStream', opId: '', sequence: 0, token: '' });
         stream.sendMetadata(new Metadata());

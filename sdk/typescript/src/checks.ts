@@ -18,12 +18,13 @@ import {
   dateOf,
   numberOf,
   OP_STATES,
+  objectOf,
   PERIODS,
   type StreamCheckReply,
   TIERS,
 } from './schema.ts';
 import { isUnsent, type Transport } from './transport.ts';
-import type { CheckAnswer, Decision, Denial, OpState } from './types.ts';
+import type { CheckAnswer, Decision, Denial, Obligation, OpState } from './types.ts';
 import { type Backoff, backoffMs, type CallOptions, Sleeper, Slots, type Underway, unlessAborted } from './waiters.ts';
 
 export type CheckerOptions = {
@@ -346,19 +347,31 @@ const denialOf = ({ cause, tier, period, resetsAt }: CheckReply): Denial => ({
 
 const NO_DENIAL: Denial = { cause: undefined, tier: undefined, period: undefined, resetsAt: undefined };
 
+const NO_OBLIGATIONS: readonly Obligation[] = [];
+
+const obligationOf = ({ id, type, properties }: CheckReply['obligations'][number]): Obligation => ({
+  id,
+  type,
+  properties: properties == null ? {} : objectOf(properties),
+});
+
+/** A decision of a newer gateway, which this client does not know, is a deny. */
+const decisionOf = (number: number): Decision => known<Decision>(DECISIONS, number) ?? 'deny';
+
 function answerOf(body: CheckBody, reply: CheckReply): CheckAnswer {
-  const { decision, reason, policy, ruleId, opState, auditId } = reply;
+  const { decision, reason, policy, ruleId, opState, auditId, approvalId, obligations } = reply;
   const state = OP_STATES[opState];
   const number = numberOf(auditId);
   return {
-    // Anything but an allow is a deny, also a decision of a newer gateway that this client does not know.
-    decision: DECISIONS[decision] === 'allow' ? 'allow' : 'deny',
+    decision: decisionOf(decision),
     reason,
     policy: policy === '' ? undefined : policy,
     ruleId: ruleId === '' ? undefined : ruleId,
     opId: opIdOf(body),
     opState: state === 'unspecified' ? undefined : state,
     auditId: number === 0 ? undefined : number,
+    approvalId: approvalId === '' ? undefined : approvalId,
+    obligations: obligations.length === 0 ? NO_OBLIGATIONS : obligations.map(obligationOf),
     unreachable: false,
     ...denialOf(reply),
   };
@@ -376,6 +389,8 @@ const unanswered = (
   opId: opIdOf(body),
   opState: undefined,
   auditId: undefined,
+  approvalId: undefined,
+  obligations: NO_OBLIGATIONS,
 });
 
 /** What became of one attempt to have an action checked. */

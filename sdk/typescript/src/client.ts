@@ -1,4 +1,5 @@
 /** The agent's client: puts its parts together. */
+import { Approvals } from './approvals.ts';
 import { Calls } from './calls.ts';
 import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
@@ -19,7 +20,16 @@ import { Reachability } from './reachability.ts';
 import { Runs } from './runs.ts';
 import { requireText } from './text.ts';
 import { Transport } from './transport.ts';
-import type { Action, CheckAnswer, CheckRequest, ClientState, Completion, Usage, UsageAnswer } from './types.ts';
+import type {
+  Action,
+  Approval,
+  CheckAnswer,
+  CheckRequest,
+  ClientState,
+  Completion,
+  Usage,
+  UsageAnswer,
+} from './types.ts';
 import { type CallOptions, Sleeper, Underway, unlessAborted } from './waiters.ts';
 
 /**
@@ -48,6 +58,9 @@ export type AgentClient = {
    * `invalid_argument` when it is malformed, `resource_exhausted` when it is over 1 MiB, `unauthenticated` or
    * `permission_denied` when the API key is not valid for it, `internal` when the gateway fails on it.
    *
+   * `pending` means that people have to approve it, and that it must not be taken yet: pass `approvalId` to
+   * `waitApproval`, then check again, with the same ids.
+   *
    * If `signal` is aborted before the answer and the action is allowed anyway, it is completed, unless you chose its
    * `spanId`.
    */
@@ -63,12 +76,16 @@ export type AgentClient = {
    *       }
    *     });
    *
+   * An action that people have to approve waits for them, up to `deadlines.approvalMs`, and then counts as denied, with
+   * the cause `approval`. What an allow obliges to is done: see `supportedObligations` of the action.
+   *
    * Rejects with
    * - an ActionDeniedError when the action is denied; the body is not called;
    * - an OpTerminatedError when an operator terminates the operation before it is complete, whether the body has
    * noticed or not;
    * - a GatewayError in the same cases as `check`;
    * - the reason of `signal` when it is aborted; a running body learns of it through `op.signal`, and ends first;
+   * - a TypeError when an obligation is about what the body returned, and that cannot be edited;
    * - otherwise whatever the body throws; the operation is completed in that case too.
    *
    * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the
@@ -76,6 +93,19 @@ export type AgentClient = {
    * too.
    */
   run<T>(action: Action, body: (op: Op) => T | Promise<T>, options?: CallOptions): Promise<T>;
+
+  /**
+   * Resolves once people have decided on an approval, or it is over otherwise; after `deadlines.approvalMs` with the
+   * state so far, which is `pending`. Waits across restarts of the gateway.
+   *
+   *     const asked = { action: 'tool.call', resource: 'pay', traceId: 'order-17', spanId: 'payment' };
+   *     let answer = await agent.check(asked);
+   *     if (answer.approvalId !== undefined && (await agent.waitApproval(answer.approvalId)).state === 'approved')
+   *       answer = await agent.check(asked);
+   *
+   * Rejects with a GatewayError, such as `not_found`.
+   */
+  waitApproval(approvalId: string, options?: CallOptions): Promise<Approval>;
 
   /**
    * Reports that an operation allowed by `check` is done, with its cost in US dollars, which the gateway counts once.
@@ -136,6 +166,7 @@ function partsOf(settings: Settings) {
   const shared = { settings, underway, transport, reach, credential, orphans };
   const checker = new Checker(shared);
   const calls = new Calls({ ...shared, checker });
+  const approvals = new Approvals(shared);
   const control = new ControlChannel(shared);
   const settler = new OrphanSettler({
     ...shared,
@@ -145,8 +176,8 @@ function partsOf(settings: Settings) {
       control.state === 'connected' || (!reach.isLost && control.state !== 'refused' && control.state !== 'closed'),
     onWarning: settings.onWarning,
   });
-  const runs = new Runs({ ...shared, checker, calls, control });
-  return { ...shared, checker, calls, control, settler, runs };
+  const runs = new Runs({ ...shared, checker, calls, approvals, control });
+  return { ...shared, checker, calls, approvals, control, settler, runs };
 }
 
 class ConnectedAgent implements AgentClient {
@@ -184,6 +215,12 @@ class ConnectedAgent implements AgentClient {
     requireAction(action);
     requireCallOptions(options);
     return this.#during(() => this.#parts.runs.run(action, body, options));
+  }
+
+  async waitApproval(approvalId: string, options: CallOptions = {}): Promise<Approval> {
+    requireCallOptions(options);
+    const { approvals, settings } = this.#parts;
+    return this.#during(() => approvals.wait(approvalId, settings.approvalMs, options));
   }
 
   async complete(opId: string, outcome: Completion = {}): Promise<void> {
@@ -224,7 +261,8 @@ class ConnectedAgent implements AgentClient {
   }
 
   async #close(): Promise<void> {
-    const { settings, underway, transport, reach, credential, checker, calls, control, settler, runs } = this.#parts;
+    const { settings, underway, transport, reach, credential, checker, calls, approvals, control, settler, runs } =
+      this.#parts;
     this.#phase = 'closing';
     settler.retryNow();
     await underway.idleWithin(settings.closeMs);
@@ -235,6 +273,6 @@ class ConnectedAgent implements AgentClient {
     await Promise.race([control.acknowledged(), sleeper.sleep(LAST_WORDS_MS)]);
     sleeper.end();
     this.#phase = 'closed';
-    for (const part of [control, settler, checker, credential, calls, runs, reach, transport]) part.close();
+    for (const part of [control, settler, checker, credential, calls, approvals, runs, reach, transport]) part.close();
   }
 }

@@ -68,6 +68,8 @@ export class ActionDeniedError extends Error {
   readonly policy: string | undefined;
   /** The rule that decided; undefined when none did. */
   readonly ruleId: string | undefined;
+  /** The approval that decided, or that nobody has decided in time. Undefined: none. */
+  readonly approvalId: string | undefined;
   /** `<trace_id>:<span_id>`. */
   readonly opId: string;
   /** True when the gateway could not be reached and `onUnreachable` denied. */
@@ -76,7 +78,7 @@ export class ActionDeniedError extends Error {
   constructor(
     action: string,
     resource: string | undefined,
-    { reason, cause, tier, period, resetsAt, policy, ruleId, opId, unreachable }: CheckAnswer,
+    { reason, cause, tier, period, resetsAt, policy, ruleId, approvalId, opId, unreachable }: CheckAnswer,
   ) {
     super(`${action}${resource === undefined ? '' : ` on ${resource}`} is denied: ${reason}`);
     this.reason = reason;
@@ -86,6 +88,7 @@ export class ActionDeniedError extends Error {
     this.resetsAt = resetsAt;
     this.policy = policy;
     this.ruleId = ruleId;
+    this.approvalId = approvalId;
     this.opId = opId;
     this.unreachable = unreachable;
   }

@@ -24,6 +24,8 @@ export type { AgentClientOptions, AgentCredential, Deadlines, TlsOptions } from 
 export type {
   Action,
   AgentId,
+  Approval,
+  ApprovalState,
   CheckAnswer,
   CheckRequest,
   ClientState,
@@ -33,6 +35,9 @@ export type {
   DenialCause,
   JsonObject,
   JsonValue,
+  Notice,
+  Obligation,
+  ObligationType,
   OpSignal,
   OpState,
   Signal,

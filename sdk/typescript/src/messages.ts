@@ -18,6 +18,7 @@ const ACTION: KeysOf<Action> = {
   caller: true,
   traceId: true,
   spanId: true,
+  supportedObligations: true,
 };
 const REQUEST: KeysOf<CheckRequest> = { ...ACTION, dryRun: true };
 const USAGE: KeysOf<Usage> = { costUsd: true, opId: true, usageId: true };
@@ -41,7 +42,7 @@ export function nameIn(opId: string): OpName {
 
 /** The gateway validates requests; only values that cannot be encoded are found here. */
 export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, spanId }: OpName): CheckBody {
-  const { action, resource, attributes, estimatedCostUsd, caller, dryRun } = request;
+  const { action, resource, attributes, estimatedCostUsd, caller, dryRun, supportedObligations = [] } = request;
   requireText(action, 'action');
   requireText(traceId, 'traceId');
   requireText(spanId, 'spanId');
@@ -49,6 +50,8 @@ export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, sp
   if (caller !== undefined) requireAgent(caller, 'caller');
   if (estimatedCostUsd !== undefined && typeof estimatedCostUsd !== 'number')
     throw new TypeError('estimatedCostUsd must be a number');
+  if (!Array.isArray(supportedObligations)) throw new TypeError('supportedObligations must be a list');
+  for (const type of supportedObligations) requireText(type, 'supportedObligations');
   return {
     agent,
     traceId,
@@ -59,5 +62,6 @@ export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, sp
     estimatedCostUsd,
     caller,
     dryRun: dryRun === true ? dryRun : undefined,
+    ...(supportedObligations.length > 0 && { supportedObligations }),
   };
 }

@@ -1,6 +1,6 @@
 /** An operation while its body runs: the operators' signals, and the points at which the body obeys them. */
 import { OpTerminatedError } from './errors.ts';
-import type { CheckAnswer, OpState, Signal, UsageAnswer } from './types.ts';
+import type { CheckAnswer, JsonObject, OpState, Signal, UsageAnswer } from './types.ts';
 
 /** The operation whose body is running: the argument of the body of `run`. */
 export type Op = {
@@ -12,6 +12,11 @@ export type Op = {
   readonly spanId: string;
   /** The gateway's answer that let it run. */
   readonly answer: CheckAnswer;
+  /**
+   * The attributes of the action as the obligations of the answer change them: act on these. Undefined where the action
+   * has none.
+   */
+  readonly attributes: JsonObject | undefined;
   /** The state according to the signals that have arrived so far. */
   readonly state: OpState;
   /**
@@ -47,6 +52,7 @@ export class RunningOp implements Op {
   readonly #waiting = new Set<() => void>();
   #state: OpState = 'pending';
   #answer: CheckAnswer | undefined;
+  #attributes: JsonObject | undefined;
   /** Acknowledges the pause; undefined when it is acknowledged, or there is none. */
   #onYield: (() => void) | undefined;
 
@@ -70,9 +76,14 @@ export class RunningOp implements Op {
     return this.#answer;
   }
 
+  get attributes(): JsonObject | undefined {
+    return this.#attributes;
+  }
+
   /** The check has allowed it. A signal may have come before: it stands. */
-  begin(answer: CheckAnswer): void {
+  begin(answer: CheckAnswer, attributes: JsonObject | undefined): void {
     this.#answer = answer;
+    this.#attributes = attributes;
     if (this.#state === 'pending') this.#state = 'running';
     if (this.parent === undefined) return;
     this.parent.#children.add(this);

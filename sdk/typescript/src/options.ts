@@ -2,7 +2,7 @@
 import type { GatewayError } from './errors.ts';
 import { type KeysOf, requireKnownKeys } from './known-keys.ts';
 import { requireAgent } from './text.ts';
-import type { AgentId, ClientState, Decision, OpSignal } from './types.ts';
+import type { AgentId, ClientState, Notice, OpSignal } from './types.ts';
 
 /** How the connection is secured. Certificates and keys are PEM, as text or bytes, which may be a Buffer. */
 export type TlsOptions = {
@@ -27,6 +27,8 @@ export type Deadlines = {
    * Counted from when the connection was lost: if that is longer ago, checks do not wait. Default 1,000; 0: never wait.
    */
   readonly outageMs?: number | undefined;
+  /** How long `run` waits until people have decided on an action that needs an approval. Default 900,000. */
+  readonly approvalMs?: number | undefined;
   /** How long `close()` waits for work in progress before it aborts it. Default 5,000. */
   readonly closeMs?: number | undefined;
 };
@@ -55,7 +57,7 @@ export type AgentClientOptions = AgentCredential & {
    * `allow`. It never overrides an answer from the gateway, not even that it is overloaded or cannot write its audit
    * log.
    */
-  readonly onUnreachable?: Decision | undefined;
+  readonly onUnreachable?: 'allow' | 'deny' | undefined;
   readonly deadlines?: Deadlines | undefined;
   /** Maximum checks in flight; further ones wait. 1 to 1,000; default 1,000. */
   readonly maxInFlight?: number | undefined;
@@ -74,6 +76,8 @@ export type AgentClientOptions = AgentCredential & {
    * `process.emitWarning`.
    */
   readonly onWarning?: ((error: Error) => void) | undefined;
+  /** Called with what a rule obliges `run` to show to the operator. Default: `process.emitWarning`. */
+  readonly onNotice?: ((notice: Notice) => void) | undefined;
 };
 
 export type Settings = {
@@ -81,9 +85,10 @@ export type Settings = {
   readonly agent: AgentId;
   readonly parent: AgentId | undefined;
   readonly credential: AgentCredential;
-  readonly onUnreachable: Decision;
+  readonly onUnreachable: 'allow' | 'deny';
   readonly checkMs: number;
   readonly callMs: number;
+  readonly approvalMs: number;
   readonly outageMs: number;
   readonly closeMs: number;
   readonly maxInFlight: number;
@@ -91,6 +96,7 @@ export type Settings = {
   readonly onStateChange: NonNullable<AgentClientOptions['onStateChange']>;
   readonly onSignal: NonNullable<AgentClientOptions['onSignal']>;
   readonly onWarning: NonNullable<AgentClientOptions['onWarning']>;
+  readonly onNotice: NonNullable<AgentClientOptions['onNotice']>;
 };
 
 const MAX_IN_FLIGHT = 1000;
@@ -109,8 +115,15 @@ const OPTIONS: KeysOf<AgentClientOptions> = {
   onStateChange: true,
   onSignal: true,
   onWarning: true,
+  onNotice: true,
 };
-const DEADLINES: KeysOf<Deadlines> = { checkMs: true, callMs: true, outageMs: true, closeMs: true };
+const DEADLINES: KeysOf<Deadlines> = {
+  checkMs: true,
+  callMs: true,
+  approvalMs: true,
+  outageMs: true,
+  closeMs: true,
+};
 const TLS: KeysOf<TlsOptions> = { ca: true, cert: true, key: true, serverName: true };
 
 /** Throws a TypeError that names the wrong option. */
@@ -154,6 +167,7 @@ export function settingsOf(options: AgentClientOptions): Settings {
     onUnreachable,
     checkMs: duration(deadlines.checkMs, 5_000, 1, 'checkMs'),
     callMs: duration(deadlines.callMs, 10_000, 1, 'callMs'),
+    approvalMs: duration(deadlines.approvalMs, 900_000, 0, 'approvalMs'),
     outageMs: duration(deadlines.outageMs, 1_000, 0, 'outageMs'),
     closeMs: duration(deadlines.closeMs, 5_000, 0, 'closeMs'),
     maxInFlight,
@@ -161,6 +175,9 @@ export function settingsOf(options: AgentClientOptions): Settings {
     onStateChange: guarded(options.onStateChange ?? (() => {})),
     onSignal: options.onSignal ?? (() => {}),
     onWarning: guarded(options.onWarning ?? ((error) => process.emitWarning(error))),
+    onNotice: guarded(
+      options.onNotice ?? (({ message, opId }) => process.emitWarning(`${message} (operation ${opId})`, 'SvcNotice')),
+    ),
   };
 }
 

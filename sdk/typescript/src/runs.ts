@@ -1,16 +1,18 @@
 /** `run`: checks, calls the body, and reports its end, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Approvals } from './approvals.ts';
 import type { Calls } from './calls.ts';
-import type { Checker } from './checks.ts';
+import type { Checker, CheckOptions } from './checks.ts';
 import type { ControlChannel } from './control.ts';
 import { isOfProxy, isVerdict } from './credential.ts';
 import { ActionDeniedError, ClientClosedError, GatewayError, OpTerminatedError } from './errors.ts';
 import { type CheckBody, checkBodyOf, type OpName } from './messages.ts';
+import { editedAttributes, editedResult, noticesIn, OBLIGATION_TYPES } from './obligations.ts';
 import { type Op, RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
 import { newSpanId, newTraceId } from './text.ts';
-import type { Action } from './types.ts';
+import type { Action, CheckAnswer, JsonObject } from './types.ts';
 import {
   type Backoff,
   backoffMs,
@@ -26,6 +28,7 @@ export type RunsOptions = {
   readonly checker: Checker;
   readonly control: ControlChannel;
   readonly calls: Calls;
+  readonly approvals: Approvals;
   readonly orphans: Orphans;
   readonly underway: Underway;
 };
@@ -72,24 +75,67 @@ export class Runs {
   }
 
   async run<T>(action: Action, body: (op: Op) => T | Promise<T>, { signal }: CallOptions): Promise<T> {
-    const { settings, checker, control, calls, underway } = this.#options;
+    const { settings, control, calls, underway } = this.#options;
     const { traceId, spanId } = this.nameOf(action);
     const op = new RunningOp(traceId, spanId, this.#around(), (costUsd, opId) =>
       underway.during(() => calls.recordUsage({ costUsd, opId })),
     );
     if (control.has(op.opId)) throw new TypeError(`operation ${op.opId} is already running`);
-    const check = checkBodyOf(action, settings.agent, op);
+    const { supportedObligations = OBLIGATION_TYPES } = action;
+    const check = checkBodyOf({ ...action, supportedObligations }, settings.agent, op);
     // Before the check: a signal may overtake its answer.
     control.attach(op);
     try {
-      const answer = await checker.check(check, { isFresh: action.spanId === undefined, signal });
-      if (answer.decision === 'deny') throw new ActionDeniedError(action.action, action.resource, answer);
-      op.begin(answer);
+      const answer = await this.#admitted(op, check, { isFresh: action.spanId === undefined, signal });
+      if (answer.decision !== 'allow') throw new ActionDeniedError(action.action, action.resource, answer);
+      op.begin(answer, this.#obliged(action, answer));
     } catch (error) {
       control.detach(op);
       throw error;
     }
+    for (const message of noticesIn(op.answer.obligations))
+      settings.onNotice({ message, opId: op.opId, action: action.action, resource: action.resource });
     return this.#act(op, check, body, signal);
+  }
+
+  /** The answer of the gateway, and that of people where it leaves the action to them. */
+  async #admitted(op: RunningOp, check: CheckBody, options: CheckOptions): Promise<CheckAnswer> {
+    const { checker, approvals, settings } = this.#options;
+    const endMs = performance.now() + settings.approvalMs;
+    // An operator may end it while it waits, or what is around it.
+    const signals = [options.signal, op.signal, op.parent?.signal].filter((each) => each !== undefined);
+    let answer = await checker.check(check, options);
+    for (let round = 0; answer.decision === 'pending'; round += 1) {
+      const { approvalId } = answer;
+      if (approvalId === undefined) return undecided(answer, 'the gateway names no approval to wait for');
+      const leftMs = Math.max(0, endMs - performance.now());
+      const { state } = await approvals.wait(approvalId, leftMs, { signal: AbortSignal.any(signals) });
+      if (state === 'pending')
+        return undecided(answer, `nobody has decided on approval ${approvalId} within ${settings.approvalMs} ms`);
+      // What was approved may be used up, or changed, by now: then people are asked anew.
+      if (round > 0) await this.#sleeper.sleep(PAUSE_POLL_MS, options.signal);
+      answer = await checker.check(check, options);
+    }
+    return answer;
+  }
+
+  /** The attributes that the body is to act on. Throws where nobody would do what the answer obliges to. */
+  #obliged({ action, resource, attributes, supportedObligations }: Action, answer: CheckAnswer) {
+    const refuse = (reason: string): never => {
+      // It was allowed, and nobody acts on it.
+      this.#options.orphans.add(answer.opId);
+      throw new ActionDeniedError(action, resource, { ...answer, cause: 'obligation', reason });
+    };
+    let edited: JsonObject | undefined;
+    try {
+      edited = editedAttributes(attributes, answer.obligations);
+    } catch (error) {
+      return refuse(error instanceof Error ? error.message : String(error));
+    }
+    if (edited === attributes || supportedObligations !== undefined) return edited;
+    return refuse(
+      'its obligations change the attributes, and the action does not say that its body uses op.attributes',
+    );
   }
 
   /** Aborts all bodies, and waits for no operator any longer. */
@@ -138,15 +184,20 @@ export class Runs {
   async #untilAnnounced(op: RunningOp, check: CheckBody, round: number): Promise<void> {
     const { underway } = this.#options;
     for (let attempt = 0; this.#live.has(op) && round === this.#rounds; attempt += 1) {
-      if (await underway.during(() => this.#announce(op, check))) return;
+      const announced = await underway.during(() => this.#announce(op, check));
+      if (announced === true) return;
+      // A restarted gateway does not remember that the operation runs: people decide whether it may go on.
+      if (announced !== false)
+        await this.#options.approvals.wait(announced, this.#options.settings.approvalMs, { signal: op.signal });
       await this.#sleeper.sleep(backoffMs(attempt, ANNOUNCE_BACKOFF));
     }
   }
 
-  /** Whether no further attempt is needed. */
-  async #announce(op: RunningOp, check: CheckBody): Promise<boolean> {
+  /** Whether no further attempt is needed, or the approval to wait for before the next one. */
+  async #announce(op: RunningOp, check: CheckBody): Promise<boolean | string> {
     const { checker, orphans } = this.#options;
-    const { opState, auditId, reason } = await checker.check(check);
+    const { decision, opState, auditId, reason, approvalId } = await checker.check(check);
+    if (decision === 'pending' && approvalId !== undefined && this.#live.has(op)) return approvalId;
     if (opState === 'terminated') op.terminate(`operation ${op.opId} may not continue: ${reason}`);
     // The report of its end may have come before the announcement, whose answer may be lost besides.
     else if (opState !== 'completing' && !this.#live.has(op)) orphans.add(op.opId);
@@ -181,7 +232,7 @@ export class Runs {
         const value = await body(op);
         // Paused: it is not complete before it is resumed. Terminated: what comes after it must not go on.
         await op.checkpoint();
-        return value;
+        return editedResult(value, op.answer.obligations);
       }),
     );
     stopListening();
@@ -255,6 +306,14 @@ export class Runs {
       );
   }
 }
+
+/** People have not decided in time: as if they had said no. */
+const undecided = (answer: CheckAnswer, reason: string): CheckAnswer => ({
+  ...answer,
+  decision: 'deny',
+  cause: 'approval',
+  reason,
+});
 
 async function settled<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {

@@ -99,6 +99,15 @@ export const CAUSES = [
   'obligation',
   'unrecorded',
 ] as const;
+export const APPROVAL_STATES = [
+  'unspecified',
+  'pending',
+  'approved',
+  'denied',
+  'expired',
+  'cancelled',
+  'used',
+] as const;
 export const SIGNALS = ['unspecified', 'pause', 'resume', 'terminate'] as const;
 export const BUDGET_STATUSES = ['unspecified', 'ok', 'limit_exceeded'] as const;
 export const TIERS = ['unspecified', 'global', 'org', 'team', 'agent'] as const;
@@ -167,6 +176,20 @@ type Value =
   | { readonly boolValue: boolean }
   | { readonly structValue: Struct }
   | { readonly listValue: { readonly values: readonly Value[] } };
+
+/** The way back. */
+export const objectOf = ({ fields }: Struct): JsonObject =>
+  Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, jsonOf(value)]));
+
+/** Of the library's own objects, which inherit the defaults of every other kind. */
+function jsonOf(value: Value): JsonValue {
+  const has = (kind: string): boolean => Object.hasOwn(value, kind);
+  if ('structValue' in value && has('structValue')) return objectOf(value.structValue);
+  if ('listValue' in value && has('listValue')) return value.listValue.values.map(jsonOf);
+  if ('numberValue' in value && has('numberValue')) return value.numberValue;
+  if ('stringValue' in value && has('stringValue')) return value.stringValue;
+  return 'boolValue' in value && has('boolValue') ? value.boolValue : null;
+}
 
 /**
  * Throws a TypeError that names the path of a value JSON cannot represent: a function, a bigint, a Date, a number that

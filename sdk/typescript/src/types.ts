@@ -15,8 +15,35 @@ export type JsonValue = string | number | boolean | null | readonly JsonValue[] 
 /** `undefined` properties are left out, as JSON does. */
 export type JsonObject = { readonly [key: string]: JsonValue | undefined };
 
-/** Whether the action may be taken. */
-export type Decision = 'allow' | 'deny';
+/** Whether the action may be taken. `pending`: not before people have approved it; until then it must not be. */
+export type Decision = 'allow' | 'deny' | 'pending';
+
+/** What an obligation asks for; see `Obligation`. */
+export type ObligationType = 'redact' | 'set' | 'cap' | 'notify';
+
+/**
+ * What an allow obliges its caller to do: `redact` what stands at the `paths`, `set` the `value` at the `path`, `cap`
+ * the number at the `path` to `max`, `notify` the operator of the `message`. Paths are names with dots between them, in
+ * the attributes, or in the result if they begin with `result.`.
+ */
+export type Obligation = {
+  readonly id: string;
+  readonly type: ObligationType | (string & {});
+  readonly properties: JsonObject;
+};
+
+/** `used`: an allowed check has used it. */
+export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled' | 'used';
+
+/** What has become of the approval that an action waits for. */
+export type Approval = {
+  readonly approvalId: string;
+  readonly state: ApprovalState;
+  /** What whoever decided last has given as the reason; undefined when nobody has. */
+  readonly reason: string | undefined;
+  /** Until when it can be decided or, once approved, used; undefined if the gateway did not say. */
+  readonly expiresAt: Date | undefined;
+};
 
 /**
  * State of an operation: `pending` before its decision, `completing` once its end was reported, `terminated` when
@@ -46,6 +73,13 @@ export type Action = {
   readonly traceId?: string | undefined;
   /** Second half. Default: a new one. */
   readonly spanId?: string | undefined;
+  /**
+   * The types of obligations that your code fulfils. An allow that has others is a deny with the cause `obligation`.
+   * Default of `check`: none. `run` shows notices and edits what the body returns by itself, and offers the edited
+   * attributes as `op.attributes`: name all types here if the body uses them in place of its own. Otherwise an allow
+   * that changes attributes is a deny.
+   */
+  readonly supportedObligations?: readonly ObligationType[] | undefined;
 };
 
 /** What `check` asks. */
@@ -71,6 +105,14 @@ export type DenialCause =
   | 'approval'
   | 'obligation'
   | 'unrecorded';
+
+/** What a rule wants the operator to read of an action that it allows. */
+export type Notice = {
+  readonly message: string;
+  readonly opId: string;
+  readonly action: string;
+  readonly resource: string | undefined;
+};
 
 /** What programs need to know of a denial. */
 export type Denial = {
@@ -102,6 +144,10 @@ export type CheckAnswer = Denial & {
   readonly opState: OpState | undefined;
   /** Id of the audit entry that records the decision; undefined if there is none, or its id is unknown. */
   readonly auditId: number | undefined;
+  /** The approval that a pending action waits for, or that has decided: for `waitApproval`. Undefined: none. */
+  readonly approvalId: string | undefined;
+  /** What the caller must do, if allowed. `run` does it; after `check` it is up to you. */
+  readonly obligations: readonly Obligation[];
   /** True when `onUnreachable` decided instead of the gateway. */
   readonly unreachable: boolean;
 };
