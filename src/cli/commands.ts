@@ -3,6 +3,8 @@ import { ROLES, SCOPES } from '../core/identity/roles.ts';
 import { OP_STATES } from '../core/ops/op-state.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
+import { LIMIT, ORG } from './common-options.ts';
+import { INTERVENTIONS } from './interventions.ts';
 import { refuseOldNode } from './old-node.ts';
 
 /** The help of `svc`, in this order. */
@@ -16,6 +18,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'ops', summary: 'list, watch, pause, resume and terminate operations' },
   { name: 'halt', summary: 'stop everything in a scope' },
   { name: 'halts', summary: 'list and release halts' },
+  { name: 'approvals', summary: 'decide what agents ask people for' },
   { name: 'agents', summary: 'register and remove agents' },
   { name: 'logs', summary: 'read and follow the audit log' },
   { name: 'topology', summary: 'show orgs, teams and agents' },
@@ -31,10 +34,8 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'completion', summary: 'print completions for bash, zsh or fish' },
 ];
 
-const ORG: OptionRow = { flags: '--org <org>', meaning: 'only this org' };
 const TEAM: OptionRow = { flags: '--team <team>', meaning: 'only this team' };
 const AGENT: OptionRow = { flags: '--agent <agent>', meaning: 'only this agent: its id, or <org>/<team>/<agent>' };
-const LIMIT: OptionRow = { flags: '--limit <count>', meaning: 'show at most this many (default: 100)' };
 const POLICIES: OptionRow = {
   flags: '--policies <path...>',
   meaning: 'policy files or folders (default: SVC_POLICY_PATH)',
@@ -226,35 +227,6 @@ const OPERATIONS: readonly CommandRow[] = [
     summary: 'remove an agent; its token becomes invalid, and it receives no more signals',
     example: 'svc agents rm acme/search/crawler',
     load: async () => (await import('./commands/agents.ts')).rm,
-  },
-];
-
-const HALTS: readonly CommandRow[] = [
-  {
-    synopsis: 'halt <scope>',
-    summary: 'stop everything in global, org:…, team:…, agent:… or lineage:…, until released',
-    options: [
-      { flags: '--reason <text>', meaning: 'why; agents and operators see it', isRequired: true },
-      { flags: '--pause', meaning: 'pause what runs instead of terminating it' },
-      { flags: '--action <glob...>', meaning: 'only these actions' },
-      { flags: '--expires <time>', meaning: 'when it ends by itself: a time, or 2h from now' },
-    ],
-    example: 'svc halt org:acme --reason "leaked credential"',
-    load: async () => (await import('./commands/halts.ts')).create,
-  },
-  {
-    synopsis: 'halts ls',
-    summary: 'list the halts in force',
-    options: [{ flags: '--all', meaning: 'with those released' }, LIMIT],
-    example: 'svc halts ls',
-    load: async () => (await import('./commands/halts.ts')).ls,
-  },
-  {
-    synopsis: 'halts release <id>',
-    summary: 'release a halt; what it had paused runs again',
-    options: [{ flags: '--reason <text>', meaning: 'why', isRequired: true }],
-    example: 'svc halts release 0b0c… --reason "rotated"',
-    load: async () => (await import('./commands/halts.ts')).release,
   },
 ];
 
@@ -559,7 +531,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
 export const COMMANDS: readonly CommandRow[] = [
   ...SESSION,
   ...OPERATIONS,
-  ...HALTS,
+  ...INTERVENTIONS,
   ...READING,
   ...CLUSTER,
   ...ADMINISTRATION,

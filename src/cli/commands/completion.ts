@@ -120,14 +120,21 @@ function vocabularyOf(table: CommandTable): Vocabulary {
       valued.filter((option) => option.choices === undefined && !isFile(option.flags) && !isOfContext(option)),
     ),
     fileValued: spellings(valued.filter(({ flags }) => isFile(flags))),
-    choices: new Map(
-      valued.flatMap((option) =>
-        option.choices === undefined ? [] : [[spellingsOf(option).join('|'), option.choices] as const],
-      ),
-    ),
+    choices: choicesOf(valued),
     withoutArguments: (path) =>
       path !== '' && !path.includes(' ') && table.commands.some((row) => wordsOf(row).join(' ') === path),
   };
+}
+
+/** Commands may have an option of the same name with other words: then it takes those of all. */
+function choicesOf(valued: readonly OptionRow[]): ReadonlyMap<string, readonly string[]> {
+  const choices = new Map<string, readonly string[]>();
+  for (const option of valued) {
+    if (option.choices === undefined) continue;
+    const flags = spellingsOf(option).join('|');
+    choices.set(flags, [...new Set([...(choices.get(flags) ?? []), ...option.choices])]);
+  }
+  return choices;
 }
 
 const textOf = (entries: readonly Entry[]): string => entries.map(({ word }) => word).join(' ');

@@ -1,0 +1,58 @@
+/** An approval as people read it, in `svc approvals show` and in the inbox. */
+import { printable, printableLines } from '../terminal/printable.ts';
+import { cellText, fieldLines, type Row } from '../terminal/table.ts';
+import { agentText } from './listing.ts';
+
+export const APPROVALS = '/api/v1/approvals';
+export const pathOf = (id: string): string => `${APPROVALS}/${encodeURIComponent(id)}`;
+
+/** Enough of an id to be told apart from any other that waits; every command takes it. */
+export const LEAST_ID = 8;
+
+/** The shortest beginnings, of at least `LEAST_ID` characters, that no two of these ids share. */
+export function shortIds(approvals: readonly Row[]): ReadonlyMap<string, string> {
+  const ids = approvals.map(({ id }) => String(id));
+  for (let length = LEAST_ID; ; length += 1) {
+    const short = ids.map((id) => id.slice(0, length));
+    if (new Set(short).size === new Set(ids).size || ids.every((id) => id.length <= length))
+      return new Map(ids.map((id, at) => [id, short[at] ?? id]));
+  }
+}
+
+/** What an approver must know, the arguments last: they may be long. */
+export function approvalLines(approval: Row): readonly string[] {
+  const { id, state, agent, op_id, action, resource, estimated_cost_usd, digest, reason } = approval;
+  const { expires_at, frozen_at, attributes, min, valid_secs, cancel_reason } = approval;
+  const decisions = Array.isArray(approval.decisions) ? (approval.decisions as readonly Row[]) : [];
+  return [
+    ...fieldLines([
+      ['approval', `${String(id)} (${String(state)})`],
+      ['agent', agentText(agent)],
+      ['action', action],
+      ['resource', resource],
+      ['cost', `${String(estimated_cost_usd)} USD`],
+      ['operation', op_id],
+      ['reason', reason],
+      ['digest', digest],
+      ['expires', frozen_at === null ? expires_at : 'not while a halt freezes it'],
+      ...(typeof min === 'number' && min > 1 ? [['approvers', `${decisions.length} of ${min}`] as const] : []),
+      ...(typeof valid_secs === 'number' ? [['valid', `${valid_secs} s from the approval on`] as const] : []),
+      ...decisions.map(
+        ({ decision, by, reason: why }) => [cellText(decision), `${String(by)}: ${String(why)}`] as const,
+      ),
+      ...(typeof cancel_reason === 'string' ? [['cancelled', cancel_reason] as const] : []),
+    ]),
+    'arguments',
+    ...printableLines(JSON.stringify(attributes ?? {}, null, 2))
+      .split('\n')
+      .map((line) => `  ${line}`),
+  ];
+}
+
+/** After a decision: several approvers may be needed. */
+export const outcomeOf = ({ id, state, min, decisions }: Row): string =>
+  printable(
+    state === 'pending'
+      ? `Noted: approval ${String(id)} has ${Array.isArray(decisions) ? decisions.length : 0} of ${String(min)} approvers.`
+      : `Approval ${String(id)} is ${String(state)}.`,
+  );

@@ -1,0 +1,130 @@
+/** `svc approvals ls|show|approve|deny|watch`: what agents ask people for. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CliError, mayPass } from '../errors.ts';
+import type { Invocation, Run } from '../invocation.ts';
+import { Api } from '../remote/api.ts';
+import { jsonText, note, show, showTable, writeLines, writeOut, yamlText } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
+import { interruptible } from '../terminal/prompt.ts';
+import { awayAt, type Column, cellText, type Row } from '../terminal/table.ts';
+import { APPROVALS, approvalLines, LEAST_ID, outcomeOf, pathOf, shortIds } from './approval-lines.ts';
+import { type Inbox, openInbox } from './inbox.ts';
+import { agentText, limitOf, moreNote } from './listing.ts';
+
+const columnsFor = (ids: ReadonlyMap<string, string>): readonly Column[] => [
+  { title: 'ID', cell: ({ id }) => ids.get(String(id)) ?? id, isWhole: true },
+  { title: 'STATE', cell: 'state', isSpare: true },
+  { title: 'AGENT', cell: ({ agent }) => agentText(agent) },
+  { title: 'ACTION', cell: 'action' },
+  { title: 'RESOURCE', cell: 'resource' },
+  { title: 'EXPIRES', cell: awayAt('expires_at') },
+];
+
+export async function ls(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const state = options.isSet('all') ? undefined : (options.text('state') ?? 'pending');
+  const api = await Api.of(invocation);
+  const query = { state, org_id: options.text('org') };
+  const { rows, nextCursor } = await api.list(APPROVALS, 'approvals', { query, limit: limitOf(options) });
+  await showTable(globals.output, {
+    value: { approvals: rows, next_cursor: nextCursor },
+    columns: columnsFor(shortIds(rows)),
+    rows,
+    none: state === 'pending' ? 'Nothing waits for an approval.' : 'No approvals match.',
+  });
+  if (nextCursor !== null) note(moreNote(rows.length));
+}
+
+export async function showOne(invocation: Invocation): Promise<void> {
+  const api = await Api.of(invocation);
+  const answer = await api.get(pathOf(await wholeId(api, invocation.args[0] ?? '')), 'approval');
+  await show(invocation.globals.output, answer, () => approvalLines(answer.approval as Row));
+}
+
+export const decide =
+  (verb: 'approve' | 'deny'): Run =>
+  async (invocation) => {
+    const { args, options, globals } = invocation;
+    const api = await Api.of(invocation);
+    const path = `${pathOf(await wholeId(api, args[0] ?? '', 'pending'))}/${verb}`;
+    const answer = await api.post(path, 'approval', { reason: options.text('reason') });
+    await show(globals.output, answer, () => [outcomeOf(answer.approval as Row)]);
+  };
+
+/** As long as ids are made: what is as long is one. */
+const WHOLE_ID = 36;
+
+/** The id that begins so. Of those that wait, if they are to be decided: what is over is nobody's mistake for them. */
+async function wholeId(api: Api, id: string, state?: 'pending'): Promise<string> {
+  if (id.length < LEAST_ID || id.length >= WHOLE_ID) return id;
+  const { rows } = await api.list(APPROVALS, 'approvals', { query: { state } });
+  const ids = rows.map((row) => String(row.id)).filter((each) => each.startsWith(id));
+  if (ids.length > 1)
+    throw new CliError(
+      `${ids.length} approvals begin with ${printable(id)}`,
+      `They are ${ids.map(printable).join(', ')}.`,
+    );
+  // Without one, the gateway says what is wrong with it.
+  return ids[0] ?? id;
+}
+
+/** How often the gateway is asked for what is new. */
+const LOOK_EVERY_MS = 2_000;
+
+/** An inbox on a terminal, where they can be decided; elsewhere a line for each request. */
+export async function watch(invocation: Invocation): Promise<void> {
+  const { options, globals, env } = invocation;
+  const api = await Api.of(invocation, { isPatient: true });
+  const query = { state: 'pending', org_id: options.text('org') };
+  const look = async (): Promise<readonly Row[]> => (await api.list(APPROVALS, 'approvals', { query })).rows;
+  const first = await look(); // a refusal is told before the screen is taken
+  const isLive =
+    globals.output === 'table' && process.stdin.isTTY === true && process.stdout.isTTY === true && env.TERM !== 'dumb';
+  const inbox = isLive ? openInbox(api, look) : newLines(globals.output);
+  await interruptible(async (interrupted) => {
+    const signal = AbortSignal.any([interrupted, inbox.left]);
+    try {
+      await inbox.show(first);
+      while (!signal.aborted) {
+        await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+        if (!signal.aborted) await refresh(inbox, look);
+      }
+    } finally {
+      inbox.close();
+    }
+  });
+}
+
+async function refresh(inbox: Inbox, look: () => Promise<readonly Row[]>): Promise<void> {
+  try {
+    await inbox.show(await look());
+  } catch (error) {
+    if (!mayPass(error)) throw error;
+    inbox.lost(`${error.message}; retrying`);
+  }
+}
+
+function newLines(format: 'table' | 'json' | 'yaml'): Inbox {
+  let shown = new Set<unknown>();
+  let isLost = false;
+  return {
+    left: new AbortController().signal,
+    close: () => {},
+    lost: (message) => {
+      if (!isLost) note(message);
+      isLost = true;
+    },
+    show: async (approvals) => {
+      isLost = false;
+      for (const approval of approvals.toReversed()) {
+        if (shown.has(approval.id)) continue;
+        const { id, agent, action, resource } = approval;
+        if (format === 'json') writeOut(jsonText(approval));
+        else if (format === 'yaml') writeOut(`---\n${await yamlText(approval)}`);
+        else writeLines([[id, agentText(agent), action, resource].map(cellText).join('  ')]);
+      }
+      // No longer than they wait: a watch goes on for weeks.
+      shown = new Set(approvals.map(({ id }) => id));
+    },
+  };
+}
