@@ -122,6 +122,8 @@ const countOf = (unit: string, least: number, most: number, initial: string, mea
 
 const MAX_THREADS = 64;
 const defaultThreads = String(Math.min(MAX_THREADS, Math.max(1, usableCores() - 1)));
+/** Up to this many, waking another thread costs a check more than the doors do (ARCHITECTURE.md, Between threads). */
+const FEW_CORES = 2;
 const threads = (meaning: string): Variable<number> => ({
   ...count(1, MAX_THREADS, defaultThreads, meaning),
   fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}`,
@@ -203,10 +205,10 @@ export const VARIABLES = {
     ...count(
       0,
       MAX_THREADS,
-      defaultThreads,
+      usableCores() <= FEW_CORES ? '0' : defaultThreads,
       'threads that serve HTTP and gRPC; `0`: the main thread serves them itself',
     ),
-    fallbackRule: `cores − 1, from 1 to ${MAX_THREADS}`,
+    fallbackRule: `with ${FEW_CORES} cores or fewer 0, else cores − 1, at most ${MAX_THREADS}`,
   },
   SVC_HTTP_ENGINE: variable(
     oneOf('auto', 'native', 'node'),

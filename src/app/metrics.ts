@@ -233,6 +233,11 @@ function ofSystem({
       () => supervisor.restarts + crypto.restarts(),
     ),
     counter(
+      'svc_door_defects_total',
+      'Defects of the gateway that ended a request, call or stream.',
+      () => supervisor.doorDefects,
+    ),
+    counter(
       'svc_thread_busy_seconds_total',
       'Time a thread was busy (event loop utilization); a rate near 1 means saturated or stuck.',
       () => Object.entries(supervisor.busyMs()).map(([thread, ms]) => ({ labels: { thread }, value: ms / 1000 })),

@@ -91,6 +91,7 @@ export class Supervisor {
   #recentFailures = 0;
   #lastFailureMs = 0;
   #restarts = 0;
+  #doorDefects = 0;
   readonly #busyTime = new BusyTime();
 
   constructor(options: SupervisorOptions) {
@@ -107,6 +108,11 @@ export class Supervisor {
   /** Threads started in place of ones that died. */
   get restarts(): number {
     return this.#restarts;
+  }
+
+  /** Defects met while a request, call or stream was served, each of which ended no more than that. */
+  get doorDefects(): number {
+    return this.#doorDefects;
   }
 
   /** How long the event loop of each thread has been busy, including that of its predecessors. */
@@ -259,6 +265,7 @@ export class Supervisor {
 
   #noteOf(notice: Extract<IoNotice, { type: 'cut' | 'error' | 'cannot-listen' }>, who: string): void {
     const { note } = this.#options;
+    if (notice.type === 'error') this.#doorDefects += 1;
     if (notice.type === 'cut') note('warn', `the answer to ${notice.doing} was cut off`, { reason: notice.reason });
     else if (notice.type === 'error') note('error', `${who} failed at ${notice.doing}`, { error: notice.message });
     else note('error', `${who} cannot listen`, { reason: notice.reason });

@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AuditEntry } from '../../src/core/audit/audit.ts';
+import { ARRANGEMENTS } from '../support/arrangements.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -73,9 +74,9 @@ const GRPC: Door = {
   },
 };
 
-describe('check rules', () => {
+describe.each(ARRANGEMENTS)('check rules, $arrangement', ({ env }) => {
   beforeAll(async () => {
-    gateway = await startTestGateway();
+    gateway = await startTestGateway({ env });
     grpc = grpcClient(gateway.grpc);
     for (const [agent, credentialToken] of TOKENS)
       await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken });

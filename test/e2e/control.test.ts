@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { connectAgent, type TestAgent } from '../support/agent.ts';
+import { ARRANGEMENTS } from '../support/arrangements.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 
 let gateway: TestGateway;
@@ -8,9 +9,9 @@ let name: string;
 let made = 0;
 const opened: TestAgent[] = [];
 
-describe('control', () => {
+describe.each(ARRANGEMENTS)('control, $arrangement', ({ env }) => {
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_IO_THREADS: '2' } });
+    gateway = await startTestGateway({ env });
   });
   afterAll(async () => {
     await gateway.stop();
@@ -148,7 +149,7 @@ describe('control', () => {
     const opId = await running('a');
     await control(opId, 'pause');
     const [last] = await before.received(1);
-    const next = await startTestGateway({ env: { SVC_IO_THREADS: '1' } });
+    const next = await startTestGateway({ env });
     await next.call('POST', '/api/v1/agents', {
       agent: { org_id: 'acme', team_id: 'search', agent_id: name },
       credential_token: tokenOf(name),

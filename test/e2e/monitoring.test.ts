@@ -78,6 +78,7 @@ describe('monitoring', () => {
         svc_budget_reservations: 2,
         svc_budget_reserved_usd: 3,
         svc_threads_restarted_total: 0,
+        svc_door_defects_total: 0,
         'svc_requests_total{door="connect"}': 3,
         svc_check_duration_seconds_count: 3,
         'svc_check_duration_seconds_bucket{le="+Inf"}': 3,

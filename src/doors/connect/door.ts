@@ -32,29 +32,35 @@ export function serveConnect(
   engine: Engine,
   { door, methods, corsOrigins, own, bodyTimeoutMs, addressOf, onRequest, onDefect }: ConnectDoorOptions,
 ): void {
+  const begin = (exchange: Exchange, request: RequestHead, method: ConnectMethod): void => {
+    const head = new ConnectHead(request, exchange, addressOf);
+    if (!head.isSoundlyFramed) return exchange.close();
+    exchange.askForBody(head.expectation);
+    if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
+    if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
+    // Only browsers send an origin, and they always do.
+    const foreign = head.origin === undefined ? undefined : refuseForeign(head.origin, head.host, own);
+    if (foreign?.ok === false) return send(exchange, connectError(foreign.fault), head, corsOrigins);
+    exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
+      if (body.kind === 'too-large')
+        return send(
+          exchange,
+          connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }),
+          head,
+          corsOrigins,
+        );
+      method.answer(head.withBody(body.bytes), (reply) => send(exchange, reply, head, corsOrigins));
+    });
+  };
   for (const [path, method] of methods) {
     engine.serve(path, (answer, request) => {
       onRequest();
       const exchange = new Exchange(answer, door, onDefect);
-      const head = new ConnectHead(request, exchange, addressOf);
-      if (!head.isSoundlyFramed) return exchange.close();
-      exchange.askForBody(head.expectation);
-      if (head.method === 'OPTIONS')
-        return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
-      if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
-      // Only browsers send an origin, and they always do.
-      const foreign = head.origin === undefined ? undefined : refuseForeign(head.origin, head.host, own);
-      if (foreign?.ok === false) return send(exchange, connectError(foreign.fault), head, corsOrigins);
-      exchange.readBody({ maxBytes: method.maxBytes, timeoutMs: bodyTimeoutMs }, (body) => {
-        if (body.kind === 'too-large')
-          return send(
-            exchange,
-            connectError({ kind: 'payload_too_large', limitBytes: method.maxBytes }),
-            head,
-            corsOrigins,
-          );
-        method.answer(head.withBody(body.bytes), (reply) => send(exchange, reply, head, corsOrigins));
-      });
+      try {
+        begin(exchange, request, method);
+      } catch (error) {
+        exchange.fail(error);
+      }
     });
   }
 }

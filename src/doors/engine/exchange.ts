@@ -109,6 +109,7 @@ export class Exchange implements AnswerListener {
   readonly #door: DoorState;
   readonly #onDefect: (error: unknown) => void;
   #isOver = false;
+  #hasFailed = false;
   /** Counted in the door. */
   #isUnwritten = false;
   #body: GatheredBody | undefined;
@@ -159,28 +160,50 @@ export class Exchange implements AnswerListener {
     const finish = (body: BodyResult): void => {
       isDone = true;
       this.#body?.letGo();
-      this.guard(() => use(body));
+      use(body);
     };
-    this.#answer.readBody((piece, isLast) => {
-      if (isDone) return;
+    const take = (piece: Uint8Array, isLast: boolean): void => {
       if ((this.#body?.size ?? 0) + piece.length > limits.maxBytes) return finish({ kind: 'too-large' });
       // most bodies come in one piece
       if (isLast && this.#body === undefined) return finish({ kind: 'whole', bytes: bufferOf(piece) });
       this.#body ??= new GatheredBody(this.#door, limits, () => this.close());
       if (!this.#body.add(piece)) return this.close();
       if (isLast) finish({ kind: 'whole', bytes: this.#body.bytes });
+    };
+    this.#answer.readBody((piece, isLast) => {
+      if (isDone) return;
+      try {
+        take(piece, isLast);
+      } catch (error) {
+        this.fail(error);
+      }
     });
   }
 
   /**
-   * Runs a step of answering. What it throws must not reach the engine, which would take the whole thread down with it.
+   * Runs a step of answering. What it throws must not reach the engine, which would take the whole thread, and with it
+   * maybe the whole process, down with it.
    */
   guard(step: () => void): void {
     try {
       step();
     } catch (error) {
-      this.#onDefect(error);
-      this.send(problemOf({ kind: 'internal' }));
+      this.fail(error);
+    }
+  }
+
+  /** Reports a defect. The caller is told `internal`, or cut off where that fails too. */
+  fail(error: unknown): void {
+    this.#onDefect(error);
+    if (!this.#hasFailed && !this.#isOver) {
+      this.#hasFailed = true;
+      return this.send(problemOf({ kind: 'internal' }));
+    }
+    this.#isOver = true;
+    try {
+      this.#answer.close();
+    } catch {
+      // it has gone already, or has its answer
     }
   }
 

@@ -286,15 +286,28 @@ export class Call implements Bounded {
     }
   }
 
+  /** What is thrown in here must not reach Node.js, or one call would end all. */
   readonly #take = (piece: Buffer): void => {
-    this.#unreadSinceMs = undefined;
-    if (this.#isOver) return;
-    if (this.#isIncomplete) this.#pieceMs = performance.now();
-    this.#reader.add(piece);
-    this.#read();
+    try {
+      this.#unreadSinceMs = undefined;
+      if (this.#isOver) return;
+      if (this.#isIncomplete) this.#pieceMs = performance.now();
+      this.#reader.add(piece);
+      this.#read();
+    } catch (error) {
+      this.fail(error);
+    }
   };
 
   readonly #endRequest = (): void => {
+    try {
+      this.#takeEnd();
+    } catch (error) {
+      this.fail(error);
+    }
+  };
+
+  #takeEnd(): void {
     this.#isAll = true;
     if (this.#method.request === 'many') return this.#read();
     this.#sinceMs = undefined;
@@ -306,7 +319,7 @@ export class Call implements Bounded {
     if (this.#isOver) return;
     if (message === undefined) this.end(NO_MESSAGE);
     else this.#receiver.receive(message);
-  };
+  }
 
   #read(): void {
     while (!this.#isPaused && !this.#isOver) {

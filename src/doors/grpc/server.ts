@@ -116,6 +116,15 @@ export class GrpcServer {
   }
 
   readonly #serve: OnStream = (stream, headers, _flags, fields) => {
+    try {
+      this.#begin(stream, headers, fields);
+    } catch (error) {
+      this.#onDefect(error);
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    }
+  };
+
+  #begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, fields: readonly string[]): void {
     stream.on('error', ignore);
     if (stream.destroyed || stream.session === undefined) return;
     if (isTooLarge(fields)) return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -134,7 +143,7 @@ export class GrpcServer {
         ? peer
         : this.#addressOf(peer, { forEach: (take) => take('x-forwarded-for', forwarded) });
     new Call({ stream, head, method, bounds: this.#bounds, address, onDefect: this.#onDefect }, headers);
-  };
+  }
 
   #sweep(): void {
     this.#bounds.sweep();

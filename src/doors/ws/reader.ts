@@ -58,6 +58,7 @@ export const CLOSE = {
   goingAway: { code: 1001, reason: 'the gateway is shutting down' },
   tooManyMessages: { code: 1008, reason: 'this stream does not accept messages' },
   tooLong: { code: 1009, reason: 'this stream does not accept messages' },
+  defect: { code: 1011, reason: 'an internal error; connect again' },
   tryAgain: { code: 1013, reason: 'the snapshot could not be read; try again' },
   tooSlow: { code: 4008, reason: 'events were not read in time' },
   credentialEnded: { code: 4401, reason: 'the credential has expired or was revoked' },

@@ -149,14 +149,25 @@ export class Stream {
         const exchange = new Exchange(answer, options.door, onDefect);
         exchange.guard(() => this.#begin(exchange, answer, request));
       },
-      opened: (socket, { reader }) => this.#fanOut.open(reader, socket),
-      drained: ({ reader }) => this.#fanOut.drained(reader),
-      heard: ({ reader }, bytes) => {
-        if (bytes > MAX_HEARD_BYTES) reader.close(CLOSE.tooLong);
-        else this.#fanOut.heard(reader);
-      },
-      closed: ({ reader }) => this.#fanOut.leave(reader),
+      opened: (socket, { reader }) => this.#guard(reader, () => this.#fanOut.open(reader, socket)),
+      drained: ({ reader }) => this.#guard(reader, () => this.#fanOut.drained(reader)),
+      heard: ({ reader }, bytes) =>
+        this.#guard(reader, () => {
+          if (bytes > MAX_HEARD_BYTES) reader.close(CLOSE.tooLong);
+          else this.#fanOut.heard(reader);
+        }),
+      closed: ({ reader }) => this.#guard(reader, () => this.#fanOut.leave(reader)),
     });
+  }
+
+  /** Runs what the engine calls, to which nothing must be thrown. A defect ends the stream that it befell. */
+  #guard(reader: Reader, step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      this.#options.onError(error, 'a stream');
+      reader.close(CLOSE.defect);
+    }
   }
 
   get size(): number {
