@@ -5,8 +5,8 @@ import type { WitnessStatement } from '../audit-log/witness/statement.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
-import type { AuditLink } from './audit/audit-link.ts';
-import type { AuditThreadOptions, ConnectIo } from './audit/audit-thread.ts';
+import { type AuditLink, toAuditThread } from './audit/audit-link.ts';
+import { type AuditHere, type AuditThreadOptions, type ConnectIo, openAuditHere } from './audit/audit-thread.ts';
 import { toThread } from './batcher.ts';
 import { decode, decodeToMain, encodeToAudit, encodeToIo } from './codec.ts';
 import { isOfDoors, type LocalDoors, openLocalDoors } from './local-doors.ts';
@@ -84,6 +84,8 @@ export class Supervisor {
   #auditWorker: Worker | undefined;
   /** The audit thread while it has not opened the log yet. */
   #startingAudit: Worker | undefined;
+  /** The log, where the main thread writes it. */
+  #auditHere: AuditHere | undefined;
   #onAuditClosed: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
   /** Aborted when the shutdown begins. */
@@ -133,7 +135,38 @@ export class Supervisor {
   }
 
   /** Rejects with the reason when the log cannot be opened. */
-  startAudit(): Promise<Opened> {
+  async startAudit(): Promise<Opened> {
+    const { ioThreads, auditData } = this.#options;
+    // To wait for the disk at every write would stop the main thread.
+    return ioThreads === 0 && auditData.fsync === 'never' ? this.#openAuditHere() : this.#startAuditThread();
+  }
+
+  #openAuditHere(): Opened {
+    const { audit, auditData } = this.#options;
+    const here = openAuditHere(
+      auditData,
+      (message) => this.#receiveOfAudit(message),
+      (error) => {
+        this.#auditHere = undefined;
+        audit.disconnect();
+        here.abandon();
+        const failure = error instanceof Error ? error : new Error(String(error));
+        void this.#restart('the writing of the audit log', failure, () => this.startAudit());
+      },
+    );
+    this.#auditHere = here;
+    audit.connect(here);
+    return { type: 'opened', headId: here.headId, notes: here.notes };
+  }
+
+  #receiveOfAudit(message: Exclude<AuditToMain, { type: 'opened' }>): void {
+    if (message.type === 'closed') return this.#onAuditClosed?.();
+    if (message.type === 'note') return this.#options.note(message.level, message.message);
+    if (message.type === 'statement') return this.#options.onStatement(message.statement);
+    this.#options.audit.receive(message);
+  }
+
+  #startAuditThread(): Promise<Opened> {
     const { audit, auditData } = this.#options;
     return new Promise((resolve, reject) => {
       const worker = new Worker(workerFile('audit'), { workerData: auditData, name: 'audit' });
@@ -153,13 +186,10 @@ export class Supervisor {
       });
       worker.on('message', (bytes: Uint8Array) => {
         const message = decode(bytes) as AuditToMain;
-        if (message.type === 'closed') return this.#onAuditClosed?.();
-        if (message.type === 'note') return this.#options.note(message.level, message.message);
-        if (message.type === 'statement') return this.#options.onStatement(message.statement);
-        if (message.type !== 'opened') return audit.receive(message);
+        if (message.type !== 'opened') return this.#receiveOfAudit(message);
         this.#startingAudit = undefined;
         this.#auditWorker = worker;
-        audit.connect(worker);
+        audit.connect(toAuditThread(worker));
         for (const [io, thread] of this.#io) {
           const port = this.#auditPortFor(io);
           thread.worker.postMessage(port, [port]);
@@ -208,6 +238,8 @@ export class Supervisor {
   async closeAudit(): Promise<void> {
     this.#stopping.abort();
     await this.#startingAudit?.terminate(); // it was given nothing to write
+    this.#auditHere?.send({ type: 'close' });
+    this.#auditHere = undefined;
     const worker = this.#auditWorker;
     if (worker === undefined) return;
     const closed = new Promise<void>((resolve) => {

@@ -4,15 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
+import { ARRANGEMENTS } from '../support/arrangements.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
 
 describe('audit moved', () => {
-  test('a moved audit log denies checks and says so; put back, it continues unbroken', async () => {
+  test.each(ARRANGEMENTS)('denies checks and says so; put back, it continues ($arrangement)', async ({ env }) => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const gateway = await startTestGateway({ dataDir: folder });
+    const gateway = await startTestGateway({ dataDir: folder, env });
     onTestFinished(async () => {
       await gateway.stop('SIGKILL');
     });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
+import { ARRANGEMENTS } from '../support/arrangements.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -53,9 +54,12 @@ const check = async (gateway: TestGateway, traceId: string, resource = 'web_sear
   ).body;
 
 describe('the whole process', () => {
-  test('after kill -9 under load every answered decision is logged and state survives', async () => {
+  test.each(ARRANGEMENTS)('after kill -9 under load every answer is logged ($arrangement)', async (arranged) => {
     const dataDir = dataFolder();
-    const env = { SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path };
+    const env = {
+      ...arranged.env,
+      SVC_POLICY_PATH: policyFile(`${ALLOW_ALL}budget: { daily_limit_usd: 100 }\n`).path,
+    };
     const first = await start({ dataDir, env });
     await registerLoadAgent(first);
     const key = (await first.call('POST', '/api/v1/iam/api-keys', { name: 'survivor', scopes: ['read'] })).body
@@ -222,6 +226,10 @@ describe('the whole process', () => {
   });
 });
 
+const THREADED = { SVC_IO_THREADS: '1' };
+const IN_MAIN = { SVC_IO_THREADS: '0' };
+const IN_MAIN_WITH_AUDIT_THREAD = { SVC_IO_THREADS: '0', SVC_AUDIT_FSYNC: 'always' };
+
 describe('a thread', () => {
   async function breakable(env: Record<string, string> = {}): Promise<{
     gateway: TestGateway;
@@ -236,6 +244,7 @@ describe('a thread', () => {
       env: {
         BREAK_DIR: folder,
         NODE_OPTIONS: `--import=${new URL('../support/break-thread.mjs', import.meta.url).href}`,
+        SVC_IO_THREADS: '1',
         ...env,
       },
     });
@@ -254,12 +263,13 @@ describe('a thread', () => {
     Number(/^svc_audit_entries_in_flight (\d+)/m.exec((await gateway.call('GET', '/metrics')).body)?.[1]);
 
   test.each([
-    ['audit', 'the audit thread', '1'],
-    ['io', 'I/O thread \\d', '1'],
-    ['audit', 'the audit thread', '0'],
-    ['io', 'the doors', '0'],
-  ])('%s (%s, SVC_IO_THREADS %s): restarts, callers get an error, none hangs', async (kind, words, ioThreads) => {
-    const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: ioThreads });
+    ['audit', 'the audit thread', THREADED],
+    ['io', 'I/O thread \\d', THREADED],
+    ['audit', 'the audit thread', IN_MAIN_WITH_AUDIT_THREAD],
+    ['audit.write', 'the writing of the audit log', IN_MAIN],
+    ['io', 'the doors', IN_MAIN],
+  ])('%s (%s, %j): restarts, callers get an error, none hangs', async (kind, words, env) => {
+    const { gateway, breakThread } = await breakable(env);
     const load = startLoad(gateway, `broken-${kind}`);
     for (let round = 0; round < 2; round += 1) {
       const before = load.answered.length;
@@ -330,29 +340,34 @@ describe('a thread', () => {
     });
   });
 
-  test.each(['1', '0'])('the audit thread between write and answer: answers arrive (%s)', async (ioThreads) => {
-    const { gateway, breakThread } = await breakable({ SVC_IO_THREADS: ioThreads });
-    const load = startLoad(gateway, 'unreleased');
-    await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
-    breakThread('audit.release');
-    await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died; restarting it/));
-    await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
-    await load.stop();
-    expect(load.failed).toEqual([]);
-    // Recorded, but under a number that nobody knows.
-    const unnumbered = load.answered.filter(({ decision, auditId }) => decision === 'DECISION_ALLOW' && auditId === 0);
-    expect(unnumbered.length).toBeGreaterThan(0);
-    const recorded = new Set(
-      auditEntries(gateway.dataDir)
-        .filter(({ event_type }) => event_type === 'ActionAllowed')
-        .map(({ op_id }) => op_id),
-    );
-    expect(unnumbered.filter(({ opId }) => !recorded.has(opId))).toEqual([]);
-    await expectAllRecorded(
-      gateway,
-      load.answered.filter((answer) => !unnumbered.includes(answer)),
-    );
-  });
+  test.each([THREADED, IN_MAIN_WITH_AUDIT_THREAD])(
+    'the audit thread between write and answer: answers arrive (%j)',
+    async (env) => {
+      const { gateway, breakThread } = await breakable(env);
+      const load = startLoad(gateway, 'unreleased');
+      await eventually(() => expect(load.answered.length).toBeGreaterThan(100));
+      breakThread('audit.release');
+      await eventually(() => expect(gateway.output.stderr).toMatch(/the audit thread died; restarting it/));
+      await eventually(async () => expect(await check(gateway, 'again')).toMatchObject({ decision: 'DECISION_ALLOW' }));
+      await load.stop();
+      expect(load.failed).toEqual([]);
+      // Recorded, but under a number that nobody knows.
+      const unnumbered = load.answered.filter(
+        ({ decision, auditId }) => decision === 'DECISION_ALLOW' && auditId === 0,
+      );
+      expect(unnumbered.length).toBeGreaterThan(0);
+      const recorded = new Set(
+        auditEntries(gateway.dataDir)
+          .filter(({ event_type }) => event_type === 'ActionAllowed')
+          .map(({ op_id }) => op_id),
+      );
+      expect(unnumbered.filter(({ opId }) => !recorded.has(opId))).toEqual([]);
+      await expectAllRecorded(
+        gateway,
+        load.answered.filter((answer) => !unnumbered.includes(answer)),
+      );
+    },
+  );
 
   test('an answer for a dead thread reaches no request of its replacement', async () => {
     const { gateway, breakThread, pause, mend } = await breakable({ SVC_IO_THREADS: '1' });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
+import { ARRANGEMENTS } from '../support/arrangements.ts';
 import { auditEntries } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -80,8 +81,8 @@ const check = async (gateway: TestGateway, traceId: string) =>
   ).body;
 
 describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? '' : ` (skipped: ${refused})`}`, () => {
-  test('checks are denied until there is room again, and then resume', async () => {
-    const gateway = await startOnSmallDisk();
+  test.each(ARRANGEMENTS)('checks are denied until there is room again ($arrangement)', async ({ env }) => {
+    const gateway = await startOnSmallDisk(env);
     const makeRoom = fillDisk(gateway, 200_000);
     const load = startLoad(gateway, 'full', 8);
     await eventually(() =>
@@ -152,8 +153,8 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
     expect(await verifyAuditLog(join(next.dataDir, 'audit'))).toMatchObject({ ok: true });
   });
 
-  test('with SVC_AUDIT_ON_FAILURE=allow checks are allowed unrecorded, with a notice', async () => {
-    const gateway = await startOnSmallDisk({ SVC_AUDIT_ON_FAILURE: 'allow' });
+  test.each(ARRANGEMENTS)('with SVC_AUDIT_ON_FAILURE=allow checks are allowed ($arrangement)', async ({ env }) => {
+    const gateway = await startOnSmallDisk({ ...env, SVC_AUDIT_ON_FAILURE: 'allow' });
     const makeRoom = fillDisk(gateway, 100_000);
     const load = startLoad(gateway, 'allowed', 8);
     await eventually(() => expect(load.answered.filter(({ auditId }) => auditId === 0).length).toBeGreaterThan(300));

@@ -4,7 +4,8 @@
  * does, `<kind>.paused` beside it once it does so.
  * A crypto thread, which never comes to its timers, ends over the next signature. One that starts takes `<kind>.hold`
  * away, and comes no further. The audit thread dies over the next answer that it lets go, with it in its hands, while
- * `audit.release` lies there.
+ * `audit.release` lies there, and the main thread, where it writes the log itself, fails over the next entry for
+ * `audit.write`.
  */
 import crypto from 'node:crypto';
 import { existsSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -55,6 +56,16 @@ if (!isMainThread || hasDoors) {
       throw new Error('broken by a test');
     }
     return postMessage.apply(this, parts);
+  };
+
+  const { hash } = crypto;
+  const write = join(process.env.BREAK_DIR, 'audit.write');
+  crypto.hash = (...parts) => {
+    if (hasDoors && parts[0] === 'sha256' && existsSync(write)) {
+      unlinkSync(write);
+      throw new Error('broken by a test');
+    }
+    return hash(...parts);
   };
 
   const { sign } = crypto;

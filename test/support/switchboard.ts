@@ -3,7 +3,7 @@ import { type RecorderStart, startRecorder } from '../../src/app/start-recorder.
 import type { Command } from '../../src/core/commands.ts';
 import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
-import { AuditLink, RELEASED, WRITTEN } from '../../src/threads/audit/audit-link.ts';
+import { AuditLink, RELEASED, toAuditThread, WRITTEN } from '../../src/threads/audit/audit-link.ts';
 import { toThread } from '../../src/threads/batcher.ts';
 import { decodeToAudit, decodeToIo, encodeToIo } from '../../src/threads/codec.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
@@ -50,14 +50,14 @@ export function openSwitchboard({
   const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
   /** All that the audit thread is told, in its order. */
   const told: MainToAudit[] = [];
-  const auditPort = {
+  const auditOutlet = toAuditThread({
     postMessage: (bytes: Uint8Array) => {
       const message = decodeToAudit(bytes);
       told.push(message);
       if (message.type === 'append') batches.push(message);
     },
-  };
-  audit.connect(auditPort as never);
+  });
+  audit.connect(auditOutlet);
   const governor = openGovernor();
   const onError = (error: unknown): void => void defects.push(error);
   const threads = new IoThreads();
@@ -115,7 +115,7 @@ export function openSwitchboard({
     sent,
     troubles,
     defects,
-    auditPort,
+    auditOutlet,
     ask: (...commands: Command[]): number[] => {
       const ids = commands.map(() => (lastId += 1));
       switchboard.receive(

@@ -5,7 +5,7 @@ import { assertNever, fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { AuditLog, Clock } from '../../ports/ports.ts';
 import { encodeToAudit } from '../codec.ts';
-import { type AuditToMain, type IoId, MAIN } from '../protocol.ts';
+import { type AuditToMain, type IoId, MAIN, type MainToAudit } from '../protocol.ts';
 
 /** Entries that are written together, or not at all. */
 export type Entries = {
@@ -34,7 +34,15 @@ export type Trouble =
   | { readonly isWritable: false; readonly reason: string }
   | { readonly isWritable: true; readonly entriesLost: number };
 
-type Port = Pick<MessagePort, 'postMessage'>;
+/** Where the log is written: the audit thread, or this one. */
+export type AuditOutlet = { send(message: MainToAudit): void };
+
+export const toAuditThread = (port: Pick<MessagePort, 'postMessage'>): AuditOutlet => ({
+  send: (message) => {
+    const bytes = encodeToAudit(message);
+    port.postMessage(bytes, [bytes.buffer]);
+  },
+});
 
 type Waiting = { readonly batch: number; readonly count: number; readonly listener: BatchListener };
 
@@ -66,7 +74,7 @@ export class AuditLink implements AuditLog {
   #unreleased: Waiting[] = [];
   /** By number, written batches whose answers wait in this thread for the ids of their entries. */
   readonly #held = new Map<number, BatchListener>();
-  #port: Port | undefined;
+  #outlet: AuditOutlet | undefined;
   readonly #counters = new Int32Array(new SharedArrayBuffer(COUNTERS_BYTES));
   #lastBatch = 0;
   #entriesInFlight = 0;
@@ -116,15 +124,15 @@ export class AuditLink implements AuditLog {
     return this.#counters.buffer;
   }
 
-  /** Connects the audit thread: the first one, or the successor of one that crashed. */
-  connect(port: Port): void {
-    this.#port = port;
+  /** Connects what writes the log: the first, or the successor of an audit thread that crashed. */
+  connect(outlet: AuditOutlet): void {
+    this.#outlet = outlet;
     this.#isWritable = true;
   }
 
   /** Call it when the thread is gone. What it had not counted as written counts as lost. */
   disconnect(): void {
-    this.#port = undefined;
+    this.#outlet = undefined;
     this.#isWritable = false;
     this.#dropAll();
     for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased?.();
@@ -135,7 +143,7 @@ export class AuditLink implements AuditLog {
 
   /** Hands entries over to the audit thread. */
   append({ bodies, answers, strangerBytes = 0, isAwaited }: Entries, listener: BatchListener): void {
-    if (this.#port === undefined || (!this.#isWritable && this.#onFailure === 'deny'))
+    if (this.#outlet === undefined || (!this.#isWritable && this.#onFailure === 'deny'))
       return this.#drop(bodies.length, listener);
     this.#lastBatch = (this.#lastBatch + 1) | 0;
     const batch = this.#lastBatch;
@@ -143,7 +151,7 @@ export class AuditLink implements AuditLog {
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.catchUp();
-    const bytes = encodeToAudit({
+    this.#outlet.send({
       type: 'append',
       batch,
       io: listener.released === undefined ? answers?.io : MAIN,
@@ -153,7 +161,6 @@ export class AuditLink implements AuditLog {
       strangerBytes,
       isAwaited,
     });
-    this.#port.postMessage(bytes, [bytes.buffer]);
   }
 
   record(draft: AuditDraft): Promise<Result<void, Fault>> {
@@ -243,6 +250,6 @@ export class AuditLink implements AuditLog {
 
   /** Sent before the next entries: ports keep the order. */
   #resume(): void {
-    this.#port?.postMessage(encodeToAudit({ type: 'resume' }));
+    this.#outlet?.send({ type: 'resume' });
   }
 }

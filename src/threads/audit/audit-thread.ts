@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { explainNotice } from '../../audit-log/recovery.ts';
 import { type AuditWriter, openAuditWriter } from '../../audit-log/writer.ts';
-import { assertNever } from '../../core/base/result.ts';
+import { assert, assertNever } from '../../core/base/result.ts';
 import { decodeToAudit, encode, encodeRelease } from '../codec.ts';
 import { type AuditToIo, type AuditToMain, type IoId, MAIN, type MainToAudit } from '../protocol.ts';
-import { RELEASED, SHARE_FULL, WRITTEN } from './audit-link.ts';
+import { type AuditOutlet, RELEASED, SHARE_FULL, WRITTEN } from './audit-link.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
@@ -17,6 +17,12 @@ export type AuditThreadOptions = UpkeepOptions & {
 
 /** Connects an I/O thread that was started, so that its answers can be released to it. */
 export type ConnectIo = { readonly io: IoId; readonly port: MessagePort };
+
+/** The other ends: what becomes of the log goes to the main thread, the answers to their I/O thread. */
+type Ends = {
+  notify(message: Exclude<AuditToMain, { type: 'opened' }>): void;
+  release(io: IoId, message: AuditToIo): void;
+};
 
 type Append = Extract<MainToAudit, { type: 'append' }>;
 type Incoming = Uint8Array | ConnectIo;
@@ -30,16 +36,109 @@ const LOOK_EVERY_MS = 1_000;
 /** The most that one write may hold: enough to be efficient, and little enough not to delay the first answer. */
 const MAX_GROUP_ENTRIES = 4_096;
 
-export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
+type Started = { readonly recording: AuditRecording; readonly headId: number; readonly notes: readonly string[] };
+
+/** Throws what keeps the log from being opened. */
+function startRecording(options: AuditThreadOptions, ends: Ends): Started {
   const opened = openAuditWriter({ ...options, nowMs: Date.now });
   if (!opened.ok)
     throw new Error(
       `the audit log in ${options.directory} is in use by another gateway (${opened.fault.holder}); stop it, or choose another SVC_DATA_DIR`,
     );
   const { writer, notices } = opened.value;
-  const thread = new AuditThread(main, writer, options);
-  main.on('message', (message: Incoming) => thread.receive(message));
-  thread.notify({ type: 'opened', headId: writer.head().id, notes: notices.map(explainNotice) });
+  try {
+    const recording = new AuditRecording(writer, options, ends);
+    return { recording, headId: writer.head().id, notes: notices.map(explainNotice) };
+  } catch (error) {
+    writer.close();
+    throw error;
+  }
+}
+
+export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
+  const ios = new Map<IoId, MessagePort>();
+  const notify = (message: AuditToMain): void => {
+    main.postMessage(encode(message));
+    if (message.type === 'closed') main.close();
+  };
+  const { recording, headId, notes } = startRecording(options, {
+    notify,
+    release: (io, message) => {
+      const bytes = encodeRelease(message);
+      ios.get(io)?.postMessage(bytes, [bytes.buffer]);
+    },
+  });
+  const take = (message: Incoming): void => {
+    if (message instanceof Uint8Array) return recording.take(decodeToAudit(message));
+    const { io, port } = message;
+    ios.set(
+      io,
+      port.once('close', () => ios.delete(io)),
+    );
+  };
+  main.on('message', (first: Incoming) => {
+    take(first);
+    // Together with all that arrived after it.
+    for (let next = receiveMessageOnPort(main); next !== undefined; next = receiveMessageOnPort(main))
+      take(next.message as Incoming);
+    recording.write();
+  });
+  notify({ type: 'opened', headId, notes });
+}
+
+/** A log that is written in this thread. */
+export type AuditHere = AuditOutlet & {
+  readonly headId: number;
+  readonly notes: readonly string[];
+  /** Lets go of the log after a defect, so that it can be opened anew. */
+  abandon(): void;
+};
+
+/**
+ * Opens the log in the main thread, where nobody waits for the disk (`fsync` is `never`): there, waking another thread
+ * costs more than the write. What is sent is written, and its listeners know, before `send` returns. `onDefect` is
+ * called once with what should not have been thrown; whatever was sent and is not counted as written is not in the log.
+ */
+export function openAuditHere(
+  options: AuditThreadOptions,
+  onMessage: (message: Exclude<AuditToMain, { type: 'opened' }>) => void,
+  onDefect: (error: unknown) => void,
+): AuditHere {
+  const messages: Exclude<AuditToMain, { type: 'opened' }>[] = [];
+  let [isUsable, isWorking] = [true, false];
+  const deliver = (): void => {
+    for (let message = messages.shift(); message !== undefined; message = messages.shift()) onMessage(message);
+  };
+  const { recording, headId, notes } = startRecording(options, {
+    notify: (message) => {
+      messages.push(message);
+      if (!isWorking) deliver(); // a timer's
+    },
+    release: () => assert(false, 'where the log is in the main thread, so are the doors'),
+  });
+  const send = (message: MainToAudit): void => {
+    if (!isUsable) return;
+    isWorking = true;
+    try {
+      recording.take(message);
+      recording.write();
+    } catch (error) {
+      isUsable = false;
+      setImmediate(() => onDefect(error));
+    }
+    isWorking = false;
+    // Only now: what its listeners throw is no defect of the log.
+    deliver();
+  };
+  return {
+    headId,
+    notes,
+    send,
+    abandon: () => {
+      isUsable = false;
+      recording.abandon();
+    },
+  };
 }
 
 /**
@@ -48,58 +147,36 @@ export function runAuditThread(main: MessagePort, options: AuditThreadOptions): 
  * nothing is written, because it may build on what failed: whatever was sent before `resume` is dropped, and the main
  * thread answers it.
  */
-class AuditThread {
-  readonly #main: MessagePort;
+class AuditRecording {
   readonly #writer: AuditWriter;
   readonly #directory: string;
   readonly #counters: Int32Array;
+  readonly #ends: Ends;
   readonly #upkeep: AuditUpkeep;
-  readonly #ios = new Map<IoId, MessagePort>();
   #waiting: Append[] = [];
   readonly #look: NodeJS.Timeout;
   #probe: NodeJS.Timeout | undefined;
   #isFailing = false;
   #isClosing = false;
 
-  constructor(main: MessagePort, writer: AuditWriter, options: AuditThreadOptions) {
-    this.#main = main;
+  constructor(writer: AuditWriter, options: AuditThreadOptions, ends: Ends) {
     this.#writer = writer;
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
+    this.#ends = ends;
     this.#upkeep = new AuditUpkeep(
       writer,
       options,
-      (level, message) => this.notify({ type: 'note', level, message }),
-      (statement) => this.notify({ type: 'statement', statement }),
+      (level, message) => ends.notify({ type: 'note', level, message }),
+      (statement) => ends.notify({ type: 'statement', statement }),
     );
     this.#look = setInterval(() => this.#lookForLog(), LOOK_EVERY_MS);
   }
 
-  notify(message: AuditToMain): void {
-    this.#main.postMessage(encode(message));
-  }
-
-  /** Handles this message together with all that arrived after it. */
-  receive(first: Incoming): void {
-    this.#take(first);
-    for (let next = receiveMessageOnPort(this.#main); next !== undefined; next = receiveMessageOnPort(this.#main))
-      this.#take(next.message as Incoming);
-    while (this.#waiting.length > 0) this.#writeGroup(takeGroup(this.#waiting));
-    if (this.#isClosing) this.#close();
-  }
-
-  #take(message: Incoming): void {
-    if (!(message instanceof Uint8Array)) {
-      this.#ios.set(
-        message.io,
-        message.port.once('close', () => this.#ios.delete(message.io)),
-      );
-      return;
-    }
-    const decoded = decodeToAudit(message);
-    switch (decoded.type) {
+  take(message: MainToAudit): void {
+    switch (message.type) {
       case 'append':
-        if (!this.#isFailing) this.#waiting.push(decoded);
+        if (!this.#isFailing) this.#waiting.push(message);
         return;
       case 'resume':
         this.#isFailing = false;
@@ -108,8 +185,22 @@ class AuditThread {
         this.#isClosing = true;
         return;
       default:
-        return assertNever(decoded);
+        return assertNever(message);
     }
+  }
+
+  /** Writes what was taken, and lets its answers go. */
+  write(): void {
+    while (this.#waiting.length > 0) this.#writeGroup(takeGroup(this.#waiting));
+    if (this.#isClosing) this.#close();
+  }
+
+  /** Lets go of the log as it is. */
+  abandon(): void {
+    clearInterval(this.#look);
+    clearInterval(this.#probe);
+    this.#upkeep.abandon();
+    this.#writer.close();
   }
 
   #writeGroup(group: readonly Append[]): void {
@@ -122,7 +213,7 @@ class AuditThread {
     Atomics.store(this.#counters, WRITTEN, lastBatch);
     const strangerBytes = group.reduce((sum, batch) => sum + batch.strangerBytes, 0);
     if (strangerBytes > 0) this.#noteStrangers(strangerBytes);
-    if (group.some(({ isAwaited }) => isAwaited)) this.notify({ type: 'written' });
+    if (group.some(({ isAwaited }) => isAwaited)) this.#ends.notify({ type: 'written' });
     this.#release(group, written.value.firstId);
     Atomics.store(this.#counters, RELEASED, lastBatch);
   }
@@ -140,7 +231,7 @@ class AuditThread {
   #fail(reason: string): void {
     this.#isFailing = true;
     this.#waiting = [];
-    this.notify({ type: 'not-written', reason });
+    this.#ends.notify({ type: 'not-written', reason });
     this.#startProbing();
   }
 
@@ -151,10 +242,10 @@ class AuditThread {
     for (const { batch, io, count, replies } of group) {
       if (io === MAIN) here.push(batch, nextId);
       else if (io !== undefined && replies !== undefined)
-        releaseTo(this.#ios.get(io), { type: 'released', firstId: nextId, replies });
+        this.#ends.release(io, { type: 'released', firstId: nextId, replies });
       nextId += count;
     }
-    if (here.length > 0) this.notify({ type: 'released', batches: here });
+    if (here.length > 0) this.#ends.notify({ type: 'released', batches: here });
   }
 
   /**
@@ -176,7 +267,7 @@ class AuditThread {
       if (!this.#writer.look() || !hasRoom(this.#directory)) return;
       clearInterval(this.#probe);
       this.#probe = undefined;
-      this.notify({ type: 'writable' });
+      this.#ends.notify({ type: 'writable' });
     }, RETRY_MS);
   }
 
@@ -185,14 +276,8 @@ class AuditThread {
     clearInterval(this.#probe);
     this.#upkeep.stop();
     this.#writer.close();
-    this.notify({ type: 'closed' });
-    this.#main.close();
+    this.#ends.notify({ type: 'closed' });
   }
-}
-
-function releaseTo(port: MessagePort | undefined, message: AuditToIo): void {
-  const bytes = encodeRelease(message);
-  port?.postMessage(bytes, [bytes.buffer]);
 }
 
 function takeGroup(waiting: Append[]): readonly Append[] {

@@ -192,11 +192,16 @@ export class AuditUpkeep {
     if (segmentPath !== undefined) this.strangers.add(segmentPath, bytes);
   }
 
-  /** Signs the head a last time. */
-  stop(): void {
+  /** Ends without a signature. */
+  abandon(): void {
     for (const timer of this.#timers) clearInterval(timer);
     clearTimeout(this.#nextStep);
     this.#isStopped = true;
+  }
+
+  /** Signs the head a last time. */
+  stop(): void {
+    this.abandon();
     this.#attempt(NOT_SIGNED, () => this.#state(this.#checkpointer.record(this.#writer.flushNow())));
     this.#attempt(NOT_NOTED, () => this.strangers.save());
   }

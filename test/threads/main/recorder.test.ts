@@ -356,7 +356,7 @@ describe('recorder', () => {
   );
 
   test('answers written but lost with the audit thread are still given, once', async () => {
-    const { ask, replyTo, audit, auditPort, write, release, sent } = openSwitchboard();
+    const { ask, replyTo, audit, auditOutlet, write, release, sent } = openSwitchboard();
     const [released] = ask(checkOf(CRAWLER, 't:1'));
     const [lost] = ask(checkOf(CRAWLER, 't:2'));
     write(2);
@@ -364,7 +364,7 @@ describe('recorder', () => {
     audit.disconnect();
     expect(await replyTo(lost!)).toMatchObject({ ok: true, value: { decision: 'allow', opState: 'running' } });
     // The next audit thread goes before it has begun.
-    audit.connect(auditPort as never);
+    audit.connect(auditOutlet);
     audit.disconnect();
     const [later] = ask({ type: 'get-op', principal: ADMIN, opId: opId('t:2') });
     await replyTo(later!);
@@ -389,7 +389,7 @@ describe('recorder', () => {
   });
 
   test('with allow, checks pass and are counted while there is no audit thread', async () => {
-    const { ask, replyTo, audit, auditPort } = openSwitchboard({ onAuditFailure: 'allow' });
+    const { ask, replyTo, audit, auditOutlet } = openSwitchboard({ onAuditFailure: 'allow' });
     audit.disconnect();
     const [id] = ask(checkOf(CRAWLER, 't:1'));
     expect(await replyTo(id!)).toMatchObject({ value: { decision: 'allow', opState: 'running' } });
@@ -397,7 +397,7 @@ describe('recorder', () => {
       entriesLost: 1,
       isWritable: false,
     });
-    audit.connect(auditPort as never);
+    audit.connect(auditOutlet);
     expect(audit.isWritable).toBe(true);
   });
 

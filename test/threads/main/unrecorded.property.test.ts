@@ -153,7 +153,7 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
     new Promise((resolve, reject) => {
       saves.push((isSaved) => (isSaved ? resolve() : reject(new Error('the store is full'))));
     });
-  const { ask, audit, auditPort, governor, sent, told, write } = openSwitchboard({
+  const { ask, audit, auditOutlet, governor, sent, told, write } = openSwitchboard({
     onAuditFailure,
     nowMs: () => nowMs,
     agents: { save: store, remove: store },
@@ -231,7 +231,7 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
       isFailing = isProbing = false;
       audit.disconnect();
     },
-    start: () => audit.connect(auditPort as never),
+    start: () => audit.connect(auditOutlet),
   };
 }
 
