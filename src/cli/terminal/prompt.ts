@@ -6,7 +6,8 @@ const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * While it works, a signal that would end the process aborts the work instead, so that its outcome can be reported. A
- * second one ends it.
+ * second one ends it. Work that fails after that rejects with ABORT_ERR, whatever brought it down: since Node.js 24
+ * that may be a connection that was closed for it.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupted = new AbortController();
@@ -14,6 +15,9 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
   for (const signal of ENDING_SIGNALS) process.once(signal, interrupt);
   try {
     return await work(interrupted.signal);
+  } catch (error) {
+    if (!interrupted.signal.aborted) throw error;
+    throw Object.assign(new Error('interrupted', { cause: error }), { code: 'ABORT_ERR' });
   } finally {
     for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
   }
