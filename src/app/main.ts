@@ -70,7 +70,7 @@ async function start(context: StartContext): Promise<Gateway> {
   );
   const resources = await openResources(context, threads.clock);
   const cluster = await openClusterOf(context, resources, threads);
-  const decisions = startDecisions(context, resources, threads);
+  const decisions = startDecisions(context, resources, threads, cluster);
   const credentials = await openIdentity(context, resources, threads);
   const entries = await openAuditLog(context, threads);
   const { agents } = decisions.governor;

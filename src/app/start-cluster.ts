@@ -3,13 +3,18 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { AgentFeed } from '../cluster/agent-feed.ts';
 import { Barriers } from '../cluster/barriers.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
 import { type Refresh, Replicas } from '../cluster/replicas.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
+import type { AgentRegistration } from '../core/agents/agents.ts';
 import { assert } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
-import type { Member, MemberStore, OnOutage, RunId, Topic } from '../ports/cluster.ts';
+import type { Member, MemberStore, OnOutage, RunId, SharedAgents, Topic } from '../ports/cluster.ts';
+import { createLmdbAgents } from '../stores/embedded/agents.ts';
+import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
 import { PostgresBus } from '../stores/postgres/cluster/bus.ts';
 import { createPostgresMembers } from '../stores/postgres/cluster/members.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
@@ -31,6 +36,7 @@ export type Cluster = {
   readonly bus: PostgresBus;
   readonly barriers: Barriers;
   readonly replicas: Replicas;
+  readonly agents: AgentFeed;
   /** Resolves when this run was replaced, or forgotten: it must end. */
   readonly replaced: Promise<void>;
   /** Joins, and from then on follows what is shared. Call it before the doors open. */
@@ -47,7 +53,7 @@ const LOOK_AT_CLOCK_MS = 1_000;
 /** Opens connections of its own: one for what extends the lease, one for messages. */
 export async function openCluster(
   context: StartContext,
-  { database, onError, policies }: Resources,
+  { database, onError, policies, store }: Resources,
   { threads }: Threads,
 ): Promise<Cluster> {
   const { config, log, closers } = context;
@@ -96,6 +102,18 @@ export async function openCluster(
     replicas,
     inAllThreads: () => threads.confirmed(),
   });
+  const shared = createPostgresAgents(database.postgres, run, () => performance.now());
+  const agents = new AgentFeed(
+    {
+      store: shared,
+      bus,
+      barrier: barriers,
+      onRevoked: (agent) => threads.broadcast({ type: 'agent-revoked', agent }),
+      steadyMs: () => performance.now(),
+    },
+    await loadAgents(context, shared, store, database.postgres),
+  );
+  replicas.keep('agents', () => agents.refresh());
   const start: Cluster['start'] = async (governor, refreshes) => {
     for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
     membership.onChange(() => {
@@ -112,7 +130,7 @@ export async function openCluster(
     });
     log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
   };
-  return { membership, members, bus, barriers, replicas, replaced, start };
+  return { membership, members, bus, barriers, replicas, agents, replaced, start };
 }
 
 /** Why every check is denied; undefined: it is not. */
@@ -120,6 +138,18 @@ function outageOf({ isReplaced, isCutOff }: KeptMembership, onOutage: OnOutage):
   if (isReplaced) return 'this gateway has been replaced by another one and is stopping';
   if (!isCutOff || onOutage === 'serve') return undefined;
   return 'this gateway cannot reach the database of its cluster, so what was revoked meanwhile is unknown to it';
+}
+
+/** The first gateway of a cluster brings the registrations that it had when it was alone. */
+async function loadAgents(
+  { log }: StartContext,
+  shared: SharedAgents,
+  store: EmbeddedStore,
+  { trouble }: Postgres,
+): Promise<readonly AgentRegistration[]> {
+  const brought = valueOrStartError(await shared.adopt([...createLmdbAgents(store).load()]), trouble);
+  if (brought > 0) log.info('brought the registrations of this gateway into the cluster', { agents: brought });
+  return valueOrStartError(await shared.load(), trouble);
 }
 
 /** Kept in the data directory, so that a gateway that restarts is known as the one it was. */

@@ -14,6 +14,7 @@ import { HaltKeeper } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { WebhookKeeper } from '../webhooks/keeper.ts';
 import type { Config } from './config.ts';
+import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
 import { restoreGovernor } from './start-governor.ts';
 import { createPolicyKeeper } from './start-policies.ts';
@@ -42,12 +43,14 @@ export function startDecisions(
   context: StartContext,
   { policies: { policies }, policyPath, store, onError }: Resources,
   { audit, clock, threads }: Threads,
+  cluster: Cluster | undefined,
 ): Decisions {
   const { config, log } = context;
-  const agents = createLmdbAgents(store);
+  const agents = cluster?.agents ?? createLmdbAgents(store);
   const budgets = createLmdbBudgets(store);
   const states = createLmdbStates(store);
   const governor = restoreGovernor({ config, policies, agents, budgets, states, nowMs: clock.nowMs() });
+  cluster?.agents.follow(governor.agents);
   const webhooks = startWebhooks(context, { states, governor, audit, clock, onError });
   const recording = startRecorder({
     governor,

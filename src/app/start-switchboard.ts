@@ -37,6 +37,7 @@ export function createSwitchboard(context: StartContext, parts: Parts): Switchbo
     clock,
     onError,
     gate: gateOf(parts),
+    lookup: parts.cluster?.agents,
     commands,
     useCases: startUseCases(context, parts),
   });

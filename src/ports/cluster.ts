@@ -1,5 +1,6 @@
 /** What gateways that act as one ask of the outside, and of one another. */
-import type { Brand } from '../core/base/ids.ts';
+import type { AgentRegistration } from '../core/agents/agents.ts';
+import type { AgentKey, Brand, SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 
@@ -81,6 +82,32 @@ export type Membership = {
 
 /** What gateways keep copies of. Whoever has missed something reads all of it again. */
 export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy';
+
+/** What an agent's registration is now; undefined: it has none. */
+export type AgentChange = { readonly key: AgentKey; readonly registration: AgentRegistration | undefined };
+
+/** The registrations of all gateways. Faults of the database: `store_unreachable`. */
+export type SharedAgents = {
+  /** Every one, and from where on `changes` goes on. */
+  load(): Promise<Result<readonly AgentRegistration[], Fault>>;
+  /**
+   * Enters these where there are none at all, as when the first gateway becomes a cluster. Answers how many it has
+   * entered.
+   */
+  adopt(registrations: readonly AgentRegistration[]): Promise<Result<number, Fault>>;
+  /** Faults: `conflict` where another agent has this credential, or the parent would be its own descendant. */
+  save(registration: AgentRegistration): Promise<Result<void, Fault>>;
+  remove(key: AgentKey): Promise<Result<void, Fault>>;
+  /** Those with one of these credentials. */
+  find(credentials: readonly SecretDigest[]): Promise<Result<readonly AgentRegistration[], Fault>>;
+  /**
+   * What has changed since the last time, and perhaps more. `isWhole`: it is all there is. `seen` is called once all of
+   * it was taken over; without it, the same comes again.
+   */
+  changes(): Promise<
+    Result<{ readonly changes: readonly AgentChange[]; readonly isWhole: boolean; readonly seen: () => void }, Fault>
+  >;
+};
 
 /** Plain data, as JSON has it. Within a release, fields are only added. */
 export type ClusterMessage =

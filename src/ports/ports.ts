@@ -28,18 +28,36 @@ export class StoreUnwritable extends Error {
   }
 }
 
+/** Rejection of a store that gateways share: what another one has written is in the way, or it is unreachable. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly fault: Fault;
+
+  constructor(fault: Fault) {
+    super(fault.kind);
+    this.fault = fault;
+  }
+}
+
 /** Milliseconds since the Unix epoch, never running backwards within one process. */
 export type Clock = { nowMs(): number };
 
 /** Resolves once the entry is in the log; a fault means it is not, and what it would have recorded must not happen. */
 export type AuditLog = { record(draft: AuditDraft): Promise<Result<void, Fault>> };
 
-/** Keeps registrations across restarts. Resolves once the change would survive a crash. */
+/**
+ * Keeps registrations across restarts. Resolves once the change would survive a crash; where several gateways share
+ * them, with the names of those that do not act by it yet.
+ */
 export type AgentStore = {
   load(): Iterable<AgentRegistration>;
-  save(registration: AgentRegistration): Promise<void>;
-  remove(key: AgentKey): Promise<void>;
+  /** `isRotation`: it takes the place of another registration of this agent. */
+  save(registration: AgentRegistration, isRotation?: boolean): Promise<SavedAt>;
+  remove(key: AgentKey): Promise<SavedAt>;
 };
+
+/** Names of gateways that do not act yet by what was saved, if there are any. */
+export type SavedAt = readonly string[] | void;
 
 /** Keeps spend across restarts. Changes that are saved together are kept together, or not at all. */
 export type BudgetStore = {

@@ -6,6 +6,7 @@ import { invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { agentCredential, CREDENTIAL_RULE, isAgentCredential } from '../rpc/requests.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { agentIdentity, type Listing, optional, readNames, ruled, withBody, withListing } from './body.ts';
 import { agentPage, agentRegistered } from './shapes.ts';
 import { agentView, pageView } from './views.ts';
@@ -23,6 +24,7 @@ async function register({ principal, body }: Authorized<typeof registration>, li
   if (!reply.ok) return reply;
   return ok({
     status: reply.value.rotated ? 200 : 201,
+    headers: unconfirmedHeaders(reply),
     body: {
       agent: agentView(reply.value.agent),
       rotated: reply.value.rotated,
@@ -45,7 +47,7 @@ async function deregister({ principal, params }: Authorized, link: Link): Promis
   const agent = parseAgentKey([orgId, params.team, params.agent].join('/'));
   if (agent === undefined) return invalid('path', 'must be /api/v1/agents/{org}/{team}/{agent}');
   const { reply } = await link.ask({ type: 'deregister-agent', principal, agent });
-  return reply.ok ? ok({ status: 204 }) : reply;
+  return reply.ok ? ok({ status: 204, headers: unconfirmedHeaders(reply) }) : reply;
 }
 
 export const agentRoutes: readonly Route[] = [

@@ -17,6 +17,7 @@ import type { WirePorts } from '../rpc/ports.ts';
 import type { Header, HttpStatus } from '../shared/http-answer.ts';
 import { LONGEST_TIMER_MS, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import { RPC_CODE, RPC_HTTP_STATUS, type RpcCode, rateLimitHeaders, retryAfterSecs } from '../shared/rpc-code.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 
 /** The headers that the protocol reads. */
 export type ConnectHeader =
@@ -96,7 +97,7 @@ function connectMethod(method: UnaryMethod, onDefect: (error: unknown) => void):
                 status: 200,
                 contentType: format.contentType,
                 content: format.encode(answer.value),
-                headers: NO_HEADERS,
+                headers: answer.unconfirmed === undefined ? NO_HEADERS : unconfirmedHeaders(answer),
               }
             : connectError(answer.fault),
         ),

@@ -1,4 +1,5 @@
 /** The gRPC door of one I/O thread: the services of the gateway, with health and reflection, on one server. */
+
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -14,6 +15,7 @@ import type { ControlSwitch } from '../rpc/control-switch.ts';
 import { checkHandler, type UnaryMethod, unaryMethods } from '../rpc/methods.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { MAX_BATCH_BYTES } from '../shared/limits.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import type { Limits } from './bounds.ts';
 import type { Method } from './call.ts';
 import { CheckStream } from './check-stream.ts';
@@ -23,6 +25,7 @@ import { HEALTH_SERVICE, healthService } from './health.ts';
 import { serverStream, unary } from './method.ts';
 import { reflectionService } from './reflection.ts';
 import { GrpcServer } from './server.ts';
+import { OK } from './status.ts';
 
 export type GrpcDoor = {
   /** Serves a connection that was accepted elsewhere. */
@@ -120,6 +123,8 @@ function unaryOf({ decode, response, maxBytes, handle }: UnaryMethod, count: () 
     encode: binaryCodec(response).encode,
     maxBytes,
     handle: (request, call) => handle(request as never, call.authorization, call),
+    statusOk: (answer) =>
+      'unconfirmed' in answer ? { ...OK, metadata: Object.fromEntries(unconfirmedHeaders(answer)) } : OK,
   });
 }
 

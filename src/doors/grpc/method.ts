@@ -41,10 +41,13 @@ export function unary<Request, Response>({
   maxBytes = MAX_MESSAGE_BYTES,
   keep,
   handle,
+  statusOk = () => OK,
 }: Coded<Request, Response> & {
   /** What is needed of the metadata; everything else of it is dropped while the message is on its way. */
   readonly keep?: (metadata: IncomingHttpHeaders) => string | undefined;
   readonly handle: (request: Request, call: Call, kept: string | undefined) => Promise<Outcome<Response>>;
+  /** With what metadata a success ends. */
+  readonly statusOk?: (answered: Outcome<Response>) => GrpcStatus;
 }): Method {
   const answer = (call: Call, bytes: Buffer, kept: string | undefined): void => {
     const request = decode(bytes);
@@ -53,7 +56,7 @@ export function unary<Request, Response>({
       .then((answered) => {
         if (call.cancelled) return;
         if (!answered.ok) return call.end(statusOf(answered.fault));
-        call.end(OK, encode(answered.value));
+        call.end(statusOk(answered), encode(answered.value));
       })
       .catch((error: unknown) => call.fail(error));
   };

@@ -2,9 +2,10 @@
 
 import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
+import type { Unconfirmed } from '../../ports/cluster.ts';
 import type { Origin } from '../../use-cases/use-cases.ts';
 
-export type Answer<T> = Promise<Result<T, Fault>>;
+export type Answer<T> = Promise<Result<T, Fault> & Unconfirmed>;
 /**
  * `cancelled`, as grpc-js calls it: nobody reads the answer any more. The connection is gone, or the time for the
  * answer is over. `timeoutMs`: how long the caller waits for the answer, from the call on; undefined or Infinity: it

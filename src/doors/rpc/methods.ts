@@ -18,6 +18,7 @@ import type {
   MethodName,
 } from '../proto/messages.ts';
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '../shared/limits.ts';
+import { alsoUnconfirmed } from '../shared/unconfirmed.ts';
 import { batchHandler } from './batch-checks.ts';
 import { authenticateWriter, requireOperator, voucherPrincipal } from './bearer.ts';
 import type { Answer, Caller, Handle } from './handle.ts';
@@ -116,9 +117,9 @@ const register =
     if (!registration.ok) return registration;
     const { command, minted } = registration.value;
     const { reply } = await ports.link.ask(command);
-    return reply.ok
-      ? ok({ agent: reply.value.agent.identity, credentialToken: minted ?? '', rotated: reply.value.rotated })
-      : reply;
+    if (!reply.ok) return reply;
+    const { agent, rotated } = reply.value;
+    return alsoUnconfirmed(reply, ok({ agent: agent.identity, credentialToken: minted ?? '', rotated }));
   };
 
 const deregister =
@@ -133,7 +134,7 @@ const deregister =
       principal: principal.value,
       agent: agent.value,
     });
-    return reply.ok ? ok({}) : reply;
+    return reply.ok ? alsoUnconfirmed(reply, ok({})) : reply;
   };
 
 /** The end of an operation, as its agent reports it. */

@@ -6,3 +6,9 @@ export function unconfirmedHeaders(reply: object): readonly Header[] {
   const { unconfirmed = [] }: Unconfirmed = reply;
   return unconfirmed.length === 0 ? [] : [['svc-unconfirmed', unconfirmed.join(', ')]];
 }
+
+/** The answer, with what the reply behind it says of gateways that do not act by it yet. */
+export function alsoUnconfirmed<A extends object>(reply: object, answer: A): A & Unconfirmed {
+  const { unconfirmed }: Unconfirmed = reply;
+  return unconfirmed === undefined ? answer : { ...answer, unconfirmed };
+}

@@ -28,6 +28,7 @@ export const UNIQUE_COLUMNS = {
   budget_account: [],
   budget_grant: [],
   usage_id: [],
+  agents: ['key'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The others. */
@@ -85,6 +86,7 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   budget_account: ['owner', 'period', 'spent', 'out', 'alerted', 'ends_at'],
   budget_grant: ['epoch', 'owner', 'period', 'granted', 'spent'],
   usage_id: ['agent', 'id', 'epoch', 'recorded_at'],
+  agents: ['org', 'team', 'agent', 'credential', 'parent', 'registered_at', 'removed', 'changed_at', 'xid'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);

@@ -2,9 +2,10 @@ import type { OpId } from '../../core/base/ids.ts';
 import { fail, ok } from '../../core/base/result.ts';
 import type { Command, CommandType, Replies } from '../../core/commands.ts';
 import type { Effect } from '../../core/effects.ts';
+import type { Fault } from '../../core/fault.ts';
 import { explain } from '../../core/fault.ts';
 import type { Undo } from '../../core/rollback.ts';
-import { StoreUnwritable } from '../../ports/ports.ts';
+import { Refused, StoreUnwritable } from '../../ports/ports.ts';
 import type { Report } from '../../webhooks/keeper.ts';
 import type { Reply } from '../protocol.ts';
 
@@ -33,8 +34,10 @@ const UNWRITABLE = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as cons
 export const INTERNAL = fail({ kind: 'internal' } as const);
 
 /** The answer where an error kept the gateway from carrying something out. */
-export const refusalOf = (error: unknown): typeof INTERNAL | typeof UNWRITABLE =>
-  error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL;
+export function refusalOf(error: unknown): { readonly ok: false; readonly fault: Fault } {
+  if (error instanceof Refused) return fail(error.fault);
+  return error instanceof StoreUnwritable ? UNWRITABLE : INTERNAL;
+}
 
 export type AuditedReply = Extract<Reply, { type: 'command-reply' }>;
 export type SignalEffect = Extract<Effect, { kind: 'signal' }>;

@@ -1,7 +1,7 @@
 import type { Approval } from '../../core/approvals/approval.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
 import type { Effect } from '../../core/effects.ts';
-import type { AgentStore, StateStore } from '../../ports/ports.ts';
+import type { AgentStore, SavedAt, StateStore } from '../../ports/ports.ts';
 import type { Report, WebhookKeeper } from '../../webhooks/keeper.ts';
 import type { Batch } from './batches.ts';
 import type { EventBoard } from './event-board.ts';
@@ -36,10 +36,10 @@ export class EffectRunner {
    * Returns a promise when the answer has to wait for a store. Events are published at once; a change that is rolled
    * back is published again.
    */
-  run(effects: readonly Effect[], nowMs: number, batch: Batch): Promise<void> | undefined {
+  run(effects: readonly Effect[], nowMs: number, batch: Batch): Promise<SavedAt> | undefined {
     const { bodies, signals } = batch;
     const { agents, events, onApproval, spend, states, threads, webhooks } = this.#options;
-    let durable: Promise<void> | undefined;
+    let durable: Promise<SavedAt> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
         case 'audit':
@@ -64,7 +64,7 @@ export class EffectRunner {
           durable = both(durable, spend.save());
           break;
         case 'agent-saved':
-          durable = both(durable, agents.save(effect.registration));
+          durable = both(durable, agents.save(effect.registration, effect.rotated));
           if (effect.rotated) threads.broadcast({ type: 'agent-revoked', agent: effect.key });
           break;
         case 'agent-removed':
@@ -96,13 +96,18 @@ export class EffectRunner {
 function reported(
   report: Report | undefined,
   batch: Batch,
-  durable: Promise<void> | undefined,
-): Promise<void> | undefined {
+  durable: Promise<SavedAt> | undefined,
+): Promise<SavedAt> | undefined {
   if (report === undefined) return durable;
   batch.reports = [...(batch.reports ?? []), report];
-  return both(durable, report.saved);
+  return both(
+    durable,
+    report.saved.then(() => undefined),
+  );
 }
 
 /** Writes of one turn share a commit, so waiting for both costs no more than for one. */
-const both = async (one: Promise<void> | undefined, other: Promise<unknown>): Promise<void> =>
-  void (await Promise.all([one, other]));
+const both = async (one: Promise<SavedAt> | undefined, other: Promise<SavedAt>): Promise<SavedAt> => {
+  const [first, second] = await Promise.all([one, other]);
+  return first ?? second;
+};

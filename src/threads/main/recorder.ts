@@ -1,6 +1,6 @@
 import type { Replies } from '../../core/commands.ts';
 import type { Governor } from '../../core/governor.ts';
-import type { Clock } from '../../ports/ports.ts';
+import { type Clock, Refused, type SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { encodeToIo } from '../codec.ts';
 import { type IoId, OWN } from '../protocol.ts';
@@ -69,13 +69,14 @@ export class Recorder {
    * For a batch of one command that a store has to save first: a registration, which can be undone, or spend, which
    * cannot.
    */
-  async recordWhenDurable(io: IoId, batch: Batch, durable: Promise<void>): Promise<void> {
+  async recordWhenDurable(io: IoId, batch: Batch, durable: Promise<SavedAt>): Promise<void> {
     const isRegistration = batch.undos.length > 0;
     if (isRegistration) this.#saving.push(batch);
     try {
-      await durable;
+      nameUnconfirmed(batch, await durable);
     } catch (error) {
-      this.#options.onError(error, 'writing to the embedded store');
+      // What another gateway has written is in the way: that is no defect.
+      if (!(error instanceof Refused)) this.#options.onError(error, 'writing to the embedded store');
       settleReports(batch, false);
       if (isRegistration && batch.refusal === undefined) this.#rollBack(batch, refusalOf(error));
       return this.#answerAll(io, batch.replies, () => refusalOf(error));
@@ -161,4 +162,11 @@ export class Recorder {
   ): void {
     for (const { id, reply } of replies) this.answer(io, id, instead(reply));
   }
+}
+
+/** The answers say which gateways do not act by them yet. */
+function nameUnconfirmed({ replies }: Batch, unconfirmed: SavedAt): void {
+  if (unconfirmed === undefined || unconfirmed.length === 0) return;
+  for (const [at, each] of replies.entries())
+    replies[at] = { ...each, reply: Object.assign({ unconfirmed }, each.reply) };
 }

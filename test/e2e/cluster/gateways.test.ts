@@ -79,6 +79,62 @@ describe('gateways of a cluster', () => {
     await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'live', unconfirmed: 0 }));
   });
 
+  const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+  let made = 0;
+  const register = async (gateway: TestGateway, agentId: string, parent?: string) => {
+    const agent = { org_id: 'acme', team_id: 'search', agent_id: agentId };
+    const of = parent === undefined ? {} : { parent: { ...agent, agent_id: parent } };
+    return gateway.call('POST', '/api/v1/agents', { agent, ...of });
+  };
+  const checkAt = async (gateway: TestGateway, agentId: string, credentialToken: string) => {
+    const subject = { traceId: `t${(made += 1)}`, spanId: 's', action: 'tool.call', resource: 'web_search' };
+    const body = { agent: { ...AGENT, agentId }, credentialToken, ...subject };
+    return (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', body, null)).body;
+  };
+  const UNKNOWN = 'DECISION_CAUSE_CREDENTIAL';
+
+  test('know an agent at once that registered at another of them', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { status, body } = await register(one, `agent-${round}`);
+      expect(status).toBe(201);
+      const causes = await Promise.all(
+        [two, three].map(async (at) => (await checkAt(at, `agent-${round}`, body.credential_token)).cause),
+      );
+      expect(causes).not.toContain(UNKNOWN);
+    }
+    expect((await checkAt(two, 'agent-0', 'a token that nobody has, of 32 characters')).cause).toBe(UNKNOWN);
+    await eventually(async () => {
+      const { body } = await three.call('GET', '/api/v1/agents?per_page=1000');
+      expect(body.agents.length).toBe(20);
+    });
+  });
+
+  test('refuse a token at once that was rotated or deregistered at another of them', async () => {
+    const first = (await register(one, 'rotated')).body.credential_token;
+    expect((await checkAt(two, 'rotated', first)).cause).not.toBe(UNKNOWN);
+    const again = await register(three, 'rotated');
+    expect([again.status, again.headers.get('svc-unconfirmed')]).toEqual([200, null]);
+    for (const at of [one, two, three]) expect((await checkAt(at, 'rotated', first)).cause).toBe(UNKNOWN);
+    const second = again.body.credential_token;
+    for (const at of [one, two, three]) expect((await checkAt(at, 'rotated', second)).cause).not.toBe(UNKNOWN);
+    expect((await two.call('DELETE', '/api/v1/agents/acme/search/rotated')).status).toBe(204);
+    for (const at of [one, two, three]) expect((await checkAt(at, 'rotated', second)).cause).toBe(UNKNOWN);
+  });
+
+  test('agree on whose a token is, and on who descends from whom', async () => {
+    const token = 'one-token-for-two-agents-of-32-characters';
+    const claim = (gateway: TestGateway, agentId: string) =>
+      gateway.call('POST', '/api/v1/agents', {
+        agent: { org_id: 'acme', team_id: 'search', agent_id: agentId },
+        credential_token: token,
+      });
+    const claims = await Promise.all([claim(one, 'claims-1'), claim(two, 'claims-2'), claim(three, 'claims-3')]);
+    expect(claims.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
+    await register(one, 'upper');
+    await register(one, 'lower', 'upper');
+    await eventually(async () => expect((await register(two, 'upper', 'lower')).status).toBeGreaterThanOrEqual(400));
+  });
+
   test('end when another takes their name', async () => {
     const older = await startMember(url, 'four');
     const before = (await membersAt(one)).find(({ name }) => name === 'four');

@@ -1,36 +1,11 @@
 import { fail, ok, type Result } from '../../../core/base/result.ts';
 import { codeOf } from '../../../core/base/text.ts';
 import type { Fault } from '../../../core/fault.ts';
-import type {
-  Joining,
-  Member,
-  MemberStore,
-  OnOutage,
-  Replaced,
-  RunId,
-  Stranded,
-  UnknownRun,
-} from '../../../ports/cluster.ts';
+import type { Joining, Member, MemberStore, OnOutage, RunId, Stranded } from '../../../ports/cluster.ts';
 import type { Postgres } from '../postgres.ts';
-import type { Queryable } from '../queryable.ts';
+import { attemptAsRun } from './as-run.ts';
 
-const REPLACED = 'SV001';
-const UNKNOWN_RUN = 'SV002';
 const MAY_STILL_RUN = 'SV003';
-
-/** As `attempt`, with what the functions of the schema say about this run as faults. */
-async function attemptAsRun<T>(
-  postgres: Postgres,
-  work: (on: Queryable) => Promise<T>,
-): Promise<Result<T, Fault | Replaced | UnknownRun>> {
-  try {
-    return await postgres.attempt(work);
-  } catch (error) {
-    if (codeOf(error) === REPLACED) return fail({ kind: 'replaced' });
-    if (codeOf(error) === UNKNOWN_RUN) return fail({ kind: 'unknown_run' });
-    throw error;
-  }
-}
 
 /** What a run of before has spent, by owner and period: exact, since its data directory is here. */
 export type Settlement = {

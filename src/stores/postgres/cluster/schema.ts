@@ -195,4 +195,73 @@ const LEDGER = `
   END $$;
 `;
 
-export const CLUSTER_MIGRATIONS: readonly Migration[] = [{ number: 8, name: 'cluster', sql: MEMBERSHIP + LEDGER }];
+/**
+ * Registrations. A removed one stays for a day, so that gateways that follow the changes hear of it. `xid` is the
+ * transaction that wrote the row: whoever remembers which transactions it has seen misses none, in whichever order they
+ * commit.
+ */
+const AGENTS = `
+  -- Holds back what would retire the run until this transaction is over.
+  CREATE FUNCTION cluster_check(p_epoch uuid) RETURNS void LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM 1 FROM cluster_node WHERE epoch = p_epoch AND state <> 'retired' FOR SHARE;
+    IF FOUND THEN RETURN; END IF;
+    IF EXISTS (SELECT FROM cluster_node WHERE epoch = p_epoch) THEN
+      RAISE EXCEPTION 'this gateway was replaced' USING ERRCODE = 'SV001';
+    END IF;
+    RAISE EXCEPTION 'unknown run: join again' USING ERRCODE = 'SV002';
+  END $$;
+
+  CREATE TABLE agents (
+    key text COLLATE "C" PRIMARY KEY,
+    org text NOT NULL,
+    team text NOT NULL,
+    agent text NOT NULL,
+    credential text COLLATE "C",
+    parent text COLLATE "C",
+    registered_at timestamptz NOT NULL,
+    removed boolean NOT NULL DEFAULT false,
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id()
+  );
+  CREATE UNIQUE INDEX agents_by_credential ON agents (credential) WHERE credential IS NOT NULL;
+  CREATE INDEX agents_by_change ON agents (xid);
+  CREATE INDEX agents_by_removal ON agents (changed_at) WHERE removed;
+
+  -- Answers what is in the way: another agent's credential, or a parent that descends from this agent.
+  CREATE FUNCTION agent_save(p_epoch uuid, p_key text, p_org text, p_team text, p_agent text, p_credential text,
+    p_registered_at timestamptz, p_parent text) RETURNS text LANGUAGE plpgsql AS $$
+  DECLARE above text := p_parent;
+  BEGIN
+    PERFORM cluster_check(p_epoch);
+    IF p_parent IS NOT NULL THEN
+      PERFORM pg_advisory_xact_lock(7302003, hashtext(p_org));
+      FOR depth IN 1..1001 LOOP
+        IF above = p_key OR depth = 1001 THEN RETURN 'parent'; END IF;
+        SELECT parent INTO above FROM agents WHERE key = above AND NOT removed;
+        EXIT WHEN above IS NULL;
+      END LOOP;
+    END IF;
+    INSERT INTO agents (key, org, team, agent, credential, parent, registered_at)
+      VALUES (p_key, p_org, p_team, p_agent, p_credential, p_parent, p_registered_at)
+      ON CONFLICT (key) DO UPDATE SET credential = p_credential, parent = p_parent, registered_at = p_registered_at,
+        removed = false, changed_at = clock_timestamp(), xid = pg_current_xact_id();
+    RETURN NULL;
+  EXCEPTION WHEN unique_violation THEN
+    RETURN 'credential';
+  END $$;
+
+  CREATE FUNCTION agent_remove(p_epoch uuid, p_key text) RETURNS void LANGUAGE plpgsql AS $$
+  BEGIN
+    PERFORM cluster_check(p_epoch);
+    UPDATE agents SET removed = true, credential = NULL, parent = NULL, changed_at = clock_timestamp(),
+        xid = pg_current_xact_id()
+      WHERE key = p_key AND NOT removed;
+    DELETE FROM agents WHERE removed AND changed_at < clock_timestamp() - interval '1 day';
+  END $$;
+`;
+
+export const CLUSTER_MIGRATIONS: readonly Migration[] = [
+  { number: 8, name: 'cluster', sql: MEMBERSHIP + LEDGER },
+  { number: 9, name: 'agents of a cluster', sql: AGENTS },
+];

@@ -1,0 +1,171 @@
+import type { AgentRegistration, AgentRegistry } from '../core/agents/agents.ts';
+import { type AgentKey, agentKeyOf, type SecretDigest } from '../core/base/ids.ts';
+import { ok, type Result } from '../core/base/result.ts';
+import type { Fault } from '../core/fault.ts';
+import type { Barrier, Bus, SharedAgents } from '../ports/cluster.ts';
+import { type AgentStore, Refused } from '../ports/ports.ts';
+
+export type AgentFeedOptions = {
+  readonly store: SharedAgents;
+  readonly bus: Bus;
+  readonly barrier: Barrier;
+  /** Its credential is no longer valid: what it has open is closed, in all threads. */
+  readonly onRevoked: (agent: AgentKey) => void;
+  readonly steadyMs: () => number;
+};
+
+/** Tokens that nobody knows can be sent by anybody, and each is looked for in the database. */
+const LOOKUPS_PER_SECOND = 2_000;
+const LOOKUP_EVERY_MS = 1;
+/** One statement takes 1.4 ms for this many. */
+const LOOKUPS_AT_ONCE = 200;
+
+type Lookup = { readonly credential: SecretDigest; readonly done: () => void };
+
+/**
+ * The registrations of all gateways in this one's registry. What this gateway changes is written to the database first
+ * of all copies but its own; what others change comes with the feed, and a token that is unknown here is looked for.
+ */
+export class AgentFeed implements AgentStore {
+  readonly #options: AgentFeedOptions;
+  #registry: AgentRegistry | undefined;
+  readonly #loaded: readonly AgentRegistration[];
+  /** Agents that this gateway writes at the moment: here they are newer than in the database. */
+  readonly #writing = new Map<AgentKey, number>();
+  #refreshing: Promise<Result<void, Fault>> = Promise.resolve(ok(undefined));
+  #nextRefresh: Promise<Result<void, Fault>> | undefined;
+  #lookups: Lookup[] = [];
+  #isLooking = false;
+  #budget = { sinceMs: 0, used: 0 };
+
+  /** `loaded`: every registration, to begin with. */
+  constructor(options: AgentFeedOptions, loaded: readonly AgentRegistration[]) {
+    this.#options = options;
+    this.#loaded = loaded;
+  }
+
+  load(): Iterable<AgentRegistration> {
+    return this.#loaded;
+  }
+
+  /** Call it once the registry has what was loaded. */
+  follow(registry: AgentRegistry): void {
+    this.#registry = registry;
+  }
+
+  async save(registration: AgentRegistration, isRotation = false): Promise<readonly string[]> {
+    const { store } = this.#options;
+    await this.#write(agentKeyOf(registration.identity), () => store.save(registration));
+    return this.#announce(isRotation);
+  }
+
+  async remove(key: AgentKey): Promise<readonly string[]> {
+    const { store } = this.#options;
+    await this.#write(key, () => store.remove(key));
+    return this.#announce(true);
+  }
+
+  async #write(key: AgentKey, write: () => Promise<Result<void, Fault>>): Promise<void> {
+    this.#writing.set(key, (this.#writing.get(key) ?? 0) + 1);
+    try {
+      const written = await write();
+      if (!written.ok) throw new Refused(written.fault);
+    } finally {
+      const left = (this.#writing.get(key) ?? 1) - 1;
+      if (left === 0) this.#writing.delete(key);
+      else this.#writing.set(key, left);
+    }
+  }
+
+  /** A token that has ended is waited for; a new one is found by looking for it, wherever it is used first. */
+  async #announce(hasEnded: boolean): Promise<readonly string[]> {
+    const { barrier, bus } = this.#options;
+    if (hasEnded) return barrier.pass('agents');
+    bus.send('all', { type: 'changed', topic: 'agents' });
+    return [];
+  }
+
+  /** Takes over what others have changed. Resolves when a reading that began after the call has ended. */
+  refresh(): Promise<Result<void, Fault>> {
+    this.#nextRefresh ??= this.#refreshing.then(() => {
+      this.#nextRefresh = undefined;
+      this.#refreshing = this.#refresh().catch((error: unknown) => {
+        this.#refreshing = Promise.resolve(ok(undefined));
+        throw error;
+      });
+      return this.#refreshing;
+    });
+    return this.#nextRefresh;
+  }
+
+  async #refresh(): Promise<Result<void, Fault>> {
+    const read = await this.#options.store.changes();
+    if (!read.ok || this.#registry === undefined) return read.ok ? ok(undefined) : read;
+    const { changes, isWhole, seen } = read.value;
+    const registry = this.#registry;
+    const known = isWhole ? new Set(changes.map(({ key }) => key)) : undefined;
+    if (known !== undefined)
+      for (const { key } of [...registry.registeredAfter(0)]) if (!known.has(key)) this.#drop(registry, key);
+    const isComplete = !changes.some(({ key }) => this.#writing.has(key));
+    // Removals first: a credential may have passed from one agent to another.
+    for (const { key, registration } of changes) if (registration === undefined) this.#drop(registry, key);
+
+    for (const { key, registration } of changes) {
+      if (registration !== undefined && !this.#writing.has(key)) this.#adopt(registry, key, registration);
+    }
+    if (isComplete) seen();
+    return ok(undefined);
+  }
+
+  #drop(registry: AgentRegistry, key: AgentKey): void {
+    if (!this.#writing.has(key) && registry.deregister(key)) this.#options.onRevoked(key);
+  }
+
+  #adopt(registry: AgentRegistry, key: AgentKey, registration: AgentRegistration): void {
+    const before = registry.registrationOf(key);
+    if (before?.credential === registration.credential && before.parent === registration.parent) return;
+    const holder = registry.ownerOf(registration.credential);
+    if (holder !== undefined && holder.key !== key) this.#drop(registry, holder.key); // it has another by now
+    registry.register(registration);
+    if (before !== undefined && before.credential !== registration.credential) this.#options.onRevoked(key);
+  }
+
+  /** Whether the database is to be asked for this token. */
+  isUnknown(credential: SecretDigest): boolean {
+    return this.#registry !== undefined && this.#registry.ownerOf(credential) === undefined;
+  }
+
+  /**
+   * Looks for the agent of this token, together with all that are looked for in the same millisecond, and calls back:
+   * by then it is known here, if anywhere. Beyond a bound it calls back at once.
+   */
+  lookFor(credential: SecretDigest, done: () => void): void {
+    const nowMs = this.#options.steadyMs();
+    if (nowMs - this.#budget.sinceMs >= 1_000) this.#budget = { sinceMs: nowMs, used: 0 };
+    if (this.#budget.used >= LOOKUPS_PER_SECOND) return done();
+    this.#budget.used += 1;
+    this.#lookups.push({ credential, done });
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setTimeout(() => void this.#look(), LOOKUP_EVERY_MS);
+  }
+
+  async #look(): Promise<void> {
+    while (this.#lookups.length > 0) {
+      const lookups = this.#lookups.splice(0, LOOKUPS_AT_ONCE);
+      try {
+        const found = await this.#options.store.find([...new Set(lookups.map(({ credential }) => credential))]);
+        // Not found, or not found out: denied either way, as an unknown token is.
+        if (found.ok) for (const registration of found.value) this.#adoptFound(registration);
+      } finally {
+        for (const { done } of lookups) done();
+      }
+    }
+    this.#isLooking = false;
+  }
+
+  #adoptFound(registration: AgentRegistration): void {
+    const key = agentKeyOf(registration.identity);
+    if (this.#registry !== undefined && !this.#writing.has(key)) this.#adopt(this.#registry, key, registration);
+  }
+}
