@@ -1,9 +1,12 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { runPolicyCases } from '../../src/core/policy/cases.ts';
+import { parsePolicyCases, runPolicyCases } from '../../src/core/policy/cases.ts';
+import { parsePolicyDocument } from '../../src/core/policy/document.ts';
 import { loadPolicies, loadPolicyCases, renderPolicyProblem } from '../../src/policy-files/policy-file.ts';
+import { readYaml } from '../../src/policy-files/policy-yaml.ts';
 
+const REFERENCE = fileURLToPath(new URL('../../docs/policies.md', import.meta.url));
 const FOLDER = fileURLToPath(new URL('../../examples/policies/', import.meta.url));
 
 describe('policy examples', () => {
@@ -21,9 +24,9 @@ describe('policy examples', () => {
   });
 
   test.each([
-    ['starter', 12],
+    ['starter', 13],
     ['coding-agent', 13],
-    ['support-agent', 13],
+    ['support-agent', 15],
     ['research-fleet', 13],
   ])('every case of the example %s holds', async (name, count) => {
     const policies = await loadPolicies(`${FOLDER}${name}.yaml`);
@@ -37,6 +40,17 @@ describe('policy examples', () => {
         difference === undefined ? [] : [`${of}: ${difference}`],
       ),
     ).toEqual([]);
+  });
+
+  test('every document that the reference shows is a valid policy', () => {
+    const blocks = [...readFileSync(REFERENCE, 'utf8').matchAll(/```yaml\n([\s\S]*?)```/g)].map(
+      ([, text]) => text ?? '',
+    );
+    const shown = blocks.flatMap((text) => readYaml(text).documents.map(({ raw }) => raw as Record<string, unknown>));
+    const documents = shown.filter(({ rules }) => rules !== undefined);
+    expect(documents.map(({ name }) => name)).toEqual(['search-team', 'payments', 'support']);
+    expect(documents.flatMap((raw) => parsePolicyDocument(raw, 'policies.md').problems)).toEqual([]);
+    expect(shown.filter((raw) => 'cases' in raw).map((raw) => parsePolicyCases(raw).ok)).toEqual([true]);
   });
 
   test('all examples load together as one folder, without their cases', async () => {
