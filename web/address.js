@@ -40,18 +40,18 @@ export function keepInAddress(path, asked, controls) {
 }
 
 /**
- * Tells when one of the controls has another value: chosen, or typed and left; or emptied, which the cross in a search
- * field does without a word until the field is left.
+ * Calls the listener when one of the controls has another value: chosen, or typed and left; or emptied, since the cross
+ * in a search field makes no `change` event until the field is left.
  *
  * @param {readonly Control[]} controls
- * @param {() => unknown} tell
+ * @param {() => unknown} listener
  */
-export function whenSet(controls, tell) {
+export function whenSet(controls, listener) {
   for (const control of controls) {
-    control.addEventListener('change', tell);
+    control.addEventListener('change', listener);
     if (control.type === 'search')
       control.addEventListener('input', () => {
-        if (control.value === '') tell();
+        if (control.value === '') listener();
       });
   }
 }

@@ -20,7 +20,7 @@ import { signInView, tokenView } from './views/sign-in.js';
 
 /**
  * @typedef {{ element: HTMLElement, renew?: () => Promise<void>, dispose?: () => void }} View what reads on request is
- * renewed when the line is back
+ * renewed when the stream is back
  */
 
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));
@@ -49,7 +49,11 @@ let stream;
 /** @type {View | undefined} */
 let view;
 
-/** @type {readonly { path: string, title: string, isFor: () => boolean, open: (asked: URLSearchParams) => View }[]} */
+/**
+ * @typedef {{ path: string, title: string, isFor: () => boolean, open: (asked: URLSearchParams) => View }} Tab
+ */
+
+/** @type {readonly Tab[]} */
 const TABS = [
   { path: '#/operations', title: 'Operations', isFor: () => true, open: (asked) => operationsView(operations, asked) },
   { path: '#/agents', title: 'Agents', isFor: () => true, open: agentsView },
@@ -81,7 +85,7 @@ function showInside() {
   close();
   model.clear();
   const session = current();
-  // Whoever comes back to the door later does not find it as before there was the first account.
+  // The first account exists now: the sign-in page must not offer to create it again.
   if (session?.kind === 'account' && offer.registration === 'first_account') offer = { methods: offer.methods };
   const status = h('span', { class: 'live', role: 'status' });
   const main = h('main', { id: 'main', tabindex: '-1' });
@@ -91,74 +95,88 @@ function showInside() {
   }));
   replace(
     root,
-    h(
-      'a',
-      {
-        class: 'skip',
-        href: '#main',
-        onclick: (/** @type {Event} */ event) => {
-          event.preventDefault();
-          main.focus();
-        },
-      },
-      'Skip to content',
-    ),
-    h(
-      'header',
-      { class: 'top' },
-      h(
-        'span',
-        { class: 'brand' },
-        h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }),
-        h('span', null, 'svc-gateway'),
-      ),
-      h(
-        'nav',
-        { 'aria-label': 'Views' },
-        links.map(({ link }) => link),
-      ),
-      h(
-        'div',
-        { class: 'who' },
-        status,
-        h(
-          'span',
-          { class: 'name' },
-          h(
-            'span',
-            { title: `${session?.name} (${session?.subject}) · scopes: ${session?.scopes.join(', ')}` },
-            session?.name,
-          ),
-          session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId),
-          can('write') ? null : h('span', { class: 'tag whole' }, 'read-only'),
-        ),
-        button('Sign out', leave, { class: 'small' }),
-      ),
+    skipLink(main),
+    pageHead(
+      links.map(({ link }) => link),
+      status,
     ),
     main,
   );
-
-  const showTab = () => {
-    const [path, search] = location.hash.split('?', 2);
-    const tab = links.find((candidate) => candidate.path === path) ?? links[0];
-    if (tab === undefined) return;
-    closeQuestions();
-    const hadFocus = main.contains(document.activeElement);
-    view?.dispose?.();
-    for (const { link } of links) link.toggleAttribute('aria-current', false);
-    tab.link.setAttribute('aria-current', 'page');
-    tab.link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-    document.title = `${tab.title} · svc-gateway`;
-    view = tab.open(new URLSearchParams(search));
-    replace(main, view.element);
-    // A link within the view has led here, and is gone with it.
-    if (hadFocus) main.focus();
-  };
-  const onHash = () => (readLink() ? void boot() : showTab());
+  const onHash = () => (readLink() ? void boot() : openTab(links, main));
   window.addEventListener('hashchange', onHash);
   stopInside = () => window.removeEventListener('hashchange', onHash);
+  stream = openStream(status);
+  stream.start();
+  openTab(links, main);
+}
 
-  stream = new LiveStream({
+/** Leads the keyboard past the header. @param {HTMLElement} main */
+const skipLink = (main) =>
+  h(
+    'a',
+    {
+      class: 'skip',
+      href: '#main',
+      onclick: (/** @type {Event} */ event) => {
+        event.preventDefault();
+        main.focus();
+      },
+    },
+    'Skip to content',
+  );
+
+/** @param {readonly HTMLAnchorElement[]} links @param {HTMLElement} status */
+function pageHead(links, status) {
+  const session = current();
+  const who = h(
+    'span',
+    { class: 'name' },
+    h(
+      'span',
+      { title: `${session?.name} (${session?.subject}) · scopes: ${session?.scopes.join(', ')}` },
+      session?.name,
+    ),
+    session?.orgId === null ? null : h('span', { class: 'tag' }, session?.orgId),
+    can('write') ? null : h('span', { class: 'tag whole' }, 'read-only'),
+  );
+  return h(
+    'header',
+    { class: 'top' },
+    h(
+      'span',
+      { class: 'brand' },
+      h('img', { src: '/favicon.svg', alt: '', width: 22, height: 22 }),
+      h('span', null, 'svc-gateway'),
+    ),
+    h('nav', { 'aria-label': 'Views' }, links),
+    h('div', { class: 'who' }, status, who, button('Sign out', leave, { class: 'small' })),
+  );
+}
+
+/**
+ * Opens the view that the address names. @param {readonly (Tab & { link: HTMLAnchorElement })[]} links @param
+ * {HTMLElement} main
+ */
+function openTab(links, main) {
+  const [path, search] = location.hash.split('?', 2);
+  const tab = links.find((candidate) => candidate.path === path) ?? links[0];
+  if (tab === undefined) return;
+  closeQuestions();
+  const hadFocus = main.contains(document.activeElement);
+  view?.dispose?.();
+  for (const { link } of links) link.toggleAttribute('aria-current', false);
+  tab.link.setAttribute('aria-current', 'page');
+  tab.link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  document.title = `${tab.title} · svc-gateway`;
+  view = tab.open(new URLSearchParams(search));
+  replace(main, view.element);
+  // The link that was followed may have been in the view that is gone.
+  if (hadFocus) main.focus();
+}
+
+/** The stream of events, with its state in the header. @param {HTMLElement} status */
+const openStream = (status) =>
+  new LiveStream({
     onOpen: (snapshot) => {
       model.begin(snapshot, nowMs());
       changed();
@@ -167,7 +185,7 @@ function showInside() {
       if (frame.event_type === 'ops_change') {
         model.apply(frame, nowMs());
         changed();
-      } else tellOf(frame);
+      } else notifyOfFrame(frame);
     },
     onStatus: (state) => {
       changed();
@@ -184,12 +202,9 @@ function showInside() {
         );
     },
   });
-  stream.start();
-  showTab();
-}
 
-/** What an operator should hear of, whichever view is open. @param {import('./live.js').Frame} frame */
-function tellOf({ event_type: kind, org_id, agent_id, payload }) {
+/** Shown whichever view is open. @param {import('./live.js').Frame} frame */
+function notifyOfFrame({ event_type: kind, org_id, agent_id, payload }) {
   const agent = { org_id, team_id: payload.team_id, agent_id };
   const who = operationsLink(agent, parts(agentName(agent), SLASH));
   if (kind === 'violation') notifyOfEvent(['Violation by ', who, `: ${payload.reason}`], 'error');
@@ -218,7 +233,7 @@ function close() {
 
 async function leave() {
   close();
-  // Whoever leaves does not wait for the gateway with everything on the screen.
+  // Nothing may stay on the screen while the gateway is being waited for.
   replace(root, h('main', { class: 'door' }, h('p', null, 'Signing out…')));
   try {
     await signOut();

@@ -6,7 +6,7 @@ import { messageOf, notify } from './notices.js';
 /** @typedef {import('./notices.js').Said} Said */
 
 /**
- * What had the focus before a dialog was opened; where another dialog has opened it, before that one. @type
+ * What had the focus before each dialog was opened; of a dialog over another one, before the first. @type
  * {WeakMap<Element, Element | null>}
  */
 const openers = new WeakMap();
@@ -30,7 +30,7 @@ function openDialog(title, ...content) {
   return dialog;
 }
 
-/** Closes what was asked in a view that is left. A secret stays: it cannot be had again. */
+/** Closes the questions of a view that is left. A secret stays: it is shown only once. */
 export function closeQuestions() {
   for (const dialog of document.querySelectorAll('dialog'))
     if (dialog.getAttribute('closedby') !== 'none') dialog.close();
@@ -48,14 +48,14 @@ export function confirm({ title, text, subject, confirm: confirmLabel, isHarmles
     const yes = button(
       confirmLabel,
       (event) => {
-        // The second half of a double click was meant for what lay below: nobody has read the question.
+        // The second half of a double click was meant for what was there before the question.
         if (/** @type {MouseEvent} */ (event).detail <= 1) dialog.close('yes');
       },
       { class: isHarmless ? 'solid' : 'danger solid' },
     );
     const asked = h('div', { id: 'asked' }, h('p', null, text), h('p', { class: 'subject mono' }, subject));
     const dialog = openDialog(title, asked, h('div', { class: 'dialog-actions' }, cancel, yes));
-    // Read out with the title: the focus is on a button, which says nothing of what it is about.
+    // Read out with the title: the focus is on a button, which does not name the subject.
     dialog.setAttribute('aria-describedby', asked.id);
     dialog.addEventListener('close', () => resolve(dialog.returnValue === 'yes'));
   });
@@ -88,8 +88,8 @@ export function showSecret({ title, text, secret }) {
       button('Done', () => dialog.close(), { class: 'solid' }),
     ),
   );
-  // A stray Escape must not lose what cannot be had again. Pressed twice, it is not refused by the event alone, and not
-  // every browser knows the attribute.
+  // A stray Escape must not drop a secret that is shown only once. Both are needed: pressed twice, Escape closes the
+  // dialog in spite of the event, and not every browser knows the attribute.
   dialog.setAttribute('closedby', 'none');
   dialog.addEventListener('cancel', (event) => event.preventDefault());
 }
@@ -131,7 +131,7 @@ export function submitForm({ fields, submit, onSubmit, extra = [] }) {
       else notify(messageOf(problem), 'error'); // closed meanwhile, which has taken back nothing
     } finally {
       send.disabled = false;
-      // A button that is disabled loses the focus.
+      // The button lost the focus when it was disabled.
       if (form.isConnected && document.activeElement === document.body) send.focus();
     }
   });

@@ -143,6 +143,20 @@ export const select = (label, options, props = {}) =>
  */
 export const timeInput = (props = {}) => h('input', { type: 'datetime-local', max: '9999-12-31T23:59', ...props });
 
+/** A field to filter by a name. @param {string} placeholder */
+export const searchInput = (placeholder) =>
+  h('input', { type: 'search', placeholder, autocomplete: 'off', spellcheck: 'false' });
+
+/** A field for the org that something is made for. @param {string | null} boundTo the only one that may be chosen */
+export const orgInput = (boundTo) =>
+  h('input', {
+    type: 'text',
+    autocomplete: 'off',
+    spellcheck: 'false',
+    value: boundTo ?? '',
+    readonly: boundTo !== null,
+  });
+
 /**
  * What a view is called, and what may be done there.
  *

@@ -17,20 +17,14 @@ import { call } from './session.js';
 
 /** A stream that lived this long was no failure: the next wait is short again. */
 const HEALTHY_AFTER_MS = 10_000;
-/** The code with which the gateway closes a stream whose credential is over. */
+/** The code with which the gateway closes a stream whose credential has ended. */
 const CREDENTIAL_ENDED = 4401;
-/**
- * When nothing was heard for so long, the gateway is asked whether it is there: a line that is cut far away looks
- * quiet.
- */
+/** After so long without a frame the gateway is probed: a connection that is cut far away looks quiet. */
 const QUIET_MS = 15_000;
 const PROBE_TIMEOUT_MS = 10_000;
-/** Browsers wait for minutes. */
+/** Browsers themselves wait for minutes. */
 const OPEN_WITHIN_MS = 20_000;
-/**
- * A look that comes so long after the one before means that the machine slept: a browser puts off those of a hidden
- * page by a minute only.
- */
+/** So long between two runs of a timer, the machine slept: a browser delays those of a hidden page by a minute only. */
 const SLEPT_MS = 90_000;
 /** A reader that lags again and again is not helped by ever more snapshots. */
 const LAG_REST_MS = 5_000;
@@ -41,7 +35,7 @@ export class LiveStream {
   #attempts = 0;
   #openedAtMs = 0;
   #heardAtMs = 0;
-  #lookedAtMs = Date.now();
+  #watchedAtMs = Date.now();
   #isStopped = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -58,11 +52,11 @@ export class LiveStream {
   constructor(handlers) {
     this.#handlers = handlers;
     window.addEventListener('online', this.retry);
-    window.addEventListener('offline', this.#lose);
+    window.addEventListener('offline', this.#drop);
   }
 
   start() {
-    this.#watchdog = setInterval(() => this.#look(), QUIET_MS);
+    this.#watchdog = setInterval(() => this.#watch(), QUIET_MS);
     void this.#connect();
   }
 
@@ -78,32 +72,32 @@ export class LiveStream {
     clearTimeout(this.#timer);
     clearInterval(this.#watchdog);
     window.removeEventListener('online', this.retry);
-    window.removeEventListener('offline', this.#lose);
+    window.removeEventListener('offline', this.#drop);
     this.#socket?.close();
   }
 
-  /** Of a line from before the machine slept nothing is heard, however open it looks: the gateway has given it up. */
-  #look() {
+  /** A connection from before the machine slept looks open, but the gateway has closed it. */
+  #watch() {
     const nowMs = Date.now();
-    const hasSlept = nowMs - this.#lookedAtMs > SLEPT_MS;
-    this.#lookedAtMs = nowMs;
-    if (hasSlept && nowMs - this.#openedAtMs > QUIET_MS) this.#lose();
+    const hasSlept = nowMs - this.#watchedAtMs > SLEPT_MS;
+    this.#watchedAtMs = nowMs;
+    if (hasSlept && nowMs - this.#openedAtMs > QUIET_MS) this.#drop();
     else void this.#probe();
   }
 
-  /** A browser does not tell a page of pings, and holds a dead line for open until it has something to send. */
+  /** Pages do not see pings, and a browser takes a dead connection for open until it has something to send. */
   async #probe() {
     const socket = this.#socket;
     if (this.status !== 'live' || Date.now() - this.#heardAtMs < QUIET_MS) return;
     try {
       await fetch('/healthz', { cache: 'no-store', signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
     } catch {
-      if (socket === this.#socket) this.#lose();
+      if (socket === this.#socket) this.#drop();
     }
   }
 
-  /** What is shown is live no more, although the line has not been closed. */
-  #lose = () => {
+  /** Gives up a connection that is dead without having been closed. */
+  #drop = () => {
     if (this.#isStopped || this.status !== 'live') return;
     const socket = this.#socket;
     this.#socket = undefined;
@@ -113,7 +107,7 @@ export class LiveStream {
   };
 
   async #connect() {
-    this.#tell('connecting');
+    this.#setStatus('connecting');
     try {
       const [{ ticket }, { ops, ops_ttl_secs: ttlSecs }] = await Promise.all([
         call('POST', '/api/v1/auth/ws-ticket'),
@@ -125,7 +119,7 @@ export class LiveStream {
         finishedTtlMs: ttlSecs * 1000,
       });
     } catch {
-      // The reason is of no use here: a credential that has ended is the session's to tell, the rest passes.
+      // The session says when a credential has ended; any other reason passes.
       this.#wait();
     }
   }
@@ -149,13 +143,13 @@ export class LiveStream {
       this.#openedAtMs = Date.now();
       this.#heardAtMs = this.#openedAtMs;
       this.#handlers.onOpen(snapshot);
-      this.#tell('live');
+      this.#setStatus('live');
     };
     socket.onmessage = ({ data }) => {
       if (socket !== this.#socket) return;
       this.#heardAtMs = Date.now();
       const frame = JSON.parse(data);
-      if (frame.event_type === 'lagged') this.#refill(socket);
+      if (frame.event_type === 'lagged') this.#reopen(socket);
       else this.#handlers.onFrame(frame);
     };
     socket.onclose = ({ code }) => {
@@ -173,23 +167,23 @@ export class LiveStream {
   /**
    * Events are missing, so what is shown may be wrong: a new stream brings a new snapshot. @param {WebSocket} socket
    */
-  #refill(socket) {
+  #reopen(socket) {
     const restMs = Math.max(0, LAG_REST_MS - (Date.now() - this.#openedAtMs));
     this.#socket = undefined;
     socket.close();
-    this.#tell('connecting');
+    this.#setStatus('connecting');
     this.#timer = setTimeout(() => void this.#connect(), restMs);
   }
 
   #wait() {
     if (this.#isStopped) return;
-    this.#tell('waiting');
+    this.#setStatus('waiting');
     this.#timer = setTimeout(() => void this.#connect(), backoffMs(this.#attempts));
     this.#attempts += 1;
   }
 
   /** @param {LiveStatus} status */
-  #tell(status) {
+  #setStatus(status) {
     if (this.#isStopped) return;
     this.status = status;
     this.#handlers.onStatus(status);

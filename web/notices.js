@@ -33,8 +33,8 @@ export function notify(text, kind = 'info') {
 }
 
 /**
- * Something that happens by itself. While it is told of, it is only counted: a hundred a second would push out all
- * other notices, and a screen reader would read nothing else.
+ * Something that happens by itself. While its notice is shown, repeats are only counted: a hundred a second would push
+ * out all other notices, and a screen reader would read nothing else.
  *
  * @param {Said} text
  * @param {'info' | 'error'} kind
@@ -70,8 +70,8 @@ function showNotice(said, kind) {
     notice.remove();
   }
   /**
-   * Not while somebody is reading it, nor while nobody can: what takes minutes is not watched to its end. @param
-   * {boolean} [isReader]
+   * Not while it is being read, nor while the page is hidden: work of minutes may end then. @param {boolean}
+   * [isReader]
    */
   function goSoon(isReader = isRead) {
     isRead = isReader;
@@ -102,7 +102,7 @@ export function messageOf(error) {
   return message.includes(seconds) ? message.replace(seconds, minutes) : `${message} (try again in ${minutes})`;
 }
 
-/** Runs an action of the operator's and tells when it failed. @param {() => Promise<unknown>} action */
+/** Runs an action of the operator's, with a notice when it fails. @param {() => Promise<unknown>} action */
 export async function attempt(action) {
   try {
     await action();

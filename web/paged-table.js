@@ -10,70 +10,103 @@ const MAX_PER_PAGE = 1_000;
 const MORE = 'Load more';
 
 /**
- * A table that is filled page by page.
+ * @template Row
+ * @typedef {object} PagedTableOptions
+ * @property {string} label
+ * @property {readonly string[]} columns
+ * @property {readonly string[]} [numbers] those of the columns that hold numbers
+ * @property {number} perPage
+ * @property {(cursor: string | undefined, perPage: number, isCurrent: () => boolean) => Promise<{ rows: readonly Row[],
+ * next: string | null }>} load
+ * @property {(row: Row) => HTMLTableRowElement} render
+ * @property {string | (() => string)} empty
+ */
+
+/**
+ * A table that is filled page by page. What others call is bound, so that it can be handed on.
  *
  * @template Row
- * @param {object} options
- * @param {string} options.label
- * @param {readonly string[]} options.columns
- * @param {readonly string[]} [options.numbers] those of the columns that hold numbers
- * @param {number} options.perPage
- * @param {(cursor: string | undefined, perPage: number, isStillAsked: () => boolean) => Promise<{ rows: readonly Row[],
- * next: string | null }>} options.load
- * @param {(row: Row) => HTMLTableRowElement} options.render
- * @param {string | (() => string)} options.empty
  */
-export function pagedTable({ label, columns, numbers = [], perPage, load, render, empty }) {
-  const body = h('tbody');
-  const note = h('p', { class: 'empty' });
-  const more = button(MORE, loadMore, { class: 'more', hidden: true });
-  const warning = h('p', { class: 'form-error' });
-  const element = h(
-    'div',
-    { class: 'panel scroll' },
-    h(
-      'table',
-      { 'aria-label': label, class: 'cards' },
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          columns.map((column) => h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column)),
-        ),
-      ),
-      body,
-    ),
-    warning,
-    note,
-    more,
-  );
+export class PagedTable {
+  body = h('tbody');
+  /** @type {HTMLElement} */
+  element;
+  #options;
+  #note = h('p', { class: 'empty' });
+  #warning = h('p', { class: 'form-error' });
+  #more = button(MORE, () => this.#loadMore(), { class: 'more', hidden: true });
   /** @type {string | undefined} */
-  let cursor;
-  let generation = 0;
-  let questions = 0;
-  /** Reads what could not be read last; undefined when nothing failed. @type {(() => Promise<void>) | undefined} */
-  let failed;
-  let attempts = 0;
+  #cursor;
+  /** Of the newest question: answers to older ones are dropped. */
+  #generation = 0;
+  #questions = 0;
+  /** Repeats the question that failed last; undefined when none did. @type {(() => Promise<void>) | undefined} */
+  #failed;
+  #attempts = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let retry;
+  #retry;
 
-  async function loadMore() {
-    if (more.ariaDisabled === 'true') return; // asked for again, it would begin again
-    more.ariaDisabled = 'true';
-    setText(more, 'Loading…');
-    await attempt(goOn);
-    more.ariaDisabled = 'false';
-    setText(more, MORE);
+  /** @param {PagedTableOptions<Row>} options */
+  constructor(options) {
+    this.#options = options;
+    const { label, columns, numbers = [] } = options;
+    const head = columns.map((column) =>
+      h('th', { scope: 'col', class: numbers.includes(column) ? 'number' : null }, column),
+    );
+    this.element = h(
+      'div',
+      { class: 'panel scroll' },
+      h('table', { 'aria-label': label, class: 'cards' }, h('thead', null, h('tr', null, head)), this.body),
+      this.#warning,
+      this.#note,
+      this.#more,
+    );
   }
 
-  /** A place in some lists ends with a restart of the gateway: then what is here is read again, and a page more. */
-  function goOn() {
-    const shown = body.childElementCount;
-    return fill(cursor, perPage).catch((problem) => {
+  /** Reads what the operator asks for now, from the beginning. */
+  reload = () => this.#fill(undefined, this.#options.perPage, true);
+
+  /** Reads the newest rows, without having been asked to. */
+  begin = () => this.#fill(undefined, this.#options.perPage);
+
+  /** Reads all rows again, however many pages they were, so that nobody loses their place. */
+  refresh = () => this.#fill(undefined, Math.max(this.#options.perPage, this.body.childElementCount));
+
+  /** Repeats the question that failed. When it fails again, it waits for the next time. */
+  renew = async () => {
+    if (this.#failed === undefined) return;
+    try {
+      await this.#failed();
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+    }
+  };
+
+  isReading() {
+    return this.#questions > 0;
+  }
+
+  /** Whether the rows are not (yet) those that were asked for last. */
+  isEarlier() {
+    return this.body.classList.contains('earlier');
+  }
+
+  async #loadMore() {
+    if (this.#more.ariaDisabled === 'true') return; // asked for again, it would begin again
+    this.#more.ariaDisabled = 'true';
+    setText(this.#more, 'Loading…');
+    await attempt(() => this.#readOn());
+    this.#more.ariaDisabled = 'false';
+    setText(this.#more, MORE);
+  }
+
+  /** Some cursors end with a restart of the gateway: then all rows are read again, and a page more. */
+  #readOn() {
+    const { perPage } = this.#options;
+    const shown = this.body.childElementCount;
+    return this.#fill(this.#cursor, perPage).catch((problem) => {
       if (!(problem instanceof Problem && problem.body.field === 'cursor')) throw problem;
-      return fill(undefined, shown + perPage);
+      return this.#fill(undefined, shown + perPage);
     });
   }
 
@@ -83,106 +116,95 @@ export function pagedTable({ label, columns, numbers = [], perPage, load, render
    * @param {boolean} [isAsked] the operator has asked, maybe for something else than what is shown
    * @returns {Promise<void>}
    */
-  async function fill(from, wanted, isAsked = false) {
-    generation += 1;
-    const mine = generation;
-    const isStillAsked = () => mine === generation && element.isConnected;
-    questions += 1;
-    clearTimeout(retry);
-    if (body.childElementCount === 0 && note.textContent === '') replace(note, 'Loading…');
-    if (isAsked) {
-      body.classList.add('earlier');
-      more.hidden = true; // more of what was asked for before does not belong to it
-    }
-    const found = await read(from, wanted, isStillAsked)
+  async #fill(from, wanted, isAsked = false) {
+    this.#generation += 1;
+    const mine = this.#generation;
+    const isCurrent = () => mine === this.#generation && this.element.isConnected;
+    this.#questions += 1;
+    clearTimeout(this.#retry);
+    this.#showLoading(isAsked);
+    const found = await this.#read(from, wanted, isCurrent)
       .catch((problem) => {
-        if (!isStillAsked()) return undefined; // nobody waits for it any more, nor need hear of it
-        fails(() => fill(from, wanted, isAsked), problem, from === undefined);
+        if (!isCurrent()) return undefined; // nobody waits for it any more
+        this.#failed = () => this.#fill(from, wanted, isAsked);
+        this.#showFailure(problem, from === undefined);
+        if (mayPass(problem)) this.#retryLater(problem);
         throw problem;
       })
       .finally(() => {
-        questions -= 1;
+        this.#questions -= 1;
       });
-    if (found === undefined || mine !== generation) return; // a newer question was asked meanwhile
-    const { rows, next } = found;
-    failed = undefined;
-    attempts = 0;
-    const elements = rows.map((row) => labelled(render(row), columns));
-    if (from === undefined) keepingFocus(body, () => body.replaceChildren(...elements));
-    else body.append(...elements);
-    if (from === undefined) body.classList.remove('earlier');
-    replace(warning);
-    cursor = next ?? undefined;
-    more.hidden = next === null;
-    replace(note, body.childElementCount > 0 ? '' : typeof empty === 'string' ? empty : empty());
+    if (found === undefined || mine !== this.#generation) return;
+    this.#failed = undefined;
+    this.#attempts = 0;
+    this.#show(found, from === undefined);
   }
 
   /**
    * As many rows as are wanted, from as many pages as they take. @param {string | undefined} from @param {number}
-   * wanted @param {() => boolean} isStillAsked
+   * wanted @param {() => boolean} isCurrent
    */
-  async function read(from, wanted, isStillAsked) {
-    let { rows, next } = await load(from, Math.min(wanted, MAX_PER_PAGE), isStillAsked);
-    while (next !== null && rows.length < wanted && isStillAsked()) {
-      const page = await load(next, Math.min(wanted - rows.length, MAX_PER_PAGE), isStillAsked);
+  async #read(from, wanted, isCurrent) {
+    const { load } = this.#options;
+    let { rows, next } = await load(from, Math.min(wanted, MAX_PER_PAGE), isCurrent);
+    while (next !== null && rows.length < wanted && isCurrent()) {
+      const page = await load(next, Math.min(wanted - rows.length, MAX_PER_PAGE), isCurrent);
       rows = [...rows, ...page.rows];
       next = page.next;
     }
     return { rows, next };
   }
 
-  /** @param {() => Promise<void>} again @param {any} problem @param {boolean} isAnew not only more rows */
-  function fails(again, problem, isAnew) {
-    failed = again;
-    const passes = mayPass(problem);
-    if (isAnew && body.childElementCount > 0)
+  /** @param {boolean} isAsked */
+  #showLoading(isAsked) {
+    if (this.body.childElementCount === 0 && this.#note.textContent === '') replace(this.#note, 'Loading…');
+    if (!isAsked) return;
+    this.body.classList.add('earlier');
+    this.#more.hidden = true; // more of what was asked for before does not belong to it
+  }
+
+  /** @param {{ rows: readonly Row[], next: string | null }} page @param {boolean} isAnew */
+  #show({ rows, next }, isAnew) {
+    const { render, columns, empty } = this.#options;
+    const elements = rows.map((row) => labelled(render(row), columns));
+    if (isAnew) {
+      keepingFocus(this.body, () => this.body.replaceChildren(...elements));
+      this.body.classList.remove('earlier');
+    } else this.body.append(...elements);
+    replace(this.#warning);
+    this.#cursor = next ?? undefined;
+    this.#more.hidden = next === null;
+    replace(this.#note, this.body.childElementCount > 0 ? '' : typeof empty === 'string' ? empty : empty());
+  }
+
+  /** @param {any} problem @param {boolean} isAnew not only more rows */
+  #showFailure(problem, isAnew) {
+    const outlook = mayPass(problem) ? 'Retrying…' : 'Press Refresh to try again.';
+    if (this.body.childElementCount === 0)
       replace(
-        warning,
-        `Could not refresh: these rows may be out of date. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`,
-      );
-    if (body.childElementCount === 0)
-      replace(
-        note,
+        this.#note,
         problem.status === 0
           ? 'Cannot reach the gateway. The list loads when the connection is back. Press Refresh to try now.'
-          : `Could not load the list. ${passes ? 'Retrying…' : 'Press Refresh to try again.'}`,
+          : `Could not load the list. ${outlook}`,
       );
-    if (!passes) return;
-    const askedMs = typeof problem.body.retry_after_secs === 'number' ? problem.body.retry_after_secs * 1000 : 0;
-    retry = setTimeout(
-      () => {
-        if (element.isConnected) void renew();
-      },
-      Math.max(askedMs, backoffMs(attempts)),
-    );
-    attempts += 1;
+    else if (isAnew) replace(this.#warning, `Could not refresh: these rows may be out of date. ${outlook}`);
   }
 
-  /** Reads what could not be read. When that fails again, it waits for the next time. */
-  async function renew() {
-    if (failed === undefined) return;
-    try {
-      await failed();
-    } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
-    }
+  /** @param {any} problem */
+  #retryLater(problem) {
+    const { retry_after_secs: askedSecs } = problem.body;
+    const askedMs = typeof askedSecs === 'number' ? askedSecs * 1000 : 0;
+    this.#retry = setTimeout(
+      () => {
+        if (this.element.isConnected) void this.renew();
+      },
+      Math.max(askedMs, backoffMs(this.#attempts)),
+    );
+    this.#attempts += 1;
   }
-  return {
-    element,
-    body,
-    renew,
-    reload: () => fill(undefined, perPage, true),
-    /** Begins again with what is newest, by itself. */
-    begin: () => fill(undefined, perPage),
-    /** Reads again all that is there, however many pages that were: nobody loses his place. */
-    refresh: () => fill(undefined, Math.max(perPage, body.childElementCount)),
-    isReading: () => questions > 0,
-    /** What stands here is not, or not yet, what was asked for last. */
-    isEarlier: () => body.classList.contains('earlier'),
-  };
 }
 
-/** Not what the gateway refuses, which it would refuse again. @param {unknown} problem */
+/** Whether it may succeed later: not what the gateway refuses, which it would refuse again. @param {unknown} problem */
 const mayPass = (problem) =>
   problem instanceof Problem && (problem.status === 0 || problem.status === 429 || problem.status >= 500);
 

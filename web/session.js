@@ -13,20 +13,19 @@ import { nowMs } from './clock.js';
  * @property {readonly string[]} scopes
  * @property {string | null} orgId bound to this org; null sees all
  * @property {string} [role] of an account; a key has none
- * @property {string} subject whom the audit log names; a browser may change that of an account under the tabs that are
- * open
+ * @property {string} subject the name in the audit log; another tab may sign in another account
  * @property {string} name
  */
 
 const TAB_KEY = 'svc.session';
-/** Says only that there may be a refresh cookie, so that a first visit does not ask for what it cannot have. */
+/** Set while there may be a refresh cookie, so that a first visit does not try to refresh. */
 const ACCOUNT_HINT = 'svc.account';
 const RENEW_BEFORE_SECS = 60;
 const IMPLIED = { read: ['read', 'write', 'admin'], write: ['write', 'admin'], admin: ['admin'] };
 
 /** @type {Session | undefined} */
 let session;
-/** Grows when somebody leaves: what was asked for before is not the business of who comes next. */
+/** Counts sign-outs: answers to what the last user asked must not reach the next. */
 let departures = 0;
 /** @type {(reason: string, kind: Session['kind']) => void} */
 let onEnd = () => {};
@@ -34,8 +33,8 @@ let onEnd = () => {};
 let onRoleChange = () => {};
 
 /**
- * All tabs have one refresh cookie: what one does with it, the others are told. Sent is whose it is now; null:
- * nobody's. In a browser without such a channel they find out when they next renew their token.
+ * All tabs share one refresh cookie, and notify one another of its new owner (null: none). In a browser without such a
+ * channel they notice when they next renew their token.
  */
 const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('svc.account') : undefined;
 tabs?.addEventListener('message', ({ data: subject }) => {
@@ -47,14 +46,14 @@ const SOMEBODY_ELSE = 'Someone else signed in from another tab of this browser.'
 export const current = () => session;
 
 /**
- * @param {(reason: string, kind: Session['kind']) => void} listener told when the gateway no longer takes the
+ * @param {(reason: string, kind: Session['kind']) => void} listener called when the gateway no longer accepts the
  * credential
  */
 export function whenEnded(listener) {
   onEnd = listener;
 }
 
-/** @param {(role: string) => void} listener told when somebody has given the account another role */
+/** @param {(role: string) => void} listener called when the account has been given another role */
 export function whenRoleChanged(listener) {
   onRoleChange = listener;
 }
@@ -66,8 +65,8 @@ export const can = (scope) => session !== undefined && IMPLIED[scope].some((held
 const ROLES = ['owner', 'admin', 'developer', 'viewer'];
 
 /**
- * Whether whoever is signed in may give this role, or take it from somebody. A key is nobody's owner: it stops at
- * admin. @param {string} role
+ * Whether the signed-in user may give somebody this role, or take it away. A key can at most be an admin. @param
+ * {string} role
  */
 export const mayManage = (role) => can('admin') && ROLES.indexOf(session?.role ?? 'admin') <= ROLES.indexOf(role);
 
@@ -81,7 +80,7 @@ export async function signInWithKey(key) {
       : problem;
   });
   const claims = claimsOf(answer.token);
-  // Nobody is kept out because his name could not be told.
+  // The name is only shown: without it, the id will do.
   const { name } = await request('GET', '/api/v1/iam/api-keys/self', { bearer: answer.token }).catch(() => ({
     name: claims.sub,
   }));
@@ -104,7 +103,7 @@ export async function signInWithKey(key) {
  */
 export async function signInWithPassword(email, password, rememberMe) {
   const answer = await request('POST', '/api/v1/auth/login', { body: { email, password, remember_me: rememberMe } });
-  await takeAccess(answer);
+  await acceptToken(answer);
 }
 
 /** Takes up the session of this tab or of the refresh cookie. False when there is none. */
@@ -119,7 +118,7 @@ export async function restore() {
     () => true,
     (problem) => {
       if (problem.status !== 401) throw problem;
-      forget(); // behind the page of a link stood who was signed in before
+      forget(); // a link may have been opened in the tab of a user who was signed in
       return false;
     },
   );
@@ -134,7 +133,7 @@ export async function signOut() {
 }
 
 /**
- * Calls the API as whoever is signed in.
+ * Calls the API as the signed-in user.
  *
  * @param {string} method
  * @param {string} path
@@ -159,7 +158,7 @@ export async function call(method, path, body, isFile = false) {
 }
 
 /**
- * As `call`, for whoever is signed in now: what they have begun is not carried on in the name of who comes next.
+ * As `call`, but only for as long as the present user is signed in: their work must not go on in the name of the next.
  * @returns {typeof call}
  */
 export function callOfThisVisit() {
@@ -179,9 +178,9 @@ function renew() {
   const asked = session;
   const ask = async () => {
     const answer = await request('POST', '/api/v1/auth/refresh');
-    // Whoever has signed out meanwhile is not signed in again.
+    // A refresh must not sign in again a user who has signed out meanwhile.
     if (session !== asked) throw new Problem(401, { detail: 'Your session has ended.' });
-    await takeAccess(answer);
+    await acceptToken(answer);
   };
   renewing ??= ('locks' in navigator ? navigator.locks.request('svc.refresh', ask) : ask()).finally(() => {
     renewing = undefined;
@@ -198,7 +197,7 @@ function renewOrEnd() {
 }
 
 /** @param {{ access_token: string, expires_in: number, scopes: string[] }} answer */
-async function takeAccess(answer) {
+async function acceptToken(answer) {
   const { sub: subject, org_id: orgId = null, role } = claimsOf(answer.access_token);
   if (session?.kind === 'account' && session.subject !== subject) {
     leaveTo(SOMEBODY_ELSE);
@@ -232,16 +231,14 @@ function end(reason) {
   onEnd(reason, kind);
 }
 
-/**
- * The cookie is somebody else's now, or nobody's: there is nothing to forget but who was here. @param {string} reason
- */
+/** The cookie belongs to somebody else now, or to nobody: it is not ours to forget. @param {string} reason */
 function leaveTo(reason) {
   session = undefined;
   departures += 1;
   onEnd(reason, 'account');
 }
 
-/** Only its own: another tab may have come in another way. */
+/** Removes only what this session stored: another tab may be signed in with the other kind. */
 function forget() {
   if (session?.kind === 'key') sessionStorage.removeItem(TAB_KEY);
   if (session?.kind === 'account') localStorage.removeItem(ACCOUNT_HINT);
@@ -258,7 +255,7 @@ function readKept() {
 }
 
 /**
- * Only to know what to show; what may be done is the gateway's to say. @param {string} jwt @returns {{ sub: string,
+ * Only to know what to show: the gateway decides what is allowed. @param {string} jwt @returns {{ sub: string,
  * org_id?: string, role?: string }}
  */
 function claimsOf(jwt) {

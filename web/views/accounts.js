@@ -4,16 +4,27 @@ import { confirm } from '../dialogs.js';
 import { button, h, select, viewHead } from '../dom.js';
 import { ago, dateTime } from '../format.js';
 import { attempt, notify } from '../notices.js';
-import { pagedTable } from '../paged-table.js';
+import { PagedTable } from '../paged-table.js';
 import { call, current, mayManage } from '../session.js';
 import { invitesTable, PER_PAGE, ROLES, TOO_HIGH } from './invites.js';
 
+/** @typedef {PagedTable<any>} List */
+
 export function accountsView() {
-  const boundTo = current()?.orgId ?? null;
+  const isBound = (current()?.orgId ?? null) !== null;
   let hasOwner = false;
-  /** Whether all accounts have been read. */
-  let isWhole = false;
-  const list = pagedTable({
+  let isAllRead = false;
+  /**
+   * An owner is bound to no org, and where there is no owner any admin of all orgs appoints the first. @param {any}
+   * account @param {string} role
+   */
+  const mayGive = (account, role) =>
+    role === account.role ||
+    (role === 'owner'
+      ? account.org_id === null && (mayManage('owner') || (!isBound && isAllRead && !hasOwner))
+      : mayManage(role));
+  /** @type {List} */
+  const list = new PagedTable({
     perPage: PER_PAGE,
     label: 'Accounts',
     columns: ['E-mail', 'Role', 'Org', 'Created', 'Last sign-in', 'State', ''],
@@ -29,127 +40,13 @@ export function accountsView() {
       hasOwner =
         (cursor !== undefined && hasOwner) ||
         page.accounts.some((/** @type {any} */ { role, disabled }) => role === 'owner' && !disabled);
-      isWhole = page.next_cursor === null;
+      isAllRead = page.next_cursor === null;
       return { rows: page.accounts, next: page.next_cursor };
     },
-    render: accountRow,
+    render: (account) => accountRow(account, list, mayGive),
   });
   const invites = invitesTable();
   const reload = () => attempt(() => Promise.all([list.reload(), invites.reload()]));
-
-  /**
-   * Whether the account may be given the role: an owner is bound to no org, and where there is no owner any admin of
-   * all orgs appoints the first. @param {any} account @param {string} role
-   */
-  const mayGive = (account, role) =>
-    role === account.role ||
-    (role === 'owner'
-      ? account.org_id === null && (mayManage('owner') || (boundTo === null && isWhole && !hasOwner))
-      : mayManage(role));
-
-  /** @param {any} account */
-  function roleSelect(account) {
-    const role = select(
-      `Role of ${account.email}`,
-      ROLES.filter(([value]) => mayGive(account, value)).map(([value]) => /** @type {const} */ ([value, value])),
-      { class: 'small' },
-    );
-    role.value = account.role;
-    role.addEventListener('change', () => changeRole(account, role));
-    return role;
-  }
-
-  /** @param {any} account */
-  function accountRow(account) {
-    const isWithinReach = mayManage(account.role);
-    return h(
-      'tr',
-      { class: account.disabled ? 'finished' : '' },
-      h('td', { class: 'strong' }, account.email, isOwn(account) ? h('span', { class: 'tag' }, 'you') : null),
-      h('td', null, isWithinReach ? roleSelect(account) : account.role),
-      h('td', { class: 'org' }, account.org_id ?? 'all'),
-      h('td', { class: 'nowrap', title: dateTime(account.created_at) }, ago(account.created_at)),
-      h('td', { class: 'nowrap', title: dateTime(account.last_login_at) }, ago(account.last_login_at)),
-      h('td', null, stateOf(account)),
-      h(
-        'td',
-        { class: 'row-actions' },
-        isWithinReach
-          ? [
-              account.locked_until === null
-                ? null
-                : button('Unlock', () => change(account, 'unlock'), {
-                    class: 'small',
-                    'aria-label': `Unlock ${account.email}`,
-                  }),
-              button('Sign out', () => signOutEverywhere(account), {
-                class: 'small',
-                'aria-label': `Sign ${account.email} out everywhere`,
-              }),
-              account.disabled
-                ? button('Enable', () => change(account, 'enable'), {
-                    class: 'small',
-                    'aria-label': `Enable ${account.email}`,
-                  })
-                : button('Disable', () => disable(account), {
-                    class: 'small danger',
-                    'aria-label': `Disable ${account.email}`,
-                  }),
-            ]
-          : h('span', { class: 'hint' }, TOO_HIGH),
-      ),
-    );
-  }
-
-  /** @param {any} account @param {'role' | 'enable' | 'disable' | 'unlock'} what @param {unknown} [body] */
-  async function change(account, what, body) {
-    await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/${what}`, body));
-    await attempt(list.refresh);
-  }
-
-  /** Asked about, because the arrow keys alone choose another. @param {any} account @param {HTMLSelectElement} role */
-  async function changeRole(account, role) {
-    const chosen = role.value;
-    role.value = account.role;
-    if (
-      await confirm({
-        title: 'Change this account’s role?',
-        text: `From ${account.role} to ${chosen}, effective immediately.${ifOwn(account, 'only someone else can give back what you give up.')}`,
-        subject: account.email,
-        confirm: `Change to ${chosen}`,
-      })
-    )
-      await change(account, 'role', { role: chosen });
-  }
-
-  /** @param {any} account */
-  async function disable(account) {
-    if (
-      await confirm({
-        title: 'Disable this account?',
-        text: `All its sessions end immediately, and it cannot sign in until it is enabled again.${ifOwn(account, 'you will be signed out.')}`,
-        subject: account.email,
-        confirm: 'Disable',
-      })
-    )
-      await change(account, 'disable');
-  }
-
-  /** @param {any} account */
-  async function signOutEverywhere(account) {
-    const isMeant = await confirm({
-      title: 'Sign this account out everywhere?',
-      text: `All its sessions end immediately.${ifOwn(account, 'you will be signed out here, too.')}`,
-      subject: account.email,
-      confirm: 'Sign out',
-    });
-    if (
-      isMeant &&
-      (await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/sessions/revoke`)))
-    )
-      notify(`${account.email} was signed out everywhere.`);
-  }
-
   void reload();
   const head = viewHead('Accounts', button('Refresh', reload), button('Invite', invites.openForm, { class: 'solid' }));
   return {
@@ -158,6 +55,126 @@ export function accountsView() {
       await Promise.all([list.renew(), invites.renew()]);
     },
   };
+}
+
+/**
+ * @param {any} account @param {List} list @param {(account: any, role: string) => boolean} mayGive whether the account
+ * may be given the role
+ */
+function accountRow(account, list, mayGive) {
+  const isWithinReach = mayManage(account.role);
+  return h(
+    'tr',
+    { class: account.disabled ? 'finished' : '' },
+    h('td', { class: 'strong' }, account.email, isOwn(account) ? h('span', { class: 'tag' }, 'you') : null),
+    h(
+      'td',
+      null,
+      isWithinReach
+        ? roleSelect(
+            account,
+            ROLES.map(([role]) => role).filter((role) => mayGive(account, role)),
+            list,
+          )
+        : account.role,
+    ),
+    h('td', { class: 'org' }, account.org_id ?? 'all'),
+    h('td', { class: 'nowrap', title: dateTime(account.created_at) }, ago(account.created_at)),
+    h('td', { class: 'nowrap', title: dateTime(account.last_login_at) }, ago(account.last_login_at)),
+    h('td', null, stateOf(account)),
+    h(
+      'td',
+      { class: 'row-actions' },
+      isWithinReach ? accountActions(account, list) : h('span', { class: 'hint' }, TOO_HIGH),
+    ),
+  );
+}
+
+/** @param {any} account @param {readonly string[]} roles @param {List} list */
+function roleSelect(account, roles, list) {
+  const control = select(
+    `Role of ${account.email}`,
+    roles.map((role) => /** @type {const} */ ([role, role])),
+    { class: 'small' },
+  );
+  control.value = account.role;
+  control.addEventListener('change', () => changeRole(account, control, list));
+  return control;
+}
+
+/** @param {any} account @param {List} list */
+const accountActions = (account, list) => [
+  account.locked_until === null
+    ? null
+    : button('Unlock', () => change(account, 'unlock', list), {
+        class: 'small',
+        'aria-label': `Unlock ${account.email}`,
+      }),
+  button('Sign out', () => signOutEverywhere(account), {
+    class: 'small',
+    'aria-label': `Sign ${account.email} out everywhere`,
+  }),
+  account.disabled
+    ? button('Enable', () => change(account, 'enable', list), {
+        class: 'small',
+        'aria-label': `Enable ${account.email}`,
+      })
+    : button('Disable', () => disable(account, list), {
+        class: 'small danger',
+        'aria-label': `Disable ${account.email}`,
+      }),
+];
+
+/** @param {any} account @param {'role' | 'enable' | 'disable' | 'unlock'} what @param {List} list @param {unknown} [body] */
+async function change(account, what, list, body) {
+  await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/${what}`, body));
+  await attempt(list.refresh);
+}
+
+/**
+ * Asks first, because the arrow keys alone choose another role. @param {any} account @param {HTMLSelectElement} control
+ * @param {List} list
+ */
+async function changeRole(account, control, list) {
+  const chosen = control.value;
+  control.value = account.role;
+  if (
+    await confirm({
+      title: 'Change this account’s role?',
+      text: `From ${account.role} to ${chosen}, effective immediately.${ifOwn(account, 'only someone else can give back what you give up.')}`,
+      subject: account.email,
+      confirm: `Change to ${chosen}`,
+    })
+  )
+    await change(account, 'role', list, { role: chosen });
+}
+
+/** @param {any} account @param {List} list */
+async function disable(account, list) {
+  if (
+    await confirm({
+      title: 'Disable this account?',
+      text: `All its sessions end immediately, and it cannot sign in until it is enabled again.${ifOwn(account, 'you will be signed out.')}`,
+      subject: account.email,
+      confirm: 'Disable',
+    })
+  )
+    await change(account, 'disable', list);
+}
+
+/** @param {any} account */
+async function signOutEverywhere(account) {
+  const isMeant = await confirm({
+    title: 'Sign this account out everywhere?',
+    text: `All its sessions end immediately.${ifOwn(account, 'you will be signed out here, too.')}`,
+    subject: account.email,
+    confirm: 'Sign out',
+  });
+  if (
+    isMeant &&
+    (await attempt(() => call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/sessions/revoke`)))
+  )
+    notify(`${account.email} was signed out everywhere.`);
 }
 
 /** @param {any} account */
@@ -175,5 +192,5 @@ function stateOf({ disabled, locked_until: lockedUntil }) {
 /** @param {any} account */
 const isOwn = ({ id }) => current()?.subject === `account:${id}`;
 
-/** What is said besides before somebody does it to himself. @param {any} account @param {string} text */
+/** Added to a question that is about the own account. @param {any} account @param {string} text */
 const ifOwn = (account, text) => (isOwn(account) ? ` This is your own account: ${text}` : '');

@@ -1,15 +1,15 @@
 /** The audit log, newest first, and as it grows. */
 import { keepInAddress, read, whenSet } from '../address.js';
 import { query } from '../api.js';
-import { button, field, h, parts, replace, select, setText, timeInput, viewHead } from '../dom.js';
+import { button, field, h, parts, replace, searchInput, select, setText, timeInput, viewHead } from '../dom.js';
 import { agentName, dateTime, SLASH, shortTime, ZONE } from '../format.js';
 import { holdOf } from '../hold.js';
 import { attempt, messageOf } from '../notices.js';
-import { labelled, pagedTable } from '../paged-table.js';
+import { labelled, PagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
 import { exportButton } from './audit-export.js';
 
-/** Every kind of entry (`core/audit.ts`). */
+/** Every kind of entry. */
 const EVENTS = [
   'ActionAllowed',
   'ActionDenied',
@@ -63,47 +63,19 @@ const WIDE = matchMedia('(min-width: 761px)');
 
 /** @param {URLSearchParams} asked what the link that led here wants to see */
 export function auditView(asked) {
-  const boundTo = current()?.orgId ?? null;
-  const event = select('Event', [['', 'All events'], ...EVENTS.map((word) => /** @type {const} */ ([word, word]))]);
-  const decision = select('Decision', [
-    ['', 'All decisions'],
-    ['allow', 'allow'],
-    ['deny', 'deny'],
-  ]);
-  const inputs = {
-    org_id: search('All orgs'),
-    team_id: search('All teams'),
-    agent_id: search('All agents'),
-    op_id: search('All operations'),
-  };
-  const since = timeInput({ step: '1' });
-  const until = timeInput({ step: '1' });
-  const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
-  const { org_id: org, ...others } = inputs;
-  const filters = {
-    event_type: event,
-    decision,
-    ...(boundTo === null ? { org_id: org } : {}),
-    ...others,
-    since,
-    until,
-  };
-  keepInAddress('#/audit', asked, filters);
-
-  const chosen = () => Object.entries(filters).map(([name, control]) => /** @type {const} */ ([name, read(control)]));
-  /** What the entries are chosen by: what is being typed does not count until it is. */
-  let shown = chosen();
+  const filters = auditFilters(asked);
+  const { applied } = filters;
   const ask = (/** @type {string | undefined} */ cursor) =>
-    call('GET', `/api/v1/logs${query([...shown, ['per_page', PER_PAGE], ['cursor', cursor]])}`);
-  const list = pagedTable({
+    call('GET', `/api/v1/logs${query([...applied(), ['per_page', PER_PAGE], ['cursor', cursor]])}`);
+  const list = new PagedTable({
     perPage: PER_PAGE,
     label: 'Audit log',
     columns: COLUMNS,
     render: entryRow,
     empty: () =>
-      shown.every(([, value]) => value === '')
+      filters.isEmpty()
         ? 'No entries yet. They appear here when agents and people act.'
-        : `No entries match the filters.${shown.some(([name, value]) => name in inputs && value !== '') ? ' Enter full names and IDs.' : ''}`,
+        : `No entries match the filters.${filters.hasName() ? ' Enter full names and IDs.' : ''}`,
     load: async (cursor) => {
       const page = await ask(cursor);
       if (cursor === undefined) held.hidden = true;
@@ -111,10 +83,9 @@ export function auditView(asked) {
     },
   });
   const reload = () => {
-    shown = chosen();
+    filters.apply();
     return attempt(list.reload);
   };
-  const isHeld = holdOf(frame, list.body);
   const held = button(
     'Show new entries',
     async () => {
@@ -123,44 +94,13 @@ export function auditView(asked) {
     },
     { class: 'held', hidden: true },
   );
-
-  /**
-   * Puts what is new on top, unless somebody is about to press there or reads on below. Begins anew when more came than
-   * a page holds, and when there are too many rows: with the last of them taken away, `Load more` would go on further
-   * down.
-   */
-  async function look() {
-    const newest = list.body.rows[0];
-    const { entries } = await ask(undefined);
-    if (list.isEarlier() || list.body.rows[0] !== newest) return; // the filter was changed meanwhile
-    const newestId = Number(newest?.dataset.id ?? 0);
-    const fresh = entries.filter((/** @type {any} */ entry) => entry.id > newestId);
-    held.hidden = fresh.length === 0 || !isHeld();
-    if (fresh.length === 0 || !held.hidden) return;
-    if (fresh.length === PER_PAGE || newestId === 0 || list.body.childElementCount + fresh.length > MAX_ROWS)
-      return list.begin();
-    list.body.prepend(...fresh.map((/** @type {any} */ entry) => labelled(entryRow(entry), COLUMNS)));
-  }
-
+  const follow = h('input', { type: 'checkbox', id: 'follow', checked: true });
   const missed = h('p', { class: 'form-error', role: 'status' });
   list.element.append(missed);
-  let isDisposed = false;
-  async function keepLooking() {
-    while (!isDisposed) {
-      await new Promise((resolve) => setTimeout(resolve, FOLLOW_EVERY_MS));
-      if (isDisposed || !follow.checked || document.hidden) continue;
-      setText(
-        missed,
-        await look().then(
-          () => '',
-          (problem) => `Could not load new entries. Retrying… ${messageOf(problem)}`,
-        ),
-      );
-    }
-  }
 
-  whenSet(Object.values(filters), reload);
-  void reload().then(keepLooking);
+  filters.whenSet(reload);
+  const follower = new Follower({ list, held, missed, readNewest: async () => (await ask(undefined)).entries });
+  void reload().then(() => follower.run(() => follow.checked));
   const element = h(
     'section',
     { class: 'view' },
@@ -169,38 +109,120 @@ export function auditView(asked) {
       held,
       h('label', { class: 'check', for: 'follow' }, follow, 'Follow'),
       button('Refresh', reload),
-      exportButton(() => shown),
+      exportButton(applied),
     ),
     h(
       'details',
       { class: 'folded', open: WIDE.matches || asked.size > 0 },
       h('summary', null, 'Filters'),
-      h(
-        'div',
-        { class: 'filters many' },
-        field('Event', event),
-        field('Decision', decision),
-        boundTo === null ? field('Org', inputs.org_id) : null,
-        field('Team', inputs.team_id),
-        field('Agent', inputs.agent_id),
-        field('Operation', inputs.op_id),
-        field(`From (${ZONE})`, since),
-        field(`To (${ZONE})`, until),
-      ),
+      filters.element,
     ),
     list.element,
   );
+  return { element, renew: list.renew, dispose: () => follower.stop() };
+}
+
+/**
+ * The controls that choose entries. What is being typed does not count until it is applied.
+ *
+ * @param {URLSearchParams} asked
+ */
+function auditFilters(asked) {
+  const event = select('Event', [['', 'All events'], ...EVENTS.map((word) => /** @type {const} */ ([word, word]))]);
+  const decision = select('Decision', [
+    ['', 'All decisions'],
+    ['allow', 'allow'],
+    ['deny', 'deny'],
+  ]);
+  const org = searchInput('All orgs');
+  const names = {
+    team_id: searchInput('All teams'),
+    agent_id: searchInput('All agents'),
+    op_id: searchInput('All operations'),
+  };
+  const since = timeInput({ step: '1' });
+  const until = timeInput({ step: '1' });
+  // A user who is bound to an org sees no other.
+  const orgIfAny = (current()?.orgId ?? null) === null ? { org_id: org } : {};
+  const controls = { event_type: event, decision, ...orgIfAny, ...names, since, until };
+  keepInAddress('#/audit', asked, controls);
+  const chosen = () => Object.entries(controls).map(([name, control]) => /** @type {const} */ ([name, read(control)]));
+  let applied = chosen();
   return {
-    element,
-    renew: list.renew,
-    dispose: () => {
-      isDisposed = true;
+    element: h(
+      'div',
+      { class: 'filters many' },
+      field('Event', event),
+      field('Decision', decision),
+      'org_id' in orgIfAny ? field('Org', org) : null,
+      field('Team', names.team_id),
+      field('Agent', names.agent_id),
+      field('Operation', names.op_id),
+      field(`From (${ZONE})`, since),
+      field(`To (${ZONE})`, until),
+    ),
+    applied: () => applied,
+    apply: () => {
+      applied = chosen();
     },
+    isEmpty: () => applied.every(([, value]) => value === ''),
+    hasName: () => applied.some(([name, value]) => (name === 'org_id' || name in names) && value !== ''),
+    whenSet: (/** @type {() => unknown} */ listener) => whenSet(Object.values(controls), listener),
   };
 }
 
-/** @param {string} placeholder */
-const search = (placeholder) => h('input', { type: 'search', placeholder, autocomplete: 'off', spellcheck: 'false' });
+/** Puts new entries on top of the list as the log grows. */
+class Follower {
+  #parts;
+  #isHeld;
+  #isStopped = false;
+
+  /**
+   * @param {{ list: PagedTable<any>, held: HTMLElement, missed: HTMLElement, readNewest: () => Promise<readonly any[]>
+   * }} parts
+   */
+  constructor(parts) {
+    this.#parts = parts;
+    this.#isHeld = holdOf(frame, parts.list.body);
+  }
+
+  /** @param {() => boolean} isOn */
+  async run(isOn) {
+    while (!this.#isStopped) {
+      await new Promise((resolve) => setTimeout(resolve, FOLLOW_EVERY_MS));
+      if (this.#isStopped || !isOn() || document.hidden) continue;
+      setText(
+        this.#parts.missed,
+        await this.#addNew().then(
+          () => '',
+          (problem) => `Could not load new entries. Retrying… ${messageOf(problem)}`,
+        ),
+      );
+    }
+  }
+
+  stop() {
+    this.#isStopped = true;
+  }
+
+  /**
+   * Not while somebody is about to press there or reads on below. Begins anew when more came than a page holds, and when
+   * there are too many rows: with the last of them taken away, `Load more` would go on further down.
+   */
+  async #addNew() {
+    const { list, held, readNewest } = this.#parts;
+    const newest = list.body.rows[0];
+    const entries = await readNewest();
+    if (list.isEarlier() || list.body.rows[0] !== newest) return; // the filter was changed meanwhile
+    const newestId = Number(newest?.dataset.id ?? 0);
+    const fresh = entries.filter(({ id }) => id > newestId);
+    held.hidden = fresh.length === 0 || !this.#isHeld();
+    if (fresh.length === 0 || !held.hidden) return;
+    if (fresh.length === PER_PAGE || newestId === 0 || list.body.childElementCount + fresh.length > MAX_ROWS)
+      return list.begin();
+    list.body.prepend(...fresh.map((entry) => labelled(entryRow(entry), COLUMNS)));
+  }
+}
 
 /** What the view scrolls in. */
 const frame = () => /** @type {HTMLElement} */ (document.getElementById('app'));

@@ -1,17 +1,17 @@
 /** What was spent, what is held back for running operations, and what is left. */
 import { keepInAddress, whenSet } from '../address.js';
 import { query } from '../api.js';
-import { button, field, h, parts, replace, select, viewHead } from '../dom.js';
+import { button, field, h, parts, replace, searchInput, select, viewHead } from '../dom.js';
 import { agentName, dateTime, money, SLASH } from '../format.js';
 import { attempt } from '../notices.js';
-import { pagedTable } from '../paged-table.js';
+import { PagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
 import { operationsLink } from './operations-link.js';
 
 const PER_PAGE = 200;
 const REFRESH_MS = 5_000;
 const NEAR = 0.8;
-/** All are read to find those that are near their end: so many at once, and the list no oftener. */
+/** Finding the nearest reads all budgets: so many per request, and less often. */
 const PER_SEARCH = 1_000;
 const REFRESH_NEAR_MS = 30_000;
 /** More than that nobody reads. */
@@ -20,49 +20,22 @@ const MAX_NEAR = 200;
 /** @param {URLSearchParams} asked what the address wants to see */
 export function budgetsView(asked) {
   const boundTo = current()?.orgId ?? null;
-  const org = h('input', { type: 'search', placeholder: 'All orgs', autocomplete: 'off', spellcheck: 'false' });
+  const org = searchInput('All orgs');
   const show = select('Show', [
     ['', 'All budgets'],
     ['near', '80% used or more'],
   ]);
   keepInAddress('#/budgets', asked, { ...(boundTo === null ? { org_id: org } : {}), show });
   const note = h('p', { class: 'hint' });
-  /** Whose are shown: what is being typed does not count until it is. */
+  /** The org whose budgets are shown: what is being typed does not count until the field is left. */
   let shownOrg = '';
-  /** @param {string | undefined} cursor @param {number} perPage */
-  async function page(cursor, perPage) {
-    const { budgets, next_cursor: next } = await call(
-      'GET',
-      `/api/v1/budgets${query([
-        ['org_id', shownOrg],
-        ['per_page', perPage],
-        ['cursor', cursor],
-      ])}`,
-    );
-    const first = budgets[0];
-    if (cursor === undefined)
-      replace(
-        note,
-        first === undefined
-          ? ''
-          : `Daily budgets reset ${dateTime(first.daily.reset)}, monthly budgets ${dateTime(first.monthly.reset)}.`,
-      );
-    return { rows: budgets, next };
-  }
-  /** Of all budgets those that are near their end, the nearest first. @param {() => boolean} isStillAsked */
-  async function nearest(isStillAsked) {
-    /** @type {any[]} */
-    const found = [];
-    /** @type {string | undefined} */
-    let cursor;
-    do {
-      const { rows, next } = await page(cursor, PER_SEARCH);
-      found.push(...rows.filter((/** @type {any} */ row) => usedOf(row) >= NEAR));
-      cursor = next ?? undefined;
-    } while (cursor !== undefined && isStillAsked());
-    return { rows: found.sort((one, other) => usedOf(other) - usedOf(one)).slice(0, MAX_NEAR), next: null };
-  }
-  const list = pagedTable({
+  /** @type {ReadPage} */
+  const read = async (cursor, perPage) => {
+    const page = await readBudgets(shownOrg, cursor, perPage);
+    if (cursor === undefined) replace(note, resetsOf(page.rows));
+    return page;
+  };
+  const list = new PagedTable({
     perPage: PER_PAGE,
     label: 'Budgets',
     columns: ['Tier', 'Applies to', 'Today', 'This month'],
@@ -73,20 +46,8 @@ export function budgetsView(asked) {
         ? 'No spending yet. Budgets appear here when agents report costs.'
         : 'No budget is 80% used or more.';
     },
-    load: (cursor, perPage, isStillAsked) => (show.value === '' ? page(cursor, perPage) : nearest(isStillAsked)),
-    render: (row) =>
-      h(
-        'tr',
-        null,
-        h('td', null, h('span', { class: 'tag' }, row.tier)),
-        h(
-          'td',
-          { class: 'strong' },
-          row.tier === 'global' ? 'All orgs' : operationsLink(row, parts(agentName(row), SLASH)),
-        ),
-        h('td', null, gauge('today', row.daily, row.reserved_usd)),
-        h('td', null, gauge('this month', row.monthly, row.reserved_usd)),
-      ),
+    load: (cursor, perPage, isCurrent) => (show.value === '' ? read(cursor, perPage) : findNearest(read, isCurrent)),
+    render: budgetRow,
   });
   const reload = () => {
     shownOrg = boundTo === null ? org.value.trim() : '';
@@ -112,6 +73,56 @@ export function budgetsView(asked) {
   );
   return { element, renew: list.renew, dispose: () => clearInterval(timer) };
 }
+
+/** @typedef {(cursor: string | undefined, perPage: number) => Promise<{ rows: any[], next: string | null }>} ReadPage */
+
+/** @param {string} org '': of all @param {string | undefined} cursor @param {number} perPage */
+async function readBudgets(org, cursor, perPage) {
+  const { budgets, next_cursor: next } = await call(
+    'GET',
+    `/api/v1/budgets${query([
+      ['org_id', org],
+      ['per_page', perPage],
+      ['cursor', cursor],
+    ])}`,
+  );
+  return { rows: budgets, next };
+}
+
+/** Budgets that are nearly used up, the nearest to its end first. @param {ReadPage} read @param {() => boolean} isCurrent */
+async function findNearest(read, isCurrent) {
+  /** @type {any[]} */
+  const found = [];
+  /** @type {string | undefined} */
+  let cursor;
+  do {
+    const { rows, next } = await read(cursor, PER_SEARCH);
+    found.push(...rows.filter((row) => usedOf(row) >= NEAR));
+    cursor = next ?? undefined;
+  } while (cursor !== undefined && isCurrent());
+  return { rows: found.sort((one, other) => usedOf(other) - usedOf(one)).slice(0, MAX_NEAR), next: null };
+}
+
+/** @param {readonly any[]} budgets */
+const resetsOf = ([first]) =>
+  first === undefined
+    ? ''
+    : `Daily budgets reset ${dateTime(first.daily.reset)}, monthly budgets ${dateTime(first.monthly.reset)}.`;
+
+/** @param {any} row */
+const budgetRow = (row) =>
+  h(
+    'tr',
+    null,
+    h('td', null, h('span', { class: 'tag' }, row.tier)),
+    h(
+      'td',
+      { class: 'strong' },
+      row.tier === 'global' ? 'All orgs' : operationsLink(row, parts(agentName(row), SLASH)),
+    ),
+    h('td', null, gauge('today', row.daily, row.reserved_usd)),
+    h('td', null, gauge('this month', row.monthly, row.reserved_usd)),
+  );
 
 /** The share of the cap that is the nearest to its end. @param {any} row @returns {number} */
 const usedOf = ({ daily, monthly, reserved_usd: reserved }) =>

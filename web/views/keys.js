@@ -2,18 +2,20 @@
 import { query } from '../api.js';
 import { nowMs } from '../clock.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
-import { button, field, h, timeInput, viewHead } from '../dom.js';
+import { button, field, h, orgInput, timeInput, viewHead } from '../dom.js';
 import { ago, dateTime, shortTime, ZONE } from '../format.js';
 import { attempt, notify } from '../notices.js';
-import { pagedTable } from '../paged-table.js';
+import { PagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
 
 const PER_PAGE = 100;
 const SCOPES = /** @type {const} */ (['read', 'write', 'admin']);
 
+/** @typedef {PagedTable<any>} List */
+
 export function keysView() {
-  const boundTo = current()?.orgId ?? null;
-  const list = pagedTable({
+  /** @type {List} */
+  const list = new PagedTable({
     perPage: PER_PAGE,
     label: 'API keys',
     columns: ['Name', 'Key', 'Scopes', 'Org', 'Created', 'Last used', 'State', ''],
@@ -28,125 +30,107 @@ export function keysView() {
       );
       return { rows: page.api_keys, next: page.next_cursor };
     },
-    // The audit log names a key by its id, which is a part of every key but the one in SVC_BOOTSTRAP_API_KEY.
-    render: (key) =>
-      h(
-        'tr',
-        { class: stateOf(key) === 'active' ? '' : 'finished' },
-        h('td', { class: 'strong' }, key.name, isOwn(key) ? h('span', { class: 'tag' }, 'yours') : null),
-        h(
-          'td',
-          { class: 'mono key' },
-          key.hint,
-          key.hint.includes(key.id) ? null : h('span', { class: 'reason' }, `key:${key.id}`),
-        ),
-        h(
-          'td',
-          null,
-          h(
-            'span',
-            null,
-            key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope)),
-          ),
-        ),
-        h('td', { class: 'org' }, key.org_id ?? 'all'),
-        h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
-        h('td', { class: 'nowrap', title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
-        h(
-          'td',
-          { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` },
-          h('span', { class: `state ${stateOf(key)}` }, stateOf(key)),
-          key.expires_at === null || key.revoked_at !== null
-            ? null
-            : h(
-                'span',
-                { class: 'reason' },
-                `${stateOf(key) === 'expired' ? 'since' : 'until'} ${shortTime(key.expires_at)}`,
-              ),
-        ),
-        h(
-          'td',
-          { class: 'row-actions' },
-          key.revoked_at === null
-            ? button('Revoke', () => revoke(key), { class: 'small danger', 'aria-label': `Revoke ${key.name}` })
-            : null,
-        ),
-      ),
+    render: (key) => keyRow(key, list),
   });
   const reload = () => attempt(list.reload);
-
-  function create() {
-    const name = h('input', { type: 'text', required: true, autocomplete: 'off', maxlength: 100 });
-    const org = h('input', {
-      type: 'text',
-      autocomplete: 'off',
-      spellcheck: 'false',
-      value: boundTo ?? '',
-      readonly: boundTo !== null,
-    });
-    const expires = timeInput();
-    const scopes = SCOPES.map((scope) => h('input', { type: 'checkbox', value: scope, checked: scope === 'read' }));
-    formDialog({
-      title: 'Create an API key',
-      submit: 'Create key',
-      fields: [
-        field('Name', name, 'What the key is for. Shown in lists and in the audit log.'),
-        h(
-          'fieldset',
-          { class: 'field' },
-          h('legend', null, 'Scopes'),
-          h(
-            'div',
-            { class: 'checks' },
-            scopes.map((box) => h('label', { class: 'check' }, box, box.value)),
-          ),
-        ),
-        field('Org', org, 'The key works for this org only. Leave empty for all orgs.'),
-        field('Expires', expires, `Leave empty for no expiry. Time zone: ${ZONE}.`),
-      ],
-      onSubmit: async () => {
-        const created = await call('POST', '/api/v1/iam/api-keys', {
-          name: name.value.trim(),
-          scopes: scopes.filter((box) => box.checked).map((box) => box.value),
-          ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }),
-          ...(expires.value === '' ? {} : { expires_at: new Date(expires.value).toISOString() }),
-        });
-        showSecret({
-          title: 'New API key',
-          text: `Copy “${created.name}” now: it will not be shown again.`,
-          secret: created.key,
-        });
-        await reload();
-      },
-    });
-  }
-
-  /** @param {any} key */
-  async function revoke(key) {
-    const isMeant = await confirm({
-      title: 'Revoke this key?',
-      text: isOwn(key)
-        ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.'
-        : 'The key and all tokens created from it stop working immediately. This cannot be undone.',
-      subject: `${key.name}  ${key.hint}`,
-      confirm: 'Revoke',
-    });
-    if (!isMeant) return;
-    if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`)))
-      notify(`“${key.name}” was revoked.`);
-    await attempt(list.refresh);
-  }
-
   void reload();
   return {
     element: h(
       'section',
       { class: 'view' },
-      viewHead('API keys', button('Refresh', reload), button('Create key', create, { class: 'solid' })),
+      viewHead(
+        'API keys',
+        button('Refresh', reload),
+        button('Create key', () => openForm(list), { class: 'solid' }),
+      ),
       list.element,
     ),
     renew: list.renew,
   };
+}
+
+/** @param {any} key @param {List} list */
+function keyRow(key, list) {
+  const state = stateOf(key);
+  const scopes = key.scopes.map((/** @type {string} */ scope) => h('span', { class: 'tag' }, scope));
+  // The audit log names a key by its id, which is a part of every key but the one in SVC_BOOTSTRAP_API_KEY.
+  const id = key.hint.includes(key.id) ? null : h('span', { class: 'reason' }, `key:${key.id}`);
+  const end =
+    key.expires_at === null || key.revoked_at !== null
+      ? null
+      : h('span', { class: 'reason' }, `${state === 'expired' ? 'since' : 'until'} ${shortTime(key.expires_at)}`);
+  return h(
+    'tr',
+    { class: state === 'active' ? '' : 'finished' },
+    h('td', { class: 'strong' }, key.name, isOwn(key) ? h('span', { class: 'tag' }, 'yours') : null),
+    h('td', { class: 'mono key' }, key.hint, id),
+    h('td', null, h('span', null, scopes)),
+    h('td', { class: 'org' }, key.org_id ?? 'all'),
+    h('td', { class: 'nowrap', title: dateTime(key.created_at) }, ago(key.created_at)),
+    h('td', { class: 'nowrap', title: dateTime(key.last_used_at) }, ago(key.last_used_at)),
+    h(
+      'td',
+      { title: key.expires_at === null ? '' : `expires ${dateTime(key.expires_at)}` },
+      h('span', { class: `state ${state}` }, state),
+      end,
+    ),
+    h(
+      'td',
+      { class: 'row-actions' },
+      key.revoked_at === null
+        ? button('Revoke', () => revoke(key, list), { class: 'small danger', 'aria-label': `Revoke ${key.name}` })
+        : null,
+    ),
+  );
+}
+
+/** @param {List} list */
+function openForm(list) {
+  const name = h('input', { type: 'text', required: true, autocomplete: 'off', maxlength: 100 });
+  const org = orgInput(current()?.orgId ?? null);
+  const expires = timeInput();
+  const scopes = SCOPES.map((scope) => h('input', { type: 'checkbox', value: scope, checked: scope === 'read' }));
+  const checks = scopes.map((box) => h('label', { class: 'check' }, box, box.value));
+  formDialog({
+    title: 'Create an API key',
+    submit: 'Create key',
+    fields: [
+      field('Name', name, 'What the key is for. Shown in lists and in the audit log.'),
+      h('fieldset', { class: 'field' }, h('legend', null, 'Scopes'), h('div', { class: 'checks' }, checks)),
+      field('Org', org, 'The key works for this org only. Leave empty for all orgs.'),
+      field('Expires', expires, `Leave empty for no expiry. Time zone: ${ZONE}.`),
+    ],
+    onSubmit: async () => {
+      const created = await call('POST', '/api/v1/iam/api-keys', {
+        name: name.value.trim(),
+        scopes: scopes.filter((box) => box.checked).map((box) => box.value),
+        ...(org.value.trim() === '' ? {} : { org_id: org.value.trim() }),
+        ...(expires.value === '' ? {} : { expires_at: new Date(expires.value).toISOString() }),
+      });
+      showSecret({
+        title: 'New API key',
+        text: `Copy “${created.name}” now: it will not be shown again.`,
+        secret: created.key,
+      });
+      await attempt(list.reload);
+    },
+  });
+}
+
+/** @param {any} key @param {List} list */
+async function revoke(key, list) {
+  const isMeant = await confirm({
+    title: 'Revoke this key?',
+    text: isOwn(key)
+      ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.'
+      : 'The key and all tokens created from it stop working immediately. This cannot be undone.',
+    subject: `${key.name}  ${key.hint}`,
+    confirm: 'Revoke',
+  });
+  if (!isMeant) return;
+  if (await attempt(() => call('POST', `/api/v1/iam/api-keys/${encodeURIComponent(key.id)}/revoke`)))
+    notify(`“${key.name}” was revoked.`);
+  await attempt(list.refresh);
 }
 
 /** @param {any} key */

@@ -1,4 +1,4 @@
-/** Leads from whoever is named, wherever that is, to what he has in flight: to see it, and to stop it. */
+/** Links the name of an agent, team or org to its operations in flight: to see them, and to stop them. */
 import { query } from '../api.js';
 import { h } from '../dom.js';
 import { agentName, SLASH } from '../format.js';

@@ -3,7 +3,7 @@ import { Problem, query } from '../api.js';
 import { button, h, replace, viewHead } from '../dom.js';
 import { ago, count, dateTime, plural } from '../format.js';
 import { attempt, messageOf, notify } from '../notices.js';
-import { pagedTable } from '../paged-table.js';
+import { PagedTable } from '../paged-table.js';
 import { call, can } from '../session.js';
 
 const PER_PAGE = 200;
@@ -11,7 +11,7 @@ const PER_PAGE = 200;
 export function policiesView() {
   const version = h('p', { class: 'hint' });
   const report = h('div', { class: 'report', role: 'status' });
-  const list = pagedTable({
+  const list = new PagedTable({
     perPage: PER_PAGE,
     label: 'Policy documents',
     columns: ['Name', 'Scope', 'Rules', 'Source'],
@@ -44,43 +44,11 @@ export function policiesView() {
       ),
   });
   const refresh = () => attempt(list.reload);
-
-  async function reload() {
+  const reloadFiles = async () => {
     replace(report);
-    try {
-      const { changed, documents, warnings } = await call('POST', '/api/v1/policies/reload');
-      notify(
-        changed
-          ? `Policies reloaded: ${plural(documents, 'document')} in force.`
-          : 'Policies reloaded: nothing has changed.',
-      );
-      showLines('info', 'Warnings', warnings);
-    } catch (error) {
-      if (error instanceof Problem && Array.isArray(error.body.problems))
-        showLines('error', 'Not reloaded: the previous policies stay in force', error.body.problems);
-      else notify(messageOf(error), 'error');
-    }
+    replace(report, await reloadPolicies());
     await refresh();
-  }
-
-  /** @param {string} kind @param {string} title @param {readonly string[]} lines */
-  function showLines(kind, title, lines) {
-    if (lines.length > 0)
-      replace(
-        report,
-        h(
-          'div',
-          { class: `panel pad ${kind}` },
-          h('h2', null, title),
-          h(
-            'ul',
-            null,
-            lines.map((line) => h('li', { class: 'mono' }, line)),
-          ),
-        ),
-      );
-  }
-
+  };
   void refresh();
   const element = h(
     'section',
@@ -88,7 +56,7 @@ export function policiesView() {
     viewHead(
       'Policies',
       button('Refresh', refresh),
-      can('admin') && button('Reload files', reload, { class: 'solid' }),
+      can('admin') && button('Reload files', reloadFiles, { class: 'solid' }),
     ),
     version,
     report,
@@ -96,3 +64,34 @@ export function policiesView() {
   );
   return { element, renew: list.renew };
 }
+
+/** Has the gateway read its policy files again. Returns what there is to read about them. */
+async function reloadPolicies() {
+  try {
+    const { changed, documents, warnings } = await call('POST', '/api/v1/policies/reload');
+    notify(
+      changed
+        ? `Policies reloaded: ${plural(documents, 'document')} in force.`
+        : 'Policies reloaded: nothing has changed.',
+    );
+    return warnings.length === 0 ? null : linesPanel('info', 'Warnings', warnings);
+  } catch (error) {
+    if (error instanceof Problem && Array.isArray(error.body.problems))
+      return linesPanel('error', 'Not reloaded: the previous policies stay in force', error.body.problems);
+    notify(messageOf(error), 'error');
+    return null;
+  }
+}
+
+/** @param {'info' | 'error'} kind @param {string} title @param {readonly string[]} lines */
+const linesPanel = (kind, title, lines) =>
+  h(
+    'div',
+    { class: `panel pad ${kind}` },
+    h('h2', null, title),
+    h(
+      'ul',
+      null,
+      lines.map((line) => h('li', { class: 'mono' }, line)),
+    ),
+  );

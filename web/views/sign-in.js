@@ -7,143 +7,152 @@ import { signInWithKey, signInWithPassword } from '../session.js';
 const PASSWORD_HINT = 'At least 12 characters.';
 
 /**
- * @param {{ methods: readonly string[], registration?: string, setup_required?: boolean, reset_by_mail?: boolean,
- * notice: string | undefined, lastKind: 'key' | 'account' | undefined, email: string | undefined, onSignedIn: () => void
- * }} options
+ * @typedef {object} Offer what the gateway offers to who comes in, and what is known of them
+ * @property {readonly string[]} methods
+ * @property {string} [registration]
+ * @property {boolean} [setup_required]
+ * @property {boolean} [reset_by_mail]
+ * @property {string | undefined} notice
+ * @property {'key' | 'account' | undefined} lastKind how the session was opened that has ended
+ * @property {string | undefined} email
+ * @property {() => void} onSignedIn
  */
-export function signInView({
-  methods,
-  registration,
-  setup_required: isSetupRequired,
-  reset_by_mail: isResetByMail,
-  notice,
-  lastKind,
-  email: knownEmail,
-  onSignedIn,
-}) {
-  const hasAccounts = methods.includes('password');
-  const card = h('div', { class: 'card' });
-  const page = door(card);
 
-  /** @param {string | undefined} [message] */
-  function showPassword(message) {
-    const email = emailInput(knownEmail);
-    const password = passwordInput('current-password');
-    const remember = h('input', { type: 'checkbox' });
-    show(
-      'Sign in',
-      message,
-      submitForm({
-        fields: [
-          field('E-mail', email),
-          field('Password', password),
-          h('label', { class: 'check' }, remember, 'Stay signed in for 30 days'),
-        ],
-        submit: 'Sign in',
-        onSubmit: async () => {
-          await signInWithPassword(email.value.trim(), password.value, remember.checked);
-          onSignedIn();
-        },
-      }),
-      [
-        isResetByMail ? button('Forgot password?', () => showForgotten(email.value), { class: 'link' }) : null,
-        button('Use an API key', () => showKey(), { class: 'link' }),
-        registration === 'open'
-          ? button('Create an account', () => showRegister('Create an account', undefined), { class: 'link' })
-          : null,
-      ],
-    );
+/** @param {Offer} offer */
+export function signInView(offer) {
+  const forms = new SignInForms(offer);
+  forms.showFirst();
+  return { element: door(forms.card), focus: () => focusFirst(forms.card) };
+}
+
+/** One card that shows one of several forms, each with links to others. */
+class SignInForms {
+  card = h('div', { class: 'card' });
+  #offer;
+  #hasAccounts;
+
+  /** @param {Offer} offer */
+  constructor(offer) {
+    this.#offer = offer;
+    this.#hasAccounts = offer.methods.includes('password');
+  }
+
+  showFirst() {
+    const { lastKind, notice, setup_required: isSetupRequired, registration } = this.#offer;
+    if (!this.#hasAccounts || lastKind === 'key') this.#showKey(notice);
+    else if (isSetupRequired)
+      this.#showKey(
+        'There are no accounts yet. To make the first, open the setup link that the gateway printed when it started.',
+      );
+    else if (registration === 'first_account')
+      this.#showRegister('Create the owner account', 'There are no accounts yet. The first one becomes the owner.');
+    else this.#showPassword(notice);
   }
 
   /** @param {string | undefined} [message] */
-  function showKey(message) {
+  #showPassword(message) {
+    const email = emailInput(this.#offer.email);
+    const password = passwordInput('current-password');
+    const remember = h('input', { type: 'checkbox' });
+    const form = submitForm({
+      fields: [
+        field('E-mail', email),
+        field('Password', password),
+        h('label', { class: 'check' }, remember, 'Stay signed in for 30 days'),
+      ],
+      submit: 'Sign in',
+      onSubmit: async () => {
+        await signInWithPassword(email.value.trim(), password.value, remember.checked);
+        this.#offer.onSignedIn();
+      },
+    });
+    this.#show('Sign in', message, form, [
+      this.#offer.reset_by_mail
+        ? button('Forgot password?', () => this.#showForgotten(email.value), { class: 'link' })
+        : null,
+      this.#linkToKey(),
+      this.#offer.registration === 'open'
+        ? button('Create an account', () => this.#showRegister('Create an account', undefined), { class: 'link' })
+        : null,
+    ]);
+  }
+
+  /** @param {string | undefined} [message] */
+  #showKey(message) {
     const key = h('input', { type: 'password', required: true, autocomplete: 'off', spellcheck: 'false' });
-    show(
-      'Sign in',
-      message,
-      submitForm({
-        fields: [field('API key', key, 'You stay signed in for 24 hours. The key itself is not stored.')],
-        submit: 'Sign in',
-        onSubmit: async () => {
-          const text = key.value.trim();
-          if (!/^[\x21-\x7e]+$/.test(text))
-            throw new Problem(0, { detail: 'This is not an API key: keys contain no spaces or accented letters.' });
-          await signInWithKey(text);
-          key.value = '';
-          onSignedIn();
-        },
-      }),
-      hasAccounts ? [button('Use e-mail and password', () => showPassword(), { class: 'link' })] : [],
-    );
+    const form = submitForm({
+      fields: [field('API key', key, 'You stay signed in for 24 hours. The key itself is not stored.')],
+      submit: 'Sign in',
+      onSubmit: async () => {
+        const text = key.value.trim();
+        if (!/^[\x21-\x7e]+$/.test(text))
+          throw new Problem(0, { detail: 'This is not an API key: keys contain no spaces or accented letters.' });
+        await signInWithKey(text);
+        key.value = '';
+        this.#offer.onSignedIn();
+      },
+    });
+    this.#show('Sign in', message, form, [this.#hasAccounts ? this.#linkToPassword('Use e-mail and password') : null]);
   }
 
   /** @param {string} title @param {string | undefined} message */
-  function showRegister(title, message) {
+  #showRegister(title, message) {
     const email = emailInput();
     const password = passwordInput('new-password');
-    show(
-      title,
-      message,
-      submitForm({
-        fields: [field('E-mail', email), field('Password', password, PASSWORD_HINT)],
-        submit: 'Create account',
-        onSubmit: async () => {
-          await request('POST', '/api/v1/auth/register', {
-            body: { email: email.value.trim(), password: password.value },
-          });
-          await signInWithPassword(email.value.trim(), password.value, false);
-          onSignedIn();
-        },
-      }),
-      [
-        button('Use an API key', () => showKey(), { class: 'link' }),
-        registration === 'first_account' ? null : button('Sign in', () => showPassword(), { class: 'link' }),
-      ],
-    );
+    const form = submitForm({
+      fields: [field('E-mail', email), field('Password', password, PASSWORD_HINT)],
+      submit: 'Create account',
+      onSubmit: async () => {
+        await request('POST', '/api/v1/auth/register', {
+          body: { email: email.value.trim(), password: password.value },
+        });
+        await signInWithPassword(email.value.trim(), password.value, false);
+        this.#offer.onSignedIn();
+      },
+    });
+    this.#show(title, message, form, [
+      this.#linkToKey(),
+      this.#offer.registration === 'first_account' ? null : this.#linkToPassword('Sign in'),
+    ]);
   }
 
   /** @param {string} typed what the form before has of it already */
-  function showForgotten(typed) {
+  #showForgotten(typed) {
     const email = emailInput(typed);
-    show(
-      'Reset password',
-      undefined,
-      submitForm({
-        fields: [field('E-mail', email, 'If the account exists, it gets a link that works for one hour.')],
-        submit: 'Send link',
-        onSubmit: async () => {
-          await request('POST', '/api/v1/auth/password/reset', { body: { email: email.value.trim() } });
-          showPassword('If the account exists, an e-mail is on its way.');
-        },
-      }),
-      [button('Back to sign-in', () => showPassword(), { class: 'link' })],
-    );
+    const form = submitForm({
+      fields: [field('E-mail', email, 'If the account exists, it gets a link that works for one hour.')],
+      submit: 'Send link',
+      onSubmit: async () => {
+        await request('POST', '/api/v1/auth/password/reset', { body: { email: email.value.trim() } });
+        this.#showPassword('If the account exists, an e-mail is on its way.');
+      },
+    });
+    this.#show('Reset password', undefined, form, [this.#linkToPassword('Back to sign-in')]);
+  }
+
+  #linkToKey() {
+    return button('Use an API key', () => this.#showKey(), { class: 'link' });
+  }
+
+  /** @param {string} text */
+  #linkToPassword(text) {
+    return button(text, () => this.#showPassword(), { class: 'link' });
   }
 
   /**
    * @param {string} title @param {string | undefined} message @param {HTMLFormElement} form @param {readonly (Node |
    * null)[]} links
    */
-  function show(title, message, form, links) {
+  #show(title, message, form, links) {
     replace(
-      card,
+      this.card,
       h('h1', null, title),
       message === undefined ? null : h('p', { class: 'note', role: 'status' }, message),
       form,
       h('div', { class: 'links' }, links),
     );
-    focusFirst(card);
+    focusFirst(this.card);
   }
-
-  if (!hasAccounts || lastKind === 'key') showKey(notice);
-  else if (isSetupRequired)
-    showKey(
-      'There are no accounts yet. To make the first, open the setup link that the gateway printed when it started.',
-    );
-  else if (registration === 'first_account')
-    showRegister('Create the owner account', 'There are no accounts yet. The first one becomes the owner.');
-  else showPassword(notice);
-  return { element: page, focus: () => focusFirst(card) };
 }
 
 /**
