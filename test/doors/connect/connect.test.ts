@@ -3,48 +3,16 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fail } from '../../../src/core/base/result.ts';
 import type { explain } from '../../../src/core/fault.ts';
-import { type ConnectMethod, type ConnectReply, connectMethods } from '../../../src/doors/connect/connect.ts';
+import type { ConnectReply } from '../../../src/doors/connect/connect.ts';
 import { binaryCodec } from '../../../src/doors/proto/binary.ts';
 import { methodShapes } from '../../../src/doors/proto/schema.ts';
-import { type FakeGateway, fakeGateway, READ_KEY, TOKEN, until, WRITE_KEY } from '../../support/fake-ports.ts';
+import { READ_KEY, TOKEN, until, WRITE_KEY } from '../../support/fake-ports.ts';
+import { BATCH, bodyOf, CHECK, call, defects, gateway, largeBatch, methods, request } from './harness.ts';
 
-const CHECK = '/svc.governance.v1.PolicyService/CheckAction';
-const request = {
-  agent: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
-  credentialToken: TOKEN,
-  traceId: 'trace',
-  spanId: 'span',
-  action: 'tool.call',
-};
-
-let gateway: FakeGateway;
-let defects: unknown[];
-let methods: ReadonlyMap<string, ConnectMethod>;
 describe('connect', () => {
-  beforeEach(() => {
-    gateway = fakeGateway();
-    defects = [];
-    methods = connectMethods(gateway, (error) => defects.push(error));
-  });
-
-  async function call(
-    path: string,
-    body: string | Buffer,
-    headers: Record<string, string> = {},
-    method = 'POST',
-  ): Promise<ConnectReply> {
-    const all: Record<string, string> = { 'content-type': 'application/json', ...headers };
-    const found = methods.get(path);
-    if (found === undefined) throw new Error(`no method ${path}`);
-    return new Promise((resolve) => {
-      found.answer({ method, header: (name) => all[name], body: Buffer.from(body), cancelled: false }, resolve);
-    });
-  }
-  const told = (reply: ConnectReply) => ({ status: reply.status, ...(JSON.parse(reply.content.toString()) as object) });
-
   test('a check is one POST of JSON', async () => {
     expect(await call(CHECK, JSON.stringify(request))).toEqual({
       status: 200,
@@ -92,12 +60,12 @@ describe('connect', () => {
       content: '{"code":"invalid_argument","message":"agent: is required"}',
       headers: [['svc-code', 'invalid_argument']],
     });
-    expect(told(await call(CHECK, '{"nope":1}'))).toEqual({
+    expect(bodyOf(await call(CHECK, '{"nope":1}'))).toEqual({
       status: 400,
       code: 'invalid_argument',
       message: 'nope: is not a field of CheckActionRequest',
     });
-    expect(told(await call(CHECK, Buffer.from([0x0a, 0x7f]), { 'content-type': 'application/proto' }))).toEqual({
+    expect(bodyOf(await call(CHECK, Buffer.from([0x0a, 0x7f]), { 'content-type': 'application/proto' }))).toEqual({
       status: 400,
       code: 'invalid_argument',
       message: 'message: is truncated or has a wrong length',
@@ -143,274 +111,20 @@ describe('connect', () => {
     expect(await answers({ kind: 'internal' })).toEqual([500, 'internal', { 'svc-code': 'internal' }]);
   });
 
-  const BATCH = '/svc.governance.v1.PolicyService/BatchCheckActions';
-  /** Checks of an org, a megabyte of them. */
-  const largeBatch = (orgId: string, last: object = {}, credentialToken: string = TOKEN): string => {
-    const items = Array.from({ length: 100 }, (_, index) => ({
-      ...request,
-      credentialToken,
-      agent: { ...request.agent, orgId },
-      spanId: `s${index}`,
-      attributes: { path: 'x'.repeat(10_000) },
-    }));
-    return JSON.stringify({ requests: [...items.slice(1), { ...items[0], ...last }] });
-  };
-  const orgsAsked = (): readonly string[] =>
-    gateway.asked.flatMap((command) => (command.type === 'check' ? [command.agent.orgId] : []));
-
-  test('a large batch sends one slice at a time, so that other checks come between', async () => {
-    let answer: (() => void)[] = [];
-    gateway.answer = () =>
-      new Promise((resolve) => {
-        answer.push(() => resolve(undefined as never));
-      });
-    const reply = call(BATCH, largeBatch('noisy'));
-    const slices: number[] = [];
-    for (let asked = 0; asked < 100; asked += slices.at(-1)!) {
-      await until(() => gateway.asked.length > asked);
-      slices.push(gateway.asked.length - asked);
-      const waiting = answer;
-      answer = [];
-      for (const settle of waiting) settle();
-    }
-    expect(slices).toEqual([...Array.from({ length: 16 }, () => 6), 4]);
-    expect(await reply).toMatchObject({ status: 200 });
-  });
-
-  test("a large protobuf batch reads as sent, although its body's memory is reused", async () => {
-    const item = {
-      ...request,
-      resource: 'x'.repeat(1000),
-      attributes: undefined,
-      estimatedCostUsd: 0,
-      caller: undefined,
-      dryRun: false,
-      correlationId: '',
-      supportedObligations: [],
-      opHome: '',
-    };
-    const body = binaryCodec('BatchCheckActionsRequest').encode({
-      requests: Array.from({ length: 300 }, (_, index) => ({ ...item, spanId: `s${index}` })),
-    });
-    const reply = new Promise<ConnectReply>((resolve) => {
-      methods.get(BATCH)!.answer(
-        {
-          method: 'POST',
-          header: (name) => (name === 'content-type' ? 'application/proto' : undefined),
-          body,
-          cancelled: false,
-        },
-        resolve,
-      );
-    });
-    body.fill(0);
-    const { status, content } = await reply;
-    expect(status).toBe(200);
-    const answers = binaryCodec('BatchCheckActionsResponse').decode(content as Buffer);
-    expect(answers.ok && answers.value.responses.map(({ opId }) => opId)).toEqual(
-      Array.from({ length: 300 }, (_, index) => `trace:s${index}`),
-    );
-  });
-
-  test('a check or a small batch after a large batch goes before it', async () => {
-    const large = call(BATCH, largeBatch('noisy'));
-    const small = call(
-      BATCH,
-      JSON.stringify({ requests: [{ ...request, agent: { ...request.agent, orgId: 'calm' } }] }),
-    );
-    const single = call(CHECK, JSON.stringify({ ...request, agent: { ...request.agent, orgId: 'calm' } }));
-    await Promise.all([large, small, single]);
-    expect(orgsAsked().slice(0, 3)).toEqual(['calm', 'calm', 'noisy']);
-  });
-
-  test('the large batches of one org leave a turn to those of another', async () => {
-    const replies = [
-      ...['noisy', 'noisy', 'noisy', 'noisy', 'noisy', 'noisy'].map((orgId) => call(BATCH, largeBatch(orgId))),
-      call(BATCH, largeBatch('calm')),
-    ];
-    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 200]);
-    expect(orgsAsked().indexOf('calm')).toBeLessThanOrEqual(300);
-  });
-
-  test('a large batch is validated whole before its first check', async () => {
-    expect(told(await call(BATCH, largeBatch('acme', { traceId: '' })))).toMatchObject({
-      status: 400,
-      message: expect.stringContaining('requests[99].trace_id: ') as string,
-    });
-    expect(told(await call(BATCH, largeBatch('acme', { nope: 1 })))).toMatchObject({
-      status: 400,
-      message: 'requests[99].nope: is not a field of CheckActionRequest',
-    });
-    expect(told(await call(BATCH, largeBatch('acme').replace('"traceId"', '"nope"')))).toMatchObject({
-      status: 400,
-      message: 'requests[0].nope: is not a field of CheckActionRequest',
-    });
-    expect(gateway.asked).toEqual([]);
-  });
-
-  test('a large batch stops when its client has gone, and finished checks stand', async () => {
-    const send = (client: { readonly cancelled: boolean }) =>
-      new Promise<ConnectReply>((resolve) => {
-        methods.get(BATCH)!.answer(
-          {
-            method: 'POST',
-            header: (name) => (name === 'content-type' ? 'application/json' : undefined),
-            body: Buffer.from(largeBatch('acme')),
-            get cancelled() {
-              return client.cancelled;
-            },
-          },
-          resolve,
-        );
-      });
-    await send({ cancelled: true });
-    expect(gateway.asked).toEqual([]);
-
-    const client = { cancelled: false };
-    gateway.answer = () => {
-      client.cancelled = true;
-      return undefined;
-    };
-    await send(client);
-    expect(gateway.asked).toHaveLength(6);
-    expect(gateway.largeBatches.inUse).toBe(0);
-  });
-
-  test('large batches beyond the limit are refused at once, first those of one org', async () => {
-    gateway.answer = () => new Promise(() => undefined);
-    for (let nth = 0; nth < 16; nth += 1) void call(BATCH, largeBatch('noisy'));
-    expect(told(await call(BATCH, largeBatch('noisy')))).toMatchObject({
-      status: 429,
-      code: 'resource_exhausted',
-      message: expect.stringContaining('the number of large batches') as string,
-    });
-    expect(
-      await Promise.race([
-        call(BATCH, largeBatch('calm')),
-        new Promise((resolve) => setImmediate(() => resolve('waits'))),
-      ]),
-    ).toBe('waits');
-  });
-
-  test("large batches without a valid credential take few places, none of an org's", async () => {
-    gateway.answer = () => new Promise(() => undefined);
-    const now = (batch: string, headers?: Record<string, string>) =>
-      Promise.race([call(BATCH, batch, headers), new Promise((resolve) => setImmediate(() => resolve('waits')))]);
-    for (let nth = 0; nth < 4; nth += 1)
-      expect(await now(largeBatch('acme', {}, nth % 2 === 0 ? '' : 'agt_of-nobody'))).toBe('waits');
-    expect(told(await call(BATCH, largeBatch('acme', {}, '')))).toMatchObject({
-      status: 429,
-      code: 'resource_exhausted',
-      message: expect.stringContaining('the number of large batches') as string,
-    });
-    for (let nth = 0; nth < 8; nth += 1) expect(await now(largeBatch('acme'))).toBe('waits');
-    for (let nth = 0; nth < 8; nth += 1)
-      expect(await now(largeBatch('acme', {}, ''), { authorization: `Bearer ${WRITE_KEY}` })).toBe('waits');
-    expect(told(await call(BATCH, largeBatch('acme')))).toMatchObject({ status: 429 });
-  });
-
-  test('a large batch refused for its bearer or first check waits for no place', async () => {
-    gateway.answer = () => new Promise(() => undefined);
-    for (let nth = 0; nth < 4; nth += 1) void call(BATCH, largeBatch('acme', {}, ''));
-    expect(told(await call(BATCH, largeBatch('acme', {}, '')))).toMatchObject({ status: 429 });
-    expect(told(await call(BATCH, largeBatch('acme', {}, ''), { authorization: 'Bearer wrong' }))).toMatchObject({
-      status: 401,
-    });
-    expect(
-      told(await call(BATCH, largeBatch('acme', {}, '').replace('"traceId":"trace"', '"traceId":""'))),
-    ).toMatchObject({ status: 400, message: expect.stringContaining('requests[0].trace_id: ') as string });
-    expect(gateway.largeBatches.inUse).toBe(4);
-  });
-
-  test('a batch of many checks sends few at a time while the gateway is busy', async () => {
-    const batch = (spans: string): string =>
-      JSON.stringify({
-        requests: Array.from({ length: 300 }, (_, index) => ({ ...request, spanId: `${spans}${index}` })),
-      });
-    const answer: (() => void)[] = [];
-    gateway.answer = () =>
-      new Promise((resolve) => {
-        answer.push(() => resolve(undefined as never));
-      });
-    const settle = (): void => {
-      for (const each of answer.splice(0)) each();
-    };
-    const idle = call(BATCH, batch('idle'));
-    await until(() => gateway.asked.length === 300);
-    settle();
-    expect(await idle).toMatchObject({ status: 200 });
-
-    gateway.pending = 1_000;
-    const busy = call(BATCH, batch('busy'));
-    for (const asked of [128, 256, 300]) {
-      await until(() => answer.length > 0);
-      expect(gateway.asked.length - 300).toBe(asked);
-      settle();
-    }
-    const { content, ...reply } = await busy;
-    expect(reply).toMatchObject({ status: 200 });
-    expect(
-      (JSON.parse(content.toString()) as { responses: { opId: string }[] }).responses.map(({ opId }) => opId),
-    ).toEqual(Array.from({ length: 300 }, (_, index) => `trace:busy${index}`));
-  });
-
-  test('a batch meeting a limit midway reports it per item and keeps other answers', async () => {
-    const batch = async (...spans: string[]) => {
-      const requests = spans.map((spanId) => ({ ...request, spanId, correlationId: `of ${spanId}` }));
-      const { content, ...reply } = await call(
-        '/svc.governance.v1.PolicyService/BatchCheckActions',
-        JSON.stringify({ requests }),
-      );
-      return { ...reply, body: JSON.parse(content.toString()) as unknown };
-    };
-    gateway.answer = (command) =>
-      command.type === 'check' && command.opId !== 'trace:s1'
-        ? { reply: fail({ kind: 'rate_limited', retryAfterSecs: 7, limit: 60 }), auditId: undefined }
-        : undefined;
-    const error = {
-      code: 'rate_limited',
-      message: 'the rate limit of 60 requests per minute is exceeded; try again in 7 seconds',
-      retryAfterSecs: 7,
-    };
-    expect(await batch('s1', 's2', 's3')).toMatchObject({
-      status: 200,
-      body: {
-        responses: [
-          { decision: 'DECISION_ALLOW', opId: 'trace:s1', auditId: '7', correlationId: 'of s1' },
-          { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s2', error },
-          { decision: 'DECISION_UNSPECIFIED', correlationId: 'of s3', error },
-        ],
-      },
-    });
-    expect(await batch('s2', 's1')).toMatchObject({
-      status: 200,
-      body: {
-        responses: [
-          { correlationId: 'of s2', error },
-          { decision: 'DECISION_ALLOW', opId: 'trace:s1' },
-        ],
-      },
-    });
-    expect(await batch('s2', 's3')).toMatchObject({
-      status: 429,
-      body: { code: 'resource_exhausted', message: error.message },
-    });
-  });
-
   test('a missing bearer, a wrong one and one without the scope are distinguished', async () => {
     const body = JSON.stringify({ agent: request.agent });
     const path = '/svc.governance.v1.AgentService/RegisterAgent';
-    expect(told(await call(path, body, { authorization: `Bearer ${WRITE_KEY}` }))).toMatchObject({
+    expect(bodyOf(await call(path, body, { authorization: `Bearer ${WRITE_KEY}` }))).toMatchObject({
       status: 200,
       agent: request.agent,
       credentialToken: expect.stringMatching(/^svcagent_/) as string,
     });
     const missing = await call(path, body);
-    expect(told(missing)).toMatchObject({ status: 401, code: 'unauthenticated' });
+    expect(bodyOf(missing)).toMatchObject({ status: 401, code: 'unauthenticated' });
     expect(missing.headers).toContainEqual(['www-authenticate', 'Bearer']);
-    expect(told(await call(path, body, { authorization: 'Bearer wrong' }))).toMatchObject({ status: 401 });
-    expect(told(await call(path, body, { authorization: 'Basic dTpw' }))).toMatchObject({ status: 401 });
-    expect(told(await call(path, body, { authorization: `Bearer ${READ_KEY}` }))).toMatchObject({
+    expect(bodyOf(await call(path, body, { authorization: 'Bearer wrong' }))).toMatchObject({ status: 401 });
+    expect(bodyOf(await call(path, body, { authorization: 'Basic dTpw' }))).toMatchObject({ status: 401 });
+    expect(bodyOf(await call(path, body, { authorization: `Bearer ${READ_KEY}` }))).toMatchObject({
       status: 403,
       code: 'permission_denied',
     });
@@ -554,22 +268,22 @@ describe('connect', () => {
     expect(await call(CHECK, body, { 'content-type': 'application/json; charset=latin1' })).toMatchObject({
       status: 415,
     });
-    expect(told(await call(CHECK, body, { 'connect-protocol-version': '2' }))).toMatchObject({
+    expect(bodyOf(await call(CHECK, body, { 'connect-protocol-version': '2' }))).toMatchObject({
       status: 400,
       message: 'connect-protocol-version: must be 1',
     });
     const compressed = await call(CHECK, body, { 'content-encoding': 'gzip' });
-    expect({ told: told(compressed), headers: compressed.headers }).toMatchObject({
+    expect({ told: bodyOf(compressed), headers: compressed.headers }).toMatchObject({
       told: { status: 501, code: 'unimplemented' },
       headers: [['svc-code', 'unsupported_media_type']],
     });
-    expect(told(await call(CHECK, body, { 'connect-timeout-ms': 'soon' }))).toMatchObject({ status: 400 });
-    expect(told(await call(CHECK, 'x'.repeat(1024 * 1024 + 1)))).toMatchObject({
+    expect(bodyOf(await call(CHECK, body, { 'connect-timeout-ms': 'soon' }))).toMatchObject({ status: 400 });
+    expect(bodyOf(await call(CHECK, 'x'.repeat(1024 * 1024 + 1)))).toMatchObject({
       status: 413,
       code: 'resource_exhausted',
     });
     const stream = await call('/svc.governance.v1.PolicyService/StreamCheckActions', '{}');
-    expect({ told: told(stream), headers: stream.headers }).toMatchObject({
+    expect({ told: bodyOf(stream), headers: stream.headers }).toMatchObject({
       told: { status: 501, code: 'unimplemented' },
       headers: [['svc-code', 'unimplemented']],
     });
@@ -617,7 +331,7 @@ describe('connect', () => {
         release = () => resolve({ reply: fail({ kind: 'internal' }), auditId: undefined });
       });
     const late = await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '20' });
-    expect({ told: told(late), headers: late.headers }).toMatchObject({
+    expect({ told: bodyOf(late), headers: late.headers }).toMatchObject({
       told: { status: 504, code: 'deadline_exceeded' },
       headers: [['svc-code', 'deadline_exceeded']],
     });
@@ -631,7 +345,7 @@ describe('connect', () => {
         status: 200,
       });
     }
-    expect(told(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '10000000000' }))).toEqual({
+    expect(bodyOf(await call(CHECK, JSON.stringify(request), { 'connect-timeout-ms': '10000000000' }))).toEqual({
       status: 400,
       code: 'invalid_argument',
       message: 'connect-timeout-ms: must be a whole number of at most 10 digits',
@@ -642,7 +356,7 @@ describe('connect', () => {
     gateway.answer = () => {
       throw new Error('secret detail');
     };
-    expect(told(await call(CHECK, JSON.stringify(request)))).toEqual({
+    expect(bodyOf(await call(CHECK, JSON.stringify(request)))).toEqual({
       status: 500,
       code: 'internal',
       message: 'internal error; see the log of the gateway',
