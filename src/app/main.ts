@@ -165,6 +165,8 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     commands: decisions.commands,
     spend: decisions.recording.spend,
     isShared: database !== undefined && cluster === undefined,
+    stats: decisions.stats,
+    threads: threads.threads,
   });
   policyChanges.follow((fingerprint) => void reloadChanged(decisions.policyKeeper, onError, fingerprint));
   closers.add('the timers', () => {

@@ -4,6 +4,7 @@ import type { Witnesses, WitnessStatus } from '../audit-log/witness/witnesses.ts
 import { microToUsd } from '../core/base/money.ts';
 import type { Governor } from '../core/governor.ts';
 import { OP_STATES } from '../core/ops/op-state.ts';
+import type { Stats } from '../core/stats/stats.ts';
 import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Histogram, Metric } from '../system/metrics.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
@@ -29,6 +30,9 @@ export type Measured = {
   readonly crypto: CryptoPool;
   readonly policies: PolicyKeeper;
   readonly webhooks: WebhookKeeper;
+  readonly stats: Stats;
+  /** Whether metrics may name orgs and rules: not if everybody on this machine may read them. */
+  readonly areNamesShown: boolean;
   readonly storeOutage: StoreOutage;
   /** Undefined without an account store. */
   readonly isDatabaseAway: (() => boolean) | undefined;
@@ -63,6 +67,7 @@ export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] =
   ...ofRequests(measured),
   ...ofSystem(measured),
   ...ofWebhooks(measured),
+  ...ofStats(measured),
 ];
 
 /** Checks, operations, agents. */
@@ -204,6 +209,47 @@ function ofWebhooks({ webhooks }: Measured): readonly Metric[] {
       'Calls of webhooks that arrived or failed, and messages dropped since too many waited.',
       () => by('result', webhooks.tally),
       ['result'],
+    ),
+  ];
+}
+
+/** Bounded: the causes there are, the rules and orgs that statistics count by themselves. */
+function ofStats({ stats, areNamesShown }: Measured): readonly Metric[] {
+  const causes = counter('svc_denies_total', 'Checks denied, by cause.', () => by('cause', stats.causes), ['cause']);
+  if (!areNamesShown) return [causes];
+  return [
+    causes,
+    counter(
+      'svc_rule_denies_total',
+      'Checks denied by a rule; without labels, those of all rules beyond the first 500.',
+      () =>
+        [...stats.rules.entries(), ['', '', stats.rules.others] as const].map(([policy, ruleId, value]) => ({
+          labels: { policy, rule_id: ruleId },
+          value,
+        })),
+      ['policy', 'rule_id'],
+    ),
+    counter(
+      'svc_org_checks_total',
+      'Checks of orgs that were active in the last 24 hours, by decision.',
+      () =>
+        stats.orgTotals.flatMap(({ orgId, allow, deny, pending }) =>
+          Object.entries({ allow, deny, pending }).map(([decision, value]) => ({
+            labels: { org_id: orgId, decision },
+            value,
+          })),
+        ),
+      ['org_id', 'decision'],
+    ),
+    counter(
+      'svc_org_spend_usd_total',
+      'Spend of orgs that were active in the last 24 hours.',
+      () =>
+        stats.orgTotals.map(({ orgId, spentMicroUsd }) => ({
+          labels: { org_id: orgId },
+          value: microToUsd(spentMicroUsd),
+        })),
+      ['org_id'],
     ),
   ];
 }

@@ -3,10 +3,12 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Governor } from '../core/governor.ts';
+import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../limits/rate-limit.ts';
 import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
 import { createLmdbStates } from '../stores/embedded/states.ts';
+import { BUCKET_SECS } from '../threads/durations.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
 import { Strangers } from '../threads/main/strangers.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
@@ -37,6 +39,7 @@ export type Decisions = {
   readonly policyKeeper: PolicyKeeper;
   readonly recording: Recording;
   readonly webhooks: WebhookKeeper;
+  readonly stats: Stats;
 };
 
 export function startDecisions(
@@ -52,6 +55,10 @@ export function startDecisions(
   const governor = restoreGovernor({ config, policies, agents, budgets, states, nowMs: clock.nowMs() });
   cluster?.agents.follow(governor.agents);
   const webhooks = startWebhooks(context, { states, governor, audit, clock, onError });
+  const stats = new Stats(
+    clock.nowMs(),
+    BUCKET_SECS.map((secs) => secs * 1000),
+  );
   const recording = startRecorder({
     governor,
     audit,
@@ -61,6 +68,7 @@ export function startDecisions(
     states,
     clock,
     webhooks,
+    stats,
     onApproval: (approval) => approvalWaits.wake(approval),
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
@@ -106,7 +114,7 @@ export function startDecisions(
       return () => clearTimeout(timer);
     },
   });
-  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks };
+  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
 }
 
 const limitersOf = (config: Config): Limiters => ({

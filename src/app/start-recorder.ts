@@ -2,6 +2,7 @@
 
 import type { Approval } from '../core/approvals/approval.ts';
 import type { Governor } from '../core/governor.ts';
+import type { Stats } from '../core/stats/stats.ts';
 import type { AgentStore, BudgetStore, Clock, StateStore } from '../ports/ports.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { ControlStreams } from '../threads/main/control-streams.ts';
@@ -20,6 +21,7 @@ export type RecorderStart = {
   readonly budgets: BudgetStore;
   readonly states: StateStore;
   readonly clock: Clock;
+  readonly stats: Stats;
   readonly onApproval: (approval: Approval) => void;
   readonly webhooks: Pick<WebhookKeeper, 'reportEffect' | 'reportExceeded'>;
   readonly onAuditFailure: 'deny' | 'allow';
@@ -39,7 +41,16 @@ export function startRecorder({ agents, budgets, states, onApproval, webhooks, .
   const controlStreams = new ControlStreams();
   const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
   const spend = new SpendSaver(start.governor.budgets, budgets);
-  const effectRunner = new EffectRunner({ agents, states, onApproval, events, spend, threads, webhooks });
+  const effectRunner = new EffectRunner({
+    agents,
+    states,
+    onApproval,
+    events,
+    spend,
+    stats: start.stats,
+    threads,
+    webhooks,
+  });
   const recorder = new Recorder({ ...start, controlStreams, effectRunner });
   return { controlStreams, events, spend, effectRunner, recorder };
 }

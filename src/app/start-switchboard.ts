@@ -1,5 +1,6 @@
 /** Connects what I/O threads may ask with what answers it. */
 
+import { isLoopback } from '../core/base/client-address.ts';
 import { createMetrics, type Metrics } from '../system/metrics.ts';
 import { ServingGate } from '../threads/main/serving-gate.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
@@ -54,7 +55,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
   const {
     resources: { database, storeOutage },
     threads: { audit, clock, supervisor, witnesses },
-    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, webhooks },
+    decisions: { approvalWaits, commands, haltKeeper, limiters, policyKeeper, stats, webhooks },
     identity: { accounts, credentials },
     cluster,
   } = parts;
@@ -70,6 +71,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     haltKeeper,
     approvalWaits,
     webhooks,
+    stats,
     commands,
     approvers: {
       nameOfKey: async (id) => {
@@ -92,11 +94,11 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
   });
 }
 
-function startMetrics({ closers }: StartContext, parts: Parts): Metrics {
+function startMetrics({ config, closers }: StartContext, parts: Parts): Metrics {
   const {
     resources: { crypto, database, storeOutage },
     threads,
-    decisions: { governor, limiters, policyKeeper, recording, webhooks },
+    decisions: { governor, limiters, policyKeeper, recording, stats, webhooks },
   } = parts;
   const metrics = createMetrics(
     metricsOf({
@@ -106,10 +108,12 @@ function startMetrics({ closers }: StartContext, parts: Parts): Metrics {
       crypto,
       policies: policyKeeper,
       webhooks,
+      stats,
       storeOutage,
       isDatabaseAway: database && (() => database.postgres.isAway),
       limiters,
       version: packageVersion(),
+      areNamesShown: !isLoopback(config.SVC_HTTP_ADDR.host),
     }),
   );
   closers.add('the metrics', () => metrics.close());

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import { codeOf } from '../core/base/text.ts';
 import { explain } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
+import type { Stats } from '../core/stats/stats.ts';
 import type { ApiKeyDeletion } from '../credentials/api-key-start.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { RevocationList } from '../credentials/revocations.ts';
@@ -9,6 +10,8 @@ import type { Clock } from '../ports/ports.ts';
 /** The periodic work of the main thread. */
 import type { Logger } from '../system/log.ts';
 import { createClockGuard } from '../threads/audit/audit-upkeep.ts';
+import { sumOfDurations } from '../threads/durations.ts';
+import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { SpendSaver } from '../threads/main/spend-saver.ts';
 import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import type { Config } from './config.ts';
@@ -43,6 +46,9 @@ const DELETE_EVERY_MS = 10_000;
 const TICK_APPROVALS_EVERY_MS = 500;
 const APPROVALS_A_TICK = 100;
 const EXPIRE_HALTS_EVERY_MS = 1_000;
+/** How often the time that checks take is looked at, and what is older than a day dropped from the statistics. */
+const LATENCY_EVERY_MS = 5_000;
+const PRUNE_STATS_EVERY_MS = 60_000;
 /** How often to check that the process can open another file. */
 const DESCRIPTORS_EVERY_MS = 2_000;
 /** How often changes of API keys by other gateways on the same database are read. */
@@ -59,6 +65,8 @@ type Timed = {
   readonly haltKeeper: HaltKeeper;
   readonly commands: OwnCommands;
   readonly spend: SpendSaver;
+  readonly stats: Stats;
+  readonly threads: IoThreads;
   readonly apiKeys: ApiKeys;
   readonly keyDeletion: ApiKeyDeletion;
   readonly revocations: RevocationList;
@@ -83,6 +91,8 @@ export function startTimers({
   haltKeeper,
   commands,
   spend,
+  stats,
+  threads,
   apiKeys,
   keyDeletion,
   revocations,
@@ -114,6 +124,11 @@ export function startTimers({
     setInterval(() => void haltKeeper.releaseExpired(governor.halts.expiredAt(clock.nowMs())), EXPIRE_HALTS_EVERY_MS),
     setInterval(() => void tickApprovals(commands, onError), TICK_APPROVALS_EVERY_MS),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
+    setInterval(
+      () => stats.noteLatency(sumOfDurations(threads.stats.map(({ checks }) => checks)).counts, clock.nowMs()),
+      LATENCY_EVERY_MS,
+    ),
+    setInterval(() => stats.prune(clock.nowMs()), PRUNE_STATS_EVERY_MS),
     setInterval(() => {
       // The pool logs once that the database is away, and the next turn makes up for this one.
       if (guard.isBelieved())

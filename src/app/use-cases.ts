@@ -2,7 +2,9 @@
 
 import { type AccountUseCases, withoutAccountStore } from '../accounts/accounts.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
+import { orgInReach } from '../core/access.ts';
 import { fail, ok } from '../core/base/result.ts';
+import type { Stats } from '../core/stats/stats.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Topic } from '../ports/cluster.ts';
@@ -33,6 +35,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly haltKeeper: HaltKeeper;
   readonly approvalWaits: ApprovalWaits;
   readonly webhooks: WebhookKeeper;
+  readonly stats: Stats;
   readonly commands: OwnCommands;
   readonly approvers: ApproverNames;
   readonly tickets: WsTickets;
@@ -55,6 +58,7 @@ export function useCasesOf({
   haltKeeper,
   approvalWaits,
   webhooks,
+  stats,
   commands,
   approvers,
   storeOutage,
@@ -78,6 +82,10 @@ export function useCasesOf({
     createHalt: ({ principal, halt }) => haltKeeper.create(principal, halt),
     decideApproval: ({ principal, ...decision }) => decideApproval(commands, approvers, { principal, ...decision }),
     waitApproval: ({ reader, id, waitMs }) => approvalWaits.wait(reader, id, waitMs),
+    readStats: async ({ principal, orgId }) => {
+      const org = orgInReach(principal, orgId);
+      return org.ok ? ok(stats.view(org.value, clock.nowMs())) : org;
+    },
     createWebhook: ({ principal, webhook }) => webhooks.create(principal, webhook),
     listWebhooks: async ({ principal, ...listing }) => webhooks.list(principal, listing),
     getWebhook: async (asked) => webhooks.get(asked),

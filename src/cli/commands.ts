@@ -22,6 +22,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'agents', summary: 'register and remove agents' },
   { name: 'logs', summary: 'read and follow the audit log' },
   { name: 'topology', summary: 'show orgs, teams and agents' },
+  { name: 'stats', summary: 'count checks, denies and spend' },
   { name: 'budgets', summary: 'show spend and caps' },
   { name: 'keys', summary: 'create and revoke API keys' },
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
@@ -250,6 +251,13 @@ const READING: readonly CommandRow[] = [
     argumentWords: ['overview', 'tree', 'stats'],
     example: 'svc topology tree --org acme',
     load: async () => (await import('./commands/topology.ts')).run,
+  },
+  {
+    synopsis: 'stats',
+    summary: 'count checks, denies and spend of the last 24 hours',
+    options: [ORG],
+    example: 'svc stats --org acme',
+    load: async () => (await import('./commands/stats.ts')).run,
   },
   {
     synopsis: 'budgets',

@@ -29,7 +29,11 @@ export type Effect =
     }
   | { readonly kind: 'agent-removed'; readonly identity: AgentIdentity; readonly key: AgentKey }
   /** All spend so far must be saved before the answer is sent, including what is on its way to the store. */
-  | { readonly kind: 'spend-recorded' }
+  | {
+      readonly kind: 'spend-recorded';
+      /** What is new; undefined for a record that was counted before. */
+      readonly spent?: { readonly orgId: string; readonly microUsd: number };
+    }
   /** A decision of a person, to be saved before the answer is sent: see `StateStore`. */
   | { readonly kind: 'state-saved'; readonly table: StateTable; readonly id: string; readonly row: unknown }
   | { readonly kind: 'state-removed'; readonly table: StateTable; readonly id: string }

@@ -374,7 +374,7 @@ export class Governor {
     // A retry may overtake the first record on its way to the disk; it must not be answered earlier.
     if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
     const effects: Effect[] = [
-      { kind: 'spend-recorded' },
+      { kind: 'spend-recorded', spent: { orgId: entry.identity.orgId, microUsd: costMicroUsd } },
       ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
     ];
     if (exceeded !== undefined) {

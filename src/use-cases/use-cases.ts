@@ -9,9 +9,10 @@ import type { Authenticated, UseCase } from '../ports/use-case.ts';
 
 import type { AccountUseCases } from '../accounts/accounts.ts';
 import type { Approval } from '../core/approvals/approval.ts';
-import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
+import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/commands.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
+import type { StatsView } from '../core/stats/stats.ts';
 import type { Webhook } from '../core/webhooks/webhook.ts';
 import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
@@ -89,6 +90,7 @@ type OwnUseCases = {
     },
     Approval
   >;
+  readonly readStats: UseCase<OrgFilter, StatsView>;
   readonly createWebhook: UseCase<{ readonly principal: Principal; readonly webhook: NewWebhook }, Webhook>;
   readonly listWebhooks: UseCase<
     PageRequest & { readonly principal: Principal; readonly orgId: string | undefined },

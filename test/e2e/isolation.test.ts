@@ -133,6 +133,7 @@ describe('isolation', () => {
       .replaceAll(hookIds[org]!, '<hook>')
       .replaceAll(org, '<org>')
       .replaceAll(/"auditId":"\d+"/g, '"auditId":"<id>"')
+      .replaceAll(/"to":"[^"]+"/g, '"to":"<now>"')
       .replaceAll(/"audit_id":\d+/g, '"audit_id":"<id>"');
     return { status, body: JSON.parse(text) };
   }

@@ -4,9 +4,10 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readiness } from '../../src/doors/api/shapes.ts';
+import { readiness, statsAnswer } from '../../src/doors/api/shapes.ts';
+import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL } from '../support/policies.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-operations-'));
@@ -96,6 +97,47 @@ describe('monitoring', () => {
       for (const thread of ['main', 'audit', 'io-0'])
         expect(values.get(`svc_thread_busy_seconds_total{thread="${thread}"}`)).toBeGreaterThan(0);
     });
+  });
+
+  test('statistics count the same, minute by minute, and `svc stats` shows them', async () => {
+    const { status, body } = await gateway.call('GET', '/api/v1/stats');
+    expect(status).toBe(200);
+    const counts = { allow: 2, deny: 1, pending: 0 };
+    expect(statsAnswer.parse(body)).toMatchObject({
+      checks: counts,
+      denies: {
+        by_cause: [{ cause: 'budget', count: 1 }],
+        by_rule: [],
+        by_agent: [{ org_id: 'acme', team_id: 'search', agent_id: 'crawler', count: 1 }],
+        by_org: [{ org_id: 'acme', count: 1 }],
+      },
+      orgs: [{ org_id: 'acme', ...counts, spend_usd: 8.5 }],
+      spend_usd: 8.5,
+      incomplete: false,
+    });
+    expect(body.minutes.reduce((sum: number, { allow, deny }: any) => sum + allow + deny, 0)).toBe(3);
+    await eventually(async () =>
+      expect((await gateway.call('GET', '/api/v1/stats')).body.latency_ms).toMatchObject({ p50: expect.any(Number) }),
+    );
+    const { key } = (
+      await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'k', scopes: ['read'], org_id: 'globex' })
+    ).body;
+    expect((await get('/api/v1/stats', key)).body).toMatchObject({
+      checks: { allow: 0, deny: 0, pending: 0 },
+      orgs: [],
+      minutes: [],
+      latency_ms: null,
+    });
+    expect((await get('/api/v1/stats?org_id=acme', key)).status).toBe(403);
+    const metrics = (await get('/metrics')).body;
+    expect(metrics).toMatch(/^svc_denies_total\{cause="budget"\} 1$/m);
+    // Anybody on this machine may read them.
+    expect(metrics).not.toContain('acme');
+    const cli = createCliHome();
+    onTestFinished(() => cli.remove());
+    const { stdout } = await cli.run(['stats', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });
+    expect(stdout).toContain('2 allowed, 1 denied, 0 left to people; $8.50 spent.');
+    expect(stdout).toMatch(/^1 +acme\/search\/crawler$/m);
   });
 
   test('refusals for full queues are counted, so that an alert can be set', async () => {

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { type RecorderStart, startRecorder } from '../../src/app/start-recorder.ts';
 import type { Command } from '../../src/core/commands.ts';
+import { Stats } from '../../src/core/stats/stats.ts';
 import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
 import { AuditLink, RELEASED, toAuditThread, WRITTEN } from '../../src/threads/audit/audit-link.ts';
@@ -70,6 +71,7 @@ export function openSwitchboard({
     states: { load: () => [], save: () => Promise.resolve(), remove: () => Promise.resolve() },
     clock,
     webhooks,
+    stats: new Stats(0, []),
     onApproval: () => {},
     onAuditFailure,
     onError,

@@ -15,6 +15,7 @@ import { logRoutes } from './logs.ts';
 import { type MonitoringRouteOptions, monitoringRoutes } from './monitoring.ts';
 import { opRoutes } from './ops.ts';
 import { policyRoutes } from './policies.ts';
+import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
 import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
 import { webhookRoutes } from './webhooks.ts';
@@ -35,6 +36,7 @@ export function routesOf(
     ...streamRoutes,
     ...logRoutes,
     ...clusterRoutes,
+    ...statsRoutes,
     ...topologyRoutes(options),
     ...authzenRoutes(options),
     ...opaRoutes,

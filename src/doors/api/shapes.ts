@@ -128,6 +128,40 @@ export const policyExplanation = z.strictObject({
     .meta({ description: 'Documents whose scope includes the agent, in cascade order.' }),
 });
 
+const checkCounts = { allow: z.int(), deny: z.int(), pending: z.int() };
+const latencyMs = z
+  .strictObject({ p50: z.number().nullable(), p95: z.number().nullable(), p99: z.number().nullable() })
+  .nullable()
+  .meta({ description: 'At most so many milliseconds. It is of the whole gateway: null for a single org.' });
+
+export const statsAnswer = z.strictObject({
+  from: rfc3339.meta({ description: '24 hours ago, or the start of the gateway.' }),
+  to: rfc3339,
+  checks: z.strictObject(checkCounts),
+  denies: z.strictObject({
+    by_cause: z.array(z.strictObject({ cause: z.enum(DECISION_CAUSES), count: z.int() })),
+    by_rule: z.array(z.strictObject({ policy: z.string().nullable(), rule_id: z.string().nullable(), count: z.int() })),
+    by_agent: z
+      .array(
+        z.strictObject({
+          org_id: z.string().nullable(),
+          team_id: z.string().nullable(),
+          agent_id: z.string().nullable(),
+          count: z.int(),
+        }),
+      )
+      .meta({ description: 'The 50 with the most; a last row of nulls has all others. Likewise rules.' }),
+    by_org: z.array(z.strictObject({ org_id: z.string(), count: z.int() })),
+  }),
+  orgs: z.array(z.strictObject({ org_id: z.string(), ...checkCounts, spend_usd: z.number() })),
+  spend_usd: z.number(),
+  latency_ms: latencyMs,
+  minutes: z
+    .array(z.strictObject({ at: rfc3339, ...checkCounts, spend_usd: z.number(), latency_ms: latencyMs }))
+    .meta({ description: 'Those in which something happened, the oldest first.' }),
+  incomplete: z.boolean().meta({ description: 'There were too many orgs to count each by itself.' }),
+});
+
 const auditEntry = z.strictObject({
   id: z.int().meta({ description: 'Counts from 1 without gaps, across all orgs.' }),
   timestamp: rfc3339,

@@ -121,7 +121,7 @@ export class CommandRunner {
       batch.reports = undefined;
       void recorder.recordWhenDurable(io, alone, durable);
     } else if (bodies.length === auditIndex) {
-      if (command.type === 'check') recorder.countCheck(reply as Replies['check']);
+      if (command.type === 'check') recorder.countCheck(command, reply as Replies['check'], appliedAtMs);
       recorder.answer(io, id, reply);
     } else {
       batch.replies.push({ type: 'command-reply', id, reply, auditIndex });

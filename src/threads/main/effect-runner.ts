@@ -1,6 +1,7 @@
 import type { Approval } from '../../core/approvals/approval.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
 import type { Effect } from '../../core/effects.ts';
+import type { Stats } from '../../core/stats/stats.ts';
 import type { AgentStore, SavedAt, StateStore } from '../../ports/ports.ts';
 import type { Report, WebhookKeeper } from '../../webhooks/keeper.ts';
 import type { Batch } from './batches.ts';
@@ -15,6 +16,7 @@ export type EffectRunnerOptions = {
   readonly onApproval: (approval: Approval) => void;
   readonly events: EventBoard;
   readonly spend: SpendSaver;
+  readonly stats: Stats;
   readonly threads: IoThreads;
   readonly webhooks: Pick<WebhookKeeper, 'reportEffect' | 'reportExceeded'>;
 };
@@ -38,7 +40,7 @@ export class EffectRunner {
    */
   run(effects: readonly Effect[], nowMs: number, batch: Batch): Promise<SavedAt> | undefined {
     const { bodies, signals } = batch;
-    const { agents, events, onApproval, spend, states, threads, webhooks } = this.#options;
+    const { agents, events, onApproval, spend, states, stats, threads, webhooks } = this.#options;
     let durable: Promise<SavedAt> | undefined;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -61,6 +63,7 @@ export class EffectRunner {
           durable = reported(webhooks.reportEffect(effect), batch, durable);
           break;
         case 'spend-recorded':
+          if (effect.spent !== undefined) stats.countSpend(effect.spent.orgId, effect.spent.microUsd, nowMs);
           durable = both(durable, spend.save());
           break;
         case 'agent-saved':

@@ -1,5 +1,6 @@
-import type { Replies } from '../../core/commands.ts';
+import type { CheckCommand, Replies } from '../../core/commands.ts';
 import type { Governor } from '../../core/governor.ts';
+import type { Stats } from '../../core/stats/stats.ts';
 import { type Clock, Refused, type SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { encodeToIo } from '../codec.ts';
@@ -26,6 +27,7 @@ export type RecorderOptions = {
   readonly controlStreams: ControlStreams;
   readonly effectRunner: EffectRunner;
   readonly clock: Clock;
+  readonly stats: Stats;
   /** What to do while the audit log cannot be written (docs/spec.md, Audit). */
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
@@ -99,8 +101,9 @@ export class Recorder {
     this.#options.threads.send(io, { type: 'command-reply', id, reply, auditIndex: -1 });
   }
 
-  countCheck(reply: Replies['check']): void {
+  countCheck({ agent }: Pick<CheckCommand, 'agent'>, reply: Replies['check'], atMs: number): void {
     this.checks[reply.ok ? reply.value.decision : 'error'] += 1;
+    if (reply.ok) this.#options.stats.countCheck(agent, reply.value, atMs);
   }
 
   /** Signals leave once their cause is recorded, or need not be. A change that could not be recorded sends none. */
@@ -116,9 +119,12 @@ export class Recorder {
     this.#answerAll(io, batch.replies, unrecordedReply);
   }
 
-  #countChecks({ commands, replies }: Batch, sent: (reply: AuditedReply['reply']) => AuditedReply['reply']): void {
-    commands.forEach(({ type }, at) => {
-      if (type === 'check') this.countCheck(sent(replies[at]!.reply) as Replies['check']);
+  #countChecks(
+    { commands, replies, appliedAtMs }: Batch,
+    sent: (reply: AuditedReply['reply']) => AuditedReply['reply'],
+  ): void {
+    commands.forEach((command, at) => {
+      if (command.type === 'check') this.countCheck(command, sent(replies[at]!.reply) as Replies['check'], appliedAtMs);
     });
   }
 
