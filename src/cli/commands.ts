@@ -171,7 +171,8 @@ const OPERATIONS: readonly CommandRow[] = [
   },
   {
     synopsis: 'ops show <op_id>',
-    summary: 'show one operation',
+    summary: 'show one operation; its id may be shortened as in `svc ops ls`',
+    options: [ORG],
     example: 'svc ops show 4bf92f:00f067',
     load: async () => (await import('./commands/ops.ts')).showOne,
   },
@@ -199,6 +200,7 @@ const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'ops complete <op_id...>',
     summary: 'mark running operations as done',
+    options: [ORG],
     example: 'svc ops complete 4bf92f:00f067',
     load: async () => (await import('./commands/ops-control.ts')).control('complete'),
   },

@@ -18,12 +18,13 @@ import {
 import type { Changed } from './approvals/changes.ts';
 import { type AuditDraft, lineageOfOrg } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
+import { RedactedTexts } from './audit/redacted-texts.ts';
 import { microToUsd } from './base/money.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import { cutText } from './base/text.ts';
-import { rfc3339 } from './base/time.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import type { Exceeded } from './budget/envelope.ts';
+import { exceededPayload, exceededReason } from './budget/exceeded.ts';
 import type { CheckAnswer, CheckCommand, Replies } from './commands.ts';
 import type { CheckSubject } from './condition/condition.ts';
 import type { DecisionCause } from './decision-cause.ts';
@@ -32,7 +33,7 @@ import type { Fault } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
 import type { HaltRegistry } from './halts/halts.ts';
 import { claimOf, effectsOfImpersonation, type Identified, identify, type Speaker } from './identify.ts';
-import type { OpState } from './ops/op-state.ts';
+import type { OpEnd, OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { Outcome } from './outcome.ts';
@@ -92,6 +93,7 @@ const endedBy = ({
 
 /** In characters. */
 const MAX_STRANGER_TEXT = 128;
+const MAX_SHOWN_TEXT = 256;
 
 /** Little of it, and nothing of unbounded size: anybody can send it, and it takes room from what others have done. */
 const payloadOfStranger = ({ action, resource, dryRun }: CheckCommand): Record<string, unknown> => ({
@@ -101,12 +103,20 @@ const payloadOfStranger = ({ action, resource, dryRun }: CheckCommand): Record<s
   identity: 'unverified',
 });
 
+/** A decision that is none to wait for, with the approval it is by, and how a denied operation ends. */
+type Settled = {
+  readonly decision: PolicyDecision;
+  readonly approvalId?: string;
+  readonly end?: OpEnd;
+};
+
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
 type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; readonly undo?: Undo };
 
 /** Answers checks: identify, ingest, evaluate, then allow or terminate. */
 export class Checker {
   readonly #state: CheckState;
+  readonly #texts = new RedactedTexts();
 
   constructor(state: CheckState) {
     this.#state = state;
@@ -168,6 +178,7 @@ export class Checker {
     const full = refuseIfFull(this.#state, speaker.entry);
     if (full !== undefined) return { reply: full, effects: [] };
     const slot = ops.ingest(command.opId, agents.keep(speaker.entry), nowMs);
+    this.#describe(command, slot);
     const registered = isWatched ? this.#changed(slot) : undefined;
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (registered !== undefined) outcome.effects.unshift(registered);
@@ -180,8 +191,12 @@ export class Checker {
     const from = ops.stateOf(slot);
     const heldMicroUsd = budgets.heldBy(slot);
     const heldUntilMs = budgets.heldUntilMs(slot);
+    const action = this.#shown(command.action);
+    const about = from === 'running' && ops.isAction(slot, action) ? undefined : ops.aboutOf(slot);
+    if (from === 'pending') this.#describe(command, slot);
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
-    if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
+    if (from === 'running' && about !== undefined && isAllowed(outcome)) ops.addAction(slot, action);
+    else if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
     return {
       ...outcome,
       undo: withUndo(outcome.undo, {
@@ -189,6 +204,7 @@ export class Checker {
         opId: command.opId,
         number: ops.numberOf(slot),
         from,
+        about,
         heldMicroUsd,
         heldUntilMs,
         acknowledgedAtMs: undefined,
@@ -227,7 +243,7 @@ export class Checker {
     const decision = this.#state.policies.decide(command);
     return decision.kind === 'require_approval'
       ? this.#evaluateAsking(command, speaker, slot, decision, nowMs)
-      : this.#settle(command, speaker, slot, decision, nowMs);
+      : this.#settle(command, speaker, slot, { decision }, nowMs);
   }
 
   /** What people have said decides, or they are asked, and the operation waits. */
@@ -243,32 +259,27 @@ export class Checker {
     switch (standing.kind) {
       case 'usable': {
         const { approval } = standing;
-        const approved = approvedBy(approval, decision);
-        const answered = this.#settle(command, speaker, slot, approved, nowMs, approval.id);
-        if (!answered.reply.ok || answered.reply.value.decision !== 'allow') return answered;
+        const approved = { decision: approvedBy(approval, decision), approvalId: approval.id };
+        const answered = this.#settle(command, speaker, slot, approved, nowMs);
+        if (!isAllowed(answered)) return answered;
         return withChanges(answered, [useApproval(this.#state, approval, question, nowMs)]);
       }
       case 'over':
-        return this.#settle(command, speaker, slot, endedBy(standing), nowMs, standing.approval.id);
+        return this.#settle(command, speaker, slot, overBy(standing), nowMs);
       case 'waiting': {
         const { approval } = standing;
         if (!hasRoomFor(approval, command.opId))
-          return this.#settle(
-            command,
-            speaker,
-            slot,
-            deny('approval', 'too many operations wait for this approval'),
-            nowMs,
-            approval.id,
-          );
+          return this.#settle(command, speaker, slot, { decision: TOO_MANY_WAIT, approvalId: approval.id }, nowMs);
+        this.#wait(slot, decision, approval.id);
         const joined = joinWaiting(this.#state, approval, question, nowMs);
         return withChanges(pending(decision, this.#state.ops.stateOf(slot), approval.id), [joined]);
       }
       case 'new': {
         const full = fullFor(this.#state.approvals, command.agent);
         if (full !== undefined)
-          return this.#settle(command, speaker, slot, deny('approval', `${full} is at its limit`), nowMs);
+          return this.#settle(command, speaker, slot, { decision: deny('approval', `${full} is at its limit`) }, nowMs);
         const asked = askPeople(this.#state, question, { ...standing, decision }, nowMs);
+        this.#wait(slot, decision, asked.approval.id);
         return withChanges(pending(decision, this.#state.ops.stateOf(slot), asked.approval.id), asked.changes);
       }
       default:
@@ -296,17 +307,18 @@ export class Checker {
     command: CheckCommand,
     speaker: Speaker,
     slot: OpSlot,
-    decided: PolicyDecision,
+    { decision: decided, approvalId, end = 'denied' }: Settled,
     nowMs: number,
-    approvalId?: string,
   ): Answered {
     const { ops, isWatched } = this.#state;
     const decision = fulfilled(decided, command);
     const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
     // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
     const isPending = ops.stateOf(slot) === 'pending';
-    if (isPending)
-      ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs);
+    if (isPending) {
+      ops.decide(slot, exceeded === undefined ? decision : deny('budget', exceededReason(exceeded)), approvalId);
+      ops.advance(slot, decision.kind === 'allow' && exceeded === undefined ? 'allow' : 'terminate', nowMs, end);
+    }
     const opState = ops.stateOf(slot);
     const outcome =
       exceeded === undefined
@@ -314,6 +326,21 @@ export class Checker {
         : this.#answerExceeded(command, speaker, exceeded, opState);
     if (isPending && isWatched) outcome.effects.unshift(this.#changed(slot));
     return outcome;
+  }
+
+  /** What a new operation is about. One that runs stays what it was, whatever else is allowed to it. */
+  #describe({ action, resource, estimatedCostMicroUsd }: CheckCommand, slot: OpSlot): void {
+    this.#state.ops.describe(slot, this.#shown(action), this.#shown(resource), estimatedCostMicroUsd);
+  }
+
+  #shown(text: string): string {
+    return this.#texts.cut(text, MAX_SHOWN_TEXT);
+  }
+
+  /** Notes why a pending operation waits. */
+  #wait(slot: OpSlot, decision: PolicyDecision, approvalId: string): void {
+    const { ops } = this.#state;
+    if (ops.stateOf(slot) === 'pending') ops.decide(slot, decision, approvalId);
   }
 
   /** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
@@ -445,7 +472,7 @@ export class Checker {
     caller,
     dryRun,
   }: CheckCommand): Record<string, unknown> {
-    const payload: Record<string, unknown> = { action: redactText(action), resource: redactText(resource) };
+    const payload: Record<string, unknown> = { action: this.#texts.of(action), resource: this.#texts.of(resource) };
     if (attributes !== undefined) payload.attributes = this.#state.redact(attributes);
     if (estimatedCostMicroUsd > 0) payload.estimated_cost_usd = microToUsd(estimatedCostMicroUsd);
     if (caller !== undefined)
@@ -487,6 +514,16 @@ const pending = (
     approvalId,
   }),
   effects: [],
+});
+
+const isAllowed = ({ reply }: Pick<Answered, 'reply'>): boolean => reply.ok && reply.value.decision === 'allow';
+
+const TOO_MANY_WAIT = deny('approval', 'too many operations wait for this approval');
+
+const overBy = (standing: Extract<Standing, { readonly kind: 'over' }>): Settled => ({
+  decision: endedBy(standing),
+  approvalId: standing.approval.id,
+  end: standing.state === 'expired' ? 'expired' : 'denied',
 });
 
 const approvedBy = ({ id, policy, ruleId, decisions }: Approval, { obligations }: PolicyDecision): PolicyDecision => ({
@@ -535,19 +572,3 @@ export function refuseIfFull(
     ? fail({ kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' })
     : undefined;
 }
-
-/** Names the cap and not its amounts: what all orgs together spend is no agent's business. */
-export const exceededReason = ({ tier, period }: Exceeded): string =>
-  `the ${period} budget of the ${tier} tier is exceeded`;
-
-export const exceededPayload = (
-  { tier, period, spentMicroUsd, reservedMicroUsd, limitMicroUsd }: Exceeded,
-  resetsAtMs: number,
-) => ({
-  tier,
-  period,
-  spent_usd: microToUsd(spentMicroUsd),
-  reserved_usd: microToUsd(reservedMicroUsd),
-  limit_usd: microToUsd(limitMicroUsd),
-  resets_at: rfc3339(resetsAtMs),
-});

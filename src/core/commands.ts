@@ -17,6 +17,13 @@ import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from '
 /** How an action ended, as its agent reports it. */
 export type OpOutcome = 'success' | 'failure';
 
+export type Completion = {
+  /** Absent where the agent did not say. */
+  readonly outcome?: OpOutcome | undefined;
+  /** What went wrong, of a failure. */
+  readonly error?: string | undefined;
+};
+
 export type CheckCommand = Voucher & {
   readonly type: 'check';
   readonly agent: AgentIdentity;
@@ -73,21 +80,14 @@ export type Command =
   | { readonly type: 'find-agent'; readonly credential: SecretDigest }
   | { readonly type: 'recognize-agent'; readonly agent: AgentIdentity; readonly credential: SecretDigest }
   | { readonly type: 'register-op'; readonly principal: Principal; readonly opId: OpId; readonly agent: AgentIdentity }
-  | {
+  /** What is said of a completion counts only with the trigger `complete`. */
+  | (Completion & {
       readonly type: 'control-op';
       readonly principal: Principal;
       readonly opId: OpId;
       readonly trigger: ControlTrigger;
-    }
-  | (Voucher & {
-      readonly type: 'complete-op';
-      readonly agent: AgentIdentity;
-      readonly opId: OpId;
-      /** Absent where the agent did not say. */
-      readonly outcome?: OpOutcome | undefined;
-      /** What went wrong, of a failure. */
-      readonly error?: string | undefined;
     })
+  | (Voucher & Completion & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
   | { readonly type: 'get-op'; readonly principal: Principal; readonly opId: OpId }
   | (OrgFilter &
       PageRequest & {

@@ -18,14 +18,13 @@ import {
 } from './approvals/commands.ts';
 import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
-import { agentKeyOf, type OpId, usageIdOfCompletion } from './base/ids.ts';
-import { microToUsd } from './base/money.ts';
+import { agentKeyOf, type OpId } from './base/ids.ts';
 import { BAD_CURSOR } from './base/page.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import { parseBudgetCursor } from './budget/status.ts';
-import { Checker, type CheckState, exceededPayload, exceededReason, refuseIfFull } from './check.ts';
-import type { Command, CommandOf, CommandType, Replies } from './commands.ts';
+import { Checker, type CheckState, refuseIfFull } from './check.ts';
+import type { Command, CommandOf, CommandType, Completion, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import {
@@ -42,7 +41,7 @@ import { HaltRegistry } from './halts/halts.ts';
 import { effectsOfImpersonation, identify, type Speaker } from './identify.ts';
 import { type Principal, seesOrg } from './identity/roles.ts';
 import { pageOfOps } from './listings/ops-page.ts';
-import { isFinished } from './ops/op-state.ts';
+import { isFinished, type OpEnd } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import { type OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
@@ -50,6 +49,7 @@ import { REFUSAL } from './refusal.ts';
 import { refuseAction } from './refused-action.ts';
 import { rollBack, terminateBegun, type Undo } from './rollback.ts';
 import { SignalBoxes } from './signals.ts';
+import { recordUsage } from './usage.ts';
 import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
 
 export type GovernorOptions = Pick<
@@ -73,6 +73,18 @@ const METHOD_OF = {
   'cancel-own-approval': 'CancelApproval',
 } as const;
 type OwnCall = CommandOf<keyof typeof METHOD_OF>;
+type Moved = { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo };
+/** A move of an operation, and what is said with it. */
+type Move = {
+  readonly trigger: ControlTrigger;
+  /** How it ends, if the trigger ends it; undefined: as the trigger says. */
+  readonly end?: OpEnd;
+  readonly error?: string | undefined;
+  /** Takes the place of the reason for which it was to wait. */
+  readonly reason?: string;
+  readonly actor: string;
+  readonly payload?: AuditDraft['payload'] | undefined;
+};
 type Refusal = { readonly reply: Result<never, Fault>; readonly effects: readonly Effect[] };
 
 const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
@@ -302,6 +314,7 @@ export class Governor {
         opId,
         number: this.ops.lastNumber,
         from: 'absent',
+        about: undefined,
         heldMicroUsd: 0,
         heldUntilMs: 0,
         acknowledgedAtMs: undefined,
@@ -309,14 +322,16 @@ export class Governor {
     };
   }
 
-  #controlOp({ principal, opId, trigger }: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
+  #controlOp(command: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
+    const { principal, opId, trigger } = command;
     const slot = this.#visible(principal, opId);
     if (slot === undefined) return unchanged(noOp(opId));
     if (trigger === 'resume') {
       const halt = this.#haltOf(slot);
       if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
     }
-    return this.#move(slot, trigger, principal.subject, nowMs);
+    if (trigger !== 'complete') return this.#move(slot, { trigger, actor: principal.subject }, nowMs);
+    return this.#complete(slot, principal.subject, command, nowMs);
   }
 
   #completeOp(command: CommandOf<'complete-op'>, nowMs: number): Outcome<'complete-op'> {
@@ -324,10 +339,14 @@ export class Governor {
     if ('reply' in speaker) return speaker;
     const slot = this.#ownedBy(speaker.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
-    const { outcome, error } = command;
-    const payload =
-      outcome === undefined ? undefined : { outcome, ...(error === undefined ? {} : { error: redactText(error) }) };
-    return this.#move(slot.value, 'complete', speaker.actor, nowMs, payload);
+    return this.#complete(slot.value, speaker.actor, command, nowMs);
+  }
+
+  #complete(slot: OpSlot, actor: string, { outcome, error }: Completion, nowMs: number): Moved {
+    const end = outcome === 'failure' ? 'failed' : 'completed';
+    const shown = error === undefined ? undefined : redactText(error);
+    const payload = outcome === undefined ? undefined : { outcome, ...(shown === undefined ? {} : { error: shown }) };
+    return this.#move(slot, { trigger: 'complete', end, error: shown, actor, payload }, nowMs);
   }
 
   #getOp({ principal, opId }: CommandOf<'get-op'>): Replies['get-op'] {
@@ -349,55 +368,10 @@ export class Governor {
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
     const speaker = this.#speakerOf(command, nowMs);
     if ('reply' in speaker) return speaker;
-    const { entry, actor } = speaker;
-    const { costMicroUsd, opId, usageId } = command;
     // The money was spent, even if the operation is gone, never existed or belongs to another org.
-    const owned = opId === undefined ? undefined : this.#ownedBy(entry, opId);
+    const owned = command.opId === undefined ? undefined : this.#ownedBy(speaker.entry, command.opId);
     if (owned !== undefined && !owned.ok && owned.fault.kind !== 'not_found') return unchanged(owned);
-    const op = owned?.ok === true ? owned.value : undefined;
-    // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different
-    // record.
-    const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
-    const usageSinceMs = isOfCompletion ? this.ops.recordOf(op).registeredAtMs : undefined;
-    if (entry.credential !== undefined) entry.budget ??= this.budgets.handleOf(entry.identity, true);
-    const { exceeded, alerts, duplicate } = this.budgets.record(
-      entry.budget ?? entry.identity,
-      costMicroUsd,
-      { usageId, usageSinceMs, op },
-      nowMs,
-    );
-    const reply = ok(
-      exceeded === undefined
-        ? ({ status: 'ok' } as const)
-        : ({ status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const),
-    );
-    // A retry may overtake the first record on its way to the disk; it must not be answered earlier.
-    if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
-    const effects: Effect[] = [
-      { kind: 'spend-recorded', spent: { orgId: entry.identity.orgId, microUsd: costMicroUsd } },
-      ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
-    ];
-    if (exceeded !== undefined) {
-      const payload = {
-        cost_usd: microToUsd(costMicroUsd),
-        usage_id: usageId === undefined ? null : redactText(usageId),
-        ...exceededPayload(exceeded, this.budgets.resetsAtMs(exceeded.period)),
-      };
-      effects.push({
-        kind: 'audit',
-        draft: {
-          eventType: 'BudgetLimitExceeded',
-          lineage: entry.identity,
-          actor,
-          opId,
-          decision: 'deny',
-          reason: exceededReason(exceeded),
-          cause: 'budget',
-          payload,
-        },
-      });
-    }
-    return { reply, effects };
+    return recordUsage(this, speaker, owned?.ok === true ? owned.value : undefined, command, nowMs);
   }
 
   #listBudgets(
@@ -483,12 +457,13 @@ export class Governor {
     return {
       approvals: this.approvals,
       haltOf: (agent, action) => this.halts.covering(this.agents.lookUp(agent), action),
-      reaches: (haltId, agent, action) => this.halts.reaches(haltId, this.agents.lookUp(agent), action),
-      endOp: (agent, opId, actor, nowMs) => {
+      reaches: (haltId, agent, action) =>
+        this.halts.reaches(haltId, this.agents.lookUp(agent), (isCovered) => isCovered(action)),
+      endOp: (agent, opId, { end, reason, actor }, nowMs) => {
         const slot = this.ops.find(opId);
         if (slot === undefined || this.ops.stateOf(slot) !== 'pending') return undefined;
         if (this.ops.ownerOf(slot).key !== agentKeyOf(agent)) return undefined;
-        const { effects, undo } = this.#move(slot, 'terminate', actor, nowMs);
+        const { effects, undo } = this.#move(slot, { trigger: 'terminate', end, reason, actor }, nowMs);
         return undo === undefined ? undefined : { effects, undo };
       },
     };
@@ -515,13 +490,13 @@ export class Governor {
 
   /** The halt that keeps a paused operation from running on. */
   #haltOf(slot: OpSlot): Halt | undefined {
-    return this.halts.coveringAll(this.ops.ownerOf(slot));
+    return this.halts.coveringAny(this.ops.ownerOf(slot), (isCovered) => this.ops.isAnyAction(slot, isCovered));
   }
 
   /** Moves the operations of a halt, as far as the table has such a move. */
   #mover(nowMs: number): MoveOp {
     return (slot, trigger, halt, actor) => {
-      const moved = this.#move(slot, trigger, actor, nowMs, { halt_id: halt.id });
+      const moved = this.#move(slot, { trigger, end: 'halted', actor, payload: { halt_id: halt.id } }, nowMs);
       return moved.undo?.kind === 'op' ? { effects: moved.effects, undo: moved.undo } : undefined;
     };
   }
@@ -540,17 +515,15 @@ export class Governor {
     return slot !== undefined && seesOrg(principal, this.ops.ownerOf(slot).identity.orgId) ? slot : undefined;
   }
 
-  #move(
-    slot: OpSlot,
-    trigger: ControlTrigger,
-    actor: string,
-    nowMs: number,
-    payload?: AuditDraft['payload'],
-  ): { readonly reply: Result<OpView, Fault>; readonly effects: readonly Effect[]; readonly undo?: Undo } {
-    const { opId, state: from } = this.ops.recordOf(slot);
-    const to = this.ops.advance(slot, trigger, nowMs);
+  #move(slot: OpSlot, { trigger, end, error, reason, actor, payload }: Move, nowMs: number): Moved {
+    const opId = this.ops.idOf(slot);
+    const from = this.ops.stateOf(slot);
+    const about = this.ops.aboutOf(slot);
+    const to = this.ops.advance(slot, trigger, nowMs, end);
     if (to === undefined) return unchanged(fail({ kind: 'invalid_transition', opId, from, trigger }));
     if (to === from) return unchanged(ok(this.#viewOf(slot)));
+    if (error !== undefined) this.ops.setError(slot, error);
+    if (reason !== undefined) this.ops.setReason(slot, reason);
     const owner = this.ops.ownerOf(slot);
     // A completion sends no signal, so what the agent acknowledged is still the last one.
     const acknowledgedAtMs = trigger === 'complete' ? this.#signals.acknowledgedAtMs(opId) : this.#signals.expect(opId);
@@ -563,7 +536,7 @@ export class Governor {
     return {
       reply: ok(this.#viewOf(slot)),
       effects,
-      undo: { kind: 'op', opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
+      undo: { kind: 'op', opId, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
     };
   }
 

@@ -9,8 +9,10 @@ import type { AgentKey, OpId, SecretDigest } from './base/ids.ts';
 import { assertNever } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
 import { type Effect, NO_EFFECTS } from './effects.ts';
+import { explain } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
 import type { HaltRegistry } from './halts/halts.ts';
+import type { OpAbout, OpVerdict } from './ops/op-about.ts';
 import { isFinished, type OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import type { OpsRegistry } from './ops/ops.ts';
@@ -25,6 +27,8 @@ export type OpUndo = {
   readonly opId: OpId;
   readonly number: number;
   readonly from: OpState | 'absent';
+  /** What was known of it; undefined: nothing has changed of that. */
+  readonly about: OpAbout | undefined;
   readonly heldMicroUsd: number;
   readonly heldUntilMs: number;
   readonly acknowledgedAtMs: number | undefined;
@@ -96,7 +100,7 @@ function rollBackHalt({ halts }: Registries, { id, before, paused }: HaltUndo): 
 
 function rollBackOp(
   { agents, ops, budgets, signals }: Registries,
-  { opId, number, from, heldMicroUsd, heldUntilMs, acknowledgedAtMs }: OpUndo,
+  { opId, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs }: OpUndo,
   nowMs: number,
 ): readonly Effect[] {
   const slot = ops.find(opId);
@@ -111,6 +115,7 @@ function rollBackOp(
   // What was used meanwhile is not held again. An operation that had finished held nothing that could be used.
   const microUsd = isFinished(to) ? heldMicroUsd : Math.min(heldMicroUsd, budgets.heldBy(slot));
   budgets.holdAgain(owner.budget ?? owner.identity, slot, { microUsd, untilMs: heldUntilMs }, nowMs);
+  if (about !== undefined) ops.restoreAbout(slot, about);
   if (to === from) return NO_EFFECTS;
   ops.restore(slot, from, nowMs);
   if (acknowledgedAtMs !== undefined) signals.setAcknowledged(opId, acknowledgedAtMs);
@@ -139,6 +144,13 @@ function rollBackRegistration(
   return [{ kind: 'agent-removed', identity: entry.identity, key }];
 }
 
+const UNRECORDED: OpVerdict = {
+  policy: undefined,
+  ruleId: undefined,
+  reason: explain({ kind: 'audit_unavailable' }),
+  cause: 'unrecorded',
+};
+
 /**
  * Terminates those of these operations that checks began after the operation with the number `lastBefore`, as nobody
  * received their Allow. They are not withdrawn, because their agents may know them.
@@ -153,7 +165,8 @@ export function terminateBegun(
     const slot = ops.find(opId);
     if (slot === undefined || ops.numberOf(slot) <= lastBefore) return [];
     const before = ops.stateOf(slot);
-    const after = ops.advance(slot, 'terminate', nowMs);
+    const after = ops.advance(slot, 'terminate', nowMs, 'denied');
+    if (after !== before) ops.decide(slot, UNRECORDED, undefined);
     budgets.release(slot);
     return after === before ? [] : [{ kind: 'op-changed', op: viewOfOp(ops.recordOf(slot), undefined) }];
   });

@@ -1,6 +1,6 @@
 import type { AgentIdentity, AgentKey, OpId, SecretDigest } from './base/ids.ts';
 import type { Principal } from './identity/roles.ts';
-import type { OpState } from './ops/op-state.ts';
+import type { OpEnd, OpState } from './ops/op-state.ts';
 
 /**
  * How a request about an agent is vouched for: by the agent's own credential token, or by a bearer whose principal has
@@ -35,4 +35,18 @@ export type OpRecord = {
   readonly registeredAtMs: number;
   readonly updatedAtMs: number;
   readonly agent: AgentIdentity;
+  /** Of the check that it began with, without secrets; undefined where it was registered without one. */
+  readonly action: string | undefined;
+  readonly resource: string | undefined;
+  /** What decided that check. */
+  readonly policy: string | undefined;
+  readonly ruleId: string | undefined;
+  readonly reason: string | undefined;
+  readonly estimatedMicroUsd: number;
+  readonly spentMicroUsd: number;
+  readonly approvalId: string | undefined;
+  /** What its agent says went wrong. */
+  readonly error: string | undefined;
+  /** Undefined while it runs or waits. */
+  readonly ended: OpEnd | undefined;
 };

@@ -1,6 +1,5 @@
 /** What operators see live (docs/spec.md, Live stream). Milliseconds here; the wire makes RFC 3339 of them. */
-import type { OpId } from '../core/base/ids.ts';
-import type { OpState } from '../core/ops/op-state.ts';
+import type { OpView } from '../core/views.ts';
 
 export const EVENT_KINDS = ['ops_change', 'violation', 'budget', 'agent', 'account', 'halt', 'approval'] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
@@ -18,13 +17,8 @@ export type GatewayEvent = Common &
   (
     | {
         readonly kind: 'ops_change';
-        readonly payload: {
-          readonly opId: OpId;
-          readonly state: OpState;
-          readonly registeredAtMs: number;
-          readonly updatedAtMs: number;
-          readonly teamId: string;
-        };
+        /** The names of its agent stand beside it. */
+        readonly payload: Omit<OpView, 'agent' | 'acknowledgedAtMs'> & { readonly teamId: string };
       }
     | { readonly kind: Exclude<EventKind, 'ops_change'>; readonly payload: Readonly<Record<string, unknown>> }
   );

@@ -2,7 +2,7 @@
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr';
 import { ok } from '../core/base/result.ts';
 import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
-import { OP_STATES } from '../core/ops/op-state.ts';
+import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import type { GatewayEvent } from '../ports/events.ts';
 import type { AuditToIo, IoId, IoToMain, MainToAudit, MainToIo } from './protocol.ts';
 
@@ -19,6 +19,18 @@ type PackedChange = readonly [
   registeredAtMs: number,
   updatedAtMs: number,
   teamId: string,
+  about: readonly [
+    action: string | null,
+    resource: string | null,
+    policy: string | null,
+    ruleId: string | null,
+    reason: string | null,
+    estimatedMicroUsd: number,
+    spentMicroUsd: number,
+    approvalId: string | null,
+    error: string | null,
+    ended: number,
+  ],
 ];
 export type PackedEvents = { readonly type: 'events'; readonly events: readonly (PackedChange | GatewayEvent)[] };
 type Events = { readonly type: 'events'; readonly events: readonly GatewayEvent[] };
@@ -43,17 +55,47 @@ function pack(event: GatewayEvent): PackedChange | GatewayEvent {
     payload.registeredAtMs,
     payload.updatedAtMs,
     payload.teamId,
+    [
+      payload.action ?? null,
+      payload.resource ?? null,
+      payload.policy ?? null,
+      payload.ruleId ?? null,
+      payload.reason ?? null,
+      payload.estimatedMicroUsd,
+      payload.spentMicroUsd,
+      payload.approvalId ?? null,
+      payload.error ?? null,
+      payload.ended === undefined ? -1 : OP_ENDS.indexOf(payload.ended),
+    ],
   ];
 }
 
-function unpack([id, orgId, agentId, atMs, opId, state, registeredAtMs, updatedAtMs, teamId]: PackedChange): OpsChange {
+function unpack(packed: PackedChange): OpsChange {
+  const [id, orgId, agentId, atMs, opId, state, registeredAtMs, updatedAtMs, teamId, about] = packed;
+  const [action, resource, policy, ruleId, reason, estimatedMicroUsd, spentMicroUsd, approvalId, error, ended] = about;
   return {
     id,
     kind: 'ops_change',
     orgId,
     agentId,
     atMs,
-    payload: { opId, state: OP_STATES[state]!, registeredAtMs, updatedAtMs, teamId },
+    payload: {
+      opId,
+      state: OP_STATES[state]!,
+      registeredAtMs,
+      updatedAtMs,
+      teamId,
+      action: action ?? undefined,
+      resource: resource ?? undefined,
+      policy: policy ?? undefined,
+      ruleId: ruleId ?? undefined,
+      reason: reason ?? undefined,
+      estimatedMicroUsd,
+      spentMicroUsd,
+      approvalId: approvalId ?? undefined,
+      error: error ?? undefined,
+      ended: OP_ENDS[ended],
+    },
   };
 }
 

@@ -42,7 +42,7 @@ describe('live table', () => {
       { NODE_OPTIONS: `--import=${FAST}` },
     );
     await terminal.until(
-      /: 1 running, 1 completing, 1 terminated[^]*going:1 +running +acme\/t\/a +12:34:56[^]*killed:1[^]*done:1/,
+      /: 1 running, 1 completed, 1 terminated[^]*going:1 +running +acme\/t\/a +- +- +12:34:56[^]*killed:1[^]*done:1/,
     );
     await terminal.until(/: 1 running(?!,)/);
     const last = terminal.shown().split('\u001b[H').at(-1);

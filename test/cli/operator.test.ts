@@ -135,7 +135,7 @@ describe('operator', () => {
       stderr: 'error: cannot pause operation o:1: it is paused\nSee its state with `svc ops show`.\n',
     });
     expect((await svc('ops resume o:1')).stdout).toBe('o:1 is running.\n');
-    expect((await svc('ops complete o:1')).stdout).toBe('o:1 is completing.\n');
+    expect((await svc('ops complete o:1')).stdout).toBe('o:1 is completed.\n');
     expect(await json('ops terminate o:2')).toMatchObject({
       op_id: 'o:2',
       state: 'terminated',
@@ -382,7 +382,7 @@ describe('operator', () => {
     expect(wide[0]).toMatch(/^TIER +OF +TODAY +THIS MONTH +RESERVED +DAY LEFT$/);
   });
 
-  test('operations fit a narrow terminal: ids stay whole, minor columns go', async () => {
+  test('operations fit a narrow terminal: what they are stays whole as long as it can', async () => {
     const opId = `${'ab'.repeat(16)}:${'cd'.repeat(8)}`;
     await svc(`agents register narrow/a-team-of-it/an-agent-of-that`);
     await svc(
@@ -399,10 +399,19 @@ describe('operator', () => {
         .split(/\r*\n/);
     };
     const [narrow, usual, wide] = [await linesAt(60), await linesAt(80), await linesAt(120)];
-    expect(narrow).toEqual([`OPERATION${' '.repeat(42)}STATE`, `${opId}  terminat…`]);
-    expect(usual[1]).toMatch(new RegExp(`^${opId} {2}terminated {2}narrow/a-… {2}\\d+s$`));
-    for (const line of usual) expect(line.length).toBeLessThanOrEqual(80);
-    expect(wide[1]).toContain('  terminated  narrow/a-team-of-it/an-agent-of-that  ');
+    expect(narrow[1]).toBe('ababab:cdcdcd  terminated  narrow/a-…  tool.call  web_search');
+    expect(usual[0]).toMatch(/^OPERATION +STATE +AGENT +ACTION +RESOURCE$/);
+    expect(usual[1]).toBe('ababab:cdcdcd  terminated  narrow/a-team-of-it/an-agent-o…  tool.call  web_search');
+    expect(wide[1]).toMatch(
+      /^ababab:cdcdcd {2}terminated {2}narrow\/a-team-of-it\/an-agent-of-that {2}tool\.call {2}web_search {2}\d+s$/,
+    );
+    await svc('agents register acme/search/crawler');
+    await svc(`check --agent acme/search/crawler --action tool.call --resource web_search --op ${opId}9`);
+    const crawler = cli.inTerminal(['ops', 'ls', '--agent', 'acme/search/crawler'], { columns: 80 });
+    await crawler.ended;
+    expect(crawler.shown()).toMatch(/running {2}acme\/search\/crawler {2}tool\.call {2}web_search {2}\d+s/);
+    expect((await svc('ops show ababab:cdcdcd --org narrow')).stdout).toContain(`operation     ${opId}\n`);
+    expect((await svc('logs --op ababab:cdcdcd --org narrow')).stdout).toContain(`  ${opId}  tool.call web_search  `);
   });
 
   test('agents fit a narrow terminal: names stay whole, minor columns go', async () => {

@@ -461,7 +461,8 @@ describe('check', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(check, control), { maxLength: 80, size: 'max' }), (steps) => {
         const governor = openGovernor();
-        const ops = (): string => JSON.stringify(governor.ops.list(undefined, 10).ops);
+        const ops = (): string =>
+          JSON.stringify(governor.ops.list(undefined, 10).ops.map((slot) => governor.ops.recordOf(slot)));
         for (const step of steps) {
           if (step.type === 'control') {
             governor.apply<'control-op'>(controlOf(step.op, step.trigger), 10);

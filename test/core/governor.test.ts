@@ -14,6 +14,7 @@ import {
   SIBLING,
   STRANGER,
 } from '../support/governor.ts';
+import { UNCHECKED } from '../support/ops.ts';
 
 const BOUND: Principal = { subject: 'key:globex', scopes: ['write'], orgId: 'globex' };
 const stateOf = (governor: Governor, op: string): string | undefined => {
@@ -46,6 +47,7 @@ describe('each row of the state table', () => {
       value: {
         created: true,
         op: {
+          ...UNCHECKED,
           opId: 't:s',
           state: 'pending',
           registeredAtMs: 1_000,

@@ -175,7 +175,11 @@ describe('audit events', () => {
     OpPaused: { provoke: () => control('pause'), entry: { ...OF_AGENT, ...BY_KEY } },
     OpResumed: { provoke: () => control('pause', 'resume'), entry: { ...OF_AGENT, ...BY_KEY } },
     OpTerminated: { provoke: () => control('terminate'), entry: { ...OF_AGENT, ...BY_KEY } },
-    OpCompleted: { provoke: () => control('complete'), entry: { ...OF_AGENT, ...BY_KEY } },
+    OpCompleted: {
+      provoke: async () =>
+        post(`/api/v1/ops/${await check()}/complete`, { outcome: 'OUTCOME_FAILURE', error: 'no such page' }),
+      entry: { ...OF_AGENT, ...BY_KEY, payload: { outcome: 'failure', error: 'no such page' } },
+    },
     AgentRegistered: {
       provoke: () => post('/api/v1/agents', { agent: { ...AGENT, agent_id: 'late' }, parent: AGENT }),
       entry: {

@@ -133,6 +133,31 @@ describe.each(ARRANGEMENTS)('control, $arrangement', ({ env }) => {
     expect((await rest.received(1)).map((message) => [message.opId, message.signal])).toEqual([[changed, 'resume']]);
   });
 
+  test('the record of an operation says what it does, and how it ended', async () => {
+    const opId = await running('said');
+    const { body: before } = await gateway.call('GET', `/api/v1/ops/${opId}`);
+    expect(before).toMatchObject({ action: 'tool.call', resource: 'web_search', approval_id: null, ended: null });
+    expect(before).toMatchObject({
+      policy: expect.any(String),
+      rule_id: expect.any(String),
+      spent_usd: 0,
+      error: null,
+    });
+    const complete = (body: object) => gateway.call('POST', `/api/v1/ops/${opId}/complete`, body);
+    for (const [body, field] of [
+      [{ outcome: 'OUTCOME_SUCCESS', error: 'x' }, 'error'],
+      [{ outcome: 'OUTCOME_FAILURE', error: 'ä'.repeat(513) }, 'error'],
+      [{ outcome: 'perhaps' }, 'outcome'],
+    ] as const)
+      expect(await complete(body)).toMatchObject({ status: 400, body: { field } });
+    const error = 'ä'.repeat(512);
+    expect((await complete({ outcome: 'OUTCOME_FAILURE', error })).body).toMatchObject({
+      state: 'completing',
+      ended: 'failed',
+      error,
+    });
+  });
+
   test('a complete operation sends no more signals', async () => {
     const opId = await running('a');
     await control(opId, 'pause');

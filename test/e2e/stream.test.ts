@@ -10,6 +10,20 @@ import { type Frame, openStream, Refused, type StreamClient, type StreamOptions 
 
 let gateway: TestGateway;
 const open: StreamClient[] = [];
+/** Of an operation that was registered without a check. */
+const UNCHECKED = {
+  action: null,
+  resource: null,
+  policy: null,
+  rule_id: null,
+  reason: null,
+  estimated_cost_usd: 0,
+  spent_usd: 0,
+  approval_id: null,
+  error: null,
+  ended: null,
+};
+
 describe('stream', () => {
   beforeAll(async () => {
     gateway = await startTestGateway({
@@ -107,8 +121,16 @@ describe('stream', () => {
       { op_id: 'team:s', state: 'terminated', updated_at: time },
     ]);
     expect(full.frames.map(({ payload }) => payload)).toEqual([
-      { op_id: 'team:s', state: 'pending', updated_at: time, registered_at: time, team_id: 'search' },
-      { op_id: 'team:s', state: 'terminated', updated_at: time, registered_at: time, team_id: 'search' },
+      { op_id: 'team:s', state: 'pending', updated_at: time, registered_at: time, team_id: 'search', ...UNCHECKED },
+      {
+        op_id: 'team:s',
+        state: 'terminated',
+        updated_at: time,
+        registered_at: time,
+        team_id: 'search',
+        ...UNCHECKED,
+        ended: 'terminated',
+      },
     ]);
     expect(new Set(full.frames.map(({ payload }) => payload.registered_at)).size).toBe(1);
   });

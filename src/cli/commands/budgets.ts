@@ -1,13 +1,8 @@
 /** `svc budgets`: what was spent, what is set aside, and what may be spent. */
 import type { Run } from '../invocation.ts';
 import { awayAt, type Column, type Row, valueAt } from '../terminal/table.ts';
+import { usd } from '../terminal/words.ts';
 import { showList } from './listing.ts';
-
-function usd(value: unknown): string | undefined {
-  if (typeof value !== 'number') return undefined;
-  const digits = Math.abs(value) < 0.01 && value !== 0 ? 6 : 2;
-  return `$${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
-}
 
 const periodCell =
   (period: 'daily' | 'monthly') =>

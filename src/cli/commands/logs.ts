@@ -9,6 +9,7 @@ import { printable } from '../terminal/printable.ts';
 import { cellText, type Row, valueAt } from '../terminal/table.ts';
 import { timeAgo } from '../terminal/words.ts';
 import { type AgentFilter, agentFilter, agentText, limitOf, moreNote } from './listing.ts';
+import { OpNames } from './op-name.ts';
 
 const POLL_MS = 1000;
 const PATH = '/api/v1/logs';
@@ -44,7 +45,7 @@ function loggedAgent(options: Options): AgentFilter {
 export async function run(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
-  const query = logQuery(options, Date.now());
+  const query = await withWholeId(api, logQuery(options, Date.now()));
   const head = options.isSet('follow') ? await headOf(api, query) : undefined;
   const { rows, nextCursor } = await api.list(PATH, 'entries', { query, limit: limitOf(options) });
   const entries = [...rows].reverse();
@@ -53,6 +54,16 @@ export async function run(invocation: Invocation): Promise<void> {
   await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
   // A requested count is simply obeyed, as with `tail`; the default one must not pass for the whole log.
   if (nextCursor !== null && options.text('limit') === undefined) note(moreNote(entries.length));
+}
+
+/** An id that the log does not have may be short for that of an operation in flight. */
+async function withWholeId(api: Api, query: Query): Promise<Query> {
+  const { op_id: text, org_id } = query;
+  if (typeof text !== 'string' || !text.includes(':')) return query;
+  const { rows } = await api.list(PATH, 'entries', { query: { op_id: text, org_id }, limit: 1 });
+  if (rows.length > 0) return query;
+  const opId = await new OpNames(api, typeof org_id === 'string' ? org_id : undefined).find(text);
+  return opId === undefined ? query : { ...query, op_id: opId };
 }
 
 type Head = { readonly id: number; readonly timestamp: string };

@@ -6,10 +6,11 @@ import { Api } from '../remote/api.ts';
 import { note, show, tolerateClosedPipe, writeLines } from '../terminal/output.ts';
 import { padded, printable } from '../terminal/printable.ts';
 import { confirmed, interruptible } from '../terminal/prompt.ts';
-import type { Row } from '../terminal/table.ts';
+import { type Row, valueAt } from '../terminal/table.ts';
 import { counted } from '../terminal/words.ts';
 import { type AgentFilter, agentFilter, agentText } from './listing.ts';
-import { pathOf } from './ops.ts';
+import { OpNames } from './op-name.ts';
+import { pathOf, stateText } from './ops.ts';
 
 /** The states in which the trigger changes something: terminating twice changes nothing. */
 const statesBefore = (trigger: ControlTrigger): readonly OpState[] =>
@@ -24,8 +25,10 @@ export const control =
   (trigger: ControlTrigger): Run =>
   async (invocation) => {
     const { args, options } = invocation;
-    const isChosen = options.isSet('all') || ['org', 'team', 'agent'].some((name) => options.text(name) !== undefined);
-    if (args.length > 0 && isChosen)
+    const selectors = ['org', 'team', 'agent'].filter((name) => options.text(name) !== undefined);
+    // With ids, an org only says whose they are.
+    const isChosen = options.isSet('all') || selectors.length > 0;
+    if (args.length > 0 && (options.isSet('all') || selectors.some((name) => name !== 'org')))
       throw usageError('give either operation ids or options that select operations, not both');
     if (args.length === 0 && !isChosen)
       throw usageError(
@@ -33,7 +36,7 @@ export const control =
         'Give their ids, or select them with --agent, --team, --org or --all.',
       );
     const api = await Api.of(invocation, { isPatient: true });
-    return isChosen ? controlChosen(api, trigger, invocation) : controlNamed(api, trigger, invocation);
+    return args.length > 0 ? controlNamed(api, trigger, invocation) : controlChosen(api, trigger, invocation);
   };
 
 /**
@@ -41,10 +44,13 @@ export const control =
  * others running.
  */
 async function controlNamed(api: Api, trigger: ControlTrigger, invocation: Invocation): Promise<ExitStatus> {
-  const { args, globals } = invocation;
+  const { args, globals, options } = invocation;
   const [only = ''] = args;
-  if (args.length > 1) return controlEach(args, { api, trigger, globals, isFine: () => false });
-  const op = await api.post(`${pathOf(only)}/${trigger}`, 'state');
+  const orgId = options.text('org');
+  const names = new OpNames(api, orgId);
+  const order = (text: string) => names.ask(text, (opId) => api.post(verbPath(opId, trigger, orgId), 'state'));
+  if (args.length > 1) return controlEach(args, { order, globals, isFine: () => false });
+  const op = await order(only);
   await show(globals.output, op, () => [outcomeLine(op)]);
   return EXIT.done;
 }
@@ -62,13 +68,11 @@ async function controlChosen(api: Api, trigger: ControlTrigger, invocation: Invo
     return EXIT.done;
   }
   if (!options.isSet('yes')) await ask(trigger, ops);
-  const status = await controlEach(
-    ops.map(({ op_id: id }) => String(id)),
-    { api, trigger, globals, isFine: isPast },
-  );
+  const order = (op: Row) => api.post(verbPath(String(op.op_id), trigger, orgOf(op)), 'state');
+  const status = await controlEach(ops, { order, globals, isFine: isPast });
   if (status !== EXIT.done) return status;
-  const seen = new Set(ops.map(({ op_id: id }) => id));
-  const fresh = (await listed(api, trigger, filter)).filter(({ op_id: id }) => !seen.has(id));
+  const seen = new Set(ops.map(keyOf));
+  const fresh = (await listed(api, trigger, filter)).filter((op) => !seen.has(keyOf(op)));
   if (fresh.length > 0)
     note(
       `${counted(fresh.length, 'more operation')} started in the meantime; run the command again. To keep the agent from starting more, deny it everything by policy; after \`svc agents rm\` it would receive no signals, and may register again.`,
@@ -77,10 +81,10 @@ async function controlChosen(api: Api, trigger: ControlTrigger, invocation: Invo
 }
 
 async function listed(api: Api, trigger: ControlTrigger, filter: AgentFilter): Promise<readonly Row[]> {
-  const ops = new Map<unknown, Row>(); // one that is paused between two of these listings is in both
+  const ops = new Map<string, Row>(); // one that is paused between two of these listings is in both
   for (const state of statesBefore(trigger)) {
     for (const op of (await api.list('/api/v1/ops', 'ops', { query: { ...filter, state } })).rows)
-      ops.set(op.op_id, op);
+      ops.set(keyOf(op), op);
   }
   return [...ops.values()];
 }
@@ -113,12 +117,18 @@ function groupsOf(ops: readonly Row[]): readonly (readonly [string, number])[] {
   return [...counts].sort(([, a], [, b]) => b - a);
 }
 
-const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${String(op.state)}.`);
+const outcomeLine = (op: Row): string => printable(`${String(op.op_id)} is ${stateText(op)}.`);
+
+/** An id is an org's own: two orgs may have the same. */
+const orgOf = (op: Row): string => String(valueAt(op, 'agent.org_id') ?? '');
+const keyOf = (op: Row): string => `${orgOf(op)} ${String(op.op_id)}`;
+
+const verbPath = (opId: string, trigger: ControlTrigger, orgId: string | undefined): string =>
+  `${pathOf(opId)}/${trigger}${orgId === undefined ? '' : `?org_id=${encodeURIComponent(orgId)}`}`;
 
 /** What is to be done, and what counts as done. */
-type Job = {
-  readonly api: Api;
-  readonly trigger: ControlTrigger;
+type Job<T> = {
+  readonly order: (op: T) => Promise<Row>;
   readonly globals: Globals;
   /** A refusal that is reported but is not a failure. */
   readonly isFine: (refusal: RefusedError) => boolean;
@@ -128,30 +138,34 @@ type Job = {
  * Goes on if the reader of the output leaves: the operations must be stopped anyway. A signal ends it between two
  * rounds, with a full report.
  */
-function controlEach(opIds: readonly string[], job: Job): Promise<ExitStatus> {
+function controlEach<T extends string | Row>(ops: readonly T[], job: Job<T>): Promise<ExitStatus> {
   tolerateClosedPipe();
-  return interruptible((signal) => controlInRounds(opIds, job, signal));
+  return interruptible((signal) => controlInRounds(ops, job, signal));
 }
 
 /**
  * Works in rounds and reports in order. If a whole round fails without a decision, because the gateway is gone for
  * instance, all others would too, so it stops and reports that once.
  */
-async function controlInRounds(opIds: readonly string[], job: Job, signal: AbortSignal): Promise<ExitStatus> {
-  const { api, trigger, globals } = job;
+async function controlInRounds<T extends string | Row>(
+  ops: readonly T[],
+  job: Job<T>,
+  signal: AbortSignal,
+): Promise<ExitStatus> {
+  const { order, globals } = job;
   const report = new Report(job);
   let tried = 0;
-  for (let isDecided = true; tried < opIds.length && isDecided && !signal.aborted; ) {
-    const round = opIds.slice(tried, tried + AT_ONCE);
-    const outcomes = await Promise.allSettled(round.map((opId) => api.post(`${pathOf(opId)}/${trigger}`, 'state')));
+  for (let isDecided = true; tried < ops.length && isDecided && !signal.aborted; ) {
+    const round = ops.slice(tried, tried + AT_ONCE);
+    const outcomes = await Promise.allSettled(round.map(order));
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === 'fulfilled') report.changed(outcome.value);
-      else report.refused(round[index] ?? '', outcome.reason);
+      else report.refused(nameOf(round[index]), outcome.reason);
     }
     tried += round.length;
     isDecided = outcomes.some((outcome) => outcome.status === 'fulfilled' || outcome.reason instanceof RefusedError);
   }
-  const untried = opIds.length - tried;
+  const untried = ops.length - tried;
   if (untried > 0)
     note(
       `${signal.aborted ? 'Interrupted: ' : ''}${counted(untried, 'more operation was', 'more operations were')} not tried.`,
@@ -162,14 +176,16 @@ async function controlInRounds(opIds: readonly string[], job: Job, signal: Abort
   return report.failed === 0 ? EXIT.done : EXIT.failed;
 }
 
+const nameOf = (op: string | Row | undefined): string => (typeof op === 'string' ? op : String(op?.op_id));
+
 /** What has become of each operation, told as it comes. */
 class Report {
   readonly done: Row[] = [];
   readonly advice = new Set<string>();
   failed = 0;
-  readonly #job: Job;
+  readonly #job: Pick<Job<never>, 'globals' | 'isFine'>;
 
-  constructor(job: Job) {
+  constructor(job: Pick<Job<never>, 'globals' | 'isFine'>) {
     this.#job = job;
   }
 

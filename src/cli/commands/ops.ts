@@ -2,45 +2,69 @@
 
 import type { Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
-import { show } from '../terminal/output.ts';
+import { note, show, showTable } from '../terminal/output.ts';
 import { awayAt, type Column, fieldLines, type Row, valueAt } from '../terminal/table.ts';
-import { agentFilter, agentText, showList } from './listing.ts';
+import { usd } from '../terminal/words.ts';
+import { agentFilter, agentText, limitOf, moreNote } from './listing.ts';
+import { OpNames, shortIds } from './op-name.ts';
 
-const COLUMNS: readonly Column[] = [
-  { title: 'OPERATION', cell: 'op_id', isWhole: true },
-  { title: 'STATE', cell: 'state' },
-  { title: 'AGENT', cell: ({ agent }) => agentText(agent), isSpare: true },
-  { title: 'SINCE', cell: awayAt('updated_at'), isSpare: true },
-];
+/** What has become of an operation, in one word: how it ended, else its state. */
+export const stateText = ({ state, ended }: Row): string =>
+  String(ended ?? (state === 'completing' ? 'completed' : state));
+
+const columnsOf = (rows: readonly Row[]): readonly Column[] => {
+  const short = shortIds(rows.map(({ op_id: opId }) => String(opId)));
+  return [
+    { title: 'OPERATION', cell: ({ op_id: opId }) => short.get(String(opId)), isWhole: true },
+    { title: 'STATE', cell: stateText, isWhole: true },
+    { title: 'AGENT', cell: ({ agent }) => agentText(agent), isKept: true },
+    { title: 'ACTION', cell: 'action', isKept: true },
+    { title: 'RESOURCE', cell: 'resource', isKept: true },
+    { title: 'SINCE', cell: awayAt('updated_at'), isSpare: true },
+  ];
+};
 
 export const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponent(opId)}`;
 
-export const ls: Run = (invocation) => {
-  const { options } = invocation;
+export async function ls(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const api = await Api.of(invocation);
   const query = { state: options.text('state'), ...agentFilter(options) };
-  return showList(invocation, {
-    path: '/api/v1/ops',
-    key: 'ops',
-    query,
-    columns: COLUMNS,
+  const { rows, nextCursor } = await api.list('/api/v1/ops', 'ops', { query, limit: limitOf(options) });
+  await showTable(globals.output, {
+    value: { ops: rows, next_cursor: nextCursor },
+    columns: columnsOf(rows),
+    rows,
     none: 'There are no operations in flight.',
   });
-};
-
-export async function showOne(invocation: Invocation): Promise<void> {
-  const {
-    args: [opId = ''],
-    globals,
-  } = invocation;
-  const op = await (await Api.of(invocation)).get(pathOf(opId), 'state');
-  await show(globals.output, op, () => fieldsOf(op));
+  if (nextCursor !== null) note(moreNote(rows.length));
 }
+
+export const showOne: Run = async (invocation) => {
+  const {
+    args: [text = ''],
+    globals,
+    options,
+  } = invocation;
+  const api = await Api.of(invocation);
+  const op = await new OpNames(api, options.text('org')).ask(text, (opId) => api.get(pathOf(opId), 'state'));
+  await show(globals.output, op, () => fieldsOf(op));
+};
 
 const fieldsOf = (op: Row): readonly string[] =>
   fieldLines([
     ['operation', op.op_id],
-    ['state', op.state],
+    ['state', stateText(op)],
     ['agent', agentText(valueAt(op, 'agent'))],
+    ['action', op.action],
+    ['resource', op.resource],
+    ['policy', op.policy],
+    ['rule', op.rule_id],
+    ['reason', op.reason],
+    ['approval', op.approval_id],
+    ['estimated', usd(op.estimated_cost_usd)],
+    ['spent', usd(op.spent_usd)],
+    ['error', op.error],
     ['registered', op.registered_at],
     ['updated', op.updated_at],
     ['acknowledged', op.acknowledged_at],

@@ -1,6 +1,7 @@
 /** `svc ops watch`: operations as they change; a live table on a terminal, plain lines elsewhere. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { dropFirst } from '../../core/base/lists.ts';
+import { OP_ENDS } from '../../core/ops/op-state.ts';
 import { EXIT, type ExitStatus, mayPass } from '../errors.ts';
 import type { Invocation, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
@@ -10,6 +11,7 @@ import { clipped } from '../terminal/printable.ts';
 import { openScreen, type Screen } from '../terminal/screen.ts';
 import { type Column, cellText, type Row, tableLines } from '../terminal/table.ts';
 import { agentText } from './listing.ts';
+import { stateText } from './ops.ts';
 
 const REDRAW_MS = 100;
 const RETRY_MS = [500, 1000, 2000, 5000, 10_000] as const;
@@ -114,7 +116,10 @@ function plainLines(format: OutputFormat): Viewer {
 
 type WatchedOp = {
   readonly opId: string;
+  /** As people read it. */
   readonly state: string;
+  readonly action: string;
+  readonly resource: string;
   readonly updatedAt: string;
   readonly agent: string;
   readonly seenMs: number;
@@ -123,11 +128,13 @@ type WatchedOp = {
 const isLagged = (frame: Row): boolean => frame.event_type === 'lagged';
 
 function opIn({ payload, agent_id, org_id }: Row, nowMs: number): WatchedOp | undefined {
-  const { op_id: opId, state, updated_at: updatedAt, team_id } = (payload ?? {}) as Row;
+  const { op_id: opId, state, updated_at: updatedAt, team_id, action, resource, ended } = (payload ?? {}) as Row;
   if (typeof opId !== 'string' || typeof state !== 'string') return undefined;
   return {
     opId,
-    state,
+    state: stateText({ state, ended }),
+    action: typeof action === 'string' ? action : '',
+    resource: typeof resource === 'string' ? resource : '',
     updatedAt: typeof updatedAt === 'string' ? updatedAt : '',
     agent: agentText({ org_id, team_id, agent_id }) ?? '',
     seenMs: nowMs,
@@ -136,13 +143,16 @@ function opIn({ payload, agent_id, org_id }: Row, nowMs: number): WatchedOp | un
 
 const lineOf = (frame: Row): string => {
   const op = opIn(frame, 0);
-  return op === undefined ? cellText(frame) : [op.updatedAt, op.opId, op.state, op.agent].map(cellText).join('  ');
+  if (op === undefined) return cellText(frame);
+  return [op.updatedAt, op.opId, op.state, op.agent, op.action, op.resource].map(cellText).join('  ');
 };
 
 const OPERATION: Column = { title: 'OPERATION', cell: 'opId', isWhole: true };
 // As wide as the longest state, so that the columns stand still.
 const STATE: Column = { title: 'STATE     ', cell: 'state', isWhole: true };
 const AGENT: Column = { title: 'AGENT', cell: 'agent' };
+const ACTION: Column = { title: 'ACTION', cell: 'action', isSpare: true };
+const RESOURCE: Column = { title: 'RESOURCE', cell: 'resource', isSpare: true };
 const UPDATED: Column = { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) };
 /** From here on there is room for the time beside whole ids. */
 const WIDE_COLUMNS = 100;
@@ -152,12 +162,13 @@ const LEAST_STATE = 9;
 
 /** If ids leave no room for the state, it comes first: it is what people watch. */
 function columnsFor(shown: readonly WatchedOp[], columns: number): readonly Column[] {
-  if (columns >= WIDE_COLUMNS) return [OPERATION, STATE, AGENT, UPDATED];
+  if (columns >= WIDE_COLUMNS) return [OPERATION, STATE, AGENT, ACTION, RESOURCE, UPDATED];
   const widest = shown.reduce((most, { opId }) => Math.max(most, opId.length), 0);
   return widest + LEAST_STATE > columns ? [STATE, OPERATION] : [OPERATION, STATE, AGENT];
 }
 
-const hasEnded = ({ state }: WatchedOp): boolean => state === 'completing' || state === 'terminated';
+const ENDED: ReadonlySet<string> = new Set(OP_ENDS);
+const hasEnded = ({ state }: WatchedOp): boolean => ENDED.has(state);
 
 function liveTable(label: string, screen: Screen): Viewer {
   const ops = new Map<string, WatchedOp>();
@@ -206,8 +217,12 @@ const PAINT: Readonly<Record<string, (line: string) => string>> = {
   running: green,
   paused: yellow,
   pending: bold,
-  completing: dim,
+  completed: dim,
+  failed: red,
+  denied: red,
   terminated: red,
+  halted: red,
+  expired: red,
 };
 
 type Watching = { readonly lost: string | undefined; readonly hasLetGo: boolean };

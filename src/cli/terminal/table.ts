@@ -13,6 +13,8 @@ export type Column = {
   readonly cell: string | ((row: Row) => unknown);
   /** Never shortened, because people copy it into the next command. */
   readonly isWhole?: boolean;
+  /** Shortened only once every spare column is left out. */
+  readonly isKept?: boolean;
   /** Left out, the last one first, where what is whole would not fit the terminal beside it. */
   readonly isSpare?: boolean;
 };
@@ -33,7 +35,7 @@ export function tableLines(
     cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
   );
   const spare = columns.findLastIndex(({ isSpare }) => isSpare === true);
-  if (width !== undefined && spare !== -1 && leastWidth(columns, natural) > width)
+  if (width !== undefined && spare !== -1 && leastWidth(columns, natural, ({ isKept }) => isKept === true) > width)
     return tableLines(
       columns.filter((_, at) => at !== spare),
       rows,
@@ -51,12 +53,16 @@ const lineOf = (columns: readonly Column[], cells: readonly string[], widths: re
 
 const gapsOf = (columns: readonly Column[]): number => GAP.length * (columns.length - 1);
 
-/** What is left when all that may be shortened is. */
-const leastWidth = (columns: readonly Column[], natural: readonly number[]): number =>
-  natural.reduce(
-    (sum, each, at) => sum + (columns[at]?.isWhole === true ? each : Math.min(each, LEAST_WIDTH)),
-    gapsOf(columns),
-  );
+/** What is left when all that may be shortened is, except for columns of which `isFull` is true. */
+const leastWidth = (
+  columns: readonly Column[],
+  natural: readonly number[],
+  isFull: (column: Column) => boolean = () => false,
+): number =>
+  columns.reduce((sum, column, at) => {
+    const width = natural[at] ?? 0;
+    return sum + (column.isWhole === true || isFull(column) ? width : Math.min(width, LEAST_WIDTH));
+  }, gapsOf(columns));
 
 /** Takes columns away from the widest cells until all fit, or until nothing more may be taken. */
 function fitted(

@@ -73,3 +73,10 @@ export function brief(ms: number): string {
   const [unit, unitMs] = BRIEF_UNITS.find(([, least]) => ms >= least) ?? (['s', 1000] as const);
   return `${Math.floor(ms / unitMs)}${unit}`;
 }
+
+/** An amount as answers have it; undefined for anything else. */
+export function usd(value: unknown): string | undefined {
+  if (typeof value !== 'number') return undefined;
+  const digits = Math.abs(value) < 0.01 && value !== 0 ? 6 : 2;
+  return `$${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}

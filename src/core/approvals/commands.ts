@@ -23,6 +23,7 @@ import {
   thawed,
 } from './approval.ts';
 import type { ApprovalRegistry } from './approvals.ts';
+import { endedReason } from './asking.ts';
 import { changeApproval } from './changes.ts';
 
 export type ApprovalContext = {
@@ -35,7 +36,7 @@ export type ApprovalContext = {
   readonly endOp: (
     agent: AgentIdentity,
     opId: OpId,
-    actor: string,
+    how: { readonly end: 'denied' | 'halted' | 'expired'; readonly reason: string; readonly actor: string },
     nowMs: number,
   ) => { readonly effects: readonly Effect[]; readonly undo: Undo } | undefined;
 };
@@ -178,7 +179,7 @@ export function haltApprovals(context: ApprovalContext, halt: Halt, nowMs: numbe
     if (halt.mode === 'terminate' && isUnused && !isDue(approval, nowMs)) {
       const reason = `halt ${halt.id}`;
       const entry = { eventType: 'ApprovalCancelled', actor: halt.createdBy, opId: approval.opIds[0], reason } as const;
-      apply(context, cancelled(approval, reason, nowMs), entry, nowMs, steps);
+      apply(context, cancelled(approval, reason, nowMs), { ...entry, end: 'halted' }, nowMs, steps);
     } else if (halt.mode === 'terminate') {
       // It was used, and is not to be used again.
       save(context, { ...approval, expiresAtMs: nowMs }, nowMs, steps);
@@ -203,16 +204,22 @@ export function thawApprovals(context: ApprovalContext, nowMs: number): Steps {
 function apply(
   context: ApprovalContext,
   after: Approval,
-  entry: Parameters<typeof changeApproval>[2],
+  { end, ...entry }: NonNullable<Parameters<typeof changeApproval>[2]> & { readonly end?: 'halted' },
   nowMs: number,
   { effects, undos }: Steps,
 ): void {
   const changed = changeApproval(context.approvals, after, entry, nowMs);
   effects.push(...changed.effects);
   undos.push(changed.undo);
-  if (after.state !== 'denied' && after.state !== 'expired' && after.state !== 'cancelled') return;
+  const { state } = after;
+  if (state !== 'denied' && state !== 'expired' && state !== 'cancelled') return;
+  const how = {
+    end: end ?? (state === 'expired' ? 'expired' : 'denied'),
+    reason: endedReason(after, state),
+    actor: entry.actor,
+  } as const;
   for (const opId of after.opIds) {
-    const ended = context.endOp(after.agent, opId, entry?.actor ?? GATEWAY_ACTOR, nowMs);
+    const ended = context.endOp(after.agent, opId, how, nowMs);
     if (ended === undefined) continue;
     effects.push(...ended.effects);
     undos.push(ended.undo);

@@ -12,7 +12,6 @@ import { type Principal, seesOrg } from '../identity/roles.ts';
 import type { OpSlot, OpsRegistry } from '../ops/ops.ts';
 import { type Outcome, unchanged } from '../outcome.ts';
 import type { OpUndo } from '../rollback.ts';
-import type { OpRecord } from '../views.ts';
 import {
   type EnforcementPlace,
   formatHaltScope,
@@ -127,8 +126,8 @@ export function enforceHalt(
   const { ops, next } = slice(context, scope, from, most);
   const effects: Effect[] = [];
   const undos: OpUndo[] = [];
-  for (const op of ops) {
-    const stopped = stop(context, halt, op, move);
+  for (const slot of ops) {
+    const stopped = stop(context, halt, slot, move);
     if (stopped === undefined) continue;
     effects.push(...stopped.effects);
     undos.push(stopped.undo);
@@ -156,15 +155,14 @@ export function resumeHalted(
 }
 
 /** Undefined where the operation is not the halt's to stop, or stands still already. */
-function stop({ halts, ops }: HaltContext, halt: Halt, op: OpRecord, move: MoveOp): ReturnType<MoveOp> {
-  const slot = ops.find(op.opId);
-  if (slot === undefined) return undefined;
+function stop({ halts, ops }: HaltContext, halt: Halt, slot: OpSlot, move: MoveOp): ReturnType<MoveOp> {
   const entry = ops.ownerOf(slot);
-  if (!halts.reaches(halt.id, entry, undefined)) return undefined;
+  if (!halts.reaches(halt.id, entry, (isCovered) => ops.isAnyAction(slot, isCovered))) return undefined;
   const number = ops.numberOf(slot);
+  const state = ops.stateOf(slot);
   if (halt.mode === 'terminate') return move(slot, 'terminate', halt, halt.createdBy);
-  if (op.state === 'paused' && halts.isKeptPaused(number)) halts.keepPaused(halt.id, number, slot);
-  if (op.state !== 'running') return undefined;
+  if (state === 'paused' && halts.isKeptPaused(number)) halts.keepPaused(halt.id, number, slot);
+  if (state !== 'running') return undefined;
   halts.keepPaused(halt.id, number, slot);
   return move(slot, 'pause', halt, halt.createdBy);
 }
@@ -175,7 +173,7 @@ function slice(
   scope: HaltScope,
   from: EnforcementPlace | undefined,
   most: number,
-): { readonly ops: readonly OpRecord[]; readonly next: EnforcementPlace | undefined } {
+): { readonly ops: readonly OpSlot[]; readonly next: EnforcementPlace | undefined } {
   if (scope.tier === 'global') {
     const page = ops.list(undefined, most, from !== undefined && 'slot' in from ? from.slot : 0);
     return { ops: page.ops, next: page.next === undefined ? undefined : { slot: page.next } };

@@ -124,10 +124,16 @@ export class HaltRegistry {
     return this.#holders.has(number);
   }
 
-  /** Whether this halt is in force and covers this action of the agent. Undefined: an action that is not known. */
-  reaches(id: string, entry: AgentEntry, action: string | undefined): boolean {
+  /** The oldest halt in force that covers the agent for any action of an operation, which `isAnyAction` goes through. */
+  coveringAny(entry: AgentEntry, isAnyAction: (isCovered: (action: string) => boolean) => boolean): Halt | undefined {
+    if (this.#active.size === 0) return undefined;
+    return this.#find(entry, ({ coversAction }) => isAnyAction(coversAction))?.halt;
+  }
+
+  /** Whether this halt is in force and covers the agent, for an action that `isMeant` accepts. */
+  reaches(id: string, entry: AgentEntry, isMeant: (isCovered: (action: string) => boolean) => boolean): boolean {
     const active = this.#active.get(id);
-    return active?.coversAction(action ?? '') === true && this.#reaches(active.scope, entry);
+    return active !== undefined && isMeant(active.coversAction) && this.#reaches(active.scope, entry);
   }
 
   /** The operations that this halt keeps paused: slots by their numbers. */

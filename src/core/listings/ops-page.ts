@@ -48,7 +48,7 @@ function pageOfAll({ ops }: Registries, { state, perPage, cursor }: Asked): Page
   const from = placeOfCursor(cursor);
   if (from === undefined) return undefined;
   const page = ops.list(state, perPage, from);
-  return { items: page.ops, next: page.next?.toString() };
+  return { items: page.ops.map((slot) => ops.recordOf(slot)), next: page.next?.toString() };
 }
 
 /** Walks the lists of the orgs, teams or agents that the filter names, one after the other, each oldest first. */
@@ -70,7 +70,7 @@ function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }
       budget,
       isWhereItStopped ? from.op : undefined,
     );
-    found.push(...page.ops);
+    for (const slot of page.ops) found.push(ops.recordOf(slot));
     if (page.next !== undefined) return { items: found, next: cursorOf({ org, team, op: page.next }) };
   }
   return { items: found, next: undefined };

@@ -1,5 +1,6 @@
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { OpId } from '../base/ids.ts';
+import { AboutColumns } from './op-about.ts';
 
 /** Every operation is in three lists: that of its org, of its team and of its agent. */
 const LISTS = ['org', 'team', 'agent'] as const;
@@ -7,7 +8,8 @@ export type OpList = (typeof LISTS)[number];
 export const LIST_AT = { org: 0, team: 1, agent: 2 } as const satisfies Record<OpList, number>;
 
 // A million operations as objects would be three million things for the garbage collector to walk, in pauses that every
-// check feels. As columns of numbers they are a few hundred; only the ids remain as strings.
+// check feels. As columns of numbers they are a few hundred; only the ids, and resources that no two share, remain as
+// strings.
 export const CHUNK_BITS = 16;
 export const CHUNK_SLOTS = 1 << CHUNK_BITS;
 export const SLOT_MASK = CHUNK_SLOTS - 1;
@@ -33,6 +35,7 @@ export class Chunk {
   readonly numbers = new Float64Array(CHUNK_SLOTS);
   /** Indexed by LIST_AT. */
   readonly links: readonly Links[] = LISTS.map(() => new Links());
+  readonly about = new AboutColumns(CHUNK_SLOTS);
   /** How many operations are in this chunk. */
   live = 0;
 }

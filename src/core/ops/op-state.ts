@@ -22,3 +22,10 @@ export const nextState = (from: OpState, trigger: OpTrigger): OpState | undefine
 
 /** In these states an operation only waits to be swept away. */
 export const isFinished = (state: OpState): boolean => state === 'completing' || state === 'terminated';
+
+/**
+ * How an operation ended: reported as done or failed, denied (by policy, budget or people, or cancelled), stopped by an
+ * operator or by a halt, or never decided, since its approval expired.
+ */
+export const OP_ENDS = ['completed', 'failed', 'denied', 'terminated', 'halted', 'expired'] as const;
+export type OpEnd = (typeof OP_ENDS)[number];

@@ -119,7 +119,11 @@ const shown = (text: string): string =>
   text.length <= MAX_SHOWN_LENGTH ? text : `${cutText(text, MAX_SHOWN_LENGTH)}…`;
 
 /** Deny by default (docs/spec.md, Purpose). */
-export function noPolicyAllows({ agent, action, resource }: CheckSubject): PolicyDecision {
+export function noPolicyAllows({
+  agent,
+  action,
+  resource,
+}: Pick<CheckSubject, 'agent' | 'action' | 'resource'>): PolicyDecision {
   const who =
     agent.orgId === '' ? `${agent.teamId}/${agent.agentId}` : `${agent.orgId}/${agent.teamId}/${agent.agentId}`;
   return {

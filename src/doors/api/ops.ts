@@ -7,6 +7,7 @@ import { OP_STATES } from '../../core/ops/op-state.ts';
 import type { ControlTrigger } from '../../core/views.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { isLongerThan, MAX_ERROR_BYTES } from '../shared/limits.ts';
 import {
   agentIdentity,
   type Listing,
@@ -62,8 +63,30 @@ async function get({ principal, params }: Authorized, link: Link): Promise<HttpR
   return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
 }
 
+const completion = z.strictObject({
+  outcome: optional(z.enum(['OUTCOME_SUCCESS', 'OUTCOME_FAILURE']).meta({ description: 'How the action ended.' })),
+  error: optional(
+    z
+      .string()
+      .refine((text) => !isLongerThan(text, MAX_ERROR_BYTES), `must be at most ${MAX_ERROR_BYTES} bytes`)
+      .meta({ description: 'What went wrong, of a failure; at most 1,024 bytes.' }),
+  ),
+});
+const OUTCOME = { OUTCOME_SUCCESS: 'success', OUTCOME_FAILURE: 'failure' } as const;
+
+async function complete({ principal, params, body }: Authorized<typeof completion>, link: Link): Promise<HttpReply> {
+  const opId = readOpId(params.id ?? '');
+  if (!opId.ok) return opId;
+  const outcome = body.outcome === undefined ? undefined : OUTCOME[body.outcome];
+  const error = body.error === '' ? undefined : body.error;
+  if (error !== undefined && outcome !== 'failure') return invalid('error', 'is only for OUTCOME_FAILURE');
+  const completed = { principal, opId: opId.value, trigger: 'complete', outcome, error } as const;
+  const { reply } = await link.ask({ type: 'control-op', ...completed });
+  return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+}
+
 const control =
-  (trigger: ControlTrigger) =>
+  (trigger: Exclude<ControlTrigger, 'complete'>) =>
   async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
     const opId = readOpId(params.id ?? '');
     if (!opId.ok) return opId;
@@ -132,6 +155,6 @@ export const opRoutes: readonly Route[] = [
     summary: 'Completes a running operation',
     answers: { 200: opShape },
     refusals: [409],
-    handle: control('complete'),
+    ...withBody(completion, complete),
   },
 ];

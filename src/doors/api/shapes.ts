@@ -6,7 +6,7 @@ import { PERIODS, TIERS } from '../../core/budget/config.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import { HALT_MODES } from '../../core/halts/halt.ts';
 import { ROLES, SCOPES } from '../../core/identity/roles.ts';
-import { OP_STATES } from '../../core/ops/op-state.ts';
+import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import { RULE_EFFECTS } from '../../core/policy/effect.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
 import { WEBHOOK_EVENTS } from '../../core/webhooks/webhook.ts';
@@ -294,6 +294,19 @@ export const opShape = z.strictObject({
   registered_at: rfc3339,
   updated_at: rfc3339,
   agent: z.strictObject(identity),
+  action: z
+    .string()
+    .nullable()
+    .meta({ description: 'Of the check that it began with; null if it was registered without one.' }),
+  resource: z.string().nullable().meta({ description: 'At most 256 characters of it, without secrets.' }),
+  policy: z.string().nullable(),
+  rule_id: z.string().nullable(),
+  reason: z.string().nullable().meta({ description: 'Why it runs, waits or was denied.' }),
+  estimated_cost_usd: z.number(),
+  spent_usd: z.number().meta({ description: 'As recorded for this operation so far.' }),
+  approval_id: z.string().nullable(),
+  error: z.string().nullable().meta({ description: 'What went wrong, as the agent reported it.' }),
+  ended: z.enum(OP_ENDS).nullable().meta({ description: 'Null while it runs or waits.' }),
   acknowledged_at: rfc3339.nullable().meta({ description: 'When the agent acknowledged the last signal.' }),
 });
 export const opPage = pageOf('ops', opShape);

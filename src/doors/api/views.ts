@@ -1,4 +1,5 @@
 import type { AgentIdentity } from '../../core/base/ids.ts';
+import { microToUsd } from '../../core/base/money.ts';
 import type { Page } from '../../core/base/page.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { AgentView, OpView } from '../../core/views.ts';
@@ -21,13 +22,28 @@ const identityView = ({ orgId, teamId, agentId }: AgentIdentity) => ({
   agent_id: agentId,
 });
 
-export const opView = ({ opId, state, registeredAtMs, updatedAtMs, agent, acknowledgedAtMs }: OpView) => ({
-  op_id: opId,
-  state,
-  registered_at: rfc3339(registeredAtMs),
-  updated_at: rfc3339(updatedAtMs),
-  agent: identityView(agent),
-  acknowledged_at: rfc3339OrNull(acknowledgedAtMs),
+/** What an operation is about, and how it ended; null for what is not known. */
+export const aboutView = (op: Omit<OpView, 'agent' | 'acknowledgedAtMs'>) => ({
+  action: op.action ?? null,
+  resource: op.resource ?? null,
+  policy: op.policy ?? null,
+  rule_id: op.ruleId ?? null,
+  reason: op.reason ?? null,
+  estimated_cost_usd: microToUsd(op.estimatedMicroUsd),
+  spent_usd: microToUsd(op.spentMicroUsd),
+  approval_id: op.approvalId ?? null,
+  error: op.error ?? null,
+  ended: op.ended ?? null,
+});
+
+export const opView = (op: OpView) => ({
+  op_id: op.opId,
+  state: op.state,
+  registered_at: rfc3339(op.registeredAtMs),
+  updated_at: rfc3339(op.updatedAtMs),
+  agent: identityView(op.agent),
+  ...aboutView(op),
+  acknowledged_at: rfc3339OrNull(op.acknowledgedAtMs),
 });
 
 export const agentView = ({ identity, parent, registeredAtMs, lastSeenMs, activeOps }: AgentView) => ({

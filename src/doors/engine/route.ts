@@ -41,7 +41,7 @@ export const QUERY = {
   snapshot: z.boolean().meta({ description: 'Send the operations in flight first.', default: false }),
   lineage: z
     .boolean()
-    .meta({ description: 'Add `registered_at` and `team_id` to the payload of `ops_change`.', default: false }),
+    .meta({ description: 'Add to the payload of `ops_change` what the operation is about.', default: false }),
   types: z.string().meta({ description: 'Comma-separated event types. Default: all.' }),
   ticket: z.string().meta({ description: 'A ticket from POST /api/v1/auth/ws-ticket, instead of a bearer.' }),
 } as const satisfies Record<string, z.ZodType>;

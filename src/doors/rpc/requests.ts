@@ -37,6 +37,7 @@ import {
   COST_RULE,
   isLongerThan,
   isUsageId,
+  MAX_ERROR_BYTES,
   MAX_LABEL_BYTES,
   NAME_RULE,
   OP_HALF_RULE,
@@ -67,7 +68,6 @@ export function agentCredential(given: string | undefined): {
 }
 
 const MAX_TOKEN_BYTES = 1024;
-const MAX_ERROR_BYTES = 1024;
 const MAX_OBLIGATION_TYPES = 32;
 /** Of the name of an obligation's type, and of `op_home`. */
 const MAX_HINT_BYTES = 64;

@@ -5,6 +5,7 @@ import { MAX_COST_USD } from '../../core/base/money.ts';
 export const MAX_ACTION_BYTES = 256;
 export const MAX_RESOURCE_BYTES = 2048;
 export const MAX_LABEL_BYTES = 256;
+export const MAX_ERROR_BYTES = 1024;
 
 export const NAME_RULE =
   'must be 1 to 256 bytes in Unicode normalization form C, without whitespace, control or invisible characters, or "/", and must not be "." or ".."';

@@ -7,10 +7,11 @@
  * `lagged` has nothing but that and its payload.
  */
 
-import { quote, quoteOrNull } from '../../core/base/text.ts';
+import { escapeControls, quote, quoteOrNull } from '../../core/base/text.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import type { OpView } from '../../core/views.ts';
 import type { GatewayEvent } from '../../ports/events.ts';
+import { aboutView } from '../api/views.ts';
 
 type Head = Pick<GatewayEvent, 'kind' | 'orgId' | 'agentId' | 'atMs'> & { readonly id: number | string };
 type OpsChange = Head & Pick<Extract<GatewayEvent, { readonly kind: 'ops_change' }>, 'payload'>;
@@ -20,8 +21,8 @@ const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
   `{"id":"${id}","event_type":"${kind}","org_id":${quoteOrNull(orgId)},"agent_id":${quoteOrNull(agentId)},"timestamp":"${rfc3339(atMs)}","payload":`;
 
 /**
- * `lineage`: the payload of an `ops_change` names the team, and when the operation was registered; other kinds are the
- * same either way.
+ * `lineage`: the payload of an `ops_change` also names the team, when the operation was registered, and what it is
+ * about; other kinds are the same either way.
  */
 export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
   event.kind === 'ops_change'
@@ -31,7 +32,7 @@ export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
 /** An operation as the snapshot tells it: the change that led to its state. */
 export const snapshotFrame = (
   id: string,
-  { opId, state, registeredAtMs, updatedAtMs, agent: { orgId, teamId, agentId } }: OpView,
+  { agent: { orgId, teamId, agentId }, ...op }: OpView,
   lineage: boolean,
 ): Buffer =>
   opsChange(
@@ -40,18 +41,24 @@ export const snapshotFrame = (
       kind: 'ops_change',
       orgId: orgId === '' ? null : orgId,
       agentId,
-      atMs: updatedAtMs,
-      payload: { opId, state, registeredAtMs, updatedAtMs, teamId },
+      atMs: op.updatedAtMs,
+      payload: { ...op, teamId },
     },
     lineage,
   );
 
 function opsChange(event: OpsChange, lineage: boolean): Buffer {
   const { opId, state, registeredAtMs, updatedAtMs, teamId } = event.payload;
+  const more = lineage
+    ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${quote(teamId)},${membersOf(aboutView(event.payload))}`
+    : '';
   return Buffer.from(
-    `${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${lineage ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${quote(teamId)}` : ''}}}`,
+    `${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${more}}}`,
   );
 }
+
+/** The JSON of an object that has some, without its braces. */
+const membersOf = (value: object): string => escapeControls(JSON.stringify(value)).slice(1, -1);
 
 /** Takes the place of events that this reader was too slow for. */
 export const laggedFrame = (dropped: number): Buffer =>

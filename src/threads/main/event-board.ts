@@ -61,21 +61,9 @@ export class EventBoard {
 function eventOf(effect: Effect, id: number, atMs: number): GatewayEvent | undefined {
   switch (effect.kind) {
     case 'op-changed': {
-      const {
-        opId,
-        state,
-        registeredAtMs,
-        updatedAtMs,
-        agent: { orgId, teamId, agentId },
-      } = effect.op;
-      return {
-        id,
-        kind: 'ops_change',
-        orgId: orgOf(orgId),
-        agentId,
-        atMs,
-        payload: { opId, state, registeredAtMs, updatedAtMs, teamId },
-      };
+      const { agent, acknowledgedAtMs: _, ...op } = effect.op;
+      const { orgId, teamId, agentId } = agent;
+      return { id, kind: 'ops_change', orgId: orgOf(orgId), agentId, atMs, payload: { ...op, teamId } };
     }
     case 'violation': {
       const {

@@ -8,6 +8,7 @@ import { nextState, OP_STATES, OP_TRIGGERS, type OpState, type OpTrigger } from 
 import { OpsRegistry } from '../../../src/core/ops/ops.ts';
 import type { OpRecord } from '../../../src/core/views.ts';
 import { HASH_KEY } from '../../support/governor.ts';
+import { UNCHECKED } from '../../support/ops.ts';
 
 const identity = (agentId: string, orgId = 'acme'): AgentIdentity => ({ orgId, teamId: 'search', agentId });
 const owner = (agentId = 'crawler', orgId = 'acme', agents = new AgentRegistry()): AgentEntry =>
@@ -50,8 +51,9 @@ describe('ops', () => {
       for (const step of WAY_TO[from]) registry.advance(slot, step, 200);
       const before = registry.recordOf(slot);
       const to = registry.advance(slot, trigger, 300);
+      const ended = to === 'completing' ? 'completed' : to === 'terminated' ? 'terminated' : undefined;
       if (to === undefined || to === from) expect(registry.recordOf(slot)).toEqual(before);
-      else expect(registry.recordOf(slot)).toEqual({ ...before, state: to, updatedAtMs: 300 });
+      else expect(registry.recordOf(slot)).toEqual({ ...before, state: to, updatedAtMs: 300, ended });
       expect(before.registeredAtMs).toBe(100);
     });
   });
@@ -60,6 +62,7 @@ describe('ops', () => {
     const registry = new OpsRegistry(HASH_KEY);
     const slot = registry.ingest(id('t:s'), owner(), 42);
     expect(registry.recordOf(slot)).toEqual({
+      ...UNCHECKED,
       opId: 't:s',
       state: 'pending',
       registeredAtMs: 42,
@@ -210,11 +213,13 @@ describe('ops', () => {
             (filter.orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId],
         )
         .map(([opId, { state, registeredAtMs, updatedAtMs, agentId }]) => ({
+          ...UNCHECKED,
           opId,
           state,
           registeredAtMs,
           updatedAtMs,
           agent: identity(agentId, ORG_OF[agentId]),
+          ended: state === 'completing' ? 'completed' : state === 'terminated' ? 'terminated' : undefined,
         }));
       // Of one org they come in the order in which they were ingested.
       if (filter.orgId !== undefined) expect(seen).toEqual(expected);
@@ -402,7 +407,7 @@ describe('ops', () => {
       if (n % 150_000 !== 149_999) registry.advance(slot, 'terminate', 0);
     }
     registry.sweep(0, 0, 300_000, () => {});
-    expect(registry.list(undefined, 10).ops.map(({ opId }) => opId)).toEqual(['t:149999', 't:299999']);
+    expect(registry.list(undefined, 10).ops.map((slot) => registry.idOf(slot))).toEqual(['t:149999', 't:299999']);
   });
 
   test('resumes after a place whose operation is gone in pages of bounded work', () => {
@@ -424,7 +429,7 @@ describe('ops', () => {
     const seeking = registry.walk('org', agent.org, undefined, 2, budget, next);
     expect({ ops: seeking.ops, steps: budget.steps }).toEqual({ ops: [], steps: 0 });
     const found = registry.walk('org', agent.org, undefined, 2, { steps: 100_000 }, seeking.next);
-    expect(found.ops.map(({ opId }) => opId)).toEqual(['t:120002', 't:120003']);
+    expect(found.ops.map((slot) => registry.idOf(slot))).toEqual(['t:120002', 't:120003']);
   });
 
   test('a cursor from before a restart continues the list or ends it without an error', () => {
@@ -447,7 +452,7 @@ describe('ops', () => {
     for (let n = 0; n < total; n += 1) registry.ingest(id(`t:${n}`), owner(), n);
     expect(registry.recordOf(registry.find(id('t:69999'))!)).toMatchObject({ opId: 't:69999', registeredAtMs: 69_999 });
     const { ops, next } = registry.list(undefined, 1, 65_535);
-    expect({ opId: ops[0]?.opId, next }).toEqual({ opId: 't:65535', next: 65_536 });
+    expect({ opId: ops.map((slot) => registry.idOf(slot)), next }).toEqual({ opId: ['t:65535'], next: 65_536 });
     expect(registry.list(undefined, 1, 10_000_000)).toEqual({ ops: [], next: undefined });
   });
 });

@@ -10,6 +10,7 @@ import { FanOut, type FanOutOptions } from '../../../src/doors/ws/fan-out.ts';
 import { CLOSE, type Reader } from '../../../src/doors/ws/reader.ts';
 import { EVENT_KINDS, type EventKind, type GatewayEvent } from '../../../src/ports/events.ts';
 import { eventually } from '../../support/eventually.ts';
+import { UNCHECKED } from '../../support/ops.ts';
 
 const ANYBODY: Principal = { subject: 'key:k1', scopes: ['admin'], orgId: null };
 
@@ -116,7 +117,7 @@ describe('fan out', () => {
     orgId,
     agentId: 'crawler',
     atMs: 1_000,
-    payload: { opId: opId as OpId, state, registeredAtMs: 400, updatedAtMs: 1_000, teamId: 'search' },
+    payload: { ...UNCHECKED, opId: opId as OpId, state, registeredAtMs: 400, updatedAtMs: 1_000, teamId: 'search' },
   });
   const other = (kind: Exclude<EventKind, 'ops_change'>, orgId: string | null = 'acme'): GatewayEvent => ({
     id: (lastId += 1),
@@ -223,6 +224,16 @@ describe('fan out', () => {
           updated_at: '1970-01-01T00:00:01.000Z',
           registered_at: '1970-01-01T00:00:00.400Z',
           team_id: 'search',
+          action: null,
+          resource: null,
+          policy: null,
+          rule_id: null,
+          reason: null,
+          estimated_cost_usd: 0,
+          spent_usd: 0,
+          approval_id: null,
+          error: null,
+          ended: null,
         },
       },
       violation,
@@ -236,7 +247,7 @@ describe('fan out', () => {
     const boards = [join(), join({ lineage: true })];
     for (const board of boards) board.isStuck = true;
     fanOut.publish(Array.from({ length: 300 }, (_, at) => change(`fill:${at}`, 'pending')));
-    for (const board of boards) await settled(board, 100);
+    for (const board of boards) await settled(board, 50);
     fanOut.publish([change('t:1', 'pending'), change('t:1', 'running'), change('t:1', 'paused')]);
     for (const board of boards) {
       board.drain();
@@ -481,6 +492,7 @@ describe('fan out', () => {
   });
 
   const row = (opId: string, state: OpState): OpView => ({
+    ...UNCHECKED,
     opId: opId as OpId,
     state,
     registeredAtMs: 500,
@@ -515,10 +527,16 @@ describe('fan out', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('a snapshot gives team and registration time to readers that requested them', async () => {
+  test('a snapshot gives what an operation is about to readers that requested it', async () => {
     const { asked, join } = scene();
     const board = join({ wantsSnapshot: true, lineage: true });
-    asked[0]!.answer({ items: [row('t:1', 'running')], next: undefined });
+    const failed = {
+      ...row('t:1', 'completing'),
+      action: 'tool.call',
+      spentMicroUsd: 50_000,
+      ended: 'failed',
+    } as const;
+    asked[0]!.answer({ items: [failed], next: undefined });
     await settled(board, 1);
     expect(board.frames).toEqual([
       {
@@ -529,10 +547,20 @@ describe('fan out', () => {
         timestamp: '1970-01-01T00:00:00.900Z',
         payload: {
           op_id: 't:1',
-          state: 'running',
+          state: 'completing',
           updated_at: '1970-01-01T00:00:00.900Z',
           registered_at: '1970-01-01T00:00:00.500Z',
           team_id: 'search',
+          action: 'tool.call',
+          resource: null,
+          policy: null,
+          rule_id: null,
+          reason: null,
+          estimated_cost_usd: 0,
+          spent_usd: 0.05,
+          approval_id: null,
+          error: null,
+          ended: 'failed',
         },
       },
     ]);

@@ -5,9 +5,23 @@ import type { GatewayEvent } from '../../../src/ports/events.ts';
 import { decodeToIo, encodeToIo } from '../../../src/threads/codec.ts';
 import { EventBoard } from '../../../src/threads/main/event-board.ts';
 
+const CHECKED = {
+  action: 'tool.call',
+  resource: 'web_search',
+  policy: 'starter',
+  ruleId: 'web',
+  reason: 'web tools only',
+  estimatedMicroUsd: 5,
+  spentMicroUsd: 7,
+  approvalId: 'a1',
+  error: 'refused',
+  ended: 'failed',
+} as const;
+
 const changed = (orgId: string): Effect => ({
   kind: 'op-changed',
   op: {
+    ...CHECKED,
     opId: 't:1' as OpId,
     state: 'paused',
     registeredAtMs: 1,
@@ -64,7 +78,7 @@ describe('event board', () => {
             orgId: 'acme',
             agentId: 'crawler',
             atMs: 3.5,
-            payload: { opId: 't:1', state: 'paused', registeredAtMs: 1, updatedAtMs: 2, teamId: 'search' },
+            payload: { ...CHECKED, opId: 't:1', state: 'paused', registeredAtMs: 1, updatedAtMs: 2, teamId: 'search' },
           },
           {
             id: 5002,
@@ -72,7 +86,7 @@ describe('event board', () => {
             orgId: null,
             agentId: 'crawler',
             atMs: 4,
-            payload: { opId: 't:1', state: 'paused', registeredAtMs: 1, updatedAtMs: 2, teamId: 'search' },
+            payload: { ...CHECKED, opId: 't:1', state: 'paused', registeredAtMs: 1, updatedAtMs: 2, teamId: 'search' },
           },
           {
             id: 5003,

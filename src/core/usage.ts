@@ -1,0 +1,68 @@
+/** Money that was spent, counted and recorded (docs/spec.md, Budgets). */
+import { redactText } from './audit/redact-text.ts';
+import { usageIdOfCompletion } from './base/ids.ts';
+import { microToUsd } from './base/money.ts';
+import { ok } from './base/result.ts';
+import type { BudgetTracker } from './budget/budget.ts';
+import { exceededPayload, exceededReason } from './budget/exceeded.ts';
+import type { CommandOf } from './commands.ts';
+import type { Effect } from './effects.ts';
+import type { Speaker } from './identify.ts';
+import type { OpSlot, OpsRegistry } from './ops/ops.ts';
+import type { Outcome } from './outcome.ts';
+
+type Registries = { readonly budgets: BudgetTracker; readonly ops: OpsRegistry };
+
+/** `op`: the operation of the agent for which it was spent, if it is still known. */
+export function recordUsage(
+  { budgets, ops }: Registries,
+  { entry, actor }: Speaker,
+  op: OpSlot | undefined,
+  { costMicroUsd, opId, usageId }: CommandOf<'record-usage'>,
+  nowMs: number,
+): Outcome<'record-usage'> {
+  // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different
+  // record.
+  const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
+  const usageSinceMs = isOfCompletion ? ops.registeredAtMs(op) : undefined;
+  if (entry.credential !== undefined) entry.budget ??= budgets.handleOf(entry.identity, true);
+  const { exceeded, alerts, duplicate } = budgets.record(
+    entry.budget ?? entry.identity,
+    costMicroUsd,
+    { usageId, usageSinceMs, op },
+    nowMs,
+  );
+  const reply = ok(
+    exceeded === undefined
+      ? ({ status: 'ok' } as const)
+      : ({ status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const),
+  );
+  // A retry may overtake the first record on its way to the disk; it must not be answered earlier.
+  if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
+  if (op !== undefined) ops.addSpend(op, costMicroUsd);
+  const effects: Effect[] = [
+    { kind: 'spend-recorded', spent: { orgId: entry.identity.orgId, microUsd: costMicroUsd } },
+    ...alerts.map((alert): Effect => ({ kind: 'budget-alert', alert })),
+  ];
+  if (exceeded !== undefined) {
+    const payload = {
+      cost_usd: microToUsd(costMicroUsd),
+      usage_id: usageId === undefined ? null : redactText(usageId),
+      ...exceededPayload(exceeded, budgets.resetsAtMs(exceeded.period)),
+    };
+    effects.push({
+      kind: 'audit',
+      draft: {
+        eventType: 'BudgetLimitExceeded',
+        lineage: entry.identity,
+        actor,
+        opId,
+        decision: 'deny',
+        reason: exceededReason(exceeded),
+        cause: 'budget',
+        payload,
+      },
+    });
+  }
+  return { reply, effects };
+}

@@ -1,0 +1,15 @@
+import type { OpRecord } from '../../src/core/views.ts';
+
+/** What the registry knows of an operation that was registered without a check. */
+export const UNCHECKED = {
+  action: undefined,
+  resource: undefined,
+  policy: undefined,
+  ruleId: undefined,
+  reason: undefined,
+  estimatedMicroUsd: 0,
+  spentMicroUsd: 0,
+  approvalId: undefined,
+  error: undefined,
+  ended: undefined,
+} as const satisfies Partial<OpRecord>;
