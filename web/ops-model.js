@@ -1,14 +1,21 @@
 /** The operations in flight as this page knows them. Pure: time is an argument, and nothing here touches the page. */
 
 /** @typedef {'pending' | 'running' | 'paused' | 'completing' | 'terminated'} OpState */
+/** @typedef {'completed' | 'failed' | 'denied' | 'terminated' | 'halted' | 'expired'} OpEnd */
+/** @typedef {'pending' | 'running' | 'paused' | OpEnd} OpWord */
 /** @typedef {'pause' | 'resume' | 'terminate'} Action */
 /**
  * @typedef {object} Op
+ * @property {string} key its own among the operations of all orgs: two orgs may use the same id
  * @property {string} opId
  * @property {string | null} orgId
  * @property {string} teamId
  * @property {string} agentId
  * @property {OpState} state
+ * @property {OpEnd | null} ended
+ * @property {string} action '' where it was registered without a check
+ * @property {string} resource
+ * @property {string} reason why it runs or waits, or what went wrong
  * @property {number} registeredAtMs
  * @property {string} updatedAt
  * @property {number} sinceMs when it came into this state
@@ -37,11 +44,27 @@ export const ACTIONS = {
   terminated: [],
 };
 
-/** @type {Readonly<Record<Action, OpState>>} */
+/** @type {Readonly<Record<Action, OpWord>>} */
 const LEADS_TO = { pause: 'paused', resume: 'running', terminate: 'terminated' };
 
-/** What is shown: the state, or the one that was asked for. @param {Op} op */
-export const shownState = (op) => (op.asked === undefined ? op.state : LEADS_TO[op.asked]);
+/** The words for states that people read, in the order of a life. @type {readonly OpWord[]} */
+export const WORDS = [
+  'pending',
+  'running',
+  'paused',
+  'completed',
+  'failed',
+  'denied',
+  'terminated',
+  'halted',
+  'expired',
+];
+
+/** How it ended, else its state. @param {Op} op @returns {OpWord} */
+export const wordOf = ({ state, ended }) => ended ?? (state === 'completing' ? 'completed' : state);
+
+/** What is shown: the word for it, or for what was asked for. @param {Op} op */
+export const shownWord = (op) => (op.asked === undefined ? wordOf(op) : LEADS_TO[op.asked]);
 
 /**
  * The words of a search. A name may be written as it is shown, `acme / search / crawler`, or as the command line takes
@@ -84,25 +107,45 @@ export function busiestOf(ops, wanted) {
 }
 
 /**
- * How many of these are in each state, as far as the gateway has confirmed it, and for how many it has yet to confirm
+ * How many of these each word stands for, as far as the gateway has confirmed it, and for how many it has yet to confirm
  * what was asked. @param {readonly Op[]} ops
  */
 export function countsOf(ops) {
-  /** @type {Record<OpState, number>} */
-  const counts = { pending: 0, running: 0, paused: 0, completing: 0, terminated: 0 };
+  const counts = /** @type {Record<OpWord, number>} */ (Object.fromEntries(WORDS.map((word) => [word, 0])));
   let asked = 0;
   for (const op of ops) {
-    counts[op.state] += 1;
+    counts[wordOf(op)] += 1;
     if (op.asked !== undefined) asked += 1;
   }
   return { counts, asked };
 }
 
+/**
+ * @param {Pick<import('./live.js').Frame, 'org_id'>} frame
+ * @param {string} opId
+ */
+const keyOf = ({ org_id }, opId) => `${org_id ?? ''}/${opId}`;
+
 /** @param {OpState} state */
 export const isFinished = (state) => state === 'completing' || state === 'terminated';
 
+/** What changes with the state, and the text that a search looks at. @param {import('./live.js').Frame} frame */
+function aboutOf({ org_id, agent_id, payload }) {
+  const { op_id, team_id, action, resource, reason, error, ended } = payload;
+  return {
+    ended: /** @type {OpEnd | null} */ (ended ?? null),
+    action: String(action ?? ''),
+    resource: String(resource ?? ''),
+    reason: String(error ?? reason ?? ''),
+    text: [op_id, org_id, team_id, agent_id, action, resource]
+      .map((word) => word ?? '')
+      .join(' ')
+      .toLowerCase(),
+  };
+}
+
 export class OpsModel {
-  /** By id. @type {Map<string, Op>} */
+  /** By key. @type {Map<string, Op>} */
   #ops = new Map();
   /** They stand in the order of registration: so they happen, but a snapshot tells of them in any. */
   #isInOrder = true;
@@ -118,9 +161,9 @@ export class OpsModel {
     return this.#ops.size;
   }
 
-  /** @param {string} opId */
-  get(opId) {
-    return this.#ops.get(opId);
+  /** @param {string} key */
+  get(key) {
+    return this.#ops.get(key);
   }
 
   /**
@@ -158,7 +201,8 @@ export class OpsModel {
    */
   apply(frame, nowMs) {
     const { op_id: opId, state, registered_at: registeredAt, updated_at: updatedAt, team_id: teamId } = frame.payload;
-    const known = this.#ops.get(opId);
+    const key = keyOf(frame, opId);
+    const known = this.#ops.get(key);
     this.#heardAtMs = nowMs;
     if (known !== undefined) {
       if (Date.parse(updatedAt) < Date.parse(known.updatedAt)) return;
@@ -166,16 +210,17 @@ export class OpsModel {
       known.state = state;
       known.updatedAt = updatedAt;
       known.asked = undefined;
+      Object.assign(known, aboutOf(frame));
       return;
     }
     this.#awaited -= 1;
     const agentId = frame.agent_id ?? '';
     // The clocks may be some seconds apart, but nothing has happened in the future.
     const sinceMs = Math.min(nowMs, Date.parse(updatedAt));
-    const text = `${opId} ${frame.org_id ?? ''} ${teamId} ${agentId}`.toLowerCase();
     const path = `${frame.org_id ?? ''}/${teamId}/${agentId}/`.toLowerCase();
     const registeredAtMs = Date.parse(registeredAt);
-    this.#ops.set(opId, {
+    this.#ops.set(key, {
+      key,
       opId,
       orgId: frame.org_id,
       teamId,
@@ -185,30 +230,30 @@ export class OpsModel {
       updatedAt,
       sinceMs,
       asked: undefined,
-      text,
       path,
+      ...aboutOf(frame),
     });
     if (registeredAtMs < this.#newestAtMs) this.#isInOrder = false;
     else this.#newestAtMs = registeredAtMs;
     if (this.#ops.size > MAX_OPS) this.#makeRoom();
   }
 
-  /** Shows the outcome before it is confirmed. @param {string} opId @param {Action} action */
-  ask(opId, action) {
-    const op = this.#ops.get(opId);
+  /** Shows the outcome before it is confirmed. @param {string} key @param {Action} action */
+  ask(key, action) {
+    const op = this.#ops.get(key);
     if (op !== undefined) op.asked = action;
   }
 
-  /** The gateway has refused. @param {string} opId @param {Action} action */
-  takeBack(opId, action) {
-    const op = this.#ops.get(opId);
+  /** The gateway has refused. @param {string} key @param {Action} action */
+  takeBack(key, action) {
+    const op = this.#ops.get(key);
     if (op !== undefined && op.asked === action) op.asked = undefined;
   }
 
   /** Forgets what has been finished for as long as the gateway keeps it. @param {number} nowMs */
   expire(nowMs) {
-    for (const [opId, op] of this.#ops)
-      if (isFinished(op.state) && nowMs - op.sinceMs >= this.#finishedTtlMs) this.#ops.delete(opId);
+    for (const [key, op] of this.#ops)
+      if (isFinished(op.state) && nowMs - op.sinceMs >= this.#finishedTtlMs) this.#ops.delete(key);
   }
 
   /** The newest first. @param {Filter} filter */
@@ -217,7 +262,7 @@ export class OpsModel {
     const found = [];
     for (const op of this.#ops.values()) {
       if (orgId !== '' && op.orgId !== orgId) continue;
-      if (state === 'active' ? isFinished(op.state) : state !== '' && op.state !== state) continue;
+      if (state === 'active' ? isFinished(op.state) : state !== '' && wordOf(op) !== state) continue;
       if (words.every((word) => fits(op, word))) found.push(op);
     }
     return found.reverse();
@@ -241,13 +286,13 @@ export class OpsModel {
   #makeRoom() {
     this.#sort();
     const least = MAX_OPS * 0.9;
-    for (const [opId, op] of this.#ops) {
+    for (const [key, op] of this.#ops) {
       if (this.#ops.size <= least) return;
-      if (isFinished(op.state)) this.#ops.delete(opId);
+      if (isFinished(op.state)) this.#ops.delete(key);
     }
-    for (const opId of this.#ops.keys()) {
+    for (const key of this.#ops.keys()) {
       if (this.#ops.size <= least) return;
-      this.#ops.delete(opId);
+      this.#ops.delete(key);
       this.dropped += 1;
     }
   }

@@ -68,7 +68,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await (await agent('acme', 'search', 'late'))('late-1');
     const row = rowOf(page, 'late-1:s');
     await stateOf(row, 'running');
-    await page.route('**/api/v1/ops/*/pause', (route) =>
+    await page.route('**/api/v1/ops/*/pause*', (route) =>
       route.fulfill({
         status: 409,
         contentType: 'application/problem+json',

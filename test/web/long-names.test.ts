@@ -120,7 +120,7 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
       agent: { org_id: 'globex', team_id: `customer-success-${'automation-'.repeat(9)}`, agent_id: 'renewals' },
     });
     const page = await signedIn();
-    const cell = page.locator('tr[data-op="gives-way:s"] td').nth(1);
+    const cell = page.locator('tr[data-op="gives-way:s"] td').nth(2);
     for (const width of [1440, 1024, 768, 390]) {
       await page.setViewportSize({ width, height: 800 });
       await cell.waitFor();

@@ -31,12 +31,12 @@ describe.skipIf(BROWSER_PATH === undefined)('positions on the dashboard', () => 
       ['d', 'pause'],
     ])
       await gateway().call('POST', `/api/v1/ops/counted-above-${name}:s/${what}`);
-    await page.route('**/api/v1/ops/*/pause', () => undefined); // is not answered
+    await page.route('**/api/v1/ops/*/pause*', () => undefined); // is not answered
     await page.getByLabel('Search').fill('counted-above');
     const row = rowOf(page, 'counted-above-a:s');
     for (const width of [1085, 390]) {
       await page.setViewportSize({ width, height: 800 });
-      await page.getByText(/^4 of .* 1 running · 1 paused · 1 completing · 1 terminated$/).waitFor();
+      await page.getByText(/^4 of .* 1 running · 1 paused · 1 completed · 1 terminated$/).waitFor();
       const before = await row.boundingBox();
       await row.getByRole('button', { name: 'Pause' }).click();
       await page.getByText('1 not yet confirmed').waitFor();

@@ -41,7 +41,7 @@ describe.skipIf(BROWSER_PATH === undefined)('sign-in state at the dashboard', ()
     const page = await signedIn();
     await page.getByLabel('Search').fill('left-behind');
     const bearers: string[] = [];
-    await page.route('**/api/v1/ops/*/pause', (route) => {
+    await page.route('**/api/v1/ops/*/pause*', (route) => {
       bearers.push(route.request().headers().authorization ?? '');
       return route.fulfill({
         status: 429,

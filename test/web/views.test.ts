@@ -518,6 +518,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByText('read-only', { exact: true }).waitFor();
     expect(await page.getByRole('columnheader').allTextContents()).toEqual([
       'Operation',
+      'Action',
       'Agent',
       'State',
       'Time in state',

@@ -31,7 +31,7 @@ export function operationControl(model, refresh, refreshSoon) {
   const call = callOfThisVisit();
   /** @param {Op} op @param {Action} action */
   async function ask(op, action) {
-    model.ask(op.opId, action);
+    model.ask(op.key, action);
     refresh();
     const problem = await order(op, action);
     if (problem !== undefined) notify(messageOf(problem), 'error');
@@ -43,7 +43,9 @@ export function operationControl(model, refresh, refreshSoon) {
   async function order(op, action) {
     for (;;) {
       try {
-        const record = await call('POST', `/api/v1/ops/${encodeURIComponent(op.opId)}/${action}`);
+        const path = `/api/v1/ops/${encodeURIComponent(op.opId)}/${action}`;
+        // Another org may have an operation of this id.
+        const record = await call('POST', `${path}?org_id=${encodeURIComponent(op.orgId ?? '')}`);
         setTimeout(() => believe(op, action, record), CONFIRM_WITHIN_MS);
         return undefined;
       } catch (problem) {
@@ -55,7 +57,7 @@ export function operationControl(model, refresh, refreshSoon) {
           });
           continue;
         }
-        model.takeBack(op.opId, action);
+        model.takeBack(op.key, action);
         refreshSoon();
         return problem;
       }
@@ -70,7 +72,7 @@ export function operationControl(model, refresh, refreshSoon) {
    * @param {() => readonly Op[]} find those that are meant by now
    */
   async function askAll(ops, action, find) {
-    for (const { opId } of ops) model.ask(opId, action);
+    for (const { key } of ops) model.ask(key, action);
     refresh();
     /** @type {unknown[]} */
     const problems = [];
@@ -96,8 +98,8 @@ export function operationControl(model, refresh, refreshSoon) {
         `${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`,
         'error',
       );
-    const known = new Set(ops.map(({ opId }) => opId));
-    const fresh = find().filter((op) => !known.has(op.opId) && mayBe(op, action)).length;
+    const known = new Set(ops.map(({ key }) => key));
+    const fresh = find().filter((op) => !known.has(op.key) && mayBe(op, action)).length;
     notify(
       [
         `${plural(ops.length - late, 'operation')} ${was(ops.length - late)} ${PAST[action]}.`,
@@ -112,8 +114,8 @@ export function operationControl(model, refresh, refreshSoon) {
   }
 
   /** @param {Op} op @param {Action} action @param {any} record the operation as the gateway has answered it */
-  function believe({ opId, orgId, agentId, teamId }, action, record) {
-    if (model.get(opId)?.asked !== action) return;
+  function believe({ key, orgId, agentId, teamId }, action, record) {
+    if (model.get(key)?.asked !== action) return;
     model.apply(
       {
         id: '',
@@ -129,15 +131,15 @@ export function operationControl(model, refresh, refreshSoon) {
   }
 
   return {
-    /** @param {string} opId @param {Action} action */
-    async one(opId, action) {
-      const op = model.get(opId);
+    /** @param {string} key @param {Action} action */
+    async one(key, action) {
+      const op = model.get(key);
       if (op === undefined || !mayBe(op, action)) return;
       if (action === 'terminate' && !(await isTerminationMeant(op))) return;
-      const now = model.get(opId);
+      const now = model.get(key);
       // While a snapshot is read it is not known: then the gateway says what has become of it.
       if (now !== undefined && !ACTIONS[now.state].includes(action))
-        return notify([parts(opId, ':'), ` was ${TOO_LATE[action]}.`]);
+        return notify([parts(op.opId, ':'), ` was ${TOO_LATE[action]}.`]);
       await ask(op, action);
     },
     /** Of these, the ones that are in a state for it. @param {() => readonly Op[]} find @param {Action} action */

@@ -3,15 +3,15 @@ import { query } from '../api.js';
 import { nowMs } from '../clock.js';
 import { button, h, parts, setText } from '../dom.js';
 import { agentName, duration, SLASH } from '../format.js';
-import { ACTIONS, isFinished, shownState } from '../ops-model.js';
+import { ACTIONS, isFinished, shownWord } from '../ops-model.js';
 import { can } from '../session.js';
 import { operationsLink } from './operations-link.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').Action} Action */
 /**
- * @typedef {{ state: HTMLElement, since: HTMLElement, actions: Record<Action, HTMLButtonElement>, row:
- * HTMLTableRowElement, link: HTMLAnchorElement }} Parts
+ * @typedef {{ state: HTMLElement, does: HTMLElement, since: HTMLElement, actions: Record<Action, HTMLButtonElement>,
+ * row: HTMLTableRowElement, link: HTMLAnchorElement }} Parts
  */
 
 const LABEL = { pause: 'Pause', resume: 'Resume', terminate: 'Terminate' };
@@ -19,17 +19,18 @@ const DOING = { pause: 'pausing', resume: 'resuming', terminate: 'terminating' }
 
 /**
  * @param {Op} op
- * @param {(opId: string, action: Action) => unknown} act
+ * @param {(key: string, action: Action) => unknown} act
  * @returns {{ element: HTMLTableRowElement, parts: Parts }}
  */
 export function createRow(op, act) {
   const agent = { org_id: op.orgId, team_id: op.teamId, agent_id: op.agentId };
   const name = agentName(agent);
   const state = h('span', { class: 'state' });
+  const does = h('td', { class: 'clip' });
   const since = h('td', { class: 'since' });
   /** @param {Action} action */
   const control = (action) =>
-    button(LABEL[action], () => act(op.opId, action), {
+    button(LABEL[action], () => act(op.key, action), {
       class: `small${action === 'terminate' ? ' danger' : ''}`,
       'aria-label': `${LABEL[action]} ${op.opId}`,
     });
@@ -40,22 +41,27 @@ export function createRow(op, act) {
     'tr',
     { 'data-op': op.opId },
     h('td', { class: 'mono clip', title: op.opId }, link),
+    does,
     h('td', { class: 'clip whose', title: name }, operationsLink(agent, parts(name, SLASH), null)),
     h('td', null, state),
     since,
     can('write') ? h('td', { class: 'row-actions' }, actions.pause, actions.resume, actions.terminate) : null,
   );
-  return { element: row, parts: { state, since, actions, row, link } };
+  return { element: row, parts: { state, does, since, actions, row, link } };
 }
 
 /**
  * @param {Parts} parts @param {Op} op @param {boolean} isHere @param {boolean} isGone the gateway does not keep it any
  * more; neither, while that is read
  */
-export function updateRow({ state, since, actions, row, link }, op, isHere, isGone) {
-  const word = shownState(op);
+export function updateRow({ state, does, since, actions, row, link }, op, isHere, isGone) {
+  const word = shownWord(op);
   state.className = `state ${word}${op.asked === undefined ? '' : ' asked'}`;
   setText(state, op.asked === undefined ? word : DOING[op.asked]);
+  state.title = op.reason;
+  const call = [op.action, op.resource].filter((text) => text !== '').join(' ');
+  setText(does, call === '' ? '–' : call);
+  does.title = call;
   setText(since, duration(nowMs() - op.sinceMs));
   row.classList.toggle('finished', isFinished(op.state) || isGone);
   row.classList.toggle('gone', isGone);

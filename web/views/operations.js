@@ -4,7 +4,7 @@ import { nowMs } from '../clock.js';
 import { button, field, h, replace, select, setText } from '../dom.js';
 import { count, plural } from '../format.js';
 import { holdOf } from '../hold.js';
-import { countsOf, wordsOf } from '../ops-model.js';
+import { countsOf, WORDS, wordsOf } from '../ops-model.js';
 import { can, current } from '../session.js';
 import { VirtualRows } from '../virtual-rows.js';
 import { busiestAgents } from './busiest-agents.js';
@@ -14,9 +14,8 @@ import { createRow, updateRow } from './operation-row.js';
 /** @typedef {import('../ops-model.js').Op} Op */
 /** @typedef {import('../ops-model.js').OpsModel} OpsModel */
 
-const STATES = /** @type {const} */ (['pending', 'running', 'paused', 'completing', 'terminated']);
 /** Their cells are in `operation-row.js` in the same order, their widths in `style.css` by their number. */
-const COLUMNS = ['Operation', 'Agent', 'State', 'Time in state', 'Actions'];
+const COLUMNS = ['Operation', 'Action', 'Agent', 'State', 'Time in state', 'Actions'];
 const REFRESH_MS = 100;
 /** However many come, the rows take new places no oftener: faster than that nobody can read. */
 const MOVE_EVERY_MS = 1_000;
@@ -70,7 +69,7 @@ export function operationsView({ model, status, onChange }, asked) {
     // What was in flight before does not wait for the first of it, which comes a moment earlier.
     if (inPlace === found && found[0] !== shown[0]) movedAtMs = knowledge.isReading ? -Infinity : atMs;
     const waiting =
-      isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.opId) === op).length : 0;
+      isHeld && inPlace !== found ? found.length - inPlace.filter((op) => model.get(op.key) === op).length : 0;
     held.hidden = waiting <= 0;
     setText(held, `Show ${plural(waiting, 'new operation')}`);
     shown = inPlace;
@@ -114,7 +113,12 @@ export function operationsView({ model, status, onChange }, asked) {
 /** The controls that say what is looked for. @param {URLSearchParams} asked @param {() => void} onInput */
 function filterBar(asked, onInput) {
   const boundTo = current()?.orgId ?? null;
-  const text = h('input', { type: 'search', placeholder: 'ID or agent', autocomplete: 'off', spellcheck: 'false' });
+  const text = h('input', {
+    type: 'search',
+    placeholder: 'ID, agent, action or resource',
+    autocomplete: 'off',
+    spellcheck: 'false',
+  });
   const org = h('input', {
     type: 'search',
     list: 'orgs',
@@ -126,7 +130,7 @@ function filterBar(asked, onInput) {
   const state = select('State', [
     ['', 'All states'],
     ['active', 'in flight'],
-    ...STATES.map((word) => /** @type {const} */ ([word, word])),
+    ...WORDS.map((word) => /** @type {const} */ ([word, word])),
   ]);
   keepInAddress('#/operations', asked, { q: text, ...(boundTo === null ? { org_id: org } : {}), state });
   for (const control of [text, org, state]) control.addEventListener('input', onInput);
@@ -166,7 +170,7 @@ function filterBar(asked, onInput) {
  * The table of what is shown, of which only those rows are drawn that can be seen.
  *
  * @param {OpsModel} model
- * @param {(opId: string, action: import('../ops-model.js').Action) => unknown} act
+ * @param {(key: string, action: import('../ops-model.js').Action) => unknown} act
  */
 function operationTable(model, act) {
   const empty = h('p', { class: 'empty' });
@@ -196,11 +200,11 @@ function operationTable(model, act) {
   let isReading = false;
   const rows = new VirtualRows(scroller, body, {
     // As in `style.css`.
-    rowHeightPx: () => (NARROW.matches ? 116 : MEDIUM.matches ? 68 : 44),
-    keyOf: (/** @type {Op} */ { opId }) => opId,
+    rowHeightPx: () => (NARROW.matches ? 142 : MEDIUM.matches ? 92 : 44),
+    keyOf: (/** @type {Op} */ { key }) => key,
     create: (op) => createRow(op, act),
     update(parts, op) {
-      const isHere = model.get(op.opId) === op;
+      const isHere = model.get(op.key) === op;
       updateRow(parts, op, isHere, !isHere && !isReading);
     },
   });
@@ -228,7 +232,7 @@ function operationTable(model, act) {
 function keepPlaces(shown, found, model) {
   if (shown.length === 0) return found;
   // After a new snapshot the same operations are new values.
-  return shown.map((op) => model.get(op.opId) ?? op);
+  return shown.map((op) => model.get(op.key) ?? op);
 }
 
 /**
@@ -251,7 +255,7 @@ function summaryText(model, found, { isLive, isKnown }) {
     found.length === model.size
       ? plural(model.size, 'operation')
       : `${count(found.length)} of ${plural(model.size, 'operation')}`,
-    ...STATES.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
+    ...WORDS.filter((word) => counts[word] > 0).map((word) => `${count(counts[word])} ${word}`),
     ...(asked > 0 ? [`${count(asked)} not yet confirmed`] : []),
     ...(isLive ? [] : ['as of when the connection was lost']),
     ...(model.dropped > 0 ? [`${count(model.dropped)} older ones not shown`] : []),
