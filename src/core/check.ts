@@ -135,7 +135,7 @@ export class Checker {
       return this.#answer(command, identified, deny('credential', this.#state.outage), undefined);
     const halt = halts.covering(identified.entry, command.action);
     if (halt !== undefined) return this.#answerHalted(command, identified, halt);
-    const slot = ops.find(command.opId);
+    const slot = ops.find(command.opId, identified.entry.identity.orgId);
     if (slot === undefined) {
       const ended = endedFor(this.#state.approvals, command.agent.orgId, command.opId, nowMs);
       if (ended !== undefined) return this.#answer(command, identified, endedBy(ended), undefined, ended.approval.id);
@@ -152,7 +152,7 @@ export class Checker {
   /** Before policy, and without an operation: nothing begins that a halt covers. */
   #answerHalted(command: CheckCommand, speaker: Speaker, halt: Halt): Answered {
     const { ops } = this.#state;
-    const slot = ops.find(command.opId);
+    const slot = ops.find(command.opId, speaker.entry.identity.orgId);
     const isOwn = slot !== undefined && ops.ownerOf(slot) === speaker.entry;
     return this.#answer(command, speaker, haltedBy(halt), isOwn ? ops.stateOf(slot) : undefined);
   }
@@ -201,7 +201,7 @@ export class Checker {
       ...outcome,
       undo: withUndo(outcome.undo, {
         kind: 'op',
-        opId: command.opId,
+        slot,
         number: ops.numberOf(slot),
         from,
         about,

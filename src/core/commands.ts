@@ -85,10 +85,11 @@ export type Command =
       readonly type: 'control-op';
       readonly principal: Principal;
       readonly opId: OpId;
+      readonly orgId?: string | undefined;
       readonly trigger: ControlTrigger;
     })
   | (Voucher & Completion & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
-  | { readonly type: 'get-op'; readonly principal: Principal; readonly opId: OpId }
+  | { readonly type: 'get-op'; readonly principal: Principal; readonly opId: OpId; readonly orgId?: string | undefined }
   | (OrgFilter &
       PageRequest & {
         readonly type: 'list-ops';

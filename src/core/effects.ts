@@ -5,6 +5,7 @@ import type { AuditDraft } from './audit/audit.ts';
 import type { AgentIdentity, AgentKey, OpId } from './base/ids.ts';
 import type { BudgetAlert } from './budget/envelope.ts';
 import type { Halt } from './halts/halt.ts';
+import type { OpSlot } from './ops/ops.ts';
 import type { OpView, Signal } from './views.ts';
 
 export type Effect =
@@ -12,12 +13,13 @@ export type Effect =
   | { readonly kind: 'op-changed'; readonly op: OpView }
   /**
    * To be posted (Governor.post) and sent once the entry beside it is written: what an agent was told cannot be taken
-   * back. `number` is the operation's own in the registry: by then, another may have its id.
+   * back. `number` is the operation's own in the registry: by then, another may be in its slot.
    */
   | {
       readonly kind: 'signal';
       readonly agent: AgentKey;
       readonly opId: OpId;
+      readonly slot: OpSlot;
       readonly number: number;
       readonly signal: Signal;
     }

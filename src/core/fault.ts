@@ -39,6 +39,8 @@ export type Fault =
   /** A halt covers it. */
   | { readonly kind: 'halted'; readonly haltId: string; readonly reason: string }
   | { readonly kind: 'email_taken'; readonly email: string }
+  /** Several orgs have an operation of this id. '': agents without an org. */
+  | { readonly kind: 'ambiguous'; readonly opId: OpId; readonly orgIds: readonly string[] }
   | { readonly kind: 'conflict'; readonly detail: string }
   | { readonly kind: 'policy_invalid'; readonly problems: readonly string[] }
   | { readonly kind: 'weak_password'; readonly problem: string }
@@ -84,6 +86,15 @@ const FIXED = {
 type FixedKind = keyof typeof FIXED;
 const isFixed = (fault: Fault): fault is Extract<Fault, { kind: FixedKind }> => fault.kind in FIXED;
 
+/** In a sentence; the others are counted. */
+const MAX_NAMED_ORGS = 10;
+
+function namesOf(orgIds: readonly string[]): string {
+  const named = orgIds.slice(0, MAX_NAMED_ORGS).map((orgId) => (orgId === '' ? '"" (no org)' : orgId));
+  const others = orgIds.length - named.length;
+  return named.join(', ') + (others > 0 ? ` and ${others} more` : '');
+}
+
 /** One sentence for a human: what happened and, where it is not plain, what to do. Never holds a secret. */
 export function explain(fault: Fault): string {
   if (isFixed(fault)) return FIXED[fault.kind];
@@ -118,6 +129,8 @@ export function explain(fault: Fault): string {
       return `halt ${fault.haltId} is in force: ${fault.reason}`;
     case 'email_taken':
       return `an account for ${fault.email} already exists`;
+    case 'ambiguous':
+      return `several orgs have an operation ${fault.opId}: ${namesOf(fault.orgIds)}; choose one with org_id`;
     case 'conflict':
       return fault.detail;
     case 'policy_invalid':

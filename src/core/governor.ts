@@ -39,7 +39,7 @@ import {
 import type { Halt } from './halts/halt.ts';
 import { HaltRegistry } from './halts/halts.ts';
 import { effectsOfImpersonation, identify, type Speaker } from './identify.ts';
-import { type Principal, seesOrg } from './identity/roles.ts';
+import { seesOrg } from './identity/roles.ts';
 import { pageOfOps } from './listings/ops-page.ts';
 import { isFinished, type OpEnd } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
@@ -47,7 +47,7 @@ import { type OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
 import { REFUSAL } from './refusal.ts';
 import { refuseAction } from './refused-action.ts';
-import { rollBack, terminateBegun, type Undo } from './rollback.ts';
+import { type Begun, rollBack, terminateBegun, type Undo } from './rollback.ts';
 import { SignalBoxes } from './signals.ts';
 import { recordUsage } from './usage.ts';
 import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
@@ -250,8 +250,8 @@ export class Governor {
    * when more are due.
    */
   sweep(nowMs: number): boolean {
-    const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, SWEEP_SLICE, (opId, owner) => {
-      this.#signals.forget(owner.key, opId);
+    const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, SWEEP_SLICE, (opId, owner, number) => {
+      this.#signals.forget({ agent: owner.key, opId, number });
       this.agents.dropIfUnused(owner);
     });
     this.budgets.expire(nowMs);
@@ -263,19 +263,19 @@ export class Governor {
    * Puts a signal into the agent's box, after its cause was recorded; undefined when its operation is gone, or has
    * completed. The latter's signals stay in the box, out of sight, because a completion may be rolled back.
    */
-  post({ agent, opId, number, signal }: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
-    const slot = this.ops.find(opId);
-    if (slot === undefined || this.ops.numberOf(slot) !== number) return undefined;
-    const message = this.#signals.post(agent, opId, signal, nowMs);
-    return this.#hasCompleted(opId) ? undefined : message;
+  post(effect: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
+    const { slot, number, signal } = effect;
+    if (!this.ops.holds(slot, number)) return undefined;
+    const message = this.#signals.post(effect, signal, nowMs);
+    return this.ops.stateOf(slot) === 'completing' ? undefined : message;
   }
 
   /**
    * Rolls back a batch that could not be recorded: the `undos` of its commands, given in their order, and those of the
-   * `checked` operations that its checks began, whose numbers are above `lastBefore`. All that came after the batch
+   * operations that its `checks` began, whose numbers are above `lastBefore`. All that came after the batch
    * must be undone already. What the shell must do for that is not recorded either.
    */
-  rollBack(undos: readonly Undo[], checked: readonly OpId[], lastBefore: number, nowMs: number): readonly Effect[] {
+  rollBack(undos: readonly Undo[], checks: readonly Begun[], lastBefore: number, nowMs: number): readonly Effect[] {
     const registries = {
       agents: this.agents,
       ops: this.ops,
@@ -285,7 +285,7 @@ export class Governor {
       approvals: this.approvals,
     };
     const undone = undos.toReversed().flatMap((undo) => rollBack(registries, undo, nowMs));
-    return [...undone, ...terminateBegun(registries, checked, lastBefore, nowMs)];
+    return [...undone, ...terminateBegun(registries, checks, lastBefore, nowMs)];
   }
 
   #recognizes({ agent, credential }: CommandOf<'recognize-agent'>): boolean {
@@ -294,7 +294,7 @@ export class Governor {
 
   #registerOp({ principal, opId, agent }: CommandOf<'register-op'>, nowMs: number): Outcome<'register-op'> {
     if (!seesOrg(principal, agent.orgId)) return unchanged(fail({ kind: 'org_forbidden', orgId: agent.orgId }));
-    const known = this.ops.find(opId);
+    const known = this.ops.find(opId, agent.orgId);
     if (known !== undefined) {
       const owner = this.ops.ownerOf(known);
       if (owner.key === agentKeyOf(agent)) return unchanged(ok({ op: this.#viewOf(known), created: false }));
@@ -311,7 +311,7 @@ export class Governor {
       effects: this.#moved(slot, 'OpRegistered', principal.subject),
       undo: {
         kind: 'op',
-        opId,
+        slot,
         number: this.ops.lastNumber,
         from: 'absent',
         about: undefined,
@@ -323,9 +323,10 @@ export class Governor {
   }
 
   #controlOp(command: CommandOf<'control-op'>, nowMs: number): Outcome<'control-op'> {
-    const { principal, opId, trigger } = command;
-    const slot = this.#visible(principal, opId);
-    if (slot === undefined) return unchanged(noOp(opId));
+    const { principal, trigger } = command;
+    const found = this.#visible(command);
+    if (!found.ok) return unchanged(found);
+    const slot = found.value;
     if (trigger === 'resume') {
       const halt = this.#haltOf(slot);
       if (halt !== undefined) return unchanged(fail({ kind: 'halted', haltId: halt.id, reason: halt.reason }));
@@ -349,9 +350,9 @@ export class Governor {
     return this.#move(slot, { trigger: 'complete', end, error: shown, actor, payload }, nowMs);
   }
 
-  #getOp({ principal, opId }: CommandOf<'get-op'>): Replies['get-op'] {
-    const slot = this.#visible(principal, opId);
-    return slot === undefined ? noOp(opId) : ok(this.#viewOf(slot));
+  #getOp(command: CommandOf<'get-op'>): Replies['get-op'] {
+    const slot = this.#visible(command);
+    return slot.ok ? ok(this.#viewOf(slot.value)) : slot;
   }
 
   #listOps(command: CommandOf<'list-ops'>): Replies['list-ops'] {
@@ -359,10 +360,7 @@ export class Governor {
     if (!org.ok) return org;
     const page = pageOfOps(this, { ...command, orgId: org.value });
     if (page === undefined) return BAD_CURSOR;
-    return ok({
-      items: page.items.map((op) => viewOfOp(op, this.#signals.acknowledgedAtMs(op.opId))),
-      next: page.next,
-    });
+    return ok({ items: page.items.map((slot) => this.#viewOf(slot)), next: page.next });
   }
 
   #recordUsage(command: CommandOf<'record-usage'>, nowMs: number): Outcome<'record-usage'> {
@@ -389,7 +387,11 @@ export class Governor {
     const speaker = this.#speakerOf(command, nowMs);
     if ('reply' in speaker) return speaker;
     return unchanged(
-      ok({ pending: this.#signals.pendingOf(speaker.entry.key).filter(({ opId }) => !this.#hasCompleted(opId)) }),
+      ok({
+        pending: this.#signals
+          .pendingOf(speaker.entry.key)
+          .filter(({ opId }) => !this.#hasCompleted(speaker.entry, opId)),
+      }),
     );
   }
 
@@ -398,18 +400,17 @@ export class Governor {
     if ('reply' in speaker) return speaker;
     const slot = this.#ownedBy(speaker.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
+    const { opId, sequence } = command;
+    const signalled = { agent: speaker.entry.key, opId, number: this.ops.numberOf(slot.value) };
     const known =
-      !this.#hasCompleted(command.opId) &&
-      this.#signals.acknowledge(speaker.entry.key, command.opId, command.sequence, nowMs);
+      this.ops.stateOf(slot.value) !== 'completing' && this.#signals.acknowledge(signalled, sequence, nowMs);
     return unchanged(
-      known
-        ? ok(undefined)
-        : fail({ kind: 'not_found', what: `signal ${command.sequence} for operation ${command.opId}` }),
+      known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${sequence} for operation ${opId}` }),
     );
   }
 
-  #hasCompleted(opId: OpId): boolean {
-    const slot = this.ops.find(opId);
+  #hasCompleted({ identity }: AgentEntry, opId: OpId): boolean {
+    const slot = this.ops.find(opId, identity.orgId);
     return slot !== undefined && this.ops.stateOf(slot) === 'completing';
   }
 
@@ -460,7 +461,7 @@ export class Governor {
       reaches: (haltId, agent, action) =>
         this.halts.reaches(haltId, this.agents.lookUp(agent), (isCovered) => isCovered(action)),
       endOp: (agent, opId, { end, reason, actor }, nowMs) => {
-        const slot = this.ops.find(opId);
+        const slot = this.ops.find(opId, agent.orgId);
         if (slot === undefined || this.ops.stateOf(slot) !== 'pending') return undefined;
         if (this.ops.ownerOf(slot).key !== agentKeyOf(agent)) return undefined;
         const { effects, undo } = this.#move(slot, { trigger: 'terminate', end, reason, actor }, nowMs);
@@ -502,17 +503,25 @@ export class Governor {
   }
 
   #ownedBy(entry: AgentEntry, opId: OpId): Result<OpSlot, Fault> {
-    const slot = this.ops.find(opId);
-    if (slot === undefined) return noOp(opId);
-    const owner = this.ops.ownerOf(slot);
-    if (owner === entry) return ok(slot);
     // To another org's agent the operation does not exist.
-    return owner.identity.orgId === entry.identity.orgId ? fail({ kind: 'not_owner', opId }) : noOp(opId);
+    const slot = this.ops.find(opId, entry.identity.orgId);
+    if (slot === undefined) return noOp(opId);
+    return this.ops.ownerOf(slot) === entry ? ok(slot) : fail({ kind: 'not_owner', opId });
   }
 
-  #visible(principal: Principal, opId: OpId): OpSlot | undefined {
-    const slot = this.ops.find(opId);
-    return slot !== undefined && seesOrg(principal, this.ops.ownerOf(slot).identity.orgId) ? slot : undefined;
+  /** The operation of this id in the org that is asked for; without one, in any, as long as only one has such. */
+  #visible({ principal, opId, orgId }: CommandOf<'get-op' | 'control-op'>): Result<OpSlot, Fault> {
+    const org = orgInReach(principal, orgId);
+    if (!org.ok) return org;
+    if (org.value !== undefined) {
+      const slot = this.ops.find(opId, org.value);
+      return slot === undefined ? noOp(opId) : ok(slot);
+    }
+    const [only, ...others] = this.ops.findAll(opId);
+    if (only === undefined) return noOp(opId);
+    if (others.length === 0) return ok(only);
+    const orgIds = [only, ...others].map((slot) => this.ops.ownerOf(slot).identity.orgId);
+    return fail({ kind: 'ambiguous', opId, orgIds });
   }
 
   #move(slot: OpSlot, { trigger, end, error, reason, actor, payload }: Move, nowMs: number): Moved {
@@ -526,17 +535,18 @@ export class Governor {
     if (reason !== undefined) this.ops.setReason(slot, reason);
     const owner = this.ops.ownerOf(slot);
     // A completion sends no signal, so what the agent acknowledged is still the last one.
-    const acknowledgedAtMs = trigger === 'complete' ? this.#signals.acknowledgedAtMs(opId) : this.#signals.expect(opId);
-    const effects = this.#moved(slot, EVENT_OF[trigger], actor, payload);
     const number = this.ops.numberOf(slot);
+    const acknowledgedAtMs =
+      trigger === 'complete' ? this.#signals.acknowledgedAtMs(number) : this.#signals.expect(number);
+    const effects = this.#moved(slot, EVENT_OF[trigger], actor, payload);
     const heldMicroUsd = this.budgets.heldBy(slot);
     const heldUntilMs = this.budgets.heldUntilMs(slot);
     if (isFinished(to)) this.budgets.release(slot);
-    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, number, signal: trigger });
+    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, slot, number, signal: trigger });
     return {
       reply: ok(this.#viewOf(slot)),
       effects,
-      undo: { kind: 'op', opId, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
+      undo: { kind: 'op', slot, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
     };
   }
 
@@ -549,8 +559,7 @@ export class Governor {
   }
 
   #viewOf(slot: OpSlot): OpView {
-    const record = this.ops.recordOf(slot);
-    return viewOfOp(record, this.#signals.acknowledgedAtMs(record.opId));
+    return viewOfOp(this.ops.recordOf(slot), this.#signals.acknowledgedAtMs(this.ops.numberOf(slot)));
   }
 }
 

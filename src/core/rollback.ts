@@ -5,9 +5,10 @@
 import type { AgentRegistration, AgentRegistry } from './agents/agents.ts';
 import type { ApprovalRegistry } from './approvals/approvals.ts';
 import { type ApprovalUndo, rollBackApproval } from './approvals/changes.ts';
-import type { AgentKey, OpId, SecretDigest } from './base/ids.ts';
+import type { AgentKey, SecretDigest } from './base/ids.ts';
 import { assertNever } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
+import type { CheckCommand } from './commands.ts';
 import { type Effect, NO_EFFECTS } from './effects.ts';
 import { explain } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
@@ -15,16 +16,16 @@ import type { HaltRegistry } from './halts/halts.ts';
 import type { OpAbout, OpVerdict } from './ops/op-about.ts';
 import { isFinished, type OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
-import type { OpsRegistry } from './ops/ops.ts';
+import type { OpSlot, OpsRegistry } from './ops/ops.ts';
 import type { SignalBoxes } from './signals.ts';
 
 /**
  * The operation was in the state `from`, or `absent` before it was registered. `number` is its own in the registry:
- * after it was swept, another operation may have its id.
+ * after it was swept, another operation may be in its slot.
  */
 export type OpUndo = {
   readonly kind: 'op';
-  readonly opId: OpId;
+  readonly slot: OpSlot;
   readonly number: number;
   readonly from: OpState | 'absent';
   /** What was known of it; undefined: nothing has changed of that. */
@@ -100,11 +101,10 @@ function rollBackHalt({ halts }: Registries, { id, before, paused }: HaltUndo): 
 
 function rollBackOp(
   { agents, ops, budgets, signals }: Registries,
-  { opId, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs }: OpUndo,
+  { slot, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs }: OpUndo,
   nowMs: number,
 ): readonly Effect[] {
-  const slot = ops.find(opId);
-  if (slot === undefined || ops.numberOf(slot) !== number) return NO_EFFECTS;
+  if (!ops.holds(slot, number)) return NO_EFFECTS;
   const owner = ops.ownerOf(slot);
   if (from === 'absent') {
     ops.withdraw(slot);
@@ -118,7 +118,7 @@ function rollBackOp(
   if (about !== undefined) ops.restoreAbout(slot, about);
   if (to === from) return NO_EFFECTS;
   ops.restore(slot, from, nowMs);
-  if (acknowledgedAtMs !== undefined) signals.setAcknowledged(opId, acknowledgedAtMs);
+  if (acknowledgedAtMs !== undefined) signals.setAcknowledged(number, acknowledgedAtMs);
   return [{ kind: 'op-changed', op: viewOfOp(ops.recordOf(slot), acknowledgedAtMs) }];
 }
 
@@ -144,6 +144,9 @@ function rollBackRegistration(
   return [{ kind: 'agent-removed', identity: entry.identity, key }];
 }
 
+/** A check that may have begun an operation. */
+export type Begun = Pick<CheckCommand, 'opId' | 'agent'>;
+
 const UNRECORDED: OpVerdict = {
   policy: undefined,
   ruleId: undefined,
@@ -152,17 +155,17 @@ const UNRECORDED: OpVerdict = {
 };
 
 /**
- * Terminates those of these operations that checks began after the operation with the number `lastBefore`, as nobody
+ * Terminates the operations that these checks began after the operation with the number `lastBefore`, as nobody
  * received their Allow. They are not withdrawn, because their agents may know them.
  */
 export function terminateBegun(
   { ops, budgets }: Registries,
-  opIds: readonly OpId[],
+  checks: readonly Begun[],
   lastBefore: number,
   nowMs: number,
 ): readonly Effect[] {
-  return opIds.flatMap((opId) => {
-    const slot = ops.find(opId);
+  return checks.flatMap(({ opId, agent }) => {
+    const slot = ops.find(opId, agent.orgId);
     if (slot === undefined || ops.numberOf(slot) <= lastBefore) return [];
     const before = ops.stateOf(slot);
     const after = ops.advance(slot, 'terminate', nowMs, 'denied');

@@ -1,8 +1,8 @@
 import type { AgentKey, OpId } from './base/ids.ts';
 import type { Signal, SignalMessage } from './views.ts';
 
-/** The numbers of an operation's signals, the newest last. */
-type Sent = { readonly agent: AgentKey; readonly sequences: number[] };
+/** An operation as its signals know it: its agent's, and by its own number in the registry. */
+export type Signalled = { readonly agent: AgentKey; readonly opId: OpId; readonly number: number };
 
 /** How many sent signals are remembered per operation: more than an agent can still have to acknowledge. */
 const MAX_REMEMBERED = 64;
@@ -15,15 +15,16 @@ const MAX_REMEMBERED = 64;
 export class SignalBoxes {
   /** Unacknowledged signals in the order of their numbers. An agent without any has no entry. */
   readonly #boxes = new Map<AgentKey, Map<OpId, SignalMessage>>();
-  readonly #sent = new Map<OpId, Sent>();
-  readonly #acknowledgedAtMs = new Map<OpId, number>();
+  /** The numbers of the signals of each operation, the newest last. Here and below by its own number in the registry. */
+  readonly #sent = new Map<number, number[]>();
+  readonly #acknowledgedAtMs = new Map<number, number>();
   #lastSequence = 0;
 
   /**
    * Numbers grow with every signal. The first one is the current time, so that they also grow across a restart: an
    * agent that asks for the signals after the last one it saw must not miss those of the restarted gateway.
    */
-  post(agent: AgentKey, opId: OpId, signal: Signal, nowMs: number): SignalMessage {
+  post({ agent, opId, number }: Signalled, signal: Signal, nowMs: number): SignalMessage {
     this.#lastSequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
     const message: SignalMessage = { opId, signal, sequence: this.#lastSequence };
     const box = this.#boxes.get(agent);
@@ -31,8 +32,8 @@ export class SignalBoxes {
     box?.delete(opId);
     if (box === undefined) this.#boxes.set(agent, new Map([[opId, message]]));
     else box.set(opId, message);
-    this.#remember(agent, opId, message.sequence);
-    this.#acknowledgedAtMs.delete(opId);
+    this.#remember(number, message.sequence);
+    this.#acknowledgedAtMs.delete(number);
     return message;
   }
 
@@ -44,38 +45,37 @@ export class SignalBoxes {
   /**
    * Records that the agent has seen the signal of this number. False when no such signal of this operation was sent.
    */
-  acknowledge(agent: AgentKey, opId: OpId, sequence: number, nowMs: number): boolean {
-    const sent = this.#sent.get(opId);
-    if (sent?.agent !== agent || !sent.sequences.includes(sequence)) return false;
+  acknowledge({ agent, opId, number }: Signalled, sequence: number, nowMs: number): boolean {
+    if (this.#sent.get(number)?.includes(sequence) !== true) return false;
     // A repeated acknowledgement, or one of an older signal, is no error, and the newer signal stays.
     if (this.#boxes.get(agent)?.get(opId)?.sequence !== sequence) return true;
     this.#remove(agent, opId);
-    this.#acknowledgedAtMs.set(opId, nowMs);
+    this.#acknowledgedAtMs.set(number, nowMs);
     return true;
   }
 
   /**
    * Notes that a new signal is on its way, and returns the time at which the one before it was acknowledged, if it was.
    */
-  expect(opId: OpId): number | undefined {
-    const atMs = this.#acknowledgedAtMs.get(opId);
-    this.#acknowledgedAtMs.delete(opId);
+  expect(number: number): number | undefined {
+    const atMs = this.#acknowledgedAtMs.get(number);
+    this.#acknowledgedAtMs.delete(number);
     return atMs;
   }
 
   /** The expected signal is not sent after all: restores the earlier acknowledgement. */
-  setAcknowledged(opId: OpId, atMs: number): void {
-    this.#acknowledgedAtMs.set(opId, atMs);
+  setAcknowledged(number: number, atMs: number): void {
+    this.#acknowledgedAtMs.set(number, atMs);
   }
 
-  acknowledgedAtMs(opId: OpId): number | undefined {
-    return this.#acknowledgedAtMs.get(opId);
+  acknowledgedAtMs(number: number): number | undefined {
+    return this.#acknowledgedAtMs.get(number);
   }
 
   /** Drops the signals of an operation that has left the registry. */
-  forget(agent: AgentKey, opId: OpId): void {
-    this.#sent.delete(opId);
-    this.#acknowledgedAtMs.delete(opId);
+  forget({ agent, opId, number }: Signalled): void {
+    this.#sent.delete(number);
+    this.#acknowledgedAtMs.delete(number);
     this.#remove(agent, opId);
   }
 
@@ -84,11 +84,11 @@ export class SignalBoxes {
     this.#boxes.delete(agent);
   }
 
-  #remember(agent: AgentKey, opId: OpId, sequence: number): void {
-    const sent = this.#sent.get(opId);
-    if (sent?.agent !== agent) return void this.#sent.set(opId, { agent, sequences: [sequence] });
-    sent.sequences.push(sequence);
-    if (sent.sequences.length > MAX_REMEMBERED) sent.sequences.shift();
+  #remember(number: number, sequence: number): void {
+    const sent = this.#sent.get(number);
+    if (sent === undefined) return void this.#sent.set(number, [sequence]);
+    sent.push(sequence);
+    if (sent.length > MAX_REMEMBERED) sent.shift();
   }
 
   #remove(agent: AgentKey, opId: OpId): void {

@@ -77,6 +77,10 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     meaning: 'an account has this e-mail address already',
     remedy: 'Sign in, or use another address.',
   },
+  ambiguous: {
+    meaning: 'several orgs have an operation of this id; `org_ids` names them',
+    remedy: 'Say which with `?org_id=`.',
+  },
   conflict: {
     meaning: 'what exists already does not allow this, such as a token of another agent, or a limit on API keys',
     remedy: 'Do what `detail` says.',

@@ -25,8 +25,8 @@ const IDS = [
   `${TRACE}:a1b2c3d4e5f60718`,
   't:1',
   't:12',
-  'abcd:123456789',
-  'abcdef:123456xyz',
+  'abcd:12345678901234',
+  'abcdef:123456xyz90123',
 ];
 
 describe('ids of operations', () => {
@@ -42,8 +42,8 @@ describe('ids of operations', () => {
         'abcdef:123456',
       ].sort(),
     );
-    expect([...shortIds(['😀😀😀😀:1', 't:1', 't:1'])]).toEqual([
-      ['😀😀😀😀:1', '😀😀😀:1'],
+    expect([...shortIds([`${'😀'.repeat(9)}:1`, 't:1', 't:1'])]).toEqual([
+      [`${'😀'.repeat(9)}:1`, '😀😀😀:1'],
       ['t:1', 't:1'],
     ]);
   });

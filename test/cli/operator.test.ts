@@ -401,7 +401,7 @@ describe('operator', () => {
     const [narrow, usual, wide] = [await linesAt(60), await linesAt(80), await linesAt(120)];
     expect(narrow[1]).toBe('ababab:cdcdcd  terminated  narrow/a-…  tool.call  web_search');
     expect(usual[0]).toMatch(/^OPERATION +STATE +AGENT +ACTION +RESOURCE$/);
-    expect(usual[1]).toBe('ababab:cdcdcd  terminated  narrow/a-team-of-it/an-agent-o…  tool.call  web_search');
+    expect(usual[1]).toBe('ababab:cdcdcd  terminated  narrow/a-team-of-it/an-agent-…  tool.call  web_search');
     expect(wide[1]).toMatch(
       /^ababab:cdcdcd {2}terminated {2}narrow\/a-team-of-it\/an-agent-of-that {2}tool\.call {2}web_search {2}\d+s$/,
     );
@@ -644,7 +644,7 @@ describe('operator', () => {
     });
     await svc('check --agent acme/piped/a1 --action tool.call --resource web_search --op piped:1');
     await eventually(() =>
-      expect(shown).toMatch(/^\d{4}-\d\d-\d\dT[0-9:.]+Z {2}piped:1 {2}running {2}acme\/piped\/a1$/m),
+      expect(shown).toMatch(/^\d{4}-\d\d-\d\dT[0-9:.]+Z {2}piped:1 {2}running {2}acme\/piped\/a1 {2}tool\.call {2}web_search$/m),
     );
     expect(shown).not.toContain('\u001b');
     child.kill('SIGTERM');

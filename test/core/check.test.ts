@@ -296,7 +296,7 @@ describe('check', () => {
     test('an allow that could not be recorded releases its reservation', () => {
       const governor = capped();
       decide(ask(9), governor);
-      governor.rollBack([], [ask(9).opId], 0, 11);
+      governor.rollBack([], [ask(9)], 0, 11);
       expect(decide(ask(10, {}, 't:2'), governor).answer.decision).toBe('allow');
     });
 
@@ -468,7 +468,7 @@ describe('check', () => {
             governor.apply<'control-op'>(controlOf(step.op, step.trigger), 10);
             continue;
           }
-          const slot = governor.ops.find(step.op as never);
+          const slot = governor.ops.find(step.op as never, step.agent.orgId);
           const before =
             slot === undefined
               ? undefined

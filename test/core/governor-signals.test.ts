@@ -1,7 +1,16 @@
 /** What the governor says of operators' signals; the boxes themselves are in signals.test.ts. */
 import { describe, expect, test } from 'vitest';
-import { agentKeyOf } from '../../src/core/base/ids.ts';
-import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
+import {
+  ADMIN,
+  CRAWLER,
+  checkOf,
+  controlOf,
+  digestOf,
+  openGovernor,
+  opId,
+  SIBLING,
+  signalOf,
+} from '../support/governor.ts';
 
 const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
 
@@ -9,8 +18,7 @@ describe('governor signals', () => {
   test('delivers a signal only while its operation exists and has not completed', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-    const post = (op: string) =>
-      governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: 1, signal: 'pause' }, 10);
+    const post = (op: string) => governor.post(signalOf(op, op === 't:s' ? 1 : 2, 'pause'), 10);
     expect({ known: post('t:s'), unknown: post('t:none') }).toEqual({
       known: { opId: 't:s', signal: 'pause', sequence: 10 },
       unknown: undefined,
@@ -48,7 +56,7 @@ describe('governor signals', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1);
     governor.apply<'control-op'>(controlOf('t:1', 'pause'), 10);
     governor.apply<'control-op'>(controlOf('t:1', 'resume'), 20);
-    governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:1'), number: 1, signal: 'resume' }, 20);
+    governor.post(signalOf('t:1', 1, 'resume'), 20);
     governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:1'), sequence: 20 }, 30);
     const completed = governor.apply<'complete-op'>({ type: 'complete-op', ...voucher, opId: opId('t:1') }, 40);
     expect(completed.reply).toMatchObject({ value: { state: 'completing', acknowledgedAtMs: 30 } });
@@ -61,7 +69,7 @@ describe('governor signals', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
     governor.apply<'control-op'>(controlOf('t:s', 'pause'), 10);
-    governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), number: 1, signal: 'pause' }, 10);
+    governor.post(signalOf('t:s', 1, 'pause'), 10);
     governor.apply<'deregister-agent'>({ type: 'deregister-agent', principal: ADMIN, agent: CRAWLER }, 20);
     governor.apply<'register-agent'>(
       { type: 'register-agent', principal: ADMIN, agent: CRAWLER, credential: digestOf(CRAWLER), parent: undefined },

@@ -13,12 +13,13 @@ import {
   opId,
   SIBLING,
   STRANGER,
+  signalOf,
 } from '../support/governor.ts';
 import { UNCHECKED } from '../support/ops.ts';
 
 const BOUND: Principal = { subject: 'key:globex', scopes: ['write'], orgId: 'globex' };
 const stateOf = (governor: Governor, op: string): string | undefined => {
-  const slot = governor.ops.find(opId(op));
+  const slot = governor.ops.find(opId(op), 'acme');
   return slot === undefined ? undefined : governor.ops.stateOf(slot);
 };
 const complete = (agent: AgentIdentity, op: string): CommandOf<'complete-op'> => ({
@@ -392,10 +393,7 @@ describe('governor', () => {
       for (const [index, op] of ['t:1', 't:2'].entries()) {
         governor.apply<'check'>(checkOf(CRAWLER, op), 1);
         governor.apply<'control-op'>(controlOf(op, 'terminate'), 10);
-        governor.post(
-          { kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId(op), number: index + 1, signal: 'terminate' },
-          10,
-        );
+        governor.post(signalOf(op, index + 1, 'terminate'), 10);
       }
       governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 20);
       const pending = () =>
@@ -591,7 +589,12 @@ describe('governor', () => {
       governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
       const since = governor.ops.lastNumber;
       governor.apply<'check'>(checkOf(CRAWLER, 't:new'), 2_000);
-      governor.rollBack([], [opId('t:old'), opId('t:new'), opId('t:gone')], since, 2_500);
+      governor.rollBack(
+        [],
+        [checkOf(CRAWLER, 't:old'), checkOf(CRAWLER, 't:new'), checkOf(CRAWLER, 't:gone')],
+        since,
+        2_500,
+      );
       expect({ stateOld: stateOf(governor, 't:old'), stateNew: stateOf(governor, 't:new') }).toEqual({
         stateOld: 'running',
         stateNew: 'terminated',

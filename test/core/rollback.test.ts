@@ -5,14 +5,24 @@ import type { Command } from '../../src/core/commands.ts';
 import type { Governor } from '../../src/core/governor.ts';
 import { OP_STATES } from '../../src/core/ops/op-state.ts';
 import type { Undo } from '../../src/core/rollback.ts';
-import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, opId, SIBLING } from '../support/governor.ts';
+import {
+  ADMIN,
+  CRAWLER,
+  checkOf,
+  controlOf,
+  digestOf,
+  openGovernor,
+  opId,
+  SIBLING,
+  signalOf,
+} from '../support/governor.ts';
 import { UNCHECKED } from '../support/ops.ts';
 
 /** Applies the commands as one batch and answers with what undoes it. */
 const applyAll = (governor: Governor, commands: readonly Command[], nowMs: number): Undo[] =>
   commands.flatMap((command) => governor.apply(command as never, nowMs).undo ?? []);
 const stateOf = (governor: Governor, op: string) => {
-  const slot = governor.ops.find(opId(op));
+  const slot = governor.ops.find(opId(op), 'acme');
   return slot === undefined ? undefined : governor.ops.stateOf(slot);
 };
 const registerOp = (op: string): Command => ({ type: 'register-op', principal: ADMIN, opId: opId(op), agent: CRAWLER });
@@ -85,7 +95,7 @@ describe('what could not be recorded has not happened', () => {
       reservations: governor.budgets.reservations,
     }).toEqual({ stateS: 'terminated', stateNew: 'running', reservations: { count: 1, microUsd: 2_000_000 } });
     const shown = undos.toReversed().map((each) => {
-      governor.rollBack(each, [opId('t:s'), opId('t:new')], 2, 2_500);
+      governor.rollBack(each, [checkOf(CRAWLER, 't:s'), checkOf(CRAWLER, 't:new')], 2, 2_500);
       return [stateOf(governor, 't:s'), stateOf(governor, 't:new'), governor.budgets.reservations.microUsd];
     });
     expect(shown).toEqual([
@@ -102,7 +112,7 @@ describe('what could not be recorded has not happened', () => {
     applyAll(governor, [controlOf('t:gone', 'terminate')], 2_100);
     governor.sweep(200_000);
     governor.apply<'register-op'>(registerOp('t:other') as never, 200_000);
-    expect(governor.rollBack(undos, [opId('t:gone')], 0, 200_000)).toEqual([]);
+    expect(governor.rollBack(undos, [checkOf(CRAWLER, 't:gone')], 0, 200_000)).toEqual([]);
     expect({ stateGone: stateOf(governor, 't:gone'), stateOther: stateOf(governor, 't:other') }).toEqual({
       stateGone: undefined,
       stateOther: 'pending',
@@ -115,7 +125,7 @@ describe('what could not be recorded has not happened', () => {
     const undos = applyAll(governor, [controlOf('t:s', 'terminate')], 2_000);
     governor.sweep(200_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 200_000);
-    governor.rollBack([], [opId('t:s')], 1, 200_000);
+    governor.rollBack([], [checkOf(CRAWLER, 't:s')], 1, 200_000);
     expect(governor.rollBack(undos, [], 1, 200_000)).toEqual([]);
     expect(stateOf(governor, 't:s')).toBe('terminated');
   });
@@ -138,7 +148,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 2_000);
     governor.apply<'check'>(checkOf(CRAWLER, 't:ended'), 2_000);
     applyAll(governor, [controlOf('t:ended', 'terminate')], 2_100);
-    expect(governor.rollBack([], [opId('t:s'), opId('t:ended')], 0, 2_500)).toEqual([
+    expect(governor.rollBack([], [checkOf(CRAWLER, 't:s'), checkOf(CRAWLER, 't:ended')], 0, 2_500)).toEqual([
       {
         kind: 'op-changed',
         op: {
@@ -170,7 +180,7 @@ describe('what could not be recorded has not happened', () => {
       2_000,
     );
     expect(stateOf(governor, 't:waiting')).toBe(resource === 'forbidden' ? 'terminated' : 'running');
-    expect(governor.rollBack(undos, [opId('t:waiting')], 1, 2_500)).toEqual([
+    expect(governor.rollBack(undos, [checkOf(CRAWLER, 't:waiting')], 1, 2_500)).toEqual([
       {
         kind: 'op-changed',
         op: {
@@ -194,7 +204,7 @@ describe('what could not be recorded has not happened', () => {
       [registerOp('t:s'), checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 })],
       2_000,
     );
-    governor.rollBack(undos, [opId('t:s')], 0, 2_500);
+    governor.rollBack(undos, [checkOf(CRAWLER, 't:s')], 0, 2_500);
     expect({ state: stateOf(governor, 't:s'), reservations: governor.budgets.reservations }).toEqual({
       state: undefined,
       reservations: { count: 0, microUsd: 0 },
@@ -205,7 +215,7 @@ describe('what could not be recorded has not happened', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { resource: 'forbidden' })], 2_000);
-    expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
+    expect(governor.rollBack(undos, [checkOf(CRAWLER, 't:s')], 1, 2_500)).toEqual([]);
     expect({ state: stateOf(governor, 't:s'), reservations: governor.budgets.reservations }).toEqual({
       state: 'running',
       reservations: { count: 1, microUsd: 5_000_000 },
@@ -217,7 +227,7 @@ describe('what could not be recorded has not happened', () => {
     governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 5_000_000 }), 1_000);
     const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 8_000_000 })], 2_000);
     expect(governor.budgets.reservations.microUsd).toBe(8_000_000);
-    expect(governor.rollBack(undos, [opId('t:s')], 1, 2_500)).toEqual([]);
+    expect(governor.rollBack(undos, [checkOf(CRAWLER, 't:s')], 1, 2_500)).toEqual([]);
     expect(governor.budgets.reservations.microUsd).toBe(5_000_000);
     expect(governor.ops.list(undefined, 10).ops.map((slot) => governor.ops.recordOf(slot))).toMatchObject([
       { opId: 't:s', state: 'running', registeredAtMs: 1_000, updatedAtMs: 1_000, estimatedMicroUsd: 5_000_000 },
@@ -240,7 +250,7 @@ describe('what could not be recorded has not happened', () => {
       },
       2_100,
     );
-    governor.rollBack(undos, [opId('t:s')], 1, 2_500);
+    governor.rollBack(undos, [checkOf(CRAWLER, 't:s')], 1, 2_500);
     expect(governor.budgets.reservations).toEqual({ count: 1, microUsd: 1_000_000 });
   });
 
@@ -307,8 +317,7 @@ describe('rollback', () => {
     const pending = () => governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 3_000).reply;
     const acknowledge = (sequence: number) =>
       governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:s'), sequence }, 3_000).reply.ok;
-    const post = (signal: 'pause' | 'resume', nowMs: number) =>
-      governor.post({ kind: 'signal', agent: agentKeyOf(CRAWLER), opId: opId('t:s'), number: 1, signal }, nowMs);
+    const post = (signal: 'pause' | 'resume', nowMs: number) => governor.post(signalOf('t:s', 1, signal), nowMs);
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     applyAll(governor, [controlOf('t:s', 'pause'), controlOf('t:s', 'resume')], 1_100);
     post('pause', 1_200);

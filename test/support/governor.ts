@@ -3,9 +3,12 @@ import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '..
 /** A governor for tests: policies that a test can read at a glance, no caps, and a clock that is an argument. */
 import { BudgetTracker } from '../../src/core/budget/budget.ts';
 import type { CheckCommand, CommandOf } from '../../src/core/commands.ts';
+import type { Effect } from '../../src/core/effects.ts';
 import { Governor, type GovernorOptions } from '../../src/core/governor.ts';
 import type { Principal } from '../../src/core/identity/roles.ts';
 import { HASH_KEY_LENGTH } from '../../src/core/ops/op-index.ts';
+import type { OpSlot } from '../../src/core/ops/ops.ts';
+import type { Signal } from '../../src/core/views.ts';
 
 export const ADMIN: Principal = { subject: 'key:admin', scopes: ['admin'], orgId: null };
 export const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
@@ -79,3 +82,13 @@ export const controlOf = (
   trigger: CommandOf<'control-op'>['trigger'],
   principal: Principal = ADMIN,
 ): CommandOf<'control-op'> => ({ type: 'control-op', principal, opId: opId(op), trigger });
+
+/** The signal of the crawler's operation that was the `number`th to begin. */
+export const signalOf = (op: string, number: number, signal: Signal): Extract<Effect, { readonly kind: 'signal' }> => ({
+  kind: 'signal',
+  agent: agentKeyOf(CRAWLER),
+  opId: opId(op),
+  slot: (number - 1) as OpSlot,
+  number,
+  signal,
+});

@@ -5,7 +5,9 @@ import { CliError, RefusedError } from '../errors.ts';
 import type { Api } from '../remote/api.ts';
 import type { Row } from '../terminal/table.ts';
 
-/** What people compare at a glance. */
+/** Ids that are as short as this stay whole. */
+const SHORT_ENOUGH = 17;
+/** Of each half: what people compare at a glance. */
 const LEAST_HALF = 6;
 /** As many are looked through for an id that was shortened: a hundred pages. */
 const MAX_LISTED = 100_000;
@@ -17,11 +19,13 @@ const halvesOf = (opId: string): readonly [trace: string, span: string] => {
 };
 
 const shortened = (opId: string, length: number): string =>
-  halvesOf(opId)
-    .map((half) => cutText(half, length))
-    .join(':');
+  opId.length <= SHORT_ENOUGH
+    ? opId
+    : halvesOf(opId)
+        .map((half) => cutText(half, length))
+        .join(':');
 
-/** For each id the shortest beginnings, of at least six characters, that tell it from the others. */
+/** For each long id the shortest beginnings, of at least six characters, that tell it from the others. */
 export function shortIds(opIds: Iterable<string>): ReadonlyMap<string, string> {
   const short = new Map<string, string>();
   let left = [...new Set(opIds)];
@@ -95,6 +99,7 @@ export class OpNames {
         `there are more than ${MAX_LISTED} operations, too many to look for a shortened id`,
         'Give the whole id, or --org to look in one org only.',
       );
-    return rows.map(({ op_id: opId }: Row) => String(opId));
+    // Two orgs may use the same id; which of them is meant is for the gateway to ask.
+    return [...new Set(rows.map(({ op_id: opId }: Row) => String(opId)))];
   }
 }

@@ -47,7 +47,8 @@ export const showOne: Run = async (invocation) => {
     options,
   } = invocation;
   const api = await Api.of(invocation);
-  const op = await new OpNames(api, options.text('org')).ask(text, (opId) => api.get(pathOf(opId), 'state'));
+  const org = { org_id: options.text('org') };
+  const op = await new OpNames(api, org.org_id).ask(text, (opId) => api.get(pathOf(opId), 'state', org));
   await show(globals.output, op, () => fieldsOf(op));
 };
 

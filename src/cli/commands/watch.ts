@@ -115,6 +115,8 @@ function plainLines(format: OutputFormat): Viewer {
 }
 
 type WatchedOp = {
+  /** With its org: two orgs may use the same id. */
+  readonly key: string;
   readonly opId: string;
   /** As people read it. */
   readonly state: string;
@@ -131,6 +133,7 @@ function opIn({ payload, agent_id, org_id }: Row, nowMs: number): WatchedOp | un
   const { op_id: opId, state, updated_at: updatedAt, team_id, action, resource, ended } = (payload ?? {}) as Row;
   if (typeof opId !== 'string' || typeof state !== 'string') return undefined;
   return {
+    key: `${String(org_id ?? '')}/${opId}`,
     opId,
     state: stateText({ state, ended }),
     action: typeof action === 'string' ? action : '',
@@ -177,7 +180,7 @@ function liveTable(label: string, screen: Screen): Viewer {
   let isChanged = true;
   const timer = setInterval(() => {
     for (const op of ops.values())
-      if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.opId);
+      if (hasEnded(op) && Date.now() - op.seenMs > ENDED_MS) isChanged = ops.delete(op.key);
     if (isChanged) screen.draw(pictureOf(label, [...ops.values()].reverse(), { lost, hasLetGo }, screen.size()));
     isChanged = false;
   }, REDRAW_MS);
@@ -205,8 +208,8 @@ function liveTable(label: string, screen: Screen): Viewer {
     frame: (frame) => {
       const op = opIn(frame, Date.now());
       if (op === undefined) return;
-      ops.delete(op.opId); // the map stays in the order of the changes
-      ops.set(op.opId, op);
+      ops.delete(op.key); // the map stays in the order of the changes
+      ops.set(op.key, op);
       if (ops.size > MAX_OPS) hasLetGo = dropFirst(ops);
       redraw();
     },

@@ -36,6 +36,7 @@ export type List = { readonly rows: readonly Row[]; readonly nextCursor: string 
 
 const ADVICE: Readonly<Record<string, string>> = {
   not_found: 'Check the name; the `ls` commands list what exists.',
+  ambiguous: 'Say which org with --org.',
   invalid_transition: 'See its state with `svc ops show`.',
   invalid_argument: 'Run the command with --help to see what it accepts.',
   policy_invalid: 'The previous policies stay in force. Find all mistakes with `svc policy validate`.',

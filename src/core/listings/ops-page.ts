@@ -5,8 +5,7 @@ import { agentKeyOf } from '../base/ids.ts';
 import { type Page, type PageRequest, placeOfCursor } from '../base/page.ts';
 import type { OpList } from '../ops/op-chunk.ts';
 import type { OpState } from '../ops/op-state.ts';
-import type { OpHolder, OpPlace, OpsRegistry, ScanBudget } from '../ops/ops.ts';
-import type { OpRecord } from '../views.ts';
+import type { OpHolder, OpPlace, OpSlot, OpsRegistry, ScanBudget } from '../ops/ops.ts';
 
 export type OpFilter = {
   readonly orgId?: string | undefined;
@@ -39,24 +38,24 @@ const START: Place = { org: 0, team: 0, op: undefined };
  * once. Where matches are rare, a page may be short or even empty and still have a `next` to go on from. Undefined when
  * the cursor is not one of this listing's.
  */
-export function pageOfOps(registries: Registries, asked: Asked): Page<OpRecord> | undefined {
+export function pageOfOps(registries: Registries, asked: Asked): Page<OpSlot> | undefined {
   const isOfAll = asked.orgId === undefined && asked.teamId === undefined && asked.agentId === undefined;
   return isOfAll ? pageOfAll(registries, asked) : pageOfLists(registries, asked);
 }
 
-function pageOfAll({ ops }: Registries, { state, perPage, cursor }: Asked): Page<OpRecord> | undefined {
+function pageOfAll({ ops }: Registries, { state, perPage, cursor }: Asked): Page<OpSlot> | undefined {
   const from = placeOfCursor(cursor);
   if (from === undefined) return undefined;
   const page = ops.list(state, perPage, from);
-  return { items: page.ops.map((slot) => ops.recordOf(slot)), next: page.next?.toString() };
+  return { items: page.ops, next: page.next?.toString() };
 }
 
 /** Walks the lists of the orgs, teams or agents that the filter names, one after the other, each oldest first. */
-function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }: Asked): Page<OpRecord> | undefined {
+function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }: Asked): Page<OpSlot> | undefined {
   const from = cursor === undefined ? START : placeOf(cursor);
   if (from === undefined) return undefined;
   const budget: ScanBudget = { steps: SCAN_STEPS };
-  const found: OpRecord[] = [];
+  const found: OpSlot[] = [];
   for (const { org, team, list, holder } of sourcesFrom(agents, filter, from)) {
     if (budget.steps === 0) return { items: found, next: cursorOf({ org, team, op: undefined }) };
     budget.steps = Math.max(0, budget.steps - (list === 'agent' ? LOOKUP_STEPS : 1));
@@ -70,7 +69,7 @@ function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }
       budget,
       isWhereItStopped ? from.op : undefined,
     );
-    for (const slot of page.ops) found.push(ops.recordOf(slot));
+    found.push(...page.ops);
     if (page.next !== undefined) return { items: found, next: cursorOf({ org, team, op: page.next }) };
   }
   return { items: found, next: undefined };

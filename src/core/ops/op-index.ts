@@ -27,12 +27,13 @@ const emptyCells = (capacity: number): Int32Array => new Int32Array(capacity * 2
 const SHARD_BITS = 6;
 
 /**
- * Finds the slot of an operation by its id. A Map would follow a pointer to every id that it compares, and with a
+ * Finds the slot of an operation by its id and its org: two orgs may use the same id. A Map would follow a pointer to every id that it compares, and with a
  * million ids each of these is a cache miss. Here an id is read only when its 32-bit hash agrees.
  */
 export class OpIndex {
   readonly #shards: readonly Shard[] = Array.from({ length: 1 << SHARD_BITS }, () => new Shard());
-  readonly #idOf: (slot: number) => OpId | undefined;
+  /** Whether the operation in this slot has this id, and is of this org, or of any. */
+  readonly #isAt: (slot: number, id: OpId, orgId: string | undefined) => boolean;
   readonly #highKeys: Int32Array;
   readonly #lowKeys: Int32Array;
   // An id that was not found is often added next.
@@ -43,24 +44,37 @@ export class OpIndex {
    * Agents choose their ids. `hashKey`, which is `HASH_KEY_LENGTH` random numbers, keeps them from choosing many that
    * collide. It affects only where an id lies in memory.
    */
-  constructor(hashKey: Int32Array, idOf: (slot: number) => OpId | undefined) {
+  constructor(hashKey: Int32Array, isAt: (slot: number, id: OpId, orgId: string | undefined) => boolean) {
     assert(hashKey.length === HASH_KEY_LENGTH, `the hash takes ${HASH_KEY_LENGTH} random numbers`);
     this.#highKeys = hashKey.slice(0, KEYS);
     this.#lowKeys = hashKey.slice(KEYS);
-    this.#idOf = idOf;
+    this.#isAt = isAt;
   }
 
-  find(id: OpId): number | undefined {
+  /** The org's operation of this id. */
+  find(id: OpId, orgId: string): number | undefined {
     const hash = this.#hash(id);
     const { cells, mask } = this.#shardOf(hash);
     for (let at = hash & mask; ; at = (at + 1) & mask) {
       const slot = cells[at * 2 + 1]!;
       if (slot === FREE) return undefined;
-      if (cells[at * 2] === hash && this.#idOf(slot) === id) return slot;
+      if (cells[at * 2] === hash && this.#isAt(slot, id, orgId)) return slot;
     }
   }
 
-  /** Adds an id that is not in it. */
+  /** The operations of this id, whichever orgs they are of. They lie side by side, so an id should not be everybody's. */
+  findAll(id: OpId): readonly number[] {
+    const hash = this.#hash(id);
+    const { cells, mask } = this.#shardOf(hash);
+    const found: number[] = [];
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const slot = cells[at * 2 + 1]!;
+      if (slot === FREE) return found;
+      if (cells[at * 2] === hash && this.#isAt(slot, id, undefined)) found.push(slot);
+    }
+  }
+
+  /** Adds an id that the org does not have in it. */
   add(id: OpId, slot: number): void {
     const hash = this.#hash(id);
     const shard = this.#shardOf(hash);

@@ -82,7 +82,11 @@ export class OpsRegistry {
 
   /** `hashKey` is random: see {@link OpIndex}. */
   constructor(hashKey: Int32Array) {
-    this.#index = new OpIndex(hashKey, (slot) => this.#chunks[slot >> CHUNK_BITS]!.ids[slot & SLOT_MASK]);
+    this.#index = new OpIndex(hashKey, (slot, id, orgId) => {
+      const { ids, owners } = this.#chunks[slot >> CHUNK_BITS]!;
+      const at = slot & SLOT_MASK;
+      return ids[at] === id && (orgId === undefined || owners[at]!.identity.orgId === orgId);
+    });
   }
 
   get size(): number {
@@ -99,11 +103,17 @@ export class OpsRegistry {
     return this.#ingested;
   }
 
-  find(opId: OpId): OpSlot | undefined {
-    return this.#index.find(opId) as OpSlot | undefined;
+  /** The org's operation of this id. */
+  find(opId: OpId, orgId: string): OpSlot | undefined {
+    return this.#index.find(opId, orgId) as OpSlot | undefined;
   }
 
-  /** Adds an operation that {@link find} does not know, in state Pending. */
+  /** The operations of this id, of all orgs. */
+  findAll(opId: OpId): readonly OpSlot[] {
+    return this.#index.findAll(opId) as readonly OpSlot[];
+  }
+
+  /** Adds an operation that {@link find} does not know in its owner's org, in state Pending. */
   ingest(opId: OpId, owner: AgentEntry, nowMs: number): OpSlot {
     const slot = this.#takeSlot();
     const chunk = this.#chunkOf(slot);
@@ -253,7 +263,12 @@ export class OpsRegistry {
    * Drops operations that finished at least `ttlMs` ago, oldest first, at most `limit` of them, and calls `onRemoved`
    * for each. Costs only what it removes, because finished operations wait in the order in which they finished.
    */
-  sweep(nowMs: number, ttlMs: number, limit: number, onRemoved: (opId: OpId, owner: AgentEntry) => void): number {
+  sweep(
+    nowMs: number,
+    ttlMs: number,
+    limit: number,
+    onRemoved: (opId: OpId, owner: AgentEntry, number: number) => void,
+  ): number {
     let removed = 0;
     while (removed < limit && this.#oldestFinished !== NONE) {
       const slot = this.#oldestFinished as OpSlot;
@@ -267,8 +282,9 @@ export class OpsRegistry {
       if (isRevived) continue;
       const opId = chunk.ids[at]!;
       const owner = chunk.owners[at]!;
+      const number = chunk.numbers[at]!;
       this.#drop(slot);
-      onRemoved(opId, owner);
+      onRemoved(opId, owner, number);
       removed += 1;
     }
     return removed;

@@ -56,10 +56,16 @@ async function list(listing: Listing, link: Link, request: Authorized): Promise<
   return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
 }
 
-async function get({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+/** An id is an org's own. For a credential that sees several orgs `org_id` says whose is meant. */
+function readNamed({ principal, params, query }: Omit<Authorized, 'body'>) {
   const opId = readOpId(params.id ?? '');
-  if (!opId.ok) return opId;
-  const { reply } = await link.ask({ type: 'get-op', principal, opId: opId.value });
+  return opId.ok ? ok({ principal, opId: opId.value, orgId: query.get('org_id') ?? undefined }) : opId;
+}
+
+async function get(request: Authorized, link: Link): Promise<HttpReply> {
+  const named = readNamed(request);
+  if (!named.ok) return named;
+  const { reply } = await link.ask({ type: 'get-op', ...named.value });
   return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
 }
 
@@ -74,23 +80,23 @@ const completion = z.strictObject({
 });
 const OUTCOME = { OUTCOME_SUCCESS: 'success', OUTCOME_FAILURE: 'failure' } as const;
 
-async function complete({ principal, params, body }: Authorized<typeof completion>, link: Link): Promise<HttpReply> {
-  const opId = readOpId(params.id ?? '');
-  if (!opId.ok) return opId;
+async function complete(request: Authorized<typeof completion>, link: Link): Promise<HttpReply> {
+  const named = readNamed(request);
+  if (!named.ok) return named;
+  const { body } = request;
   const outcome = body.outcome === undefined ? undefined : OUTCOME[body.outcome];
   const error = body.error === '' ? undefined : body.error;
   if (error !== undefined && outcome !== 'failure') return invalid('error', 'is only for OUTCOME_FAILURE');
-  const completed = { principal, opId: opId.value, trigger: 'complete', outcome, error } as const;
-  const { reply } = await link.ask({ type: 'control-op', ...completed });
+  const { reply } = await link.ask({ type: 'control-op', ...named.value, trigger: 'complete', outcome, error });
   return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
 }
 
 const control =
   (trigger: Exclude<ControlTrigger, 'complete'>) =>
-  async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
-    const opId = readOpId(params.id ?? '');
-    if (!opId.ok) return opId;
-    const { reply } = await link.ask({ type: 'control-op', principal, opId: opId.value, trigger });
+  async (request: Authorized, link: Link): Promise<HttpReply> => {
+    const named = readNamed(request);
+    if (!named.ok) return named;
+    const { reply } = await link.ask({ type: 'control-op', ...named.value, trigger });
     return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
   };
 
@@ -118,6 +124,8 @@ export const opRoutes: readonly Route[] = [
     path: '/api/v1/ops/:id',
     access: { scope: 'read' },
     summary: 'Shows an operation',
+    query: ['org_id'],
+    refusals: [409],
     answers: { 200: opShape },
     handle: get,
   },
@@ -126,6 +134,7 @@ export const opRoutes: readonly Route[] = [
     path: '/api/v1/ops/:id/pause',
     access: { scope: 'write' },
     summary: 'Pauses a running operation',
+    query: ['org_id'],
     answers: { 200: opShape },
     refusals: [409],
     handle: control('pause'),
@@ -135,6 +144,7 @@ export const opRoutes: readonly Route[] = [
     path: '/api/v1/ops/:id/resume',
     access: { scope: 'write' },
     summary: 'Resumes a paused operation',
+    query: ['org_id'],
     answers: { 200: opShape },
     refusals: [409],
     handle: control('resume'),
@@ -144,6 +154,7 @@ export const opRoutes: readonly Route[] = [
     path: '/api/v1/ops/:id/terminate',
     access: { scope: 'write' },
     summary: 'Terminates an operation',
+    query: ['org_id'],
     answers: { 200: opShape },
     refusals: [409],
     handle: control('terminate'),
@@ -153,6 +164,7 @@ export const opRoutes: readonly Route[] = [
     path: '/api/v1/ops/:id/complete',
     access: { scope: 'write' },
     summary: 'Completes a running operation',
+    query: ['org_id'],
     answers: { 200: opShape },
     refusals: [409],
     ...withBody(completion, complete),

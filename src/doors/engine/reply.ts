@@ -22,6 +22,7 @@ export const HTTP_STATUS = {
   method_not_allowed: 405,
   invalid_transition: 409,
   email_taken: 409,
+  ambiguous: 409,
   conflict: 409,
   halted: 409,
   policy_invalid: 409,
@@ -71,6 +72,8 @@ function extensionsOf(fault: Fault): Readonly<Record<string, unknown>> {
         from: fault.from,
         trigger: fault.trigger,
       };
+    case 'ambiguous':
+      return { op_id: fault.opId, org_ids: fault.orgIds };
     case 'policy_invalid':
       return { problems: fault.problems };
     default:

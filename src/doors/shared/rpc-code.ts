@@ -56,6 +56,7 @@ export const RPC_CODE = {
   upgrade_required: 'invalid_argument',
   invalid_transition: 'failed_precondition',
   email_taken: 'already_exists',
+  ambiguous: 'failed_precondition',
   conflict: 'already_exists',
   halted: 'failed_precondition',
   policy_invalid: 'failed_precondition',

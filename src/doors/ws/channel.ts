@@ -3,13 +3,16 @@ import type { OpId } from '../../core/base/ids.ts';
 import { lowerBound } from '../../core/base/sorted.ts';
 import type { EventKind, GatewayEvent } from '../../ports/events.ts';
 
+/** Two orgs may use the same id. */
+export const opKeyOf = (orgId: string | null, opId: OpId): string => `${orgId ?? ''}/${opId}`;
+
 /** One event of this thread, in one of its forms. All channels that want that form share it. */
 export type Entry = {
   /** Grows by one for each event of this thread; its forms have the same. */
   readonly seq: number;
   readonly frame: Buffer;
-  /** The operation whose state it reports; undefined for other kinds. */
-  readonly opId: OpId | undefined;
+  /** The operation whose state it reports, by {@link opKeyOf}; undefined for other kinds. */
+  readonly op: string | undefined;
   /** The form that names the team and the time of registration; only an `ops_change` has one. */
   readonly lineage: boolean;
   /** A later event has a newer state of the same operation. */

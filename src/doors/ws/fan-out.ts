@@ -1,4 +1,3 @@
-import type { OpId } from '../../core/base/ids.ts';
 import { Multimap } from '../../core/base/lists.ts';
 import type { Page, PageRequest } from '../../core/base/page.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
@@ -10,7 +9,7 @@ import type { OpView } from '../../core/views.ts';
 import { CallerQuota } from '../../limits/fair-queue.ts';
 import type { GatewayEvent, Interest } from '../../ports/events.ts';
 import type { StreamSocket } from '../engine/engine.ts';
-import { Channel, channelKeyOf, type Entry, type ReaderInterest } from './channel.ts';
+import { Channel, channelKeyOf, type Entry, opKeyOf, type ReaderInterest } from './channel.ts';
 import { frameOf } from './frames.ts';
 import { CLOSE, type CloseReason, Reader } from './reader.ts';
 
@@ -63,7 +62,7 @@ export class FanOut {
   /** The channels by the org they are about; null: every org. */
   readonly #byOrg = new Multimap<string | null, Channel<Reader>>();
   /** For each form, the kept entry with the newest state of each operation. */
-  readonly #latest = { bare: new Map<OpId, Entry>(), lineage: new Map<OpId, Entry>() };
+  readonly #latest = { bare: new Map<string, Entry>(), lineage: new Map<string, Entry>() };
   /** Channels with something to send, each with the readers whose turn is still to come. */
   readonly #passes = new Map<Channel<Reader>, Pass>();
   /** Channels that rest, and whether they have something to send afterwards. */
@@ -191,20 +190,20 @@ export class FanOut {
   }
 
   #entryOf(event: GatewayEvent, lineage: boolean): Entry {
-    const opId = event.kind === 'ops_change' ? event.payload.opId : undefined;
+    const op = event.kind === 'ops_change' ? opKeyOf(event.orgId, event.payload.opId) : undefined;
     const entry: Entry = {
       seq: this.#seq,
       frame: frameOf(event, lineage),
-      opId,
+      op,
       lineage,
       isSuperseded: false,
       holders: 0,
     };
-    if (opId !== undefined) {
+    if (op !== undefined) {
       const latest = this.#latestOf(entry);
-      const before = latest.get(opId);
+      const before = latest.get(op);
       if (before !== undefined) before.isSuperseded = true;
-      latest.set(opId, entry);
+      latest.set(op, entry);
     }
     return entry;
   }
@@ -213,12 +212,12 @@ export class FanOut {
   readonly #release = (entry: Entry): void => {
     this.#held -= 1;
     entry.holders -= 1;
-    if (entry.holders > 0 || entry.opId === undefined) return;
+    if (entry.holders > 0 || entry.op === undefined) return;
     const latest = this.#latestOf(entry);
-    if (latest.get(entry.opId) === entry) latest.delete(entry.opId);
+    if (latest.get(entry.op) === entry) latest.delete(entry.op);
   };
 
-  #latestOf({ lineage }: Entry): Map<OpId, Entry> {
+  #latestOf({ lineage }: Entry): Map<string, Entry> {
     return lineage ? this.#latest.lineage : this.#latest.bare;
   }
 

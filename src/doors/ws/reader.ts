@@ -2,7 +2,7 @@ import type { Page } from '../../core/base/page.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import type { OpView } from '../../core/views.ts';
 import type { StreamSocket } from '../engine/engine.ts';
-import type { Channel } from './channel.ts';
+import { type Channel, opKeyOf } from './channel.ts';
 import { laggedFrame, snapshotFrame } from './frames.ts';
 
 /** The current operations on their way to one reader, a page at a time. */
@@ -159,9 +159,9 @@ export class Reader {
       (entry = this.channel.at(index)) !== undefined;
       index += 1
     ) {
-      if (entry.opId !== undefined) changed.add(entry.opId);
+      if (entry.op !== undefined) changed.add(entry.op);
     }
-    const unchanged = items.filter(({ opId }) => !changed.has(opId));
+    const unchanged = items.filter(({ opId, agent }) => !changed.has(opKeyOf(agent.orgId, opId)));
     this.snapshot?.take(
       unchanged.map((op) => snapshotFrame(newId(), op, this.channel.interest.lineage)),
       next,

@@ -1,6 +1,5 @@
-import type { OpId } from '../../core/base/ids.ts';
 import { fail, ok } from '../../core/base/result.ts';
-import type { Command, CommandType, Replies } from '../../core/commands.ts';
+import type { CheckCommand, Command, CommandType, Replies } from '../../core/commands.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { Fault } from '../../core/fault.ts';
 import { explain } from '../../core/fault.ts';
@@ -78,6 +77,6 @@ export function settleReports({ reports, undos }: Batch, isRecorded: boolean): v
   if (reports !== undefined) for (const report of reports) report.settle(isRecorded || undos.length === 0);
 }
 
-/** The operations that its checks may have begun. */
-export const checkedOps = ({ commands }: Batch): readonly OpId[] =>
-  commands.flatMap((command) => (command.type === 'check' && !command.dryRun ? [command.opId] : []));
+/** Its checks that may have begun operations. */
+export const beginningChecks = ({ commands }: Batch): readonly CheckCommand[] =>
+  commands.filter((command): command is CheckCommand => command.type === 'check' && !command.dryRun);

@@ -9,7 +9,7 @@ import {
   AUDIT_UNAVAILABLE,
   type AuditedReply,
   type Batch,
-  checkedOps,
+  beginningChecks,
   newBatch,
   refusalOf,
   type SignalEffect,
@@ -149,7 +149,7 @@ export class Recorder {
   #rollBackAlone(batch: Batch): void {
     const { clock, effectRunner, governor, onError } = this.#options;
     const nowMs = clock.nowMs();
-    for (const effect of governor.rollBack(batch.undos, checkedOps(batch), batch.lastOpBefore, nowMs)) {
+    for (const effect of governor.rollBack(batch.undos, beginningChecks(batch), batch.lastOpBefore, nowMs)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could
       // not take.
       const undone = newBatch(nowMs, batch.lastOpBefore);

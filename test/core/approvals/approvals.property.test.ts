@@ -12,7 +12,7 @@ import type { Effect } from '../../../src/core/effects.ts';
 import type { Governor } from '../../../src/core/governor.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import type { PolicyDecision } from '../../../src/core/policy/rule.ts';
-import { ADMIN, CRAWLER, checkOf, openGovernor, opId } from '../../support/governor.ts';
+import { ADMIN, CRAWLER, checkOf, openGovernor } from '../../support/governor.ts';
 
 const MINUTE_MS = 60_000;
 const TERMS = { min: 1, expiresMs: 15 * MINUTE_MS, validMs: undefined, approvers: [] };
@@ -247,7 +247,7 @@ class World {
       this.#store,
       this.#governor.rollBack(
         undo === undefined ? [] : [undo],
-        [opId('t:lost')],
+        [checkOf(CRAWLER, 't:lost')],
         this.#governor.ops.lastNumber - 1,
         this.#nowMs,
       ),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { AgentEntry } from '../../../src/core/agents/agent-entry.ts';
 import { AgentRegistry } from '../../../src/core/agents/agents.ts';
 import type { AgentIdentity, OpId } from '../../../src/core/base/ids.ts';
-import { type OpFilter, pageOfOps } from '../../../src/core/listings/ops-page.ts';
+import { type OpFilter, pageOfOps as slotsOfOps } from '../../../src/core/listings/ops-page.ts';
 import { nextState, OP_STATES, OP_TRIGGERS, type OpState, type OpTrigger } from '../../../src/core/ops/op-state.ts';
 import { OpsRegistry } from '../../../src/core/ops/ops.ts';
 import type { OpRecord } from '../../../src/core/views.ts';
@@ -14,6 +14,11 @@ const identity = (agentId: string, orgId = 'acme'): AgentIdentity => ({ orgId, t
 const owner = (agentId = 'crawler', orgId = 'acme', agents = new AgentRegistry()): AgentEntry =>
   agents.keep(agents.lookUp(identity(agentId, orgId)));
 const id = (text: string): OpId => text as OpId;
+
+function pageOfOps(registries: Parameters<typeof slotsOfOps>[0], asked: Parameters<typeof slotsOfOps>[1]) {
+  const page = slotsOfOps(registries, asked);
+  return page === undefined ? undefined : { ...page, items: page.items.map((slot) => registries.ops.recordOf(slot)) };
+}
 
 describe('ops', () => {
   test('an operation moves only along the rows of the table, whatever the trigger', () => {
@@ -69,8 +74,8 @@ describe('ops', () => {
       updatedAtMs: 42,
       agent: identity('crawler'),
     });
-    expect(registry.find(id('t:s'))).toBe(slot);
-    expect(registry.find(id('t:other'))).toBeUndefined();
+    expect(registry.find(id('t:s'), 'acme')).toBe(slot);
+    expect(registry.find(id('t:other'), 'acme')).toBeUndefined();
   });
 
   test('time that runs backwards is a defect, not a record', () => {
@@ -152,22 +157,24 @@ describe('ops', () => {
 
   const ingest = (op: string, agentId: string): Step =>
     step(`ingest ${op} by ${agentId}`, (model, { registry, owners }) => {
-      if (model.ops.has(op)) return;
+      const key = `${ORG_OF[agentId]}/${op}`;
+      if (model.ops.has(key)) return;
       registry.ingest(id(op), owners.get(agentId)!, model.nowMs);
-      model.ops.set(op, { state: 'pending', registeredAtMs: model.nowMs, updatedAtMs: model.nowMs, agentId });
+      model.ops.set(key, { state: 'pending', registeredAtMs: model.nowMs, updatedAtMs: model.nowMs, agentId });
     });
 
-  const advance = (op: string, trigger: OpTrigger): Step =>
-    step(`${trigger} ${op}`, (model, { registry }) => {
-      const slot = registry.find(id(op));
-      const known = model.ops.get(op);
+  const advance = (op: string, orgId: string, trigger: OpTrigger): Step =>
+    step(`${trigger} ${op} of ${orgId}`, (model, { registry }) => {
+      const key = `${orgId}/${op}`;
+      const slot = registry.find(id(op), orgId);
+      const known = model.ops.get(key);
       expect(slot === undefined).toBe(known === undefined);
       if (slot === undefined || known === undefined) return;
       const to = NEXT[`${known.state} ${trigger}`];
       expect(registry.advance(slot, trigger, model.nowMs)).toBe(to);
       if (to === undefined || to === known.state) return;
-      model.ops.set(op, { ...known, state: to, updatedAtMs: model.nowMs });
-      if (to === 'completing' || to === 'terminated') model.finished.push(op);
+      model.ops.set(key, { ...known, state: to, updatedAtMs: model.nowMs });
+      if (to === 'completing' || to === 'terminated') model.finished.push(key);
     });
 
   const pass = (ms: number): Step =>
@@ -185,7 +192,8 @@ describe('ops', () => {
       )
         expected.push(model.finished.shift()!);
       const swept: string[] = [];
-      expect(registry.sweep(model.nowMs, ttlMs, limit, (opId) => swept.push(opId))).toBe(expected.length);
+      const onSwept = (opId: string, { identity: { orgId } }: AgentEntry) => swept.push(`${orgId}/${opId}`);
+      expect(registry.sweep(model.nowMs, ttlMs, limit, onSwept)).toBe(expected.length);
       expect(swept).toEqual(expected);
       for (const op of expected) model.ops.delete(op);
     });
@@ -201,6 +209,9 @@ describe('ops', () => {
   /** The agents of the model: of one name in two orgs, and of two names in one team. */
   const ORG_OF: Readonly<Record<string, string>> = { crawler: 'acme', indexer: 'acme', buyer: 'globex' };
 
+  const nameOf = ({ agent, opId }: Pick<OpRecord, 'agent'> & { readonly opId: string }) => `${agent.orgId}/${opId}`;
+  const byName = (a: Parameters<typeof nameOf>[0], b: Parameters<typeof nameOf>[0]) => (nameOf(a) < nameOf(b) ? -1 : 1);
+
   const list = (filter: OpFilter, perPage: number): Step =>
     step(`list ${JSON.stringify(filter)} by ${perPage}`, (model, { registry, agents }) => {
       const seen = walk((cursor) => pageOfOps({ ops: registry, agents }, { ...filter, perPage, cursor }));
@@ -212,9 +223,9 @@ describe('ops', () => {
             (filter.teamId ?? 'search') === 'search' &&
             (filter.orgId ?? ORG_OF[op.agentId]) === ORG_OF[op.agentId],
         )
-        .map(([opId, { state, registeredAtMs, updatedAtMs, agentId }]) => ({
+        .map(([key, { state, registeredAtMs, updatedAtMs, agentId }]) => ({
           ...UNCHECKED,
-          opId,
+          opId: key.slice(key.indexOf('/') + 1),
           state,
           registeredAtMs,
           updatedAtMs,
@@ -223,10 +234,7 @@ describe('ops', () => {
         }));
       // Of one org they come in the order in which they were ingested.
       if (filter.orgId !== undefined) expect(seen).toEqual(expected);
-      else
-        expect([...seen].sort((a, b) => (a.opId < b.opId ? -1 : 1))).toEqual(
-          expected.sort((a, b) => (a.opId < b.opId ? -1 : 1)),
-        );
+      else expect([...seen].sort(byName)).toEqual(expected.sort(byName));
     });
 
   const count = step('count', (model, { registry, owners }) => {
@@ -254,7 +262,9 @@ describe('ops', () => {
     const steps = fc.commands(
       [
         fc.tuple(op, agent).map(([name, agentId]) => ingest(name, agentId)),
-        fc.tuple(op, fc.constantFrom(...OP_TRIGGERS)).map(([name, trigger]) => advance(name, trigger)),
+        fc
+          .tuple(op, fc.constantFrom('acme', 'globex'), fc.constantFrom(...OP_TRIGGERS))
+          .map(([name, orgId, trigger]) => advance(name, orgId, trigger)),
         fc.integer({ min: 0, max: 50 }).map(pass),
         fc
           .tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 1, max: 4 }))
@@ -317,7 +327,7 @@ describe('ops', () => {
             const [, [comes, n]] = pending.next().value ?? [0, [true, 0]];
             // What comes takes the places of what was swept.
             if (comes && fresh < 40) registry.ingest(id(`f:${(fresh += 1)}`), fresh % 2 === 0 ? ours : theirs, 0);
-            const slot = registry.find(id(`t:${n}`));
+            const slot = registry.find(id(`t:${n}`), 'acme');
             if (comes || slot === undefined) return page;
             registry.advance(slot, 'terminate', 0);
             registry.sweep(0, 0, 10, () => {});
@@ -450,7 +460,10 @@ describe('ops', () => {
     const registry = new OpsRegistry(HASH_KEY);
     const total = 70_000;
     for (let n = 0; n < total; n += 1) registry.ingest(id(`t:${n}`), owner(), n);
-    expect(registry.recordOf(registry.find(id('t:69999'))!)).toMatchObject({ opId: 't:69999', registeredAtMs: 69_999 });
+    expect(registry.recordOf(registry.find(id('t:69999'), 'acme')!)).toMatchObject({
+      opId: 't:69999',
+      registeredAtMs: 69_999,
+    });
     const { ops, next } = registry.list(undefined, 1, 65_535);
     expect({ opId: ops.map((slot) => registry.idOf(slot)), next }).toEqual({ opId: ['t:65535'], next: 65_536 });
     expect(registry.list(undefined, 1, 10_000_000)).toEqual({ ops: [], next: undefined });

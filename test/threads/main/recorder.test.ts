@@ -22,7 +22,7 @@ describe('recorder', () => {
     refuse();
     expect(await replyTo(first!)).toMatchObject({ ok: true, value: { decision: 'deny', reason: UNWRITABLE } });
     expect(await replyTo(first! + 1)).toEqual({ ok: false, fault: { kind: 'audit_unavailable' } });
-    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('terminated');
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'), 'acme')!)).toBe('terminated');
     // Until it can be written again nothing is even tried.
     const [refused, read] = ask(checkOf(CRAWLER, 't:2'), {
       type: 'list-ops',
@@ -32,7 +32,7 @@ describe('recorder', () => {
       cursor: undefined,
     });
     expect(await replyTo(refused!)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
-    expect(governor.ops.find(opId('t:2'))).toBeUndefined();
+    expect(governor.ops.find(opId('t:2'), 'acme')).toBeUndefined();
     expect(await replyTo(read!)).toMatchObject({ ok: true });
     expect(troubles).toEqual([{ isWritable: false, reason: 'ENOSPC' }]);
   });
@@ -58,12 +58,12 @@ describe('recorder', () => {
         },
       });
     }
-    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('running');
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'), 'acme')!)).toBe('running');
   });
 
   test('an unrecorded control is answered 503, has no effect and sends no signal', async () => {
     const { ask, write, refuse, replyTo, governor, sent } = openSwitchboard();
-    const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
+    const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'), 'acme')!);
     ask(checkOf(CRAWLER, 't:1'), {
       type: 'open-control',
       agent: CRAWLER,
@@ -81,7 +81,7 @@ describe('recorder', () => {
 
   test('requests queued behind a failed write fail with it and are rolled back', async () => {
     const { ask, write, refuse, replyTo, governor, sent, audit } = openSwitchboard();
-    const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'))!);
+    const stateOf = () => governor.ops.stateOf(governor.ops.find(opId('t:1'), 'acme')!);
     ask(checkOf(CRAWLER, 't:1', { estimatedCostMicroUsd: 1_000_000 }), {
       type: 'open-control',
       agent: CRAWLER,
@@ -253,7 +253,7 @@ describe('recorder', () => {
     refuse();
     for (const id of checks)
       expect(await replyTo(id)).toMatchObject({ value: { decision: 'deny', reason: UNWRITABLE } });
-    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'))!)).toBe('pending');
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:1'), 'acme')!)).toBe('pending');
     expect(governor.budgets.reservations).toEqual({ count: 0, microUsd: 0 });
   });
 
@@ -334,7 +334,7 @@ describe('recorder', () => {
     expect(audit.entriesInFlight).toBe(0);
     ask(checkOf(CRAWLER, 't:2'));
     refuse();
-    expect(governor.ops.stateOf(governor.ops.find(opId('t:2'))!)).toBe('terminated');
+    expect(governor.ops.stateOf(governor.ops.find(opId('t:2'), 'acme')!)).toBe('terminated');
     expect({ entriesLost: audit.entriesLost, entriesInFlight: audit.entriesInFlight }).toEqual({
       entriesLost: 1,
       entriesInFlight: 0,

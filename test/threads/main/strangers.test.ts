@@ -127,7 +127,7 @@ describe('strangers', () => {
       expect(await replyTo(id)).toMatchObject({ ok: false, fault: { kind: 'rate_limited', limit: 10 } });
     // An agent has its own.
     ask(checkOf(CRAWLER, 't:own'));
-    expect(governor.ops.find('t:own' as never)).toBeDefined();
+    expect(governor.ops.find('t:own' as never, 'acme')).toBeDefined();
   });
 
   test('that a thread was asked about are forgotten with it', () => {

@@ -83,7 +83,7 @@ describe('switchboard', () => {
       fault: { kind: 'rate_limited', retryAfterSecs: 30, limit: 2 },
     });
     expect(batches.map(({ count }) => count)).toEqual([3]);
-    expect(['t:1', 't:2', 't:3', 't:4'].map((id) => governor.ops.find(opId(id)) !== undefined)).toEqual([
+    expect(['t:1', 't:2', 't:3', 't:4'].map((id) => governor.ops.find(opId(id), 'acme') !== undefined)).toEqual([
       true,
       true,
       false,

@@ -289,7 +289,7 @@ describe('unrecorded properties', () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }), async (steps) => {
         const { governor, log, unrecorded } = await play(steps, 'deny');
         const shown = OPS.map((op) => {
-          const slot = governor.ops.find(opId(op));
+          const slot = governor.ops.find(opId(op), 'acme');
           return slot === undefined ? 'unknown' : governor.ops.stateOf(slot);
         });
         // An operation that only a check without a record began is over; nobody may have begun it.
