@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 64;
 export class SignalBoxes {
   /** Unacknowledged signals in the order of their numbers. An agent without any has no entry. */
   readonly #boxes = new Map<AgentKey, Map<OpId, SignalMessage>>();
-  /** The numbers of the signals of each operation, the newest last. Here and below by its own number in the registry. */
+  /** The numbers of the signals of each operation, the newest last. Operations are named by their own numbers. */
   readonly #sent = new Map<number, number[]>();
   readonly #acknowledgedAtMs = new Map<number, number>();
   #lastSequence = 0;

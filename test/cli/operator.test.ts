@@ -644,7 +644,9 @@ describe('operator', () => {
     });
     await svc('check --agent acme/piped/a1 --action tool.call --resource web_search --op piped:1');
     await eventually(() =>
-      expect(shown).toMatch(/^\d{4}-\d\d-\d\dT[0-9:.]+Z {2}piped:1 {2}running {2}acme\/piped\/a1 {2}tool\.call {2}web_search$/m),
+      expect(shown).toMatch(
+        /^\d{4}-\d\d-\d\dT[0-9:.]+Z {2}piped:1 {2}running {2}acme\/piped\/a1 {2}tool\.call {2}web_search$/m,
+      ),
     );
     expect(shown).not.toContain('\u001b');
     child.kill('SIGTERM');

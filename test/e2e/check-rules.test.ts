@@ -246,22 +246,24 @@ describe.each(ARRANGEMENTS)('check rules, $arrangement', ({ env }) => {
     });
 
     describe('rule 2: an operation belongs to the agent that began it', () => {
-      test.each([
-        ['of the same org', SIBLING],
-        ['of another org', STRANGER],
-      ])('an agent %s is denied, and the operation stays unchanged', async (what, other) => {
-        const trace = `owned-${what.length}`;
-        await check(CRAWLER, trace);
+      test('another agent of its org is denied, and the operation stays unchanged', async () => {
+        await check(CRAWLER, 'owned');
         for (const action of [WEB, NOTHING_ALLOWS]) {
-          const answer = await check(other, trace, action);
+          const answer = await check(SIBLING, 'owned', action);
           expect(answer).toMatchObject({
             decision: 'deny',
             reason: 'the operation belongs to another agent; use your own trace_id and span_id',
             opState: 'unspecified',
           });
-          expect(lineageOf(entry(answer.auditId))).toBe(`${other.orgId}/${other.teamId}/${other.agentId}`);
+          expect(lineageOf(entry(answer.auditId))).toBe('acme/search/sibling');
         }
-        expect(await opState(id(trace))).toBe('running');
+        expect(await opState(id('owned'))).toBe('running');
+      });
+
+      test('an agent of another org may use its id for one of its own', async () => {
+        await check(CRAWLER, 'shared');
+        expect(await check(STRANGER, 'shared')).toMatchObject({ decision: 'allow', opState: 'running' });
+        expect(await opState(id('shared'))).toBe('ambiguous');
       });
     });
 

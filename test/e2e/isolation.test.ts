@@ -444,26 +444,48 @@ describe('isolation', () => {
     expect(await refused('globex')).toBe(await refused(NOWHERE));
   });
 
-  test("another org's agent is denied an operation, which stays unchanged", async () => {
-    const before = (await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body;
-    const { body } = await call(
-      'PolicyService',
-      'CheckAction',
-      {
-        agent: rpcAgentOf('acme'),
-        credentialToken: tokens.acme,
-        traceId: 'trace-globex',
-        spanId: 'span',
-        action: 'llm.call',
-        resource: 'r',
-      },
-      null,
-    );
-    expect(body).toMatchObject({
-      decision: 'DECISION_DENY',
-      reason: 'the operation belongs to another agent; use your own trace_id and span_id',
+  test('an id that globex uses is as free for acme as any other, at every door', async () => {
+    const path = (org: string) => `/api/v1/ops/${opOf(org)}`;
+    const before = (await gateway.call('GET', path('globex'))).body;
+    const subject = { traceId: '', spanId: 'span', action: 'llm.call', resource: 'r' };
+    const asked = async (org: string) => {
+      const named = { ...subject, traceId: `trace-${org}` };
+      const agent = { type: 'agent', id: 'acme/search/crawler' };
+      const evaluation = {
+        subject: agent,
+        action: { name: 'llm.call' },
+        resource: { type: 'model', id: 'r' },
+        context: { trace_id: `trace-${org}`, span_id: 'span' },
+      };
+      const answers = [
+        await gateway.call('POST', '/api/v1/ops', { op_id: opOf(org), agent: agentOf('acme') }, admins.acme),
+        await call('PolicyService', 'CheckAction', { agent: rpcAgentOf('acme'), ...named }, admins.acme ?? null),
+        await gateway.call('POST', '/access/v1/evaluation', evaluation, tokens.acme),
+        await call(
+          'AgentService',
+          'CompleteOp',
+          { agent: rpcAgentOf('acme'), credentialToken: tokens.acme, opId: opOf(org) },
+          null,
+        ),
+        await gateway.call('GET', path(org), undefined, admins.acme),
+      ];
+      return answers.map(({ status, body }) =>
+        [status, JSON.stringify(body)]
+          .join(' ')
+          .replaceAll(org, '<org>')
+          .replaceAll(/\d{4}-\d\d-\d\dT[^"]*/g, '<time>')
+          .replaceAll(/"(auditId|audit_id)":"?\d+"?/g, '<entry>'),
+      );
+    };
+    const taken = await asked('globex');
+    expect(taken.map((answer) => answer.slice(0, 3))).toEqual(['201', '200', '200', '200', '200']);
+    expect(taken).toEqual(await asked(NOWHERE));
+    expect((await gateway.call('GET', `${path('globex')}?org_id=globex`)).body).toEqual(before);
+    expect((await gateway.call('GET', path('globex'), undefined, admins.globex)).body).toEqual(before);
+    expect(await gateway.call('POST', `${path('globex')}/terminate`)).toMatchObject({
+      status: 409,
+      body: { code: 'ambiguous', org_ids: expect.arrayContaining(['acme', 'globex']) },
     });
-    expect((await gateway.call('GET', `/api/v1/ops/${opOf('globex')}`)).body).toEqual(before);
   });
 
   test('globex receives nothing of what acme has tried', async () => {

@@ -41,7 +41,10 @@ export function shortIds(opIds: Iterable<string>): ReadonlyMap<string, string> {
   return short;
 }
 
-/** Those of these operations that a shortened id means. Where a half is meant as a whole, those that it only begins are not. */
+/**
+ * Those of these operations that a shortened id means. Where a half is meant as a whole, those that it only begins are
+ * not.
+ */
 function meantBy(text: string, opIds: readonly string[]): readonly string[] {
   const [trace, span] = halvesOf(text);
   const beginning = opIds.filter((opId) => {

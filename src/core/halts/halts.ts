@@ -124,7 +124,9 @@ export class HaltRegistry {
     return this.#holders.has(number);
   }
 
-  /** The oldest halt in force that covers the agent for any action of an operation, which `isAnyAction` goes through. */
+  /**
+   * The oldest halt in force that covers the agent for any action of an operation, which `isAnyAction` goes through.
+   */
   coveringAny(entry: AgentEntry, isAnyAction: (isCovered: (action: string) => boolean) => boolean): Halt | undefined {
     if (this.#active.size === 0) return undefined;
     return this.#find(entry, ({ coversAction }) => isAnyAction(coversAction))?.halt;

@@ -27,8 +27,9 @@ const emptyCells = (capacity: number): Int32Array => new Int32Array(capacity * 2
 const SHARD_BITS = 6;
 
 /**
- * Finds the slot of an operation by its id and its org: two orgs may use the same id. A Map would follow a pointer to every id that it compares, and with a
- * million ids each of these is a cache miss. Here an id is read only when its 32-bit hash agrees.
+ * Finds the slot of an operation by its id and its org: two orgs may use the same id. A Map would follow a pointer to
+ * every id that it compares, and with a million ids each of these is a cache miss. Here an id is read only when its
+ * 32-bit hash agrees.
  */
 export class OpIndex {
   readonly #shards: readonly Shard[] = Array.from({ length: 1 << SHARD_BITS }, () => new Shard());
@@ -62,7 +63,7 @@ export class OpIndex {
     }
   }
 
-  /** The operations of this id, whichever orgs they are of. They lie side by side, so an id should not be everybody's. */
+  /** The operations of this id, whichever orgs they are of. */
   findAll(id: OpId): readonly number[] {
     const hash = this.#hash(id);
     const { cells, mask } = this.#shardOf(hash);
