@@ -1,5 +1,6 @@
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
 /** All commands of `svc`. */
+import { SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import { OP_STATES } from '../core/ops/op-state.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
@@ -152,10 +153,11 @@ const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'check',
     summary:
-      'ask whether an agent may do something, as the agent itself if SVC_CLI_AGENT_TOKEN is set; exits with 3 on a deny',
+      'ask whether an agent may do something, as the agent itself if SVC_CLI_AGENT_TOKEN is set; exits with 3 unless allowed',
     options: [
       ...CHECKED,
       { flags: '--op <op_id>', meaning: '<trace_id>:<span_id> (default: a new one)' },
+      { flags: '--supports <type...>', meaning: 'an obligation you fulfil', choices: SUPPORTED_OBLIGATIONS },
       { flags: '--dry-run', meaning: 'register no operation and reserve no money' },
       { flags: '--explain', meaning: 'show what decided; implies --dry-run' },
     ],

@@ -33,6 +33,7 @@ import type { Fault } from './fault.ts';
 import type { Halt } from './halts/halt.ts';
 import type { HaltRegistry } from './halts/halts.ts';
 import { claimOf, effectsOfImpersonation, type Identified, identify, type Speaker } from './identify.ts';
+import type { Obligation } from './obligations.ts';
 import type { OpEnd, OpState } from './ops/op-state.ts';
 import { viewOfOp } from './ops/op-view.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
@@ -360,7 +361,7 @@ export class Checker {
   ): Answered {
     const decision = kind === 'allow' ? 'allow' : 'deny';
     const payload = this.#payloadOf(command);
-    if (obligations !== undefined) payload.obligations = obligations.map(({ id }) => id);
+    if (obligations !== undefined) Object.assign(payload, obligationsPayload(obligations));
     const draft: AuditDraft = {
       eventType:
         decision === 'deny' ? 'ActionDenied' : command.caller === undefined ? 'ActionAllowed' : 'A2ACallIntercepted',
@@ -534,6 +535,12 @@ const approvedBy = ({ id, policy, ruleId, decisions }: Approval, { obligations }
   cause: undefined,
   obligations,
 });
+
+/** The messages for the operator are in the log, whatever the caller shows. */
+function obligationsPayload(obligations: readonly Obligation[]) {
+  const notices = obligations.filter(({ type }) => type === 'notify').map(({ properties }) => properties.message);
+  return { obligations: obligations.map(({ id }) => id), ...(notices.length > 0 && { notices }) };
+}
 
 /** An allow is none for a caller that cannot do what it obliges to (docs/spec.md, Obligations). */
 function fulfilled(decision: PolicyDecision, { supportedObligations = [] }: CheckCommand): PolicyDecision {

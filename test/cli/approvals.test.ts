@@ -13,6 +13,7 @@ name: p
 scope: global
 rules:
   - { id: ask, actions: [pay], effect: require_approval, reason: money leaves }
+  - { id: hidden, actions: [look], effect: allow, obligations: [{ id: hide, type: redact, paths: [result.iban] }] }
   - { id: two, actions: [wire], effect: require_approval, approval: { min: 2 } }
 `;
 
@@ -152,6 +153,26 @@ describe('svc approvals', () => {
     expect((await svc('ls', '--state', 'denied')).stdout).toContain(no.slice(0, 8));
     expect(JSON.parse((await svc('ls', '--all', '-o', 'json')).stdout).approvals).toHaveLength(2);
     expect((await svc('show', no, '-o', 'yaml')).stdout).toMatch(/^approval:\n {2}id: /);
+  });
+
+  test('svc check says pending with the approval, and what an allow obliges to', async () => {
+    const agent = `${LOAD_AGENT.orgId}/${LOAD_AGENT.teamId}/${LOAD_AGENT.agentId}`;
+    const check = (...args: string[]) =>
+      cli.run(['check', '--agent', agent, ...args], { env: { ...env(), SVC_CLI_AGENT_TOKEN: LOAD_TOKEN } });
+    const pending = await check('--action', 'pay', '--resource', 'from-check', '--op', 'c:1');
+    expect(pending.status).toBe(3);
+    expect(pending.stdout).toMatch(
+      /^pending {2}money leaves \(rule ask of policy p\) {2}\(c:1\)\nApproval (\S+) waits for people: svc approvals show \S{8}\n$/,
+    );
+    const { approval_id: id, ...rest } = JSON.parse(
+      (await check('--action', 'pay', '--resource', 'from-check', '--op', 'c:2', '-o', 'json')).stdout,
+    );
+    expect(rest).toMatchObject({ decision: 'pending', cause: null, op_state: 'pending' });
+    await svc('deny', id, '--reason', 'over');
+    expect(await check('--action', 'look')).toMatchObject({ status: 3, stdout: expect.stringMatching(/^deny .*hide/) });
+    const allowed = await check('--action', 'look', '--supports', 'redact');
+    expect(allowed.status).toBe(0);
+    expect(allowed.stdout).toContain('\nmust redact {"paths":["result.iban"]} (obligation hide)\n');
   });
 
   test('says how many approvers are missing', async () => {

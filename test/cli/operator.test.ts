@@ -88,6 +88,8 @@ describe('operator', () => {
       op_id: 'asks:2',
       op_state: 'running',
       audit_id: expect.any(Number),
+      approval_id: null,
+      obligations: [],
     });
     const explained = await svc(
       'check --explain --agent acme/search/asks --action llm.call --resource m --cost 50 --op asks:3',

@@ -6,7 +6,9 @@ import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { show } from '../terminal/output.ts';
-import { cellText, fieldLines, type Row } from '../terminal/table.ts';
+import { printable } from '../terminal/printable.ts';
+import { cellText, fieldLines, isRows, type Row } from '../terminal/table.ts';
+import { LEAST_ID } from './approval-lines.ts';
 import { parseAgent, wireAgent } from './listing.ts';
 import { gatewayPolicyPath, needPolicies } from './policy-files.ts';
 import { decisionLine, documentLines, tracesIn } from './policy-traces.ts';
@@ -38,6 +40,7 @@ const viewOf = ({ decision, documents }: Explanation) => ({
     policy: decision.policy ?? null,
     rule_id: decision.ruleId ?? null,
     reason: decision.reason,
+    obligations: decision.obligations ?? [],
   },
   documents,
 });
@@ -52,7 +55,7 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
   const answer = answerOf(await api.post(CHECK_PATH, 'decision', request));
   if (options.isSet('explain'))
     await showExplained(api, globals.output, answer, request, options.text('op') === undefined);
-  else await show(globals.output, answer, () => [summary(answer)]);
+  else await show(globals.output, answer, () => [summary(answer), ...afterwards(answer)]);
   return answer.decision === 'allow' ? EXIT.done : EXIT.denied;
 }
 
@@ -95,6 +98,7 @@ export function requestOf(options: Options, env: NodeJS.ProcessEnv) {
     estimatedCostUsd: costIn(options).usd,
     // To ask why is not to act: an explanation registers no operation and spends nothing.
     dryRun: options.isSet('dryRun') || options.isSet('explain'),
+    supportedObligations: options.list('supports'),
   };
 }
 
@@ -152,8 +156,20 @@ function costIn(options: Options): { readonly usd: number; readonly microUsd: nu
 }
 
 /** The names of the HTTP API, which are those of the audit log too; what the gateway left out is null. */
-const answerOf = ({ decision: word, reason, cause, policy, ruleId, opId, opState, auditId, resetsAt }: Row) => ({
-  decision: word === 'DECISION_ALLOW' ? ('allow' as const) : ('deny' as const),
+const answerOf = (answer: Row) => ({
+  ...decidedIn(answer),
+  approval_id: textOrNull(answer.approvalId),
+  obligations: isRows(answer.obligations) ? answer.obligations : [],
+});
+
+/** Anything but an allow, or a request to people, is a deny. */
+const DECISION_OF: Readonly<Record<string, 'allow' | 'pending'>> = {
+  DECISION_ALLOW: 'allow',
+  DECISION_PENDING: 'pending',
+};
+
+const decidedIn = ({ decision, reason, cause, policy, ruleId, opId, opState, auditId, resetsAt }: Row) => ({
+  decision: DECISION_OF[String(decision)] ?? ('deny' as const),
   reason: textOrNull(reason),
   cause:
     textOrNull(cause)
@@ -171,6 +187,16 @@ type Answer = ReturnType<typeof answerOf>;
 
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
+/** What has to happen before the agent may act, or what it must do when it does. */
+const afterwards = ({ approval_id: id, decision, obligations }: Answer): readonly string[] => [
+  ...(decision === 'pending' && id !== null
+    ? [printable(`Approval ${id} waits for people: svc approvals show ${id.slice(0, LEAST_ID)}`)]
+    : []),
+  ...obligations.map(({ id: obligation, type, properties }) =>
+    printable(`must ${String(type)} ${JSON.stringify(properties)} (obligation ${String(obligation)})`),
+  ),
+];
+
 const summary = ({ decision, reason, op_id: opId }: Answer): string =>
   decisionLine(decision, `${reason ?? 'no reason given'}${opId === null ? '' : `  (${opId})`}`);
 
@@ -185,4 +211,5 @@ const explained = (answer: Answer, isFresh: boolean): readonly string[] => [
     ['operation', `${cellText(answer.op_id)}, ${answer.op_state ?? (isFresh ? 'not registered' : 'state unknown')}`],
     ['audit entry', answer.audit_id],
   ]),
+  ...afterwards(answer),
 ];

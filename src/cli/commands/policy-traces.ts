@@ -6,9 +6,14 @@ import { bold, dim, green, red, yellow } from '../terminal/output.ts';
 import { padded, printable, widthOf } from '../terminal/printable.ts';
 import type { Row } from '../terminal/table.ts';
 
-const COLOUR_OF = { allow: green, require_approval: yellow, deny: red } as const satisfies Record<RuleEffect, unknown>;
+const COLOUR_OF = {
+  allow: green,
+  require_approval: yellow,
+  pending: yellow,
+  deny: red,
+} as const satisfies Record<RuleEffect | 'pending', unknown>;
 
-export const decisionLine = (kind: RuleEffect, reason: string): string =>
+export const decisionLine = (kind: keyof typeof COLOUR_OF, reason: string): string =>
   `${COLOUR_OF[kind](bold(kind))}  ${printable(reason)}`;
 
 export function documentLines({ name, scope, source, applies, rules }: DocumentTrace): readonly string[] {

@@ -14,6 +14,8 @@ export type PolicyCase = {
   readonly expect: RuleEffect;
   /** The id of the rule that must decide; undefined: any. */
   readonly rule: string | undefined;
+  /** The ids of all obligations that must come with the decision, in any order; undefined: any. */
+  readonly obligations: readonly string[] | undefined;
 };
 
 export type CaseOutcome = {
@@ -36,6 +38,7 @@ const KEY_OF = {
   estimatedCostMicroUsd: 'estimated_cost_usd',
   expect: 'expect',
   rule: 'rule',
+  obligations: 'obligations',
 } as const satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>;
 export type CaseKey = (typeof KEY_OF)[keyof typeof KEY_OF];
 const CASE_KEYS: readonly string[] = Object.values(KEY_OF);
@@ -67,6 +70,7 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
   const expect =
     RULE_EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', `must be ${EFFECT_FORMS}`);
   const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
+  const obligations = readIds(from);
   const subject = {
     attributes: readAttributes(from),
     caller: readAgent(from, 'caller'),
@@ -74,13 +78,23 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
   };
   if (action === undefined || resource === undefined || agent === undefined || expect === undefined) return undefined;
   const name = raw.name === undefined ? wantedOf({ action, resource }) : readText(from, 'name');
-  return name === undefined ? undefined : { name, subject: { agent, action, resource, ...subject }, expect, rule };
+  return name === undefined
+    ? undefined
+    : { name, subject: { agent, action, resource, ...subject }, expect, rule, obligations };
 }
 
 function readText(from: MappingReader, key: string): string | undefined {
   const value = from.raw[key];
   if (value === undefined) return from.missing(key);
   return typeof value === 'string' && value !== '' ? value : from.refuse(key, 'must be a non-empty string');
+}
+
+function readIds(from: MappingReader): readonly string[] | undefined {
+  const { obligations } = from.raw;
+  if (obligations === undefined) return undefined;
+  return Array.isArray(obligations) && obligations.every((id) => typeof id === 'string' && id !== '')
+    ? (obligations as readonly string[])
+    : from.refuse('obligations', 'must be a list of ids of obligations, which may be empty');
 }
 
 function readResource(from: MappingReader): string | undefined {
@@ -116,11 +130,24 @@ export const wantedOf = ({ action, resource }: Pick<CheckSubject, 'action' | 're
   resource === '' ? action : `${action} on ${resource}`;
 
 export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]): readonly CaseOutcome[] =>
-  cases.map(({ name, subject, expect, rule }) => {
+  cases.map(({ name, subject, expect, rule, obligations }) => {
     const actual = policies.decide(subject);
-    const difference = differenceOf(expect, rule, actual);
+    const difference = differenceOf(expect, rule, actual) ?? obligationsDiffer(obligations, actual);
     return { name, passed: difference === undefined, expected: { kind: expect, ruleId: rule }, actual, difference };
   });
+
+function obligationsDiffer(
+  expected: readonly string[] | undefined,
+  { obligations = [] }: PolicyDecision,
+): string | undefined {
+  if (expected === undefined) return undefined;
+  const wanted = [...expected].sort().join(', ');
+  const got = obligations
+    .map(({ id }) => id)
+    .sort()
+    .join(', ');
+  return wanted === got ? undefined : `expected the obligations ${wanted || 'none'}, got ${got || 'none'}`;
+}
 
 function differenceOf(
   expect: RuleEffect,

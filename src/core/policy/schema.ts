@@ -267,6 +267,11 @@ const CASE_PROPERTIES = {
   },
   expect: effectSchema('The decision that it must get.'),
   rule: { description: 'The id of the rule that must decide. Omitted: any, or none.', type: 'string', minLength: 1 },
+  obligations: {
+    description: 'The ids of all obligations that must come with the decision. Omitted: any.',
+    type: 'array',
+    items: { type: 'string', minLength: 1 },
+  },
 } as const satisfies Record<CaseKey, JsonSchema>;
 
 /** A file of cases for `svc policy test`. */

@@ -9,6 +9,12 @@ const { document } = parsePolicyDocument(
     scope: 'org:acme',
     rules: [
       { id: 'web', resources: ['web_*'], effect: 'allow' },
+      {
+        id: 'obliging',
+        resources: ['web_form'],
+        effect: 'allow',
+        obligations: [{ id: 'look', type: 'notify', message: 'a form was sent' }],
+      },
       { id: 'costly', when: 'estimated_cost_usd > 1.0', effect: 'deny' },
       { id: 'by-boss', when: 'caller != null && caller.agent_id == "boss"', effect: 'allow' },
     ],
@@ -52,6 +58,23 @@ describe('policy cases', () => {
         false,
         'expected deny by rule costly, got deny by no rule: no policy allows tool.call on mail for acme/search/a1',
       ],
+    ]);
+  });
+
+  test('a case may name all obligations, or that there are none', () => {
+    const form = { ...base, resource: 'web_form', expect: 'allow' };
+    expect(
+      run(
+        { ...form, obligations: ['look'] },
+        { ...form, obligations: [] },
+        { ...base, expect: 'allow', obligations: [] },
+        { ...base, expect: 'allow', obligations: ['look'] },
+      ).map(({ difference }) => difference),
+    ).toEqual([
+      undefined,
+      'expected the obligations none, got look',
+      undefined,
+      'expected the obligations look, got none',
     ]);
   });
 

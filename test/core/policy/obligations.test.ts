@@ -120,8 +120,8 @@ describe('a caller that does not support an obligation', () => {
       1,
     );
     const drafts = effects.flatMap((effect) => (effect.kind === 'audit' ? [effect.draft] : []));
-    expect(drafts.map(({ eventType, payload }) => [eventType, payload?.obligations])).toEqual([
-      ['ActionAllowed', ['little', 'n']],
+    expect(drafts).toMatchObject([
+      { eventType: 'ActionAllowed', payload: { obligations: ['little', 'n'], notices: ['m'] } },
     ]);
   });
 });
