@@ -29,7 +29,7 @@ const KEEP_ALIVE_MS = 60_000;
 /** For a request head, and for a client that is expected to send or read and does neither; as in the native engine. */
 const IDLE_MS = 10_000;
 const MAX_HEADERS = 100;
-/** How often node:http looks for heads that take too long. */
+/** How often connections are looked at that may be idle, and heads that may take too long. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
@@ -44,7 +44,7 @@ export function createNodeEngine(onError: (error: unknown) => void): Engine {
   // behind a declined one is lost.
   const options = {
     headersTimeout: IDLE_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeout: 0, // see `Connections`
     connectionsCheckingInterval: LOOK_EVERY_MS,
     shouldUpgradeCallback: hasNoBody,
   };
@@ -53,13 +53,11 @@ export function createNodeEngine(onError: (error: unknown) => void): Engine {
     if (request.rawHeaders.length > 2 * MAX_HEADERS) return void response.writeHead(431, { connection: 'close' }).end();
     const head = new NodeRequest(request);
     const handle = handlers.get(head.path) ?? handlers.get('/*');
-    request.resume(); // an unread body must not hold up the next request
-    handle?.(new NodeAnswer(request, response), head);
+    const answer = new NodeAnswer(request, response);
+    handle?.(answer, head);
+    if (!answer.isBodyRead) request.resume(); // an unread body must not hold up the next request
   });
-  server.timeout = IDLE_MS;
-  server.on('timeout', (socket: Socket) => {
-    if (!waitsForGateway(socket)) socket.destroy();
-  });
+  const connections = new Connections(server);
   server.on('upgrade', (request: IncomingMessage, socket: Socket, rest: Buffer) => {
     const head = new NodeRequest(request);
     if (head.path === streams?.path && isHandshake(head)) streams.ask(request, head, socket, rest);
@@ -86,6 +84,7 @@ export function createNodeEngine(onError: (error: unknown) => void): Engine {
     stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
       clearInterval(pings);
+      connections.stopLooking();
       for (const ws of streams?.server.clients ?? []) ws.terminate();
       server.close();
       server.closeAllConnections();
@@ -185,10 +184,45 @@ function unansweredOn(socket: Socket): Set<NodeAnswer> {
   return answers;
 }
 
-/** Silence is the client's fault, unless the client is waiting for the gateway. */
-function waitsForGateway(socket: Socket): boolean {
+/** How long nothing may move on a connection. */
+function patienceMs(socket: Socket): number {
   const [first] = unanswered.get(socket) ?? [];
-  return first?.isRequestComplete === true && socket.writableLength === 0;
+  if (first === undefined) return KEEP_ALIVE_MS;
+  // Silence is the client's fault, unless the client is waiting for the gateway.
+  return first.isRequestComplete && socket.writableLength === 0 ? Infinity : IDLE_MS;
+}
+
+/**
+ * Cuts connections on which nothing moves, found by a look at all of them once a second. The time-outs of node:http
+ * would set a timer twice for each request.
+ */
+class Connections {
+  readonly #open = new Map<Socket, { moved: number; sinceMs: number }>();
+  readonly #looking: NodeJS.Timeout;
+
+  constructor(server: Server) {
+    server.on('connection', (socket: Socket) => {
+      this.#open.set(socket, { moved: 0, sinceMs: performance.now() });
+      socket.once('close', () => this.#open.delete(socket));
+    });
+    // A WebSocket has its own time-out. An offer that is declined comes back as a new connection.
+    server.on('upgrade', (_request, socket) => this.#open.delete(socket as Socket));
+    this.#looking = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
+  }
+
+  stopLooking(): void {
+    clearInterval(this.#looking);
+  }
+
+  #look(nowMs: number): void {
+    for (const [socket, seen] of this.#open) {
+      const moved = socket.bytesRead + socket.bytesWritten - socket.writableLength;
+      if (moved !== seen.moved) {
+        seen.moved = moved;
+        seen.sinceMs = nowMs;
+      } else if (nowMs - seen.sinceMs >= patienceMs(socket)) socket.destroy();
+    }
+  }
 }
 
 const NOBODY: AnswerListener = { gone: () => undefined, left: () => undefined, writable: () => undefined };
@@ -198,6 +232,7 @@ class NodeAnswer implements Answer {
   readonly #response: ServerResponse;
   readonly #unanswered: Set<NodeAnswer>;
   listener = NOBODY;
+  isBodyRead = false;
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.#request = request;
@@ -214,28 +249,29 @@ class NodeAnswer implements Answer {
   }
 
   readBody(take: (piece: Uint8Array, isLast: boolean) => void): void {
-    const length = Number(this.#request.headers['content-length'] ?? NaN);
+    this.isBodyRead = true;
+    const length = lengthOf(this.#request);
     let received = 0;
     this.#request.on('data', (piece: Buffer) => {
       received += piece.length;
       take(piece, received === length);
     });
-    this.#request.once('end', () => {
-      if (received === 0 || received !== length) take(NO_PIECE, true);
-    });
+    if (length === undefined || length === 0) this.#request.once('end', () => take(NO_PIECE, true));
   }
 
   /** node:http has asked. */
   askForBody(): void {}
 
   send(status: HttpStatus, type: string | undefined, headers: readonly Header[], content: string | Uint8Array) {
-    this.writeHead(status, type, headers, byteLengthOf(content));
-    return this.#end(content);
+    const length = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
+    this.writeHead(status, type, headers, length);
+    // Where each character is a byte, the whole answer is written without looking for others.
+    return this.#end(content, length === content.length ? 'latin1' : 'utf8');
   }
 
   sendHead(status: HttpStatus, type: string | undefined, headers: readonly Header[], length: number | undefined): void {
     this.writeHead(status, type, headers, length);
-    this.#end(undefined);
+    this.#end();
   }
 
   begin(status: HttpStatus, type: string, headers: readonly Header[]): void {
@@ -249,7 +285,7 @@ class NodeAnswer implements Answer {
   }
 
   finish(): void {
-    this.#end(undefined);
+    this.#end();
   }
 
   close(): void {
@@ -274,9 +310,9 @@ class NodeAnswer implements Answer {
     this.#unanswered.delete(this);
   }
 
-  #end(content: string | Uint8Array | undefined): boolean {
+  #end(content?: string | Uint8Array, encoding: BufferEncoding = 'utf8'): boolean {
     const response = this.#response;
-    response.end(content);
+    response.end(content, encoding);
     if (response.writableFinished) {
       this.#unanswered.delete(this);
       return true;
@@ -292,8 +328,12 @@ class NodeAnswer implements Answer {
 
 const NO_PIECE = new Uint8Array(0);
 
-const byteLengthOf = (content: string | Uint8Array): number =>
-  typeof content === 'string' ? Buffer.byteLength(content) : content.length;
+/** Undefined for a chunked body. Not from `headers`, which would be made for it alone. */
+function lengthOf({ rawHeaders }: IncomingMessage): number | undefined {
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (inLowerCase(rawHeaders[at]!) === 'content-length') return Number(rawHeaders[at + 1]);
+  return undefined;
+}
 
 function streamDoor<Data>(path: string, streams: Streams<Data>): StreamDoor {
   // Loaded only here: where the native engine serves, nobody needs it.
