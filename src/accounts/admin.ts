@@ -6,8 +6,9 @@ import { fail, ok, type Result } from '../core/base/result.ts';
 import type { OrgFilter } from '../core/commands.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
 /** Administration of accounts: list, role, disable, sessions (admin scope), and the caller's own account. */
-import { accountIdOf, mayManageRole, parseAccountId } from '../core/identity/account.ts';
-import type { Principal, Role } from '../core/identity/roles.ts';
+import { accountIdOf, mayManageRole, parseAccountId, subjectOf } from '../core/identity/account.ts';
+import { type Principal, type Role, SCOPES_OF_ROLE, type Scope } from '../core/identity/roles.ts';
+import { type MadeKeys, NO_MADE_KEYS } from '../credentials/made-keys.ts';
 import type { AccountEvent } from '../ports/ports.ts';
 import { type AccountInput, accountOf, isUnchanged, type SeenAccount, visible, withLock, withLocks } from './access.ts';
 import { type AccountsContext, announce, auditEntry, publicAccount, revokeTokens } from './context.ts';
@@ -104,9 +105,9 @@ export async function getAccount(
 /** Tokens of the old role end at once; sessions go on with the new role. Faults: as `administer`. */
 export async function changeRole(
   context: AccountsContext,
-  input: AccountInput & { readonly role: Role },
-): Promise<Result<SeenAccount, Fault>> {
-  return administer(context, input, async (transaction, account) => {
+  input: AccountInput & { readonly role: Role; readonly cascade?: boolean },
+): Promise<Result<ChangedAccount, Fault>> {
+  const changed = await administer(context, input, async (transaction, account) => {
     if (account.role === input.role) return ok(undefined);
     const { principal, role } = input;
     const owners = await transaction.activeOwners();
@@ -124,14 +125,34 @@ export async function changeRole(
       payload: { from: account.role, to: role },
     });
   });
+  return changed.ok ? endKeysOf(context, input, changed.value, SCOPES_OF_ROLE[changed.value.role]) : changed;
+}
+
+/** An account, and what has become of the keys that it made. */
+export type ChangedAccount = SeenAccount & { readonly madeKeys: MadeKeys };
+
+/** Also where nothing was changed: a fault may have kept them from ending the last time. */
+async function endKeysOf(
+  context: AccountsContext,
+  { principal, cascade = true }: AccountInput & { readonly cascade?: boolean },
+  account: SeenAccount,
+  mayHold: readonly Scope[],
+): Promise<Result<ChangedAccount, Fault>> {
+  const madeKeys = await context.endMadeKeys({
+    maker: subjectOf(account.id),
+    actor: principal.subject,
+    mayHold,
+    cascade,
+  });
+  return madeKeys.ok ? ok({ ...account, madeKeys: madeKeys.value }) : madeKeys;
 }
 
 /** A disabled account cannot sign in, and its sessions and tokens end. Faults: as `administer`. */
 export async function setDisabled(
   context: AccountsContext,
-  input: AccountInput & { readonly disabled: boolean },
-): Promise<Result<SeenAccount, Fault>> {
-  return administer(context, input, async (transaction, account) => {
+  input: AccountInput & { readonly disabled: boolean; readonly cascade?: boolean },
+): Promise<Result<ChangedAccount, Fault>> {
+  const changed = await administer(context, input, async (transaction, account) => {
     if (account.disabled === input.disabled) return ok(undefined);
     if (!input.disabled)
       return ok({
@@ -150,6 +171,10 @@ export async function setDisabled(
       payload: {},
     });
   });
+  if (!changed.ok) return changed;
+  return input.disabled
+    ? endKeysOf(context, input, changed.value, [])
+    : ok({ ...changed.value, madeKeys: NO_MADE_KEYS });
 }
 
 /** Signs the account out everywhere. It may do so itself; for others it needs admin. Faults: as `administer`. */

@@ -112,6 +112,7 @@ export type AccountsStart = {
   readonly tokens: AccessTokens;
   readonly revocations: AccountsContext['revocations'];
   readonly isKeyRevoked: AccountsContext['isKeyRevoked'];
+  readonly endMadeKeys: AccountsContext['endMadeKeys'];
   readonly setup: AccountsContext['setup'];
   readonly audit: AuditLog;
   readonly events: AccountEvents;

@@ -2,6 +2,7 @@
 
 import { holds } from '../core/identity/roles.ts';
 import { type Bootstrap, bootstrapApiKeys } from '../credentials/api-key-start.ts';
+import { endMadeKeys } from '../credentials/made-keys.ts';
 import { mintSecret } from '../credentials/secret-token.ts';
 import { createLmdbApiKeyStore } from '../stores/embedded/api-keys.ts';
 import { createLmdbRevocationStore } from '../stores/embedded/revocations.ts';
@@ -78,6 +79,10 @@ export async function startIdentity(
       passwords: crypto.passwords,
       tokens: issuer,
       isKeyRevoked: (subject) => apiKeys.isRevoked(subject),
+      endMadeKeys: async (asked) => {
+        await apiKeys.lookAround(); // other gateways may have made some for it
+        return endMadeKeys(apiKeys, asked);
+      },
       setup: setup && { token: setup.digest, isAdmin: (bearer) => isAdminOfAll(credentials, bearer) },
       publicUrl: () => publicUrlOf(config, supervisor.httpPort),
       events: {

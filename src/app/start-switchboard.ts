@@ -1,6 +1,8 @@
 /** Connects what I/O threads may ask with what answers it. */
 
 import { isLoopback } from '../core/base/client-address.ts';
+import { accountIdOf } from '../core/identity/account.ts';
+import { holds, SCOPES_OF_ROLE } from '../core/identity/roles.ts';
 import { createMetrics, type Metrics } from '../system/metrics.ts';
 import { ServingGate } from '../threads/main/serving-gate.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
@@ -90,6 +92,12 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     supervisor,
     witnesses,
     metrics: startMetrics(context, parts),
+    // An account that is gone, or was demoted meanwhile. Keys are looked after by their own list.
+    isStillAdmin: async (principal) => {
+      if (accountIdOf(principal.subject) === undefined) return true;
+      const found = await accounts?.useCases.me({ principal });
+      return found?.ok === true && !found.value.disabled && holds(SCOPES_OF_ROLE[found.value.role], 'admin');
+    },
     onKeyRotated: (rotated) => log.info('rotated the key that signs tokens', rotated),
   });
 }

@@ -38,6 +38,11 @@ export const GROUPS: readonly GroupRow[] = [
 
 const TEAM: OptionRow = { flags: '--team <team>', meaning: 'only this team' };
 const AGENT: OptionRow = { flags: '--agent <agent>', meaning: 'only this agent: its id, or <org>/<team>/<agent>' };
+/** Of commands that end a credential. */
+const MADE_KEYS: readonly OptionRow[] = [
+  { flags: '--keep-keys', meaning: 'keep the API keys that it made, which end with it otherwise' },
+  { flags: '--yes', meaning: 'end them without confirmation' },
+];
 const POLICIES: OptionRow = {
   flags: '--policies <path...>',
   meaning: 'policy files or folders (default: SVC_POLICY_PATH)',
@@ -313,6 +318,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   {
     synopsis: 'keys revoke <id>',
     summary: 'revoke an API key and every session made with it',
+    options: MADE_KEYS,
     example: 'svc keys revoke 4fYc81kQz0A',
     load: async () => (await import('./commands/keys.ts')).revoke,
   },
@@ -361,12 +367,14 @@ const ADMINISTRATION: readonly CommandRow[] = [
   {
     synopsis: 'accounts role <account> <role>',
     summary: 'change the role of an account, by e-mail or id',
+    options: MADE_KEYS,
     example: 'svc accounts role ann@example.com viewer',
     load: async () => (await import('./commands/accounts.ts')).role,
   },
   {
     synopsis: 'accounts disable <account>',
     summary: 'disable an account and sign it out everywhere',
+    options: MADE_KEYS,
     example: 'svc accounts disable ann@example.com',
     load: async () => (await import('./commands/accounts.ts')).setDisabled('disable'),
   },

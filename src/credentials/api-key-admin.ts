@@ -1,12 +1,13 @@
 import { orgInReach, refuseWithout } from '../core/access.ts';
 import { isOrgName } from '../core/base/ids.ts';
-import type { Page } from '../core/base/page.ts';
+import { BAD_CURSOR, type Page } from '../core/base/page.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
-import { type Fault, invalid } from '../core/fault.ts';
+import { type Fault, invalid, unauthenticated } from '../core/fault.ts';
 /** API keys as admins handle them: created, listed and revoked (docs/spec.md, API keys). */
-import { type ApiKey, keyIdOf } from '../core/identity/api-key.ts';
+import { type ApiKey, keyIdOf, keySubject } from '../core/identity/api-key.ts';
 import { type Principal, SCOPES, type Scope, seesOrg } from '../core/identity/roles.ts';
 import type { ApiKeys, CreatedApiKey, NewApiKey } from './api-keys.ts';
+import { endMadeKeys, keysMadeBy, type MadeKeys } from './made-keys.ts';
 
 export type CreateApiKey = {
   readonly name: string;
@@ -20,6 +21,8 @@ export type ListApiKeys = {
   readonly perPage: number;
   readonly cursor?: string | undefined;
   readonly orgId?: string | undefined;
+  /** Only valid keys that this subject made, and that those made. */
+  readonly madeBy?: string | undefined;
 };
 
 const MAX_NAME_LENGTH = 100;
@@ -30,6 +33,7 @@ export async function createApiKey(
   keys: ApiKeys,
   principal: Principal,
   input: CreateApiKey,
+  isStillAdmin: IsStillAdmin = async ({ subject }) => isKeyInForce(keys, subject),
 ): Promise<Result<CreatedApiKey, Fault>> {
   const wanted: NewApiKey = {
     name: input.name,
@@ -44,7 +48,19 @@ export async function createApiKey(
   const added = await keys.add(record);
   if (!added.ok) return added;
   assert(added.value === 'inserted', 'two keys of 64 random bits have different ids');
-  return ok({ key, record });
+  // Its maker may have ended meanwhile, and what it made been looked for already.
+  if (await isStillAdmin(principal)) return ok({ key, record });
+  const revoked = await keys.revoke(record, principal.subject);
+  return revoked.ok ? unauthenticated('the credential has just ended') : revoked;
+}
+
+/** Whether the credential is still valid, and may still make keys. */
+export type IsStillAdmin = (principal: Principal) => Promise<boolean>;
+
+/** True of any subject that is not a key's. */
+export function isKeyInForce(keys: ApiKeys, subject: string): boolean {
+  const id = keyIdOf(subject);
+  return id === undefined || !keys.hasEnded(id);
 }
 
 function refusalOf(
@@ -66,12 +82,21 @@ function refusalOf(
 export async function listApiKeys(
   keys: ApiKeys,
   principal: Principal,
-  { perPage, cursor, orgId }: ListApiKeys,
+  { perPage, cursor, orgId, madeBy }: ListApiKeys,
 ): Promise<Result<Page<ApiKey>, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   const org = orgInReach(principal, orgId);
-  return org.ok ? keys.page({ perPage, cursor }, org.value ?? null) : org;
+  if (!org.ok) return org;
+  if (madeBy === undefined) return keys.page({ perPage, cursor }, org.value ?? null);
+  await keys.lookAround(); // what is known here must do while the store cannot be reached
+  const made = keysMadeBy(keys, madeBy)
+    .filter((key) => org.value === undefined || key.orgId === org.value)
+    .toReversed();
+  const from = cursor === undefined ? 0 : made.findIndex(({ id }) => id === cursor) + 1;
+  if (cursor !== undefined && from === 0) return BAD_CURSOR;
+  const items = made.slice(from, from + perPage);
+  return ok({ items, next: made.length > from + items.length ? items.at(-1)?.id : undefined });
 }
 
 /**
@@ -87,13 +112,25 @@ export async function ownApiKey(keys: ApiKeys, principal: Principal): Promise<Re
     : ok(found.value);
 }
 
-/** Revoking twice is no error. Faults: `insufficient_scope`; `not_found`, also for a key of another org. */
-export async function revokeApiKey(keys: ApiKeys, principal: Principal, id: string): Promise<Result<void, Fault>> {
+/**
+ * Revokes the key and, unless `cascade` is false, the keys that it made, but not the one that asks: whoever replaces
+ * a key by one that it made would be locked out. Revoking twice is no error. Faults: `insufficient_scope`; `not_found`,
+ * also for a key of another org.
+ */
+export async function revokeApiKey(
+  keys: ApiKeys,
+  principal: Principal,
+  id: string,
+  cascade = true,
+): Promise<Result<MadeKeys, Fault>> {
   const refused = refuseWithout('admin', principal);
   if (refused !== undefined) return refused;
   const found = await keys.find({ id });
   if (!found.ok) return found;
   const key = found.value;
   if (key === undefined || !seesOrg(principal, key.orgId)) return fail({ kind: 'not_found', what: 'API key' });
-  return keys.revoke(key, principal.subject);
+  await keys.lookAround(); // another gateway may have made some with it
+  const revoked = await keys.revoke(key, principal.subject);
+  if (!revoked.ok) return revoked;
+  return endMadeKeys(keys, { maker: keySubject(id), actor: principal.subject, mayHold: [], cascade });
 }

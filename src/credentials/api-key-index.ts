@@ -47,6 +47,8 @@ export class ApiKeyIndex {
   readonly #idByDigest = new Map<SecretDigest, string>();
   readonly #all = new LateSorted(oldestFirst);
   readonly #ofOrg = new Map<string, OrgKeys>();
+  /** The ids of what each subject made. */
+  readonly #idsByCreator = new Map<string, Set<string>>();
 
   get size(): number {
     return this.#byId.size;
@@ -66,6 +68,10 @@ export class ApiKeyIndex {
     return this.#ofOrg.get(orgId)?.countOf(ms) ?? 0;
   }
 
+  createdBy(subject: string): ApiKey[] {
+    return Array.from(this.#idsByCreator.get(subject) ?? [], (id) => this.#byId.get(id)!);
+  }
+
   all(): ApiKey[] {
     return Array.from(this.#byId.values());
   }
@@ -79,6 +85,9 @@ export class ApiKeyIndex {
       this.#all.add(place);
       ofOrg?.add(place, endMsOf(key));
       this.#idByDigest.set(key.digest, key.id);
+      const made = this.#idsByCreator.get(key.createdBy);
+      if (made === undefined) this.#idsByCreator.set(key.createdBy, new Set([key.id]));
+      else made.add(key.id);
     } else {
       ofOrg?.setEnd(endMsOf(before), endMsOf(key));
     }
@@ -90,6 +99,9 @@ export class ApiKeyIndex {
       if (!isGone(key)) continue;
       this.#byId.delete(key.id);
       this.#idByDigest.delete(key.digest);
+      const made = this.#idsByCreator.get(key.createdBy);
+      made?.delete(key.id);
+      if (made?.size === 0) this.#idsByCreator.delete(key.createdBy);
     }
     const keyOf = (id: string): ApiKey | undefined => this.#byId.get(id);
     this.#all.keep(({ id }) => keyOf(id) !== undefined);

@@ -197,6 +197,12 @@ export class ApiKeys {
     return this.#usable(this.#index.byId(id));
   }
 
+  /** Whether it is known that the key of this id has ended. */
+  hasEnded(id: string): boolean {
+    const key = this.#index.byId(id);
+    return key !== undefined && !isUsable(key, this.#deps.clock.nowMs());
+  }
+
   /** Whether the key of this subject was revoked; one that has expired was not. Fault: as `lookFor`. */
   async isRevoked(subject: string): Promise<Result<boolean, Fault>> {
     const id = keyIdOf(subject);
@@ -238,6 +244,16 @@ export class ApiKeys {
   /** The time, by the clock that sets the times of keys. */
   get nowMs(): number {
     return this.#deps.clock.nowMs();
+  }
+
+  /** Keys in memory that the subject made. */
+  createdBy(subject: string): readonly ApiKey[] {
+    return this.#index.createdBy(subject);
+  }
+
+  /** Takes over what other gateways have just made and revoked. Faults: those of the store. */
+  lookAround(): Promise<Result<void, Fault>> {
+    return this.#look();
   }
 
   /** All keys in memory. */

@@ -1,6 +1,13 @@
 import { refuseUnlessAdminOfAll } from '../core/access.ts';
 import { ok } from '../core/base/result.ts';
-import { createApiKey, listApiKeys, ownApiKey, revokeApiKey } from '../credentials/api-key-admin.ts';
+import {
+  createApiKey,
+  type IsStillAdmin,
+  isKeyInForce,
+  listApiKeys,
+  ownApiKey,
+  revokeApiKey,
+} from '../credentials/api-key-admin.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
@@ -24,6 +31,8 @@ export type CredentialUseCasesDeps = {
   readonly issuer: TokenIssuer;
   readonly authenticator: Authenticator;
   readonly signingKeys: SigningKeys;
+  /** Of an account: whether it is still one that may make keys. */
+  readonly isStillAdmin: IsStillAdmin;
   /** `by`: the subject whose doing it was. The audit log has no event for it. */
   readonly onKeyRotated: (rotated: { readonly kid: string; readonly by: string }) => void;
 };
@@ -34,15 +43,22 @@ export function createCredentialUseCases({
   issuer,
   authenticator,
   signingKeys,
+  isStillAdmin,
   onKeyRotated,
 }: CredentialUseCasesDeps): CredentialUseCases {
   return {
     authenticate: ({ bearer }) => authenticator.authenticate(bearer),
     exchangeToken: ({ bearer, scopes }) => issuer.exchange(bearer, scopes),
-    createApiKey: ({ principal, key }) => createApiKey(apiKeys, principal, key),
+    createApiKey: ({ principal, key }) =>
+      createApiKey(
+        apiKeys,
+        principal,
+        key,
+        async (maker) => isKeyInForce(apiKeys, maker.subject) && (await isStillAdmin(maker)),
+      ),
     listApiKeys: ({ principal, ...asked }) => listApiKeys(apiKeys, principal, asked),
     ownApiKey: ({ principal }) => ownApiKey(apiKeys, principal),
-    revokeApiKey: ({ principal, id }) => revokeApiKey(apiKeys, principal, id),
+    revokeApiKey: ({ principal, id, cascade }) => revokeApiKey(apiKeys, principal, id, cascade),
     // The key signs for every org, so an admin of one org does not rotate it.
     rotateSigningKey: async ({ principal }) => {
       const refused = refuseUnlessAdminOfAll(principal);

@@ -16,6 +16,7 @@ import type { StatsView } from '../core/stats/stats.ts';
 import type { Webhook } from '../core/webhooks/webhook.ts';
 import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
+import type { MadeKeys } from '../credentials/made-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { AccessToken } from '../ports/ports.ts';
 import type { NewWebhook, WebhookStatus } from '../webhooks/keeper.ts';
@@ -55,7 +56,10 @@ type OwnUseCases = {
   readonly createApiKey: UseCase<{ readonly principal: Principal; readonly key: CreateApiKey }, CreatedApiKey>;
   readonly listApiKeys: UseCase<ListApiKeys & { readonly principal: Principal }, Page<ApiKey>>;
   readonly ownApiKey: UseCase<{ readonly principal: Principal }, ApiKey>;
-  readonly revokeApiKey: UseCase<{ readonly principal: Principal; readonly id: string }, void>;
+  readonly revokeApiKey: UseCase<
+    { readonly principal: Principal; readonly id: string; readonly cascade: boolean },
+    MadeKeys
+  >;
   readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;

@@ -193,6 +193,17 @@ describe('operator', () => {
       'the gateway rejected the API key',
     );
     expect((await svc('keys ls')).stdout).toMatch(new RegExp(`^${id} +for-test +read,write +- +revoked`, 'm'));
+    const leaked = await json('keys create leaked --scope admin');
+    const child = await json('keys create child --scope read', {
+      env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: leaked.key },
+    });
+    expect(await svc(`keys revoke ${leaked.id}`)).toMatchObject({
+      stdout: `Revoked API key ${leaked.id} and every session created with it. 1 API key that it made ended with it.\n`,
+      stderr: `1 API key that it made will end with it:\n  ${child.id}  child  read\n`,
+    });
+    expect(await svc('ops ls', { env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: child.key } })).toMatchObject({
+      status: 1,
+    });
     expect(await svc('keys create none')).toMatchObject({ status: 2 });
     const created = (await svc('keys create told --scope read --scope write')).stdout;
     expect(created).toMatch(/^Created API key \S+ with read, write\. It is shown only once:\n {2}svc_\S+\n$/);

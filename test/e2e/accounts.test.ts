@@ -70,6 +70,22 @@ describe('accounts', () => {
     const logged = await second.call('GET', '/api/v1/logs?event_type=LoginSucceeded', undefined, body.access_token);
     expect(logged.body.entries).toMatchObject([{ event_type: 'LoginSucceeded' }]);
     expect(JSON.stringify(logged.body)).not.toContain(body.access_token);
+    const ann = { email: 'ann@example.com', password: OWNER.password };
+    const invited = await second.call('POST', '/api/v1/auth/invite', { email: ann.email, role: 'admin' });
+    const accepted = await second.call(
+      'POST',
+      '/api/v1/auth/invite/accept',
+      { invite_token: invited.body.invite_token, password: ann.password },
+      null,
+    );
+    const { access_token: token } = (await loginTo(second, ann)).body;
+    const left = await second.call('POST', '/api/v1/iam/api-keys', { name: 'back door', scopes: ['admin'] }, token);
+    const demoted = await second.call('POST', `/api/v1/accounts/${accepted.body.account.id}/role`, { role: 'viewer' });
+    expect(demoted.body).toMatchObject({
+      account: { role: 'viewer' },
+      revoked_keys: [{ id: left.body.id, name: 'back door' }],
+    });
+    expect((await second.call('GET', '/api/v1/ops', undefined, left.body.key)).status).toBe(401);
     expect(await second.stop()).toBe(0);
   });
 

@@ -61,6 +61,7 @@ export async function openScene(url: string, options: SceneOptions = {}): Promis
       revoke: (subject, epoch) => void revoked.push(`${subject} ${epoch}`),
       endSession: (sessionId) => void endedSessions.push(sessionId),
     },
+    endMadeKeys: async () => ok({ revoked: [], kept: [] }),
     isKeyRevoked: async (subject) => ok(revokedKeys.has(subject)),
     audit: { record: async (draft) => (audit.push(draft), ok(undefined)) },
     canSendMail: () => true,

@@ -3,12 +3,21 @@ import { query } from '../api.js';
 import { confirm } from '../dialogs.js';
 import { button, h, select, viewHead } from '../dom.js';
 import { ago, dateTime } from '../format.js';
+import { saidOfMadeKeys } from '../made-keys.js';
 import { attempt, notify } from '../notices.js';
 import { PagedTable } from '../paged-table.js';
 import { call, current, mayManage } from '../session.js';
 import { invitesTable, PER_PAGE, ROLES, TOO_HIGH } from './invites.js';
 
 /** @typedef {PagedTable<any>} List */
+
+/** @type {Readonly<Record<string, readonly string[]>>} */
+const SCOPES_OF_ROLE = {
+  owner: ['read', 'write', 'admin'],
+  admin: ['read', 'write', 'admin'],
+  developer: ['read', 'write'],
+  viewer: ['read'],
+};
 
 export function accountsView() {
   const isBound = (current()?.orgId ?? null) !== null;
@@ -138,10 +147,12 @@ async function change(account, what, list, body) {
 async function changeRole(account, control, list) {
   const chosen = control.value;
   control.value = account.role;
+  const made = await saidOfMadeKeys(`account:${account.id}`, SCOPES_OF_ROLE[chosen]);
+  if (made === undefined) return;
   if (
     await confirm({
       title: 'Change this account’s role?',
-      text: `From ${account.role} to ${chosen}, effective immediately.${ifOwn(account, 'only someone else can give back what you give up.')}`,
+      text: `From ${account.role} to ${chosen}, effective immediately.${made}${ifOwn(account, 'only someone else can give back what you give up.')}`,
       subject: account.email,
       confirm: `Change to ${chosen}`,
     })
@@ -151,10 +162,12 @@ async function changeRole(account, control, list) {
 
 /** @param {any} account @param {List} list */
 async function disable(account, list) {
+  const made = await saidOfMadeKeys(`account:${account.id}`);
+  if (made === undefined) return;
   if (
     await confirm({
       title: 'Disable this account?',
-      text: `All its sessions end immediately, and it cannot sign in until it is enabled again.${ifOwn(account, 'you will be signed out.')}`,
+      text: `All its sessions end immediately, and it cannot sign in until it is enabled again.${made}${ifOwn(account, 'you will be signed out.')}`,
       subject: account.email,
       confirm: 'Disable',
     })

@@ -4,6 +4,7 @@ import { nowMs } from '../clock.js';
 import { confirm, formDialog, showSecret } from '../dialogs.js';
 import { button, field, h, orgInput, timeInput, viewHead } from '../dom.js';
 import { ago, dateTime, shortTime, ZONE } from '../format.js';
+import { saidOfMadeKeys } from '../made-keys.js';
 import { attempt, notify } from '../notices.js';
 import { PagedTable } from '../paged-table.js';
 import { call, current } from '../session.js';
@@ -119,11 +120,15 @@ function openForm(list) {
 
 /** @param {any} key @param {List} list */
 async function revoke(key, list) {
+  const made = await saidOfMadeKeys(`key:${key.id}`);
+  if (made === undefined) return;
   const isMeant = await confirm({
     title: 'Revoke this key?',
-    text: isOwn(key)
-      ? 'This is the key you are signed in with: you will be signed out. This cannot be undone.'
-      : 'The key and all tokens created from it stop working immediately. This cannot be undone.',
+    text: `${
+      isOwn(key)
+        ? 'This is the key you are signed in with: you will be signed out.'
+        : 'The key and all tokens created from it stop working immediately.'
+    }${made} This cannot be undone.`,
     subject: `${key.name}  ${key.hint}`,
     confirm: 'Revoke',
   });

@@ -2,6 +2,7 @@
  * `svc accounts ls|role|disable|enable|unlock|invite|invites|uninvite`: the people of a gateway with an account store.
  */
 
+import { isRole, SCOPES, SCOPES_OF_ROLE } from '../../core/identity/roles.ts';
 import { CliError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
@@ -9,6 +10,7 @@ import { show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { awayAt, type Column, type Row } from '../terminal/table.ts';
 import { showList } from './listing.ts';
+import { askAboutMadeKeys, type Ending } from './made-keys.ts';
 
 const ACCOUNTS = '/api/v1/accounts';
 const INVITES = '/api/v1/auth/invites';
@@ -37,11 +39,17 @@ export const ls: Run = (invocation) =>
 export async function role(invocation: Invocation): Promise<void> {
   const {
     args: [who = '', word = ''],
+    options,
     globals,
   } = invocation;
   const api = await Api.of(invocation);
-  const { account } = await api.post(`${await pathOf(api, who)}/role`, 'account', { role: word });
-  await show(globals.output, account, () => [printable(`${emailIn(account)} now has the role ${word}.`)]);
+  const path = await pathOf(api, who);
+  const mayHold = isRole(word) ? SCOPES_OF_ROLE[word] : SCOPES;
+  const made = await askAboutMadeKeys(api, subjectAt(path), options, mayHold);
+  const { account } = await api.post(`${path}/role${made.query}`, 'account', { role: word });
+  await show(globals.output, account, () => [
+    `${printable(`${emailIn(account)} now has the role ${word}.`)}${made.sentence}`,
+  ]);
 }
 
 export const setDisabled =
@@ -49,12 +57,16 @@ export const setDisabled =
   async (invocation) => {
     const {
       args: [who = ''],
+      options,
       globals,
     } = invocation;
     const api = await Api.of(invocation);
-    const { account } = await api.post(`${await pathOf(api, who)}/${verb}`, 'account');
+    const path = await pathOf(api, who);
+    const made = verb === 'disable' ? await askAboutMadeKeys(api, subjectAt(path), options) : NO_KEYS;
+    const { account } = await api.post(`${path}/${verb}${made.query}`, 'account');
+    const fate = verb === 'disable' ? ' and signed out everywhere' : '';
     await show(globals.output, account, () => [
-      printable(`${emailIn(account)} is ${verb}d${verb === 'disable' ? ' and signed out everywhere' : ''}.`),
+      `${printable(`${emailIn(account)} is ${verb}d${fate}.`)}${made.sentence}`,
     ]);
   };
 
@@ -122,6 +134,10 @@ export async function uninvite(invocation: Invocation): Promise<void> {
     `Revoked ${ids.length === 1 ? 'the invite' : `${ids.length} invites`} for ${printable(who)}.`,
   ]);
 }
+
+const NO_KEYS: Ending = { query: '', sentence: '', ids: [] };
+
+const subjectAt = (path: string): string => `account:${decodeURIComponent(path.slice(ACCOUNTS.length + 1))}`;
 
 const emailIn = (account: unknown): string => String((account as Row | undefined)?.email);
 

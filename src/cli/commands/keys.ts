@@ -7,6 +7,7 @@ import { printable } from '../terminal/printable.ts';
 import { awayAt, type Column, type Row } from '../terminal/table.ts';
 import { timeAhead } from '../terminal/words.ts';
 import { showList } from './listing.ts';
+import { askAboutMadeKeys } from './made-keys.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'ID', cell: 'id', isWhole: true },
@@ -55,11 +56,15 @@ export async function create(invocation: Invocation): Promise<void> {
 export async function revoke(invocation: Invocation): Promise<void> {
   const {
     args: [id = ''],
+    options,
     globals,
   } = invocation;
-  await (await Api.of(invocation)).order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke`);
-  await show(globals.output, { revoked: id }, () => [
-    `Revoked API key ${printable(id)} and every session created with it.`,
+  const api = await Api.of(invocation);
+  const made = await askAboutMadeKeys(api, `key:${id}`, options);
+  await api.order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke${made.query}`);
+  const named = made.ids.length === 0 ? {} : made.query === '' ? { made_keys: made.ids } : { kept_keys: made.ids };
+  await show(globals.output, { revoked: id, ...named }, () => [
+    `Revoked API key ${printable(id)} and every session created with it.${made.sentence}`,
   ]);
 }
 

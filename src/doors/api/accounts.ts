@@ -1,20 +1,23 @@
 /** People: signing in and out, invites, resets, and looking after accounts (docs/spec.md, HTTP). */
 import { z } from 'zod';
 import type { SeenAccount } from '../../accounts/access.ts';
+import type { ChangedAccount } from '../../accounts/admin.ts';
 import type { OpenInvite } from '../../accounts/invite-admin.ts';
 import type { SignIn } from '../../accounts/login.ts';
 import { fail, ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import { ACCESS_TOKEN_SECS, type Account } from '../../core/identity/account.ts';
+import type { ApiKey } from '../../core/identity/api-key.ts';
 import { ROLES } from '../../core/identity/roles.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import { problemOf } from '../engine/reply.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
 import type { Header } from '../shared/http-answer.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { type Listing, name, optional, optionalOr, withBody, withListing } from './body.ts';
+import { type Listing, name, optional, optionalOr, readCascade, withBody, withListing } from './body.ts';
 import {
   accountPage,
+  changedAccount,
   createdAccount,
   createdInvite,
   invitePage,
@@ -217,19 +220,45 @@ async function get({ principal, params }: Authorized, link: Link): Promise<HttpR
   return found.ok ? ok({ status: 200, body: { account: accountView(found.value) } }) : found;
 }
 
-async function changeRole({ principal, params, body }: Authorized<typeof roleChange>, link: Link): Promise<HttpReply> {
-  const changed = await link.call('changeRole', { principal, accountId: params.id ?? '', role: body.role });
+async function changeRole(
+  { principal, params, query, body }: Authorized<typeof roleChange>,
+  link: Link,
+): Promise<HttpReply> {
+  const cascade = readCascade(query);
+  if (!cascade.ok) return cascade;
+  const changed = await link.call('changeRole', {
+    principal,
+    accountId: params.id ?? '',
+    role: body.role,
+    cascade: cascade.value,
+  });
   return changed.ok
-    ? ok({ status: 200, headers: unconfirmedHeaders(changed), body: { account: accountView(changed.value) } })
+    ? ok({ status: 200, headers: unconfirmedHeaders(changed), body: changedView(changed.value) })
     : changed;
 }
 
+/** With the keys that it had made, where there are any. */
+const changedView = ({ madeKeys: { revoked, kept }, ...account }: ChangedAccount) => ({
+  account: accountView(account),
+  ...(revoked.length > 0 && { revoked_keys: revoked.map(namedKey) }),
+  ...(kept.length > 0 && { kept_keys: kept.map(namedKey) }),
+});
+
+const namedKey = ({ id, name }: ApiKey) => ({ id, name });
+
 const setDisabled =
   (disabled: boolean) =>
-  async ({ principal, params }: Authorized, link: Link): Promise<HttpReply> => {
-    const changed = await link.call('setDisabled', { principal, accountId: params.id ?? '', disabled });
+  async ({ principal, params, query }: Authorized, link: Link): Promise<HttpReply> => {
+    const cascade = readCascade(query);
+    if (!cascade.ok) return cascade;
+    const changed = await link.call('setDisabled', {
+      principal,
+      accountId: params.id ?? '',
+      disabled,
+      cascade: cascade.value,
+    });
     return changed.ok
-      ? ok({ status: 200, headers: unconfirmedHeaders(changed), body: { account: accountView(changed.value) } })
+      ? ok({ status: 200, headers: unconfirmedHeaders(changed), body: changedView(changed.value) })
       : changed;
   };
 
@@ -394,8 +423,9 @@ const ACCOUNT_ROUTES: readonly Route[] = [
     method: 'post',
     path: '/api/v1/accounts/:id/role',
     access: ADMIN,
-    summary: 'Changes the role of an account',
-    answers: { 200: shownAccount },
+    summary: 'Changes the role of an account; API keys that it made and may not hold any more end',
+    query: ['cascade'],
+    answers: { 200: changedAccount },
     refusals: [409],
     ...withBody(roleChange, changeRole),
   },
@@ -403,8 +433,9 @@ const ACCOUNT_ROUTES: readonly Route[] = [
     method: 'post',
     path: '/api/v1/accounts/:id/disable',
     access: ADMIN,
-    summary: 'Disables an account',
-    answers: { 200: shownAccount },
+    summary: 'Disables an account; API keys that it made end',
+    query: ['cascade'],
+    answers: { 200: changedAccount },
     refusals: [409],
     handle: setDisabled(true),
   },

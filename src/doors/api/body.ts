@@ -175,6 +175,12 @@ export function readWord<T extends string>(
   return word === undefined ? invalid(field, `must be one of ${words.join(', ')}`) : ok(word);
 }
 
+/** `?cascade=`: whether the keys that somebody made end with their maker. */
+export function readCascade(query: URLSearchParams): Result<boolean, Fault> {
+  const cascade = readWord(query, 'cascade', ['true', 'false']);
+  return cascade.ok ? ok(cascade.value !== 'false') : cascade;
+}
+
 const TIME_RULE = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
 
 /** A field that holds a time, in milliseconds. */

@@ -6,8 +6,9 @@ import type { ApiKey } from '../../core/identity/api-key.ts';
 import { SCOPES } from '../../core/identity/roles.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, HttpRequest, Route } from '../engine/route.ts';
+import type { Header } from '../shared/http-answer.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
-import { type Listing, name, optional, readBody, time, withBody, withListing } from './body.ts';
+import { type Listing, name, optional, readBody, readCascade, readNames, time, withBody, withListing } from './body.ts';
 import { createdKeyShape, jwkSet, keyPage, ownKey, rotatedKey, tokenShape } from './shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
 
@@ -62,8 +63,10 @@ async function create({ principal, body }: Authorized<typeof keyRequest>, link: 
   return created.ok ? ok({ status: 201, body: { key: created.value.key, ...keyView(created.value.record) } }) : created;
 }
 
-async function list(listing: Listing, link: Link): Promise<HttpReply> {
-  const listed = await link.call('listApiKeys', listing);
+async function list(listing: Listing, link: Link, { query }: Authorized): Promise<HttpReply> {
+  const names = readNames(query, ['made_by']);
+  if (!names.ok) return names;
+  const listed = await link.call('listApiKeys', { ...listing, madeBy: names.value.made_by });
   return listed.ok ? ok({ status: 200, body: pageView('api_keys', listed.value, keyView) }) : listed;
 }
 
@@ -75,10 +78,37 @@ async function own({ principal }: Authorized, link: Link): Promise<HttpReply> {
   return ok({ status: 200, body: { id, name, scopes, org_id, expires_at } });
 }
 
-async function revoke({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
-  const revoked = await link.call('revokeApiKey', { principal, id: params.id ?? '' });
-  return revoked.ok ? ok({ status: 204, headers: unconfirmedHeaders(revoked) }) : revoked;
+async function revoke({ principal, params, query }: Authorized, link: Link): Promise<HttpReply> {
+  const cascade = readCascade(query);
+  if (!cascade.ok) return cascade;
+  const revoked = await link.call('revokeApiKey', { principal, id: params.id ?? '', cascade: cascade.value });
+  if (!revoked.ok) return revoked;
+  return ok({
+    status: 204,
+    headers: [
+      ...unconfirmedHeaders(revoked),
+      ...keysHeader('svc-revoked-keys', revoked.value.revoked),
+      ...keysHeader('svc-kept-keys', revoked.value.kept),
+    ],
+  });
 }
+
+/** A header stays short; the audit log and the list of keys have all of them. */
+const MAX_NAMED_KEYS = 100;
+
+/** The ids of keys that the revoked one had made. */
+const keysHeader = (name: string, keys: readonly ApiKey[]): readonly Header[] =>
+  keys.length === 0
+    ? []
+    : [
+        [
+          name,
+          keys
+            .slice(0, MAX_NAMED_KEYS)
+            .map(({ id }) => id)
+            .join(', '),
+        ],
+      ];
 
 async function rotate({ principal }: Authorized, link: Link): Promise<HttpReply> {
   const rotated = await link.call('rotateSigningKey', { principal });
@@ -109,13 +139,14 @@ const keyRoutes = (prefix: '/api/v1' | ''): readonly Route[] => [
     access: ADMIN,
     summary: 'Lists API keys, newest first',
     answers: { 200: keyPage },
-    ...withListing([], list),
+    ...withListing(['made_by'], list),
   },
   {
     method: 'post',
     path: `${prefix}/iam/api-keys/:id/revoke`,
     access: ADMIN,
-    summary: 'Revokes an API key and every token minted from it',
+    summary: 'Revokes an API key, every token minted from it, and the keys that it made',
+    query: ['cascade'],
     answers: { 204: 'empty' },
     handle: revoke,
   },

@@ -434,6 +434,12 @@ const account = z.strictObject({
 });
 export const createdAccount = z.strictObject({ account: z.strictObject(newAccountFields) });
 export const shownAccount = z.strictObject({ account });
+const namedKeys = z.array(z.strictObject({ id: z.string(), name: z.string() })).optional();
+export const changedAccount = z.strictObject({
+  account,
+  revoked_keys: namedKeys.meta({ description: 'API keys that it had made, and that have ended with this.' }),
+  kept_keys: namedKeys.meta({ description: 'API keys that it had made, and that were kept with `cascade=false`.' }),
+});
 export const ownAccount = z.strictObject({ account, scopes });
 export const accountPage = pageOf('accounts', account);
 export const signedIn = z.strictObject({

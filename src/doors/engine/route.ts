@@ -30,6 +30,13 @@ export const QUERY = {
   since: time.meta({ description: 'Only entries at or after this time.' }),
   until: time.meta({ description: 'Only entries before this time.' }),
   active: z.boolean().meta({ description: 'Only halts in force, or only those released.' }),
+  made_by: z
+    .string()
+    .min(1)
+    .meta({ description: 'Only valid keys that this subject made, such as `key:<id>`, and that those made.' }),
+  cascade: z
+    .boolean()
+    .meta({ description: '`false` keeps the API keys that it made; otherwise they end with it.', default: true }),
   policy: z.string().min(1).meta({ description: 'Only the policy document of this name.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'Format of the export.', default: 'ndjson' }),
   per_page: z

@@ -27,7 +27,14 @@ let createEngine: CreateEngine;
 async function serve() {
   const { clock, apiKeys, issuer, authenticator, signingKeys } = await openTestCredentials(pool);
   const useCases: Partial<UseCases> = {
-    ...createCredentialUseCases({ apiKeys, issuer, authenticator, signingKeys, onKeyRotated: () => undefined }),
+    ...createCredentialUseCases({
+      apiKeys,
+      issuer,
+      authenticator,
+      signingKeys,
+      isStillAdmin: async () => true,
+      onKeyRotated: () => undefined,
+    }),
     takePermit: async () => ok(undefined),
   };
   const link: Link = {
