@@ -39,37 +39,62 @@ export function obligationsIn(value: unknown): readonly Obligation[] {
 export const enforceOnArguments = (args: Fields, obligations: readonly Obligation[]): Enforced<Fields> =>
   enforce(args, obligations, (path) => (path.startsWith(RESULT) ? undefined : path));
 
-/** A result as it may be returned. In tools' results, each text that is JSON is edited as JSON. */
+/**
+ * A result as it may be returned. In what tools, resources and prompts of MCP answer, a path names a member of the
+ * answer, or what the answer is about: of the structured result, and of each text that is JSON.
+ */
 export function enforceOnResult(result: Fields, obligations: readonly Obligation[]): Enforced<Fields> {
   const inResult = (path: string): string | undefined =>
     path.startsWith(RESULT) ? path.slice(RESULT.length) : undefined;
   if (!obligations.some((obligation) => pathsOf(obligation).some((path) => inResult(path) !== undefined)))
     return { ok: true, value: result };
   const edited = enforce(result, obligations, inResult);
-  if (!edited.ok || !Array.isArray(edited.value.content)) return edited;
-  const content: unknown[] = [];
-  for (const item of edited.value.content as readonly unknown[]) {
-    const block = enforceInText(item, obligations, inResult);
-    if (!block.ok) return block;
-    content.push(block.value);
-  }
-  return { ok: true, value: { ...edited.value, content } };
+  if (!edited.ok) return edited;
+  const inContent: ToPath = (path) => {
+    const inside = inResult(path)?.replace(/^structuredContent\./, '');
+    return inside === undefined || ENVELOPE.test(inside) ? undefined : inside;
+  };
+  const { structuredContent } = edited.value;
+  const structured = isFields(structuredContent) ? enforce(structuredContent, obligations, inContent) : undefined;
+  if (structured?.ok === false) return structured;
+  const whole = structured === undefined ? edited.value : { ...edited.value, structuredContent: structured.value };
+  return enforceInTexts(whole, obligations, inContent) as Enforced<Fields>;
 }
 
+/** Members of the answer itself. */
+const ENVELOPE = /^(content|contents|messages|isError|_meta)(\.|$)/;
+/** Where answers have texts: of tools, of resources, of prompts, and resources within. */
+const HOLDERS = ['content', 'contents', 'messages', 'resource'];
+
 /** Servers repeat a structured result as text for older clients: what is hidden in one must not be in the other. */
-function enforceInText(item: unknown, obligations: readonly Obligation[], toPath: ToPath): Enforced<unknown> {
-  if (!isFields(item) || typeof item.text !== 'string') return { ok: true, value: item };
-  const parsed = jsonIn(item.text);
-  if (parsed === undefined) return { ok: true, value: item };
-  // A path may name the structured result, or what it holds.
-  const inText: ToPath = (path) => toPath(path)?.replace(/^structuredContent\./, '');
-  const edited = enforce({ root: parsed }, obligations, (path) => {
-    const inside = inText(path);
-    return inside === undefined ? undefined : `root.${inside}`;
-  });
-  if (!edited.ok) return edited;
-  const { root } = edited.value;
-  return { ok: true, value: root === parsed ? item : { ...item, text: JSON.stringify(root) } };
+function enforceInTexts(value: unknown, obligations: readonly Obligation[], toPath: ToPath): Enforced<unknown> {
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (const item of value as readonly unknown[]) {
+      const edited = enforceInTexts(item, obligations, toPath);
+      if (!edited.ok) return edited;
+      items.push(edited.value);
+    }
+    return { ok: true, value: items };
+  }
+  if (!isFields(value)) return { ok: true, value };
+  let changed = value;
+  const parsed = typeof value.text === 'string' ? jsonIn(value.text) : undefined;
+  if (parsed !== undefined) {
+    const edited = enforce({ root: parsed }, obligations, (path) => {
+      const inside = toPath(path);
+      return inside === undefined ? undefined : `root.${inside}`;
+    });
+    if (!edited.ok) return edited;
+    if (edited.value.root !== parsed) changed = { ...changed, text: JSON.stringify(edited.value.root) };
+  }
+  for (const name of HOLDERS) {
+    if (!Object.hasOwn(changed, name)) continue;
+    const edited = enforceInTexts(changed[name], obligations, toPath);
+    if (!edited.ok) return edited;
+    changed = { ...changed, [name]: edited.value };
+  }
+  return { ok: true, value: changed };
 }
 
 function jsonIn(text: string): unknown {

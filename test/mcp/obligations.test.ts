@@ -74,6 +74,42 @@ describe('obligations', () => {
     });
   });
 
+  test('a path without structuredContent is of the structured result and of its text', () => {
+    const people = { people: [{ email: 'ann@example.com' }], total: 9 };
+    const hidden = { people: [{ email: '[redacted]' }], total: 5 };
+    const result = { content: [{ type: 'text', text: JSON.stringify(people) }], structuredContent: people };
+    expect(enforceOnResult(result, [redact('result.people.email'), cap('result.total', 5)])).toEqual({
+      ok: true,
+      value: { content: [{ type: 'text', text: JSON.stringify(hidden) }], structuredContent: hidden },
+    });
+  });
+
+  test.each([
+    [
+      'a resource',
+      {
+        contents: [
+          { uri: 'a', text: '{"email":"ann"}' },
+          { uri: 'b', blob: 'xx' },
+        ],
+      },
+    ],
+    ['an embedded resource', { content: [{ type: 'resource', resource: { uri: 'a', text: '[{"email":"ann"}]' } }] }],
+    ['a prompt', { messages: [{ role: 'user', content: { type: 'text', text: '{"email":"ann"}' } }] }],
+  ])('the text of %s is edited as JSON, too', (_, result) => {
+    const enforced = enforceOnResult(result, [redact('result.email')]);
+    expect(JSON.stringify(enforced)).toContain('[redacted]');
+    expect(JSON.stringify(enforced)).not.toContain('ann');
+  });
+
+  test('names of the answer itself are not looked for in its texts', () => {
+    const result = { content: [{ type: 'text', text: '{"content":"mine","isError":true}' }] };
+    expect(enforceOnResult(result, [set('result.isError', false)])).toEqual({
+      ok: true,
+      value: { ...result, isError: false },
+    });
+  });
+
   test('a whole text is redacted by its place', () => {
     const result = { content: [{ type: 'text', text: 'the key is 1234' }] };
     expect(enforceOnResult(result, [redact('result.content.0.text')])).toEqual({

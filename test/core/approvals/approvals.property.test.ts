@@ -154,6 +154,51 @@ describe('any interleaving', () => {
   });
 });
 
+describe('a halt', () => {
+  test('stops the clock of what it covers, for as long as it holds, however often', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(60), fc.nat(10_000)), { minLength: 1, maxLength: 5 }),
+        fc.nat(14),
+        (pauses, beforeMinutes) => {
+          const governor = openGovernor({ policies: asking() });
+          let nowMs = 1_000;
+          const run = (command: Parameters<Governor['apply']>[0]) => governor.apply(command as never, nowMs);
+          const tick = () => run({ type: 'tick-approvals', most: 100 });
+          run(checkOf(CRAWLER, 't:a'));
+          const only = () => [...governor.approvals.all()][0]!;
+          // What is left is less with each minute that no halt holds, and with no other.
+          let leftMs = TERMS.expiresMs;
+          const pass = (ms: number): void => {
+            nowMs += ms;
+            leftMs -= ms;
+          };
+          pass(beforeMinutes * MINUTE_MS);
+          for (const [n, [heldMinutes, betweenMs]] of pauses.entries()) {
+            const halt = { id: `h${n}`, scope: 'org:acme', mode: 'pause', actions: ['*'], reason: 'r' } as const;
+            run({ type: 'create-halt', principal: ADMIN, halt: { ...halt, expiresAtMs: undefined } });
+            nowMs += heldMinutes * MINUTE_MS;
+            tick();
+            expect(only().state).toBe('pending');
+            run({ type: 'release-halt', principal: ADMIN, id: `h${n}`, reason: 'over' });
+            tick();
+            pass(betweenMs);
+            if (leftMs <= 0) return;
+            expect(only().expiresAtMs - nowMs).toBe(leftMs);
+          }
+          nowMs += leftMs - 1;
+          tick();
+          expect(only().state).toBe('pending');
+          nowMs += 1;
+          tick();
+          expect(only().state).toBe('expired');
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
+
 class World {
   readonly #min: number;
   readonly #store = new Map<string, Approval>();
