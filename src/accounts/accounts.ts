@@ -13,7 +13,7 @@ import { type AccountsContext, revokeTokens } from './context.ts';
 import { listInvites, revokeInvite } from './invite-admin.ts';
 import { acceptInvite, invite } from './invites.ts';
 import { Decoys, login } from './login.ts';
-import { confirmPasswordReset, type ResetQueue, requestPasswordReset } from './password-reset.ts';
+import { confirmPasswordReset, issuePasswordReset, type ResetQueue, requestPasswordReset } from './password-reset.ts';
 import { type RegistrationState, RegistrationTeller, register } from './registration.ts';
 import { logout, refresh } from './sessions.ts';
 
@@ -42,6 +42,7 @@ const USE_CASES = {
   changeRole,
   setDisabled,
   unlock,
+  issuePasswordReset,
   revokeSessions,
 };
 

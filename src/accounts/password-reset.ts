@@ -1,13 +1,16 @@
 /** Forgotten passwords: a mail with a token that works once, for an hour (docs/spec.md, Password reset). */
 
+import { refuseWithout } from '../core/access.ts';
 import type { SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
-import type { Fault } from '../core/fault.ts';
-import { NO_FAILURES, RESET_MS } from '../core/identity/account.ts';
+import { type Fault, unauthenticated } from '../core/fault.ts';
+import { mayManageRole, NO_FAILURES, RESET_MS } from '../core/identity/account.ts';
 import { emailKeyOf, parseEmail } from '../core/identity/email.ts';
+import type { Principal } from '../core/identity/roles.ts';
 import { digestIfIssued, digestOf, mintSecret } from '../credentials/secret-token.ts';
 import type { Backlog } from '../limits/backlog.ts';
 import type { Mail } from '../ports/ports.ts';
+import { accountOf, isUnchanged, visible } from './access.ts';
 import { type AccountsContext, announce, auditEntry, ownActor, revokeTokens } from './context.ts';
 import { hashNewPassword } from './registration.ts';
 import type { PasswordReset, StoredAccount } from './store.ts';
@@ -73,7 +76,6 @@ async function sendReset(context: AccountsContext, text: string): Promise<Result
   return ok(undefined);
 }
 
-/** The token stands after the `#`, which browsers do not send: it gets into no log and no Referer header. */
 const resetMail = (publicUrl: string, to: string, secret: string): Mail => ({
   to,
   subject: 'Reset your password',
@@ -82,12 +84,65 @@ const resetMail = (publicUrl: string, to: string, secret: string): Mail => ({
     `${publicUrl}`,
     '',
     'To choose a new password, open this link within one hour. It works only once:',
-    `${publicUrl}/#/reset-password/${secret}`,
+    linkOf(publicUrl, secret),
     '',
     'If it was not you, ignore this e-mail; your password stays the same.',
     '',
   ].join('\n'),
 });
+
+export type IssuePasswordResetInput = {
+  readonly principal: Principal;
+  /** Its id, or its e-mail address. */
+  readonly account: string;
+};
+
+/** The link is known only in this answer. */
+export type IssuedReset = {
+  readonly resetToken: string;
+  readonly link: string;
+  readonly email: string;
+  readonly expiresAtMs: number;
+};
+
+/**
+ * A link with which somebody sets a new password, to be handed over by an admin: for a gateway without a mail relay,
+ * and for an account that is locked. It replaces all others of the account, which anybody can ask for. Faults:
+ * `insufficient_scope`, `unauthenticated`, `not_found` (also for an account of another org), `role_forbidden` for an
+ * account of a higher role, `conflict` for a disabled one, and those of the store and the audit log.
+ */
+export async function issuePasswordReset(
+  context: AccountsContext,
+  { principal, account: who }: IssuePasswordResetInput,
+): Promise<Result<IssuedReset, Fault>> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  const { secret, digest } = mintSecret();
+  const email = parseEmail(who);
+  const issued = await context.store.transact<IssuedReset>(async (transaction) => {
+    const found = await (email === undefined
+      ? accountOf(transaction, who)
+      : transaction.accountByEmail(emailKeyOf(email)));
+    const seen = visible(principal, found && (await transaction.lockAccount(found.id)));
+    if (!seen.ok) return seen;
+    const account = seen.value;
+    if (!(await isUnchanged(transaction, principal)))
+      return unauthenticated('your account was just changed; sign in again');
+    if (!mayManageRole(principal.role, account.role)) return fail({ kind: 'role_forbidden', role: account.role });
+    if (account.disabled) return fail({ kind: 'conflict', detail: 'the account is disabled; enable it first' });
+    const nowMs = context.clock.nowMs();
+    const expiresAtMs = nowMs + RESET_MS;
+    await transaction.deletePasswordResets(account.id);
+    await transaction.insertPasswordReset({ digest, accountId: account.id, createdAtMs: nowMs, expiresAtMs });
+    const recorded = await context.audit.record(auditEntry('PasswordResetRequested', principal.subject, account));
+    if (!recorded.ok) return recorded;
+    return ok({ resetToken: secret, link: linkOf(context.publicUrl(), secret), email: account.email, expiresAtMs });
+  });
+  return issued;
+}
+
+/** The token stands after the `#`, which browsers do not send: it gets into no log and no Referer header. */
+const linkOf = (publicUrl: string, secret: string): string => `${publicUrl}/#/reset-password/${secret}`;
 
 export type ConfirmPasswordResetInput = { readonly resetToken: string; readonly newPassword: string };
 

@@ -11,6 +11,7 @@ import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
 import type { Cluster, Refreshes } from './start-cluster.ts';
+import { startConsole } from './start-console.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
 import { type Identity, openIdentity, startIdentity } from './start-identity.ts';
@@ -92,6 +93,7 @@ async function start(context: StartContext): Promise<Gateway> {
   );
   closers.add('requests in flight', (grace) => supervisor.drainIo(grace.leftMs()));
   const listening = await orStartError(supervisor.startIo(switchboard, httpPort));
+  startConsole(context, identity, onError);
   startBackground(context, parts);
   let stopping: Promise<void> | undefined;
   return {

@@ -391,6 +391,18 @@ const ADMINISTRATION: readonly CommandRow[] = [
     load: async () => (await import('./commands/accounts.ts')).unlock,
   },
   {
+    synopsis: 'accounts reset <account>',
+    summary: 'make a link for a new password, which also lifts a lock; shown once',
+    options: [
+      {
+        flags: '--dir <dir>',
+        meaning: 'ask the gateway on this data directory, on its own machine: without credential, for owners too',
+      },
+    ],
+    example: 'svc accounts reset ann@example.com',
+    load: async () => (await import('./commands/accounts.ts')).reset,
+  },
+  {
     synopsis: 'accounts invite <email>',
     summary: 'invite someone; shows the link once',
     options: [

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { layDatabase } from '../support/postgres.ts';
@@ -86,6 +87,32 @@ describe('accounts', () => {
       revoked_keys: [{ id: left.body.id, name: 'back door' }],
     });
     expect((await second.call('GET', '/api/v1/ops', undefined, left.body.key)).status).toBe(401);
+
+    // Without a mail relay: a link to hand over; of an owner, who is above every key, only at the console.
+    const reset = await second.call('POST', `/api/v1/accounts/${accepted.body.account.id}/reset`);
+    expect(reset.body).toMatchObject({
+      email: ann.email,
+      link: `${second.url}/#/reset-password/${reset.body.reset_token}`,
+    });
+    const owner = { ...OWNER, password: 'another horse for the owner' };
+    const me = (await second.call('GET', '/api/v1/auth/me', undefined, body.access_token)).body.account;
+    expect((await second.call('POST', `/api/v1/accounts/${me.id}/reset`)).body.code).toBe('role_forbidden');
+    for (let nth = 0; nth < 5; nth += 1) await loginTo(second, { ...OWNER, password: 'not the password' });
+    expect((await loginTo(second)).status).toBe(423);
+    const cli = createCliHome();
+    onTestFinished(() => cli.remove());
+    const console = (email: string) =>
+      cli.run(['accounts', 'reset', email, '--dir', join(folder, 'data'), '-o', 'json']);
+    expect(await console('nobody@example.com')).toMatchObject({ status: 1, stderr: 'error: account not found\n' });
+    const { link } = JSON.parse((await console(OWNER.email)).stdout) as { link: string };
+    const confirmed = await second.call(
+      'POST',
+      '/api/v1/auth/password/reset/confirm',
+      { reset_token: link.split('/').at(-1), new_password: owner.password },
+      null,
+    );
+    expect(confirmed.status).toBe(204);
+    expect((await loginTo(second, owner)).status).toBe(200);
     expect(await second.stop()).toBe(0);
   });
 

@@ -51,6 +51,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'post /api/v1/accounts/:id/disable': scoped(404, 403, 403, 200),
   'post /api/v1/accounts/:id/enable': scoped(404, 403, 403, 200),
   'post /api/v1/accounts/:id/unlock': scoped(404, 403, 403, 200),
+  'post /api/v1/accounts/:id/reset': scoped(404, 403, 403, 200),
   'post /api/v1/accounts/:id/sessions/revoke': scoped(404, 403, 403, 204),
   'post /api/v1/ops': scoped(403, 403, 201, 201),
   'get /api/v1/ops': scoped(403, 200, 200, 200),
@@ -257,6 +258,7 @@ describe('routes', () => {
     }),
     'post /api/v1/accounts/:id/disable': async () => ({ path: `/api/v1/accounts/${await accountId()}/disable` }),
     'post /api/v1/accounts/:id/enable': async () => ({ path: `/api/v1/accounts/${await accountId()}/enable` }),
+    'post /api/v1/accounts/:id/reset': async () => ({ path: `/api/v1/accounts/${await accountId()}/reset` }),
     'post /api/v1/accounts/:id/unlock': async () => ({ path: `/api/v1/accounts/${await accountId()}/unlock` }),
     'post /api/v1/accounts/:id/sessions/revoke': async () => ({
       path: `/api/v1/accounts/${await accountId()}/sessions/revoke`,

@@ -1,6 +1,6 @@
 /** People, for administrators: who they are and what they may do; with the open invites below. */
 import { query } from '../api.js';
-import { confirm } from '../dialogs.js';
+import { confirm, showSecret } from '../dialogs.js';
 import { button, h, select, viewHead } from '../dom.js';
 import { ago, dateTime } from '../format.js';
 import { saidOfMadeKeys } from '../made-keys.js';
@@ -119,6 +119,12 @@ const accountActions = (account, list) => [
         class: 'small',
         'aria-label': `Unlock ${account.email}`,
       }),
+  account.disabled
+    ? null
+    : button('Reset password', () => resetPassword(account), {
+        class: 'small',
+        'aria-label': `Reset the password of ${account.email}`,
+      }),
   button('Sign out', () => signOutEverywhere(account), {
     class: 'small',
     'aria-label': `Sign ${account.email} out everywhere`,
@@ -173,6 +179,21 @@ async function disable(account, list) {
     })
   )
     await change(account, 'disable', list);
+}
+
+/** @param {any} account */
+async function resetPassword(account) {
+  const isMeant = await confirm({
+    title: 'Make a link for a new password?',
+    text: 'Whoever opens it within an hour sets the password, which ends all sessions and lifts a lock. Links made before stop working.',
+    subject: account.email,
+    confirm: 'Make link',
+  });
+  if (!isMeant) return;
+  await attempt(async () => {
+    const { link } = await call('POST', `/api/v1/accounts/${encodeURIComponent(account.id)}/reset`);
+    showSecret({ title: 'Link for a new password', text: `Send it to ${account.email}. It works once.`, secret: link });
+  });
 }
 
 /** @param {any} account */

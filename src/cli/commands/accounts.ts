@@ -2,8 +2,10 @@
  * `svc accounts ls|role|disable|enable|unlock|invite|invites|uninvite`: the people of a gateway with an account store.
  */
 
+import { messageOf } from '../../core/base/text.ts';
 import { isRole, SCOPES, SCOPES_OF_ROLE } from '../../core/identity/roles.ts';
 import { CliError } from '../errors.ts';
+import { fileFault } from '../files/private-folder.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { show } from '../terminal/output.ts';
@@ -78,6 +80,43 @@ export async function unlock(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const { account } = await api.post(`${await pathOf(api, who)}/unlock`, 'account');
   await show(globals.output, account, () => [printable(`${emailIn(account)} is not locked.`)]);
+}
+
+/** A link for a new password; with --dir from the gateway's own machine, where no credential is needed. */
+export async function reset(invocation: Invocation): Promise<void> {
+  const {
+    args: [who = ''],
+    options,
+    globals,
+  } = invocation;
+  const dir = options.text('dir');
+  const api = dir === undefined ? await Api.of(invocation) : undefined;
+  const answer =
+    api === undefined ? await resetAtConsole(dir!, who) : await api.post(`${await pathOf(api, who)}/reset`, 'link');
+  await show(globals.output, answer, () => [
+    printable(
+      `Give ${String(answer.email)} this link to set a new password. It is shown only once, works once, lifts a lock, and expires at ${String(answer.expires_at)}:`,
+    ),
+    printable(`  ${String(answer.link)}`),
+  ]);
+}
+
+async function resetAtConsole(dir: string, who: string): Promise<Row> {
+  const { orderAtConsole } = await import('../../system/console.ts');
+  const answer = await orderAtConsole(dir, { reset: who }).catch((error: unknown) => {
+    throw new CliError(
+      `cannot use ${printable(dir)}: ${fileFault(error) ?? messageOf(error)}`,
+      'Give the data directory of the gateway, and run the command as its user.',
+      { cause: error },
+    );
+  });
+  if (answer === undefined)
+    throw new CliError(
+      `no gateway with accounts runs on ${printable(dir)}`,
+      'Start it, and run the command on the same machine.',
+    );
+  if (typeof answer.error === 'string') throw new CliError(printable(answer.error));
+  return answer;
 }
 
 export async function invite(invocation: Invocation): Promise<void> {

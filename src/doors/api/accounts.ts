@@ -21,6 +21,7 @@ import {
   createdAccount,
   createdInvite,
   invitePage,
+  issuedReset,
   ownAccount,
   shownAccount,
   signedIn,
@@ -267,6 +268,13 @@ async function unlock({ principal, params }: Authorized, link: Link): Promise<Ht
   return unlocked.ok ? ok({ status: 200, body: { account: accountView(unlocked.value) } }) : unlocked;
 }
 
+async function issueReset({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
+  const issued = await link.call('issuePasswordReset', { principal, account: params.id ?? '' });
+  if (!issued.ok) return issued;
+  const { resetToken, link: url, email, expiresAtMs } = issued.value;
+  return ok({ status: 200, body: { reset_token: resetToken, link: url, email, expires_at: rfc3339(expiresAtMs) } });
+}
+
 /** Ends the sessions of the account in the path or, on the path without one, of the caller. */
 async function revokeSessions({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const accountId = params.id ?? principal.subject.replace(/^account:/, '');
@@ -454,6 +462,15 @@ const ACCOUNT_ROUTES: readonly Route[] = [
     summary: 'Lifts the lock that failed sign-ins have put on an account',
     answers: { 200: shownAccount },
     handle: unlock,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/accounts/:id/reset',
+    access: ADMIN,
+    summary: 'Makes a link with which somebody sets a new password for the account; shown once',
+    answers: { 200: issuedReset },
+    refusals: [409],
+    handle: issueReset,
   },
   {
     method: 'post',

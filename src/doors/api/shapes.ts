@@ -449,6 +449,12 @@ export const signedIn = z.strictObject({
   expires_at: unixSecs,
   scopes,
 });
+export const issuedReset = z.strictObject({
+  reset_token: z.string().meta({ description: 'Shown once; works once.' }),
+  link: z.string().meta({ description: 'Where to open the dashboard with it.' }),
+  email: z.string(),
+  expires_at: rfc3339,
+});
 export const createdInvite = z.strictObject({
   invite_token: z.string().meta({ description: 'Shown once.' }),
   email: z.string(),
