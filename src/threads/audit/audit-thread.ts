@@ -4,6 +4,7 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { explainNotice } from '../../audit-log/recovery.ts';
 import { type AuditWriter, openAuditWriter } from '../../audit-log/writer.ts';
 import { assert, assertNever } from '../../core/base/result.ts';
+import { messageOf } from '../../core/base/text.ts';
 import { decodeToAudit, encode, encodeRelease } from '../codec.ts';
 import { type AuditToIo, type AuditToMain, type IoId, MAIN, type MainToAudit } from '../protocol.ts';
 import { type AuditOutlet, RELEASED, SHARE_FULL, WRITTEN } from './audit-link.ts';
@@ -127,6 +128,8 @@ export function openAuditHere(
       setImmediate(() => onDefect(error));
     }
     isWorking = false;
+    // What still comes is not in the log, as with a thread that has ended.
+    if (message.type === 'close') isUsable = false;
     // Only now: what its listeners throw is no defect of the log.
     deliver();
   };
@@ -136,7 +139,11 @@ export function openAuditHere(
     send,
     abandon: () => {
       isUsable = false;
-      recording.abandon();
+      try {
+        recording.abandon();
+      } catch (error) {
+        onMessage({ type: 'note', level: 'warn', message: `could not let go of the audit log: ${messageOf(error)}` });
+      }
     },
   };
 }
