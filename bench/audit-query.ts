@@ -13,7 +13,7 @@ import { encodeDraft } from '../src/core/audit/audit-line.ts';
 import type { OpId } from '../src/core/base/ids.ts';
 import { scratchFolder } from './lib/ending.ts';
 import { isBrief, numbers } from './lib/options.ts';
-import { heading } from './lib/report.ts';
+import { heading, line } from './lib/report.ts';
 
 const total = numbers[0] ?? (isBrief ? 20_000 : 1_000_000);
 const BATCH = 1000;
@@ -73,15 +73,18 @@ const bytes = (suffix: string): number =>
   readdirSync(directory)
     .filter((name) => name.endsWith(suffix))
     .reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
-console.log(
-  `append in batches of ${BATCH}: ${Math.round(total / appendMs)} k entries/s, ${Math.round(bytes('.ndjson') / 1e6)} MB`,
+line(
+  `append in batches of ${BATCH}`,
+  (total / appendMs) * 1_000,
+  'entries/s',
+  `${Math.round(bytes('.ndjson') / 1e6)} MB`,
 );
 
 const first = new AuditReader(directory);
 const [, buildMs] = await timed(async () => {
   while (await first.refresh());
 });
-console.log(`building the indexes once: ${Math.round(buildMs)} ms, ${Math.round(bytes('.idx') / 1e6)} MB`);
+line('building the indexes once', buildMs, 'ms', `${Math.round(bytes('.idx') / 1e6)} MB`);
 
 const questions: readonly (readonly [string, AuditFilter])[] = [
   ['no filter', {}],
@@ -107,17 +110,18 @@ for (const [name, filter] of questions) {
   const found = page.ok
     ? `${page.value.items.length} entries${page.value.next === undefined ? '' : ', more'}`
     : page.fault.kind;
-  console.log(
-    `${name.padEnd(28)} new reader ${coldMs.toFixed(1).padStart(7)} ms · again ${warmMs.toFixed(1).padStart(7)} ms · ${found}`,
-  );
+  line(`a page: ${name}`, warmMs, 'ms', `first time ${coldMs.toFixed(1)} ms; ${found}`);
 }
 const [size, exportMs] = await timed(async () => {
   let characters = 0;
   for await (const piece of first.export({}, 'ndjson')) characters += piece.length;
   return characters;
 });
-console.log(
-  `export of everything: ${Math.round(size / 1e3 / exportMs)} MB/s, ${Math.round(process.memoryUsage().rss / 1e6)} MB resident`,
+line(
+  'export of everything',
+  size / 1e3 / exportMs,
+  'MB/s',
+  `${Math.round(process.memoryUsage().rss / 1e6)} MB resident`,
 );
 const [report, verifyMs] = await timed(() => verifyAuditLog(directory));
-console.log(`verification: ${report.ok ? 'whole' : 'BROKEN'}, ${Math.round(total / verifyMs)} k entries/s`);
+line('verification', (total / verifyMs) * 1_000, 'entries/s', report.ok ? '' : 'BROKEN');

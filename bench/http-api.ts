@@ -4,7 +4,7 @@
  */
 import { httpClient, type LoadResult, loadGet } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
-import { heading, line, median, ratio } from './lib/report.ts';
+import { heading, line, median } from './lib/report.ts';
 import { ADMIN_KEY, type Subject, startBare, startGateway } from './lib/subject.ts';
 
 const SECONDS = isBrief ? 1 : 4;
@@ -54,27 +54,28 @@ for (let round = 0; round < ROUNDS; round += 1)
 await bare.stop();
 await gateway.stop();
 
-const middle = (of: (round: (typeof rounds)[number]) => number): number => median(rounds.map(of));
+const p99 = (of: (round: (typeof rounds)[number]) => LoadResult): string =>
+  `p99 ${median(rounds.map((round) => of(round).p99Ms)).toFixed(2)} ms`;
 line(
   `bare ${bare.library}`,
-  middle((r) => r.bare.perSecond),
+  rounds.map((round) => round.bare.perSecond),
   'answers/s',
-  `p99 ${middle((r) => r.bare.p99Ms).toFixed(2)} ms`,
+  p99((round) => round.bare),
 );
 line(
   'one operation',
-  middle((r) => r.one.perSecond),
+  rounds.map(({ one }) => one.perSecond),
   'answers/s',
-  `p99 ${middle((r) => r.one.p99Ms).toFixed(2)} ms`,
+  p99(({ one }) => one),
 );
 line(
   `a page of ${OPS.toLocaleString('en')} operations, 8 connections`,
-  middle((r) => r.all.perSecond),
+  rounds.map(({ all }) => all.perSecond),
   'pages/s',
-  `p99 ${middle((r) => r.all.p99Ms).toFixed(2)} ms`,
+  p99(({ all }) => all),
 );
-ratio(
+line(
   'one operation / bare',
-  middle((r) => r.one.perSecond / r.bare.perSecond),
-  1,
+  rounds.map((round) => round.one.perSecond / round.bare.perSecond),
+  '×',
 );

@@ -1,22 +1,26 @@
 /**
- * How many checks a second does the gateway decide beside a policy server of another make, asked the same question over
- * HTTP and JSON by the same client? The peer is Cerbos, a Go server; it takes part where its binary is installed:
- * npm install --no-save @cerbos/cerbos-linux-x64@0.55.0
+ * How many checks a second does the gateway decide beside a policy server of another make, asked the same question by
+ * the same client, over HTTP with JSON and over gRPC? The peer is Cerbos, a Go server, installed for the run.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PACKAGE_ROOT } from '../src/app/package-files.ts';
+import { binaryCodec } from '../src/doors/proto/binary.ts';
 import { freePort } from '../test/support/free-port.ts';
+import { CHECK_PATH } from './lib/answers.ts';
 import { endingOf, scratchFolder } from './lib/ending.ts';
+import { callOnce, hasH2load, loadCalls } from './lib/grpc-load.ts';
 import { httpClient, loadHttp } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
-import { heading, line, median, ratio } from './lib/report.ts';
-import { CHECK_BODY, startGateway } from './lib/subject.ts';
+import { installPeers } from './lib/peers.ts';
+import { heading, headline, line } from './lib/report.ts';
+import { AGENT, CHECK_BODY, startGateway, TOKEN } from './lib/subject.ts';
 
-const BINARY = join(PACKAGE_ROOT, 'node_modules', '@cerbos', 'cerbos-linux-x64', 'cerbos-linux-x64');
+const VERSION = '0.55.0';
+const PACKAGE = `cerbos-${process.platform}-${process.arch}`;
 const CONNECTIONS = 64;
+const CALLS = isBrief ? 1_000 : 30_000;
 const SECONDS = isBrief ? 1 : 6;
 const ROUNDS = isBrief ? 1 : 3;
 
@@ -39,9 +43,37 @@ const QUESTION = JSON.stringify({
   resources: [{ actions: ['tool.call'], resource: { kind: 'tool', id: 'web_search' } }],
 });
 
-type Peer = { readonly url: string; stop(): Promise<void> };
+/** The same as its gRPC service takes it: `cerbos.svc.v1.CheckResourcesRequest`. */
+const field = (number: number, content: string | Buffer): Buffer => {
+  const bytes = Buffer.from(content);
+  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+};
+const PRINCIPAL = Buffer.concat([field(1, 'acme/search/crawler-17'), field(3, 'agent')]);
+const RESOURCE = Buffer.concat([field(1, 'tool'), field(3, 'web_search')]);
+const CALL_OF_PEER = Buffer.concat([
+  field(1, 'bench'),
+  field(3, PRINCIPAL),
+  field(4, Buffer.concat([field(1, 'tool.call'), field(2, RESOURCE)])),
+]);
+const CALL = binaryCodec('CheckActionRequest').encode({
+  agent: AGENT,
+  credentialToken: TOKEN,
+  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+  spanId: '00f067aa0ba902b7',
+  action: 'tool.call',
+  resource: 'web_search',
+  attributes: undefined,
+  estimatedCostUsd: 0,
+  caller: undefined,
+  dryRun: false,
+  correlationId: '',
+  supportedObligations: [],
+  opHome: '',
+}) as Buffer;
 
-async function startPeer(isAudited: boolean): Promise<Peer> {
+type Peer = { readonly url: string; readonly grpc: string; stop(): Promise<void> };
+
+async function startPeer(binary: string, isAudited: boolean): Promise<Peer> {
   const folder = scratchFolder();
   const [http, grpc] = [await freePort(), await freePort()];
   mkdirSync(join(folder, 'policies'));
@@ -62,7 +94,7 @@ async function startPeer(isAudited: boolean): Promise<Peer> {
       ...(isAudited ? { audit } : {}),
     }),
   );
-  const child = spawn(BINARY, ['server', `--config=${join(folder, 'config.yaml')}`, '--log-level=error'], {
+  const child = spawn(binary, ['server', `--config=${join(folder, 'config.yaml')}`, '--log-level=error'], {
     stdio: 'ignore',
   });
   const stop = endingOf(child, folder);
@@ -77,7 +109,7 @@ async function startPeer(isAudited: boolean): Promise<Peer> {
       break;
     if (child.exitCode !== null || Date.now() > untilMs) throw new Error('the peer does not start');
   }
-  return { url, stop };
+  return { url, grpc: `127.0.0.1:${grpc}`, stop };
 }
 
 const rate = async (url: string, body: string): Promise<number> => {
@@ -93,33 +125,56 @@ const rate = async (url: string, body: string): Promise<number> => {
 };
 
 heading(`Checks a second beside a policy server of another make, ${CONNECTIONS} connections (${httpClient})`);
-if (existsSync(BINARY)) await measure();
-else console.log('  left out: npm install --no-save @cerbos/cerbos-linux-x64@0.55.0');
+const folder = installPeers(`@cerbos/${PACKAGE}@${VERSION}`);
+if (folder !== undefined) await measure(join(folder, 'node_modules', '@cerbos', PACKAGE, PACKAGE));
 
-async function measure(): Promise<void> {
+async function measure(binary: string): Promise<void> {
   const gateway = await startGateway();
-  const [bare, audited] = [await startPeer(false), await startPeer(true)];
-  const ask = {
-    gateway: () => rate(`${gateway.url}/svc.governance.v1.PolicyService/CheckAction`, CHECK_BODY),
-    bare: () => rate(`${bare.url}/api/check/resources`, QUESTION),
-    audited: () => rate(`${audited.url}/api/check/resources`, QUESTION),
-  };
-  const answer = await (
-    await fetch(`${bare.url}/api/check/resources`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: QUESTION,
-    })
-  ).text();
-  if (!answer.includes('EFFECT_ALLOW')) throw new Error(`the peer does not allow it: ${answer}`);
-  for (const warm of Object.values(ask)) await warm();
-  const rounds: { gateway: number; bare: number; audited: number }[] = [];
-  for (let round = 0; round < ROUNDS; round += 1)
-    rounds.push({ gateway: await ask.gateway(), bare: await ask.bare(), audited: await ask.audited() });
-  await Promise.all([gateway.stop(), bare.stop(), audited.stop()]);
-  line('gateway, registry and audit log on', median(rounds.map((round) => round.gateway)), 'checks/s');
-  line('Cerbos, no audit log', median(rounds.map((round) => round.bare)), 'checks/s');
-  line('Cerbos, decisions logged to a file', median(rounds.map((round) => round.audited)), 'checks/s');
-  ratio('gateway / Cerbos, no audit log', median(rounds.map((round) => round.gateway / round.bare)), 1);
-  ratio('gateway / Cerbos, decisions logged', median(rounds.map((round) => round.gateway / round.audited)), 1);
+  const [silent, audited] = [await startPeer(binary, false), await startPeer(binary, true)];
+  const callsOf = (address: string, method: string, message: Buffer): number =>
+    loadCalls({ address, method, messages: [message], calls: CALLS, atOnce: CONNECTIONS / 4 });
+  const METHOD_OF_PEER = 'cerbos.svc.v1.CerbosService/CheckResources';
+  const ask = async () => ({
+    gateway: await rate(gateway.url + CHECK_PATH, CHECK_BODY),
+    silent: await rate(`${silent.url}/api/check/resources`, QUESTION),
+    audited: await rate(`${audited.url}/api/check/resources`, QUESTION),
+  });
+  const call = () => ({
+    gateway: callsOf(gateway.grpc, 'svc.governance.v1.PolicyService/CheckAction', CALL),
+    silent: callsOf(silent.grpc, METHOD_OF_PEER, CALL_OF_PEER),
+    audited: callsOf(audited.grpc, METHOD_OF_PEER, CALL_OF_PEER),
+  });
+  await ask(); // warm
+  const overHttp: Rates[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) overHttp.push(await ask());
+  report('HTTP', overHttp);
+  if (hasH2load) {
+    const answer = await callOnce(silent.grpc, METHOD_OF_PEER, CALL_OF_PEER);
+    // of the map from actions to effects, where 1 is to allow
+    if (!answer.includes('tool.call\x10\x01'))
+      throw new Error(`the peer does not allow it: ${answer.toString('latin1')}`);
+    await callOnce(gateway.grpc, 'svc.governance.v1.PolicyService/CheckAction', CALL);
+    call(); // warm
+    report('gRPC', Array.from({ length: ROUNDS }, call));
+  } else console.log('  h2load is not installed: gRPC is not measured');
+  await Promise.all([gateway.stop(), silent.stop(), audited.stop()]);
+}
+
+type Rates = { readonly gateway: number; readonly silent: number; readonly audited: number };
+
+function report(protocol: string, rounds: readonly Rates[]): void {
+  const of = (who: keyof Rates): readonly number[] => rounds.map((round) => round[who]);
+  line(`${protocol}: gateway, registry and audit log on`, of('gateway'), 'checks/s');
+  line(`${protocol}: Cerbos ${VERSION}, no audit log`, of('silent'), 'checks/s');
+  line(`${protocol}: Cerbos ${VERSION}, decisions logged to a file`, of('audited'), 'checks/s');
+  headline(
+    `${protocol}: rate / of Cerbos, which logs nothing`,
+    rounds.map((round) => round.gateway / round.silent),
+    '×',
+  );
+  line(
+    `${protocol}: gateway / Cerbos, decisions logged`,
+    rounds.map((round) => round.gateway / round.audited),
+    '×',
+  );
 }

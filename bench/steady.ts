@@ -4,9 +4,8 @@
  */
 import { inRounds, measureEveryday } from './lib/everyday-load.ts';
 import { isBrief } from './lib/options.ts';
-import { heading } from './lib/report.ts';
+import { heading, headline, line } from './lib/report.ts';
 import { startBare, startGateway } from './lib/subject.ts';
-import { Table } from './lib/table.ts';
 
 const ROUNDS = isBrief ? 1 : 3;
 const SECONDS = isBrief ? 0.5 : 4;
@@ -16,7 +15,6 @@ const GOALS: readonly (readonly [rate: number, p99Ms: number])[] = [
 ];
 
 heading('Waiting time of checks that arrive at random, each about a new operation, over Connect JSON, audit on');
-const table = new Table('steady');
 const gateway = await startGateway();
 const bare = await startBare('bare-http.js');
 for (const subject of [gateway, bare]) await measureEveryday(subject, { rate: 5_000, seconds: SECONDS }); // warm
@@ -28,28 +26,26 @@ for (const [rate, goal] of GOALS) {
   });
   for (const [name, rounds] of Object.entries(results)) {
     const title = `${name} at ${rate.toLocaleString('en')}/s`;
-    table.row(
+    line(
       `${title}, p50`,
       rounds.map(({ p50 }) => p50),
       'ms',
     );
-    table.row(
-      `${title}, p99`,
-      rounds.map(({ p99 }) => p99),
-      'ms',
-      name === 'gateway' ? `goal: ${goal}` : '',
-    );
-    table.row(
+    const p99s = rounds.map((round) => round.p99);
+    if (name === 'gateway')
+      headline(`p99 of checks at ${rate.toLocaleString('en')}/s`, p99s, 'ms', `goal: at most ${goal}`);
+    else line(`${title}, p99`, p99s, 'ms');
+    line(
       `${title}, p99.9`,
       rounds.map(({ p999 }) => p999),
       'ms',
     );
-    table.row(
+    line(
       `${title}, CPU`,
       rounds.map(({ cpuUsPerCheck }) => cpuUsPerCheck),
       'µs/check',
     );
-    table.row(
+    line(
       `${title}, context switches`,
       rounds.map(({ switchesPerCheck }) => switchesPerCheck),
       '/check',
@@ -58,4 +54,3 @@ for (const [rate, goal] of GOALS) {
 }
 await gateway.stop();
 await bare.stop();
-table.end();

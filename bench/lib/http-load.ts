@@ -127,10 +127,3 @@ export function run(command: string, args: readonly string[]): Promise<string> {
     child.once('exit', (code) => (code === 0 ? resolve(output) : reject(new Error(`${command} ended with ${code}`))));
   });
 }
-
-/** Processor seconds a process has used so far, all its threads together; Linux only, else NaN. */
-export function cpuSecondsOf(pid: number): number {
-  const stat = spawnSync('cat', [`/proc/${pid}/stat`], { encoding: 'utf8' }).stdout;
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}

@@ -5,7 +5,7 @@ const USAGE = `usage: node dist/bench/<name>.js [--brief | --write]
        npm run bench -- [--brief | --write]   runs all of them, one after the other
 
   --brief   runs each part for a moment, to see that it still works; the figures mean nothing
-  --write   also writes what it measures into docs/performance.md, where that has a place for it
+  --write   also writes what it measures into docs/performance.md and the README, where they have a place for it
 
 audit-query also takes the number of entries; stream takes those of dashboards, of transitions a second, and of seconds.
 The files of a run are in the folder for temporary files (TMPDIR), and removed at its end.

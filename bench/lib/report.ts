@@ -1,34 +1,49 @@
-/** What every benchmark says about where and on what it ran, and how it says a ratio. */
+/** What every benchmark says about where and on what it ran, and what it has found. */
 import { spawnSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
+import { basename } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { type Row, writeFigures } from './documents.ts';
 import { isEnding } from './ending.ts';
-import { isBrief } from './options.ts';
+import { isBrief, isWriting } from './options.ts';
 
-export function heading(question: string): void {
+/** One, or one for each round: then the least, the middle and the most are shown. */
+export type Figures = number | readonly number[];
+
+const rows: Row[] = [];
+
+function machine(): string {
   const commit = spawnSync('git', ['describe', '--always', '--dirty=, changed', '--exclude=*'], {
     cwd: PACKAGE_ROOT,
     encoding: 'utf8',
   }).stdout?.trim();
   const gib = Math.round(totalmem() / 2 ** 30);
+  return `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${gib} GiB, Node.js ${process.version}, commit ${commit || 'unknown'}`;
+}
+
+export function heading(question: string): void {
   console.log(`\n${question}`);
-  console.log(
-    `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${gib} GiB, Node.js ${process.version}, commit ${commit || 'unknown'}${isBrief ? ', brief: not a measurement' : ''}`,
-  );
+  console.log(`${machine()}${isBrief ? ', brief: not a measurement' : ''}`);
 }
 
-export function line(name: string, value: number, unit: string, note = ''): void {
-  if (isEnding()) return;
-  console.log(`  ${name.padEnd(44)} ${shown(value).padStart(12)} ${unit.padEnd(10)} ${note}`);
-}
+export const line = (name: string, figures: Figures, unit: string, note = ''): void =>
+  report(name, figures, unit, note, false);
 
-/** A speed is a ratio against a baseline of the same run: machines differ, and so do their moods. */
-export function ratio(name: string, value: number, baseline: number, goal?: number): void {
+/** One of the few figures that also stand in the README. */
+export const headline = (name: string, figures: Figures, unit: string, note = ''): void =>
+  report(name, figures, unit, note, true);
+
+function report(name: string, figures: Figures, unit: string, note: string, isHeadline: boolean): void {
   if (isEnding()) return;
-  const share = baseline === 0 ? Number.NaN : value / baseline;
-  console.log(
-    `  ${name.padEnd(44)} ${share.toFixed(2).padStart(12)} ${'×'.padEnd(10)} ${goal === undefined ? '' : `goal: ${goal}`}`,
-  );
+  if (typeof figures === 'number') {
+    console.log(`  ${name.padEnd(52)} ${shown(figures).padStart(24)} ${unit.padEnd(9)} ${note}`);
+    rows.push({ name, figures: `${shown(figures)} ${unit}`, note, isHeadline });
+    return;
+  }
+  const [least = '', middle = '', most = ''] = [Math.min(...figures), median(figures), Math.max(...figures)].map(shown);
+  console.log(`  ${name.padEnd(52)} ${[least, middle, most].join(' / ').padStart(24)} ${unit.padEnd(9)} ${note}`);
+  rows.push({ name, figures: `${least} / **${middle}** / ${most} ${unit}`, note, isHeadline });
 }
 
 export const median = (values: readonly number[]): number =>
@@ -39,3 +54,10 @@ export const percentile = (sorted: ArrayLike<number>, percent: number): number =
 
 export const shown = (value: number): string =>
   value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+
+/** Only what a benchmark has measured to its end is written; a process that it has forked writes nothing. */
+if (isWriting && isMainThread && process.send === undefined)
+  process.once('exit', (status) => {
+    if (status !== 0 || isEnding() || rows.length === 0) return;
+    writeFigures(PACKAGE_ROOT, { name: basename(process.argv[1] ?? '', '.js'), machine: machine(), rows });
+  });

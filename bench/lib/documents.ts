@@ -1,0 +1,58 @@
+/**
+ * Where measured figures stand in the documents: in docs/performance.md between `<!-- measured NAME -->` and
+ * `<!-- /measured NAME -->`, all of a benchmark; in the README the few that matter most, in one table of the rows of all
+ * benchmarks, where `<!-- NAME -->` says whose a row is.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export type Measured = {
+  /** Of the benchmark. */
+  readonly name: string;
+  /** On what it ran. */
+  readonly machine: string;
+  readonly rows: readonly Row[];
+};
+
+export type Row = {
+  readonly name: string;
+  /** With its unit. */
+  readonly figures: string;
+  readonly note: string;
+  readonly isHeadline: boolean;
+};
+
+const HEAD = '| | least / **median** / most | |\n| --- | --- | --- |';
+const cellsOf = ({ name, figures, note }: Row): string => `| ${name} | ${figures} |${note === '' ? '' : ` ${note}`}`;
+
+/** The text of docs/performance.md with these figures in place of those of the last time. */
+export function inPerformance(text: string, { name, machine, rows }: Measured): string {
+  const [open, close] = [`<!-- measured ${name} -->`, `<!-- /measured ${name} -->`];
+  const [from, to] = [text.indexOf(open), text.indexOf(close)];
+  if (from === -1 || to < from)
+    throw new Error(`docs/performance.md has no ${open} … ${close} to write the figures to`);
+  const table = [HEAD, ...rows.map((row) => `${cellsOf(row)} |`)].join('\n');
+  return `${text.slice(0, from + open.length)}\n${table}\n\n${machine}.\n\n${text.slice(to)}`;
+}
+
+/** The text of the README likewise. */
+export function inReadme(text: string, { name, rows }: Measured): string {
+  const headlines = rows.filter(({ isHeadline }) => isHeadline);
+  if (headlines.length === 0) return text;
+  const mark = `<!-- ${name} --> |`;
+  const lines = text.split('\n');
+  const at = lines.findIndex((line) => line.endsWith(mark));
+  if (at === -1) throw new Error(`README.md has no row that ends with ${mark} to write the figures to`);
+  const written = headlines.map((row) => `${cellsOf(row)} ${mark}`);
+  return [...lines.slice(0, at), ...written, ...lines.slice(at).filter((line) => !line.endsWith(mark))].join('\n');
+}
+
+export function writeFigures(root: string, measured: Measured): void {
+  for (const [file, change] of [
+    [join('docs', 'performance.md'), inPerformance],
+    ['README.md', inReadme],
+  ] as const) {
+    const path = join(root, file);
+    writeFileSync(path, change(readFileSync(path, 'utf8'), measured));
+  }
+}
