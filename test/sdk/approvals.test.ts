@@ -133,6 +133,21 @@ describe('run', () => {
     expect(await result).toBeInstanceOf(OpTerminatedError);
   });
 
+  test('stops waiting when the client is closed', async () => {
+    const scripted = await scriptedGateway(({ method }) =>
+      method === 'CheckAction'
+        ? { decision: 'pending', approvalId: 'a1', opState: 'pending' }
+        : method === 'WaitApproval'
+          ? new Promise(() => {})
+          : undefined,
+    );
+    const agent = scriptedAgent(scripted);
+    const result = failureOf(agent.run({ action: 'pay' }, () => 'paid'));
+    await eventually(() => expect(scripted.calls.some(({ method }) => method === 'WaitApproval')).toBe(true));
+    await agent.close();
+    expect((await result).name).toBe('ClientClosedError');
+  });
+
   test('goes on waiting while the gateway restarts, and asks anew for what is used up', async () => {
     const answers: Record<string, readonly Answer[]> = {
       CheckAction: [

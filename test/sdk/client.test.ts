@@ -66,6 +66,32 @@ describe('client', () => {
     return performance.now() - startMs;
   }
 
+  test('how an operation has ended is at the gateway, with what went wrong', async () => {
+    const agent = connect();
+    const ended = async (body: () => unknown) => {
+      let opId = '';
+      await agent
+        .run(SEARCH, (op) => {
+          opId = op.opId;
+          return body();
+        })
+        .catch(() => {});
+      const { ended: how, error } = await opOf(opId);
+      return [how, error];
+    };
+    expect(await ended(() => 'found')).toEqual(['completed', null]);
+    const long = `no ${'€'.repeat(400)}`;
+    const fail = (error: unknown) => () => {
+      throw error;
+    };
+    expect(await ended(fail(new Error('nothing found')))).toEqual(['failed', 'nothing found']);
+    expect(await ended(fail(new Error(long)))).toEqual(['failed', `no ${'€'.repeat(340)}`]);
+    expect(await ended(fail('\ud800'))).toEqual(['failed', '\ufffd']);
+    const { opId } = await agent.check(SEARCH);
+    await agent.complete(opId, { error: 'out of paper' });
+    expect(await opOf(opId)).toMatchObject({ ended: 'failed', error: 'out of paper' });
+  });
+
   /** Begins an operation whose body goes on until it is told to finish; `steps` counts its checkpoints. */
   function longRun(agent: AgentClient) {
     const seen = { steps: 0, finish: false, op: undefined as Op | undefined };

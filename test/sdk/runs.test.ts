@@ -183,6 +183,33 @@ describe('runs', () => {
     });
   });
 
+  test('an announcement that people must approve waits for them, while the body goes on', async () => {
+    const checks: Answer[] = [
+      { decision: 'allow', opState: 'running' },
+      { decision: 'pending', approvalId: 'a1', opState: 'pending' },
+      { decision: 'allow', approvalId: 'a1', opState: 'running' },
+    ];
+    let approve = (): void => {};
+    const approved = new Promise<void>((resolve) => {
+      approve = resolve;
+    });
+    const gateway = await scriptedGateway(async ({ method }) => {
+      if (method === 'WaitApproval') await approved;
+      return method === 'CheckAction' ? checks.shift() : undefined;
+    });
+    const agent = scriptedAgent(gateway);
+    await agent.ready();
+    const countOf = (of: string): number => gateway.calls.filter(({ method }) => method === of).length;
+    await agent.run(NAMED, async (op) => {
+      gateway.opened[0]?.end();
+      await eventually(() => expect(countOf('WaitApproval')).toBe(1));
+      expect(op.signal.aborted).toBe(false);
+      approve();
+      await eventually(() => expect(checks).toEqual([]));
+    });
+    expect(countOf('WaitApproval')).toBe(1);
+  });
+
   test('a refused announcement goes to onWarning, and the body continues', async () => {
     const warnings: Error[] = [];
     const { run, finish, answerAll } = await forgetful(() => ({ fails: 'PERMISSION_DENIED' }), {

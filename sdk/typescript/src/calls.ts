@@ -4,10 +4,10 @@ import { type Credential, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
-import { BUDGET_STATUSES, type MethodName, type Methods, PERIODS, TIERS } from './schema.ts';
-import { newSpanId, requireText } from './text.ts';
+import { BUDGET_STATUSES, type MethodName, type Methods, OUTCOMES, PERIODS, TIERS } from './schema.ts';
+import { cutToBytes, newSpanId, requireText } from './text.ts';
 import type { Transport } from './transport.ts';
-import type { Usage, UsageAnswer } from './types.ts';
+import type { Completion, Usage, UsageAnswer } from './types.ts';
 import { type Backoff, backoffMs, Sleeper } from './waiters.ts';
 
 export type CallsOptions = {
@@ -28,6 +28,17 @@ const BACKOFF: Backoff = { baseMs: 50, maxMs: 2_000 };
 /** With these the gateway says that it has not even begun. */
 const UNDONE_FAULTS: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
+/** How an operation ended, as far as it is known. */
+export type Ended = {
+  readonly costUsd?: number | undefined;
+  readonly succeeded?: boolean;
+  /** What went wrong; undefined: nothing. */
+  readonly failure?: string | undefined;
+};
+
+/** What the gateway takes. */
+const MAX_ERROR_BYTES = 1024;
+
 export class Calls {
   readonly #options: CallsOptions;
   readonly #sleeper = new Sleeper();
@@ -37,10 +48,11 @@ export class Calls {
     this.#options = options;
   }
 
-  async complete(opId: string, costUsd: number | undefined): Promise<void> {
+  async complete(opId: string, { costUsd, error: failure }: Completion): Promise<void> {
+    if (failure !== undefined) requireText(failure, 'error');
     let mayBeDone = false;
     try {
-      await this.#untilAnswered('CompleteOp', this.#completion(opId, costUsd), {
+      await this.#untilAnswered('CompleteOp', this.#completion(opId, { costUsd, failure }), {
         onRetry: ({ fault = '' }) => {
           mayBeDone ||= !UNDONE_FAULTS.has(fault);
         },
@@ -53,8 +65,8 @@ export class Calls {
   }
 
   /** As `complete`, but given up as soon as the gateway is lost, for a caller that comes again when it is back. */
-  async completeUnlessLost(opId: string): Promise<void> {
-    await this.#untilAnswered('CompleteOp', this.#completion(opId, undefined), {
+  async completeUnlessLost(opId: string, ended: Ended = {}): Promise<void> {
+    await this.#untilAnswered('CompleteOp', this.#completion(opId, ended), {
       isGivenUp: () => this.#options.reach.isLost,
     });
   }
@@ -86,9 +98,13 @@ export class Calls {
     this.#sleeper.end();
   }
 
-  #completion(opId: string, costUsd: number | undefined) {
+  #completion(opId: string, { costUsd, succeeded, failure }: Ended) {
     const { agent } = this.#options.settings;
-    return (credentialToken: string) => ({ agent, credentialToken, opId, costUsd });
+    const outcome =
+      failure === undefined
+        ? succeeded === true && { outcome: OUTCOMES.indexOf('success') }
+        : { outcome: OUTCOMES.indexOf('failure'), error: cutToBytes(failure, MAX_ERROR_BYTES) };
+    return (credentialToken: string) => ({ agent, credentialToken, opId, costUsd, ...outcome });
   }
 
   /**

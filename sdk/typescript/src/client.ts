@@ -86,7 +86,7 @@ export type AgentClient = {
    * - a GatewayError in the same cases as `check`;
    * - the reason of `signal` when it is aborted; a running body learns of it through `op.signal`, and ends first;
    * - a TypeError when an obligation is about what the body returned, and that cannot be edited;
-   * - otherwise whatever the body throws; the operation is completed in that case too.
+   * - otherwise whatever the body throws; the operation is completed as failed then, with the message of the error.
    *
    * An operation that is paused when its body returns is completed once it is resumed. Within a body, `run` uses the
    * trace id of the surrounding operation and a new span id; signals to the surrounding operation reach the inner one
@@ -108,7 +108,8 @@ export type AgentClient = {
   waitApproval(approvalId: string, options?: CallOptions): Promise<Approval>;
 
   /**
-   * Reports that an operation allowed by `check` is done, with its cost in US dollars, which the gateway counts once.
+   * Reports that an operation allowed by `check` is done, with its cost in US dollars, which the gateway counts once,
+   * or that it has failed, with an `error`.
    *
    *     const { decision, opId } = await agent.check({ action: 'tool.call', resource: 'translate', estimatedCostUsd:
    * 0.05 });
@@ -225,10 +226,10 @@ class ConnectedAgent implements AgentClient {
 
   async complete(opId: string, outcome: Completion = {}): Promise<void> {
     requireCompletion(outcome);
-    const { costUsd, signal } = outcome;
+    const { signal } = outcome;
     return this.#report(signal, `could not report operation ${opId} as complete`, () => {
       requireText(opId, 'opId');
-      return this.#parts.calls.complete(opId, costUsd);
+      return this.#parts.calls.complete(opId, outcome);
     });
   }
 

@@ -23,7 +23,7 @@ const ACTION: KeysOf<Action> = {
 const REQUEST: KeysOf<CheckRequest> = { ...ACTION, dryRun: true };
 const USAGE: KeysOf<Usage> = { costUsd: true, opId: true, usageId: true };
 const CALL: KeysOf<CallOptions> = { signal: true };
-const COMPLETION: KeysOf<Completion> = { ...CALL, costUsd: true };
+const COMPLETION: KeysOf<Completion> = { ...CALL, costUsd: true, error: true };
 
 /** Throw a TypeError for a key that is not known. */
 export const requireRequest = (given: CheckRequest): void => requireKnownKeys(given, 'the request of a check', REQUEST);

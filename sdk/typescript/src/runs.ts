@@ -1,7 +1,7 @@
 /** `run`: checks, calls the body, and reports its end, whatever the body, operators and the gateway do meanwhile. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Approvals } from './approvals.ts';
-import type { Calls } from './calls.ts';
+import type { Calls, Ended } from './calls.ts';
 import type { Checker, CheckOptions } from './checks.ts';
 import type { ControlChannel } from './control.ts';
 import { isOfProxy, isVerdict } from './credential.ts';
@@ -238,7 +238,7 @@ export class Runs {
     stopListening();
     this.#live.delete(op);
     op.end();
-    const wait = await settled(() => unlessAborted(signal, this.#reported(op, check, outcome.ok)));
+    const wait = await settled(() => unlessAborted(signal, this.#reported(op, check, outcome)));
     if (op.state === 'terminated' || (op.signal.aborted && !outcome.ok)) throw stopOf(op, outcome);
     if (!outcome.ok) throw outcome.error;
     if (!wait.ok) throw wait.error;
@@ -247,18 +247,18 @@ export class Runs {
 
   /**
    * The gateway knows that the body is over, or will. The work is done by now, so nothing of this fails the run.
-   * `isPatient` is false when the body has thrown: its error does not wait until an operator ends a pause.
+   * When the body has thrown, its error does not wait until an operator ends a pause.
    */
-  #reported(op: RunningOp, check: CheckBody, isPatient: boolean): Promise<void> {
+  #reported(op: RunningOp, check: CheckBody, outcome: Outcome<unknown>): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#report(op, check, isPatient ? () => {} : resolve)
+      this.#report(op, check, outcome, outcome.ok ? () => {} : resolve)
         .finally(() => this.#options.control.detach(op))
         .then(resolve, reject);
     });
   }
 
   /** Reports to the gateway that the body is over. `onRest` is called when that has to wait until a pause is over. */
-  async #report(op: RunningOp, check: CheckBody, onRest: () => void): Promise<void> {
+  async #report(op: RunningOp, check: CheckBody, outcome: Outcome<unknown>, onRest: () => void): Promise<void> {
     const { calls, checker, orphans, underway } = this.#options;
     if (op.answer.unreachable && op.state !== 'terminated') return orphans.add(op.opId);
     for (;;) {
@@ -267,7 +267,7 @@ export class Runs {
         await this.#rest(op);
       }
       if (op.state === 'terminated') return;
-      const reported = await settled(() => underway.during(() => calls.completeUnlessLost(op.opId)));
+      const reported = await settled(() => underway.during(() => calls.completeUnlessLost(op.opId, endedBy(outcome))));
       if (reported.ok) return op.complete();
       if (!(reported.error instanceof GatewayError) || reported.error.code !== 'failed_precondition')
         return this.#explainUnreported(op, reported.error);
@@ -306,6 +306,11 @@ export class Runs {
       );
   }
 }
+
+const endedBy = (outcome: Outcome<unknown>): Ended =>
+  outcome.ok
+    ? { succeeded: true }
+    : { failure: outcome.error instanceof Error ? outcome.error.message : String(outcome.error) };
 
 /** People have not decided in time: as if they had said no. */
 const undecided = (answer: CheckAnswer, reason: string): CheckAnswer => ({

@@ -108,6 +108,7 @@ export const APPROVAL_STATES = [
   'cancelled',
   'used',
 ] as const;
+export const OUTCOMES = ['unspecified', 'success', 'failure'] as const;
 export const SIGNALS = ['unspecified', 'pause', 'resume', 'terminate'] as const;
 export const BUDGET_STATUSES = ['unspecified', 'ok', 'limit_exceeded'] as const;
 export const TIERS = ['unspecified', 'global', 'org', 'team', 'agent'] as const;

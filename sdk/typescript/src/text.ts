@@ -11,6 +11,16 @@ export function requireText(value: unknown, name: string): asserts value is stri
   if (HALF_A_CHARACTER.test(value)) throw new TypeError(`${name} has an unpaired surrogate`);
 }
 
+/** At most so many bytes of UTF-8, and whole characters. */
+export function cutToBytes(text: string, most: number): string {
+  // Half a character, which has no UTF-8, is replaced.
+  const whole = Buffer.from(text.slice(0, most), 'utf8');
+  if (whole.length <= most) return whole.toString('utf8');
+  let end = most;
+  while ((whole[end]! & 0xc0) === 0x80) end -= 1;
+  return whole.subarray(0, end).toString('utf8');
+}
+
 export function requireAgent(agent: AgentId, name: string): void {
   for (const part of ['orgId', 'teamId', 'agentId'] as const) {
     const text: unknown = agent?.[part];

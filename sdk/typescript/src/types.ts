@@ -168,6 +168,8 @@ export type OpSignal = {
 export type Completion = CallOptions & {
   /** 0 to 1,000,000 US dollars that it has spent, besides what was recorded before. */
   readonly costUsd?: number | undefined;
+  /** What went wrong, of an operation that has failed; of more than 1,024 bytes the beginning. */
+  readonly error?: string | undefined;
 };
 
 /** Money that was spent. */
