@@ -1,0 +1,122 @@
+/**
+ * `npm run demo:cluster`: three gateways that act as one, a PostgreSQL of their own, and a TCP balancer before them, in a
+ * folder that is removed at the end. Kill a gateway, stop it (`kill -STOP`), start it again: the balancer goes on.
+ */
+import { spawn } from 'node:child_process';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startEmbeddedPostgres } from '../dist/src/stores/trial-postgres/trial-postgres.js';
+
+const COMMAND = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url));
+const PORT = Number(process.env.DEMO_PORT ?? 8080);
+const GATEWAYS = 3;
+const READY = /^ {2}HTTP core .*\n/m;
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-cluster-'));
+const adminKey = `demo-${randomBytes(24).toString('base64url')}`;
+const signingKey = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const children = new Map();
+let isStopping = false;
+
+const log = { info: () => undefined, warn: (message, fields) => console.error('postgres:', message, fields ?? '') };
+const database = await startEmbeddedPostgres({ dataDir: folder }, log);
+
+/** One that ends by itself is started again after a while, as an orchestrator would. */
+async function startGateway(number) {
+  const name = `gateway-${number}`;
+  const child = spawn(process.execPath, [COMMAND, 'serve'], {
+    env: {
+      ...process.env,
+      SVC_CLUSTER: 'on',
+      SVC_NODE_NAME: name,
+      SVC_DATABASE_URL: database.url,
+      SVC_DATA_DIR: join(folder, name),
+      SVC_HTTP_ADDR: `127.0.0.1:${PORT + number}`,
+      SVC_GRPC_ADDR: '127.0.0.1:0',
+      SVC_BOOTSTRAP_API_KEY: adminKey,
+      SVC_JWT_PRIVATE_KEY: signingKey,
+      SVC_PUBLIC_URL: `http://127.0.0.1:${PORT}`,
+      SVC_IO_THREADS: '1',
+      SVC_LOG_LEVEL: process.env.SVC_LOG_LEVEL ?? 'warn',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // Ctrl-C reaches this script, which stops them in order.
+    detached: true,
+  });
+  children.set(number, child);
+  child.once('exit', (code, signal) => {
+    children.delete(number);
+    if (isStopping) return;
+    console.log(`${name} ended (${signal ?? code}); it comes back in 5 s`);
+    setTimeout(() => void startGateway(number).catch(() => undefined), 5_000);
+  });
+  let output = '';
+  await new Promise((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`${name} did not start:\n${output}`)));
+    child.stdout.on('data', (chunk) => {
+      output += chunk;
+      if (READY.test(output)) resolve();
+    });
+  });
+  console.log(`${name} is ready: http://127.0.0.1:${PORT + number}, process ${child.pid}`);
+}
+
+/** Each connection goes to the next gateway that accepts it. */
+let next = 0;
+const balancer = createServer((near) => {
+  near.on('error', () => near.destroy());
+  const first = (next += 1);
+  const forward = (attempt) => {
+    if (attempt === GATEWAYS) return near.destroy();
+    const far = connect(PORT + 1 + ((first + attempt) % GATEWAYS), '127.0.0.1');
+    let isOpen = false;
+    far.once('connect', () => {
+      isOpen = true;
+      near.pipe(far).pipe(near);
+    });
+    far.on('error', () => (isOpen ? near.destroy() : forward(attempt + 1)));
+    far.once('close', () => isOpen && near.destroy());
+    near.once('close', () => far.destroy());
+  };
+  forward(0);
+});
+
+async function stop() {
+  if (isStopping) return;
+  isStopping = true;
+  balancer.close();
+  const ended = Array.from(children.values(), (child) => new Promise((resolve) => child.once('exit', resolve)));
+  for (const child of children.values()) {
+    child.kill('SIGCONT');
+    child.kill('SIGTERM');
+  }
+  await Promise.all(ended);
+  await database.stop(2_000);
+  rmSync(folder, { recursive: true, force: true });
+  process.exit();
+}
+process.on('SIGINT', () => void stop());
+process.on('SIGTERM', () => void stop());
+
+try {
+  await startGateway(1); // the first one makes the tables
+  await Promise.all([startGateway(2), startGateway(3)]);
+  await new Promise((resolve, reject) => balancer.once('error', reject).listen(PORT, '127.0.0.1', resolve));
+  console.log(`
+The cluster is ready at http://127.0.0.1:${PORT}, the balancer. In another terminal:
+
+  export SVC_CLI_API_URL=http://127.0.0.1:${PORT} SVC_CLI_API_KEY=${adminKey}
+  npx svc cluster ls
+  npx svc agents register acme/search/crawler
+
+Ctrl-C stops it and removes its data.
+`);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+  await stop();
+}
