@@ -195,6 +195,13 @@ export const VARIABLES = {
     'serve',
     '`serve`: cut off from the database, a gateway goes on with what it knows and has been granted; `deny`: 5 s after it last reached the database, it denies every check',
   ),
+  SVC_CLUSTER_SLICE_SECS: countOf(
+    'seconds',
+    1,
+    600,
+    '5',
+    'how many seconds of spending a gateway of a cluster may hold; more survives longer outages, and strands more when a gateway dies',
+  ),
   SVC_POLICY_PATH: variable(
     text,
     'a path',

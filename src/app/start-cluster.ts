@@ -20,9 +20,11 @@ import { createPostgresMembers } from '../stores/postgres/cluster/members.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
+import type { IoThreads } from '../threads/main/io-threads.ts';
 import { packageVersion } from './package-files.ts';
 import { StartError, valueOrStartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
+import { type Money, openMoney, settlementIn } from './start-money.ts';
 import type { Resources } from './start-resources.ts';
 import type { Threads } from './start-threads.ts';
 
@@ -37,6 +39,7 @@ export type Cluster = {
   readonly barriers: Barriers;
   readonly replicas: Replicas;
   readonly agents: AgentFeed;
+  readonly money: Money;
   /** Resolves when this run was replaced, or forgotten: it must end. */
   readonly replaced: Promise<void>;
   /** Joins, and from then on follows what is shared. Call it before the doors open. */
@@ -60,6 +63,7 @@ export async function openCluster(
   const url = config.SVC_DATABASE_URL;
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
   const run = randomUUID() as string as RunId;
+  const policyVersion = (): string => policies.policies.version;
   const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
   // Outages are logged by the other connections of this gateway, and by its membership.
   const quiet = { info: () => undefined, warn: () => undefined };
@@ -71,30 +75,13 @@ export async function openCluster(
   const secret = valueOrStartError(await database.postgres.attempt(clusterSecret), database.postgres.trouble);
   const bus = new PostgresBus({ url, self: run, secret, log });
   closers.add('the bus of the cluster', () => bus.close());
-  const members = createPostgresMembers({ postgres, run, leaseMs: LEASE_MS, settles: () => undefined });
+  const members = createPostgresMembers({ postgres, run, leaseMs: LEASE_MS, settles: () => settlementIn(store) });
   const replicas = new Replicas(onError);
   let end: () => void = () => undefined;
   const replaced = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const membership = new KeptMembership({
-    store: members,
-    joining: { run, name, version: packageVersion(), protocols: PROTOCOLS, onOutage: config.SVC_CLUSTER_ON_OUTAGE },
-    clocks: { steadyMs: () => performance.now(), wallMs: Date.now },
-    catchUp: async () => {
-      const read = await replicas.refreshAll();
-      // What they sent before they knew is held back until they say that they do.
-      if (read.ok) await threads.confirmed();
-      return read;
-    },
-    hasCaughtUp: () => replicas.takePolled(),
-    reportOf: () => ({ policyVersion: policies.policies.version, auditHead: undefined }),
-    onReplaced: () => {
-      log.error('another gateway has taken the name of this one, or an operator has forgotten it; stopping', { name });
-      end();
-    },
-    log,
-  });
+  const membership = keepMembership(context, { run, name, members, replicas, threads, policyVersion, onReplaced: end });
   const barriers = new Barriers({
     bus,
     membership,
@@ -114,6 +101,7 @@ export async function openCluster(
     await loadAgents(context, shared, store, database.postgres),
   );
   replicas.keep('agents', () => agents.refresh());
+  const money = openMoney({ config, store, postgres, run, bus, onError, policyVersion });
   const start: Cluster['start'] = async (governor, refreshes) => {
     for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
     membership.onChange(() => {
@@ -123,14 +111,51 @@ export async function openCluster(
     await bus.start();
     replicas.start();
     valueOrStartError(await membership.start(), postgres.trouble);
+    await money.start();
     closers.add('the other gateways of the cluster', async () => {
       membership.stop();
       replicas.stop();
-      if (!membership.isReplaced) await members.leave();
+      if (membership.isReplaced) return;
+      await money.close();
+      await members.leave();
     });
     log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
   };
-  return { membership, members, bus, barriers, replicas, agents, replaced, start };
+  return { membership, members, bus, barriers, replicas, agents, money, replaced, start };
+}
+
+type Kept = {
+  readonly run: RunId;
+  readonly name: string;
+  readonly members: MemberStore;
+  readonly replicas: Replicas;
+  readonly threads: IoThreads;
+  readonly policyVersion: () => string;
+  readonly onReplaced: () => void;
+};
+
+function keepMembership(
+  { config, log }: StartContext,
+  { run, name, members, replicas, threads, policyVersion, onReplaced }: Kept,
+): KeptMembership {
+  return new KeptMembership({
+    store: members,
+    joining: { run, name, version: packageVersion(), protocols: PROTOCOLS, onOutage: config.SVC_CLUSTER_ON_OUTAGE },
+    clocks: { steadyMs: () => performance.now(), wallMs: Date.now },
+    catchUp: async () => {
+      const read = await replicas.refreshAll();
+      // What they sent before they knew is held back until they say that they do.
+      if (read.ok) await threads.confirmed();
+      return read;
+    },
+    hasCaughtUp: () => replicas.takePolled(),
+    reportOf: () => ({ policyVersion: policyVersion(), auditHead: undefined }),
+    onReplaced: () => {
+      log.error('another gateway has taken the name of this one, or an operator has forgotten it; stopping', { name });
+      onReplaced();
+    },
+    log,
+  });
 }
 
 /** Why every check is denied; undefined: it is not. */

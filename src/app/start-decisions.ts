@@ -2,15 +2,19 @@
 
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { Governor } from '../core/governor.ts';
 import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../limits/rate-limit.ts';
+import type { Clock } from '../ports/ports.ts';
 import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
 import { createLmdbStates } from '../stores/embedded/states.ts';
 import { BUCKET_SECS } from '../threads/durations.ts';
+import { newBatch } from '../threads/main/batches.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
 import { Strangers } from '../threads/main/strangers.ts';
+import { OWN } from '../threads/protocol.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
 import { HaltKeeper } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
@@ -50,9 +54,17 @@ export function startDecisions(
 ): Decisions {
   const { config, log } = context;
   const agents = cluster?.agents ?? createLmdbAgents(store);
-  const budgets = createLmdbBudgets(store);
+  const budgets = cluster?.money.budgets ?? createLmdbBudgets(store);
   const states = createLmdbStates(store);
-  const governor = restoreGovernor({ config, policies, agents, budgets, states, nowMs: clock.nowMs() });
+  const governor = restoreGovernor({
+    config,
+    policies,
+    agents,
+    budgets,
+    states,
+    nowMs: clock.nowMs(),
+    sliceMs: cluster?.money.sliceMs,
+  });
   cluster?.agents.follow(governor.agents);
   const webhooks = startWebhooks(context, { states, governor, audit, clock, onError });
   const stats = new Stats(
@@ -93,6 +105,7 @@ export function startDecisions(
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
+    parking: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording, governor, clock)),
     strangers: new Strangers({
       perMinute: config.SVC_RATE_LIMIT_UNIDENTIFIED,
       checksPerMinute: config.SVC_RATE_LIMIT_CHECK,
@@ -115,6 +128,15 @@ export function startDecisions(
     },
   });
   return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
+}
+
+/** Alerts of what all gateways of a cluster have spent, raised by the exchange that has crossed the threshold. */
+function raise(alerts: readonly BudgetAlert[], recording: Recording, governor: Governor, clock: Clock): void {
+  const nowMs = clock.nowMs();
+  const batch = newBatch(nowMs, governor.ops.lastNumber);
+  const effects = alerts.map((alert) => ({ kind: 'budget-alert', alert }) as const);
+  const saved = recording.effectRunner.run(effects, nowMs, batch);
+  void recording.recorder.recordWhenDurable(OWN, batch, saved ?? Promise.resolve());
 }
 
 const limitersOf = (config: Config): Limiters => ({

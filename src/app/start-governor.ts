@@ -5,6 +5,7 @@ import type { Approval } from '../core/approvals/approval.ts';
 import { redactAttributes } from '../core/audit/redact.ts';
 import { DEFAULT_REDACTED_KEYS, redactedKeys } from '../core/audit/redact-text.ts';
 import { BudgetTracker } from '../core/budget/budget.ts';
+import { BudgetGrants } from '../core/budget/grants.ts';
 import { usageLimitsFor } from '../core/budget/usage.ts';
 import { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
@@ -24,14 +25,18 @@ export type GovernorStart = {
   readonly budgets: BudgetStore;
   readonly states: StateStore;
   readonly nowMs: number;
+  /** In a cluster: for how long a grant of the ledger is to last. */
+  readonly sliceMs?: number | undefined;
 };
 
-export function restoreGovernor({ config, policies, agents, budgets, states, nowMs }: GovernorStart): Governor {
+export function restoreGovernor(start: GovernorStart): Governor {
+  const { config, policies, agents, budgets, states, nowMs, sliceMs } = start;
   const tracker = new BudgetTracker(policies.budget, nowMs, usageLimitsFor(usableMemoryMib()), {
     ofOrg: config.SVC_MAX_ORG_BUDGETS,
     ofAll: ORGS_WORTH * config.SVC_MAX_ORG_BUDGETS,
     forRegistered: 2 * config.SVC_MAX_AGENTS, // each with its team
   });
+  if (sliceMs !== undefined) tracker.useLedger(new BudgetGrants(sliceMs), policies.budget, nowMs);
   tracker.restore(budgets.load(), nowMs);
   const redacted = redactedKeys([...DEFAULT_REDACTED_KEYS, ...config.SVC_AUDIT_REDACT]);
   const governor = new Governor({

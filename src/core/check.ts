@@ -112,7 +112,10 @@ type Settled = {
 };
 
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
-type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; readonly undo?: Undo };
+type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; readonly undo?: Undo } & Pick<
+  Outcome<'check'>,
+  'short'
+>;
 
 /** Answers checks: identify, ingest, evaluate, then allow or terminate. */
 export class Checker {
@@ -182,6 +185,11 @@ export class Checker {
     this.#describe(command, slot);
     const registered = isWatched ? this.#changed(slot) : undefined;
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
+    if (outcome.short !== undefined) {
+      ops.withdraw(slot);
+      agents.dropIfUnused(speaker.entry);
+      return outcome;
+    }
     if (registered !== undefined) outcome.effects.unshift(registered);
     return outcome;
   }
@@ -314,6 +322,7 @@ export class Checker {
     const { ops, isWatched } = this.#state;
     const decision = fulfilled(decided, command);
     const exceeded = decision.kind === 'allow' ? this.#reserve(command, speaker.entry, slot, nowMs) : undefined;
+    if (exceeded?.doubt === 'short') return this.#short(command, speaker.entry, slot);
     // A running operation outlives a later deny: its agent is told no, but only an operator ends it.
     const isPending = ops.stateOf(slot) === 'pending';
     if (isPending) {
@@ -342,6 +351,12 @@ export class Checker {
   #wait(slot: OpSlot, decision: PolicyDecision, approvalId: string): void {
     const { ops } = this.#state;
     if (ops.stateOf(slot) === 'pending') ops.decide(slot, decision, approvalId);
+  }
+
+  /** Nothing has changed: the check is to come again when the ledger has been asked. */
+  #short({ estimatedCostMicroUsd }: CheckCommand, entry: AgentEntry, slot: OpSlot): Answered {
+    const short = this.#state.budgets.shortagesOf(entry.budget ?? entry.identity, slot, estimatedCostMicroUsd);
+    return { reply: NOT_ASKED, effects: [], short };
   }
 
   /** Holds the estimate in the same step as the decision, so that checks in parallel cannot overrun a cap together. */
@@ -497,6 +512,9 @@ const denied = (
   opState: OpState | undefined,
   exceeded?: CheckAnswer['exceeded'],
 ): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, cause, exceeded, opState });
+
+/** Where no ledger takes checks that are short. */
+const NOT_ASKED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the ledger of budgets' } as const);
 
 /** Its entry is the one of the request that it waits for; a dry run, which asks nobody, has none. */
 const pending = (

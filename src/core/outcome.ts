@@ -1,3 +1,4 @@
+import type { Shortage } from './budget/grants.ts';
 import type { CommandType, Replies } from './commands.ts';
 import { type Effect, NO_EFFECTS } from './effects.ts';
 import type { Undo } from './rollback.ts';
@@ -10,6 +11,8 @@ export type Outcome<T extends CommandType = CommandType> = {
   readonly reply: Replies[T];
   readonly effects: readonly Effect[];
   readonly undo?: Undo;
+  /** Of a check that changed nothing: what the ledger of a cluster has to grant before it can be decided. */
+  readonly short?: readonly Shortage[];
 };
 
 /** The outcome of a command that has changed nothing. */

@@ -2,6 +2,7 @@
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { AgentKey, Brand, SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
+import type { AccountRow, Grant } from '../core/budget/grants.ts';
 import type { Fault } from '../core/fault.ts';
 
 /** One run of a gateway, from its start to its end: a random UUID. */
@@ -82,6 +83,18 @@ export type Membership = {
 
 /** What gateways keep copies of. Whoever has missed something reads all of it again. */
 export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy';
+
+/** The money of all gateways. */
+export type Ledger = {
+  /**
+   * What this run keeps, has spent and wants, against what it is granted. `sequence` grows with every call: what comes
+   * late changes nothing, and is answered `undefined`. Faults of the database: `store_unreachable`.
+   */
+  exchange(
+    sequence: number,
+    rows: readonly AccountRow[],
+  ): Promise<Result<readonly Grant[] | undefined, Fault | Replaced | UnknownRun>>;
+};
 
 /** What an agent's registration is now; undefined: it has none. */
 export type AgentChange = { readonly key: AgentKey; readonly registration: AgentRegistration | undefined };

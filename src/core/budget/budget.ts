@@ -15,6 +15,7 @@ import {
   type Spend,
   setCaps,
 } from './envelope.ts';
+import type { AccountName, AccountRow, BudgetGrants, Grant, Shortage } from './grants.ts';
 import { PeriodCalendar, type PeriodWindow } from './period.ts';
 import { type Held, type OpNumber, Reservations } from './reservations.ts';
 import {
@@ -83,6 +84,7 @@ export class BudgetTracker {
   #overflows = 0;
   readonly #reservations = new Reservations(RESERVATION_TTL_MS);
   readonly #usages: UsageMemory;
+  #grants: BudgetGrants | undefined;
   #calendar: PeriodCalendar;
   #window: PeriodWindow;
   #timeMs: number; // the latest time seen, in milliseconds since the Unix epoch
@@ -103,10 +105,62 @@ export class BudgetTracker {
     this.reconfigure(config, nowMs);
   }
 
+  /** From now on only what the ledger of a cluster has granted is spent. Call it before the first use. */
+  useLedger(grants: BudgetGrants, config: BudgetConfig | undefined, nowMs: number): void {
+    this.#grants = grants;
+    this.reconfigure(config, nowMs);
+  }
+
+  /** What is to be told to the ledger now: what is urgent, and `all` that is due otherwise. */
+  dueRows(most: number, all: boolean, nowMs: number): readonly AccountRow[] {
+    this.#advance(nowMs);
+    return this.#grants?.due(most, all, this.#window, this.#epoch, nowMs) ?? [];
+  }
+
+  /** Everything that is left to tell, when this run ends. */
+  closingRows(nowMs: number): readonly AccountRow[] {
+    this.#advance(nowMs);
+    return this.#grants?.closing(this.#window, this.#epoch) ?? [];
+  }
+
+  /** Takes what the ledger has answered to these rows. */
+  takeGrants(rows: readonly AccountRow[], grants: readonly Grant[], nowMs: number): readonly BudgetAlert[] {
+    this.#advance(nowMs);
+    return this.#grants?.grant(rows, grants, this.#window, this.#epoch, nowMs) ?? [];
+  }
+
+  /** Another gateway needs these accounts. True where there is something to give back. */
+  recall(names: readonly AccountName[]): boolean {
+    return this.#grants?.recall(names, this.#epoch) ?? false;
+  }
+
+  /** What was granted and is not in use is given up. */
+  freezeGrants(nowMs: number): void {
+    this.#advance(nowMs);
+    this.#grants?.freeze(this.#window, this.#epoch);
+  }
+
+  /** A check waits for as much. */
+  needGrants(shortages: readonly Shortage[], nowMs: number): void {
+    this.#grants?.need(shortages, this.#window, nowMs);
+  }
+
+  /** A check has waited in vain: for a second, those that need as much are denied at once. */
+  exhaustGrants(shortages: readonly Shortage[], isUnconfirmed: boolean, nowMs: number): void {
+    this.#grants?.exhaust(shortages, this.#window, nowMs, isUnconfirmed);
+  }
+
+  /** What the agent lacks for this cost; for `reserve` that has just failed because of it. */
+  shortagesOf(agent: AgentIdentity | BudgetHandle, op: OpNumber, costMicroUsd: number): readonly Shortage[] {
+    const envelope = this.#resolve(agent);
+    return this.#grants?.shortagesOf(envelope, costMicroUsd, this.#reservations.heldBy(op, envelope)) ?? [];
+  }
+
   /** Puts new caps in force. Spend and the current day and month stay as they are. Undefined lifts all caps. */
   reconfigure(config: BudgetConfig | undefined, nowMs: number): void {
     this.#advance(nowMs);
-    for (const tier of TIERS) setCaps(this.#caps[tier], (config ?? UNLIMITED).limitsMicroUsd[tier]);
+    const { limitsMicroUsd } = config ?? UNLIMITED;
+    for (const tier of TIERS) setCaps(this.#caps[tier], limitsMicroUsd[tier], this.#grants !== undefined);
     if (config === undefined || config.timezone === this.#calendar.timezone) return;
     this.#calendar = new PeriodCalendar(config.timezone);
     const there = this.#calendar.windowAt(this.#timeMs);
@@ -156,7 +210,11 @@ export class BudgetTracker {
     const envelope = this.#resolve(agent);
     const held = this.#reservations.heldBy(op, envelope);
     const exceeded = envelope.firstExceeded(costMicroUsd, held, this.#epoch);
-    if (exceeded !== undefined) return fail(exceeded);
+    if (exceeded !== undefined || this.#grants !== undefined) {
+      this.#grants?.touch(envelope, false, this.#window, this.#timeMs);
+      const refused = this.#judged(envelope, costMicroUsd, held, exceeded);
+      if (refused !== undefined) return fail(refused);
+    }
     if (costMicroUsd > 0) this.#reservations.take(op, envelope, Math.max(costMicroUsd, held), this.#timeMs);
     return RESERVED;
   }
@@ -175,11 +233,28 @@ export class BudgetTracker {
     this.#advance(nowMs);
     const envelope =
       agent instanceof Envelope ? this.#resolve(agent) : this.#tree.peekAt(agent.orgId, agent.teamId, agent.agentId);
-    return envelope.firstExceeded(
+    const held = op === undefined ? 0 : this.#reservations.heldBy(op, envelope);
+    const exceeded = this.#judged(
+      envelope,
       costMicroUsd,
-      op === undefined ? 0 : this.#reservations.heldBy(op, envelope),
-      this.#epoch,
+      held,
+      envelope.firstExceeded(costMicroUsd, held, this.#epoch),
     );
+    return exceeded?.doubt === 'short' ? undefined : exceeded; // most likely there is room
+  }
+
+  /** What the ledger of a cluster has said decides where this gateway alone is below every cap. */
+  #judged(
+    envelope: Envelope,
+    costMicroUsd: number,
+    held: number,
+    exceeded: Exceeded | undefined,
+  ): Exceeded | undefined {
+    if (this.#grants === undefined || (exceeded !== undefined && exceeded.doubt === undefined)) return exceeded;
+    if (costMicroUsd === 0) return this.#grants.overspent(envelope, this.#window, this.#epoch) ?? exceeded;
+    if (exceeded === undefined) return undefined;
+    const shortages = this.#grants.shortagesOf(envelope, costMicroUsd, held);
+    return this.#grants.exhaustedBy(shortages, this.#window, this.#epoch, this.#timeMs) ?? exceeded;
   }
 
   /** What the operation holds. */
@@ -232,7 +307,10 @@ export class BudgetTracker {
     const held = op === undefined ? 0 : this.#reservations.heldBy(op, envelope);
     if (op !== undefined && held > 0) this.#reservations.lower(op, Math.max(0, held - costMicroUsd));
     const alerts = this.#add(envelope, costMicroUsd);
-    const exceeded = envelope.firstExceeded(0, 0, this.#epoch);
+    const exceeded =
+      this.#grants === undefined
+        ? envelope.firstExceeded(0, 0, this.#epoch)
+        : this.#grants.overspent(envelope, this.#window, this.#epoch);
     if (usage !== undefined) this.#usages.remember(rowOf(usage, this.#timeMs, exceeded));
     return exceeded === undefined && alerts.length === 0 ? COUNTED : { exceeded, alerts, duplicate: false };
   }
@@ -248,7 +326,10 @@ export class BudgetTracker {
   sweep(nowMs: number): number {
     this.#advance(nowMs);
     const removed = this.#tree.sweep(MOST_PER_TURN, this.#epoch);
-    for (const envelope of removed) if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
+    for (const envelope of removed) {
+      if (envelope.stored) this.#dropped.add(keyOfOwner(envelope.owner()));
+      this.#grants?.forget(envelope);
+    }
     return removed.length + this.#usages.sweep(this.#timeMs, MOST_PER_TURN);
   }
 
@@ -271,7 +352,13 @@ export class BudgetTracker {
   spentUsd(orgId: string, nowMs: number): Readonly<Record<Period, number>> {
     this.#advance(nowMs);
     const org = orgId === '' ? undefined : this.#tree.org(orgId);
-    const spentIn = (period: Period) => microToUsd(org?.spend(period, this.#epoch).spentMicroUsd ?? 0);
+    const spentIn = (period: Period) =>
+      org === undefined
+        ? 0
+        : microToUsd(
+            org.spend(period, this.#epoch).spentMicroUsd +
+              (this.#grants?.spentByOthers(org, period, this.#window) ?? 0),
+          );
     return { monthly: spentIn('monthly'), daily: spentIn('daily') };
   }
 
@@ -279,7 +366,7 @@ export class BudgetTracker {
   status(filter: BudgetFilter, nowMs: number): Page<BudgetStatusRow> {
     this.#advance(nowMs);
     const { items, next } = firstPage(envelopesAfter(this.#tree.root, filter), filter.limit ?? DEFAULT_PAGE, cursorOf);
-    return { items: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch)), next };
+    return { items: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch, this.#grants)), next };
   }
 
   /**
@@ -388,7 +475,9 @@ export class BudgetTracker {
       if (each.add(costMicroUsd, this.#epoch)) mayAlert = true;
       this.#markDirty(each);
     }
-    return mayAlert ? alertsOf(agent, this.#epoch) : COUNTED.alerts;
+    this.#grants?.touch(agent, true, this.#window, this.#timeMs);
+    // Of what all gateways have spent, the ledger knows.
+    return mayAlert && this.#grants === undefined ? alertsOf(agent, this.#epoch) : COUNTED.alerts;
   }
 
   #markDirty(envelope: Envelope): void {

@@ -8,7 +8,9 @@ const MONTHLY = 0;
 const DAILY = 1;
 const RESERVED = 2;
 const DAY = 3; // the day, counted from the epoch, to which MONTHLY and DAILY belong
-const CELLS = 4;
+const GRANTED_MONTHLY = 4; // what the ledger of a cluster has granted this gateway, spent or not
+const GRANTED_DAILY = 5;
+const CELLS = 8; // one line of the processor's cache
 
 /** A row of zeros that is in no ledger. */
 export const looseRow = (): LedgerRow => ({ cells: new Float64Array(CELLS), at: 0 });
@@ -51,6 +53,10 @@ export type Exceeded = {
   readonly spentMicroUsd: number;
   readonly reservedMicroUsd: number;
   readonly limitMicroUsd: number;
+  /**
+   * `short`: there may be room, but the ledger has not granted enough of it. `unconfirmed`: it could not be asked.
+   */
+  readonly doubt?: 'short' | 'unconfirmed';
 };
 
 /** Whose money it is. Names below the tier are null; an org of '' means no org. */
@@ -73,12 +79,17 @@ const ALERT_PERCENTS = [80, 100] as const;
 export type AlertPercent = (typeof ALERT_PERCENTS)[number];
 
 /** The caps of one tier, shared by all its envelopes so that a reload changes them at once. Infinity: no cap. */
-export type Caps = Record<Period, number>;
+export type Caps = Record<Period, number> & {
+  /** Only what a ledger has granted may be spent. Never where there is no cap. */
+  isGranted: boolean;
+};
 
-export const NO_CAPS: Readonly<Caps> = { monthly: Infinity, daily: Infinity };
+export const NO_CAPS: Readonly<Caps> = { monthly: Infinity, daily: Infinity, isGranted: false };
 
-export function setCaps(caps: Caps, limits: TierLimits): void {
+/** `hasLedger`: several gateways share the caps. */
+export function setCaps(caps: Caps, limits: TierLimits, hasLedger: boolean): void {
   for (const period of PERIODS) caps[period] = limits[period] ?? Infinity;
+  caps.isGranted = hasLedger && PERIODS.some((period) => caps[period] !== Infinity);
 }
 
 /**
@@ -163,7 +174,28 @@ export class Envelope {
     // A reservation is released in the amount in which it was made, so the sum must stay exact even without a cap.
     if (cells[at + MONTHLY]! + added > this.#caps.monthly || added > MOST) return this.#exceeded('monthly');
     if (cells[at + DAILY]! + added > this.#caps.daily) return this.#exceeded('daily');
-    return undefined;
+    return this.#caps.isGranted ? this.#firstShort(added) : undefined;
+  }
+
+  #firstShort(added: number): Exceeded | undefined {
+    const period = PERIODS.find((each) => this.lacks(each, added) > 0);
+    return period === undefined ? undefined : { ...this.#exceeded(period), doubt: 'short' };
+  }
+
+  /** How much more would have to be granted for this to be added; 0 where nothing has to be. */
+  lacks(period: Period, added: number): number {
+    if (this.#caps[period] === Infinity) return 0;
+    const spent = this.#cells[this.#at + (period === 'monthly' ? MONTHLY : DAILY)]!;
+    return Math.max(0, spent + added - this.grantedMicroUsd(period));
+  }
+
+  /** In the running period, as of the latest call that was given the epoch. */
+  grantedMicroUsd(period: Period): number {
+    return this.#cells[this.#at + (period === 'monthly' ? GRANTED_MONTHLY : GRANTED_DAILY)]!;
+  }
+
+  setGranted(period: Period, microUsd: number): void {
+    this.#cells[this.#at + (period === 'monthly' ? GRANTED_MONTHLY : GRANTED_DAILY)] = microUsd;
   }
 
   hold(microUsd: number): void {
@@ -232,7 +264,8 @@ export class Envelope {
       this.#cells[this.#at + RESERVED] !== 0 ||
       this.#cells[this.#at + MONTHLY] !== 0 ||
       this.#cells[this.#at + DAILY] !== 0;
-    return !this.pinned && !this.dirty && !holdsMoney && (this.children?.size ?? 0) === 0;
+    const isGranted = PERIODS.some((period) => this.grantedMicroUsd(period) > 0);
+    return !this.pinned && !this.dirty && !isGranted && !holdsMoney && (this.children?.size ?? 0) === 0;
   }
 
   owner(): BudgetOwner {
@@ -271,10 +304,12 @@ export class Envelope {
     if (this.#cells[this.#at + DAY] === epoch.day) return; // a month never begins without a new day
     this.#cells[this.#at + DAY] = epoch.day;
     this.#cells[this.#at + DAILY] = 0;
+    this.#cells[this.#at + GRANTED_DAILY] = 0;
     this.#dailyAlerted = 0;
     if (this.#month === epoch.month) return;
     this.#month = epoch.month;
     this.#cells[this.#at + MONTHLY] = 0;
+    this.#cells[this.#at + GRANTED_MONTHLY] = 0;
     this.#monthlyAlerted = 0;
   }
 }

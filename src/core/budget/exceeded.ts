@@ -4,8 +4,10 @@ import { rfc3339 } from '../base/time.ts';
 import type { Exceeded } from './envelope.ts';
 
 /** Names the cap and not its amounts: what all orgs together spend is no agent's business. */
-export const exceededReason = ({ tier, period }: Exceeded): string =>
-  `the ${period} budget of the ${tier} tier is exceeded`;
+export const exceededReason = ({ tier, period, doubt }: Exceeded): string =>
+  doubt === undefined
+    ? `the ${period} budget of the ${tier} tier is exceeded`
+    : `the ${period} budget of the ${tier} tier cannot be confirmed at the moment; try again shortly`;
 
 export const exceededPayload = (
   { tier, period, spentMicroUsd, reservedMicroUsd, limitMicroUsd }: Exceeded,

@@ -1,6 +1,7 @@
 import type { Brand } from '../base/ids.ts';
 import { type Period, TIERS, type Tier } from './config.ts';
 import type { BudgetOwner, Envelope, Epoch } from './envelope.ts';
+import type { BudgetGrants } from './grants.ts';
 import type { PeriodWindow } from './period.ts';
 
 /** One line of `GET /api/v1/budgets`. What is reserved counts against both periods. */
@@ -29,10 +30,16 @@ export function parseBudgetCursor(text: string): BudgetCursor | undefined {
   return /^[0-3](\.\d{1,15}){0,3}$/.test(text) ? (text as BudgetCursor) : undefined;
 }
 
-export function statusRow(envelope: Envelope, window: PeriodWindow, epoch: Epoch): BudgetStatusRow {
+/** `grants`: in a cluster, where others spend too. */
+export function statusRow(
+  envelope: Envelope,
+  window: PeriodWindow,
+  epoch: Epoch,
+  grants?: Pick<BudgetGrants, 'spentByOthers'>,
+): BudgetStatusRow {
   const { monthlyStartMs, monthlyResetMs, dailyStartMs, dailyResetMs } = window;
   const statusOf = (period: Period, periodStartMs: number, resetMs: number): PeriodStatus => ({
-    spentMicroUsd: envelope.spend(period, epoch).spentMicroUsd,
+    spentMicroUsd: envelope.spend(period, epoch).spentMicroUsd + (grants?.spentByOthers(envelope, period, window) ?? 0),
     limitMicroUsd: envelope.limitMicroUsd(period),
     periodStartMs,
     resetMs,

@@ -1,6 +1,7 @@
 import { agentKeyOf } from '../../core/base/ids.ts';
 import { BAD_CURSOR, type PageRequest } from '../../core/base/page.ts';
 import { fail, ok } from '../../core/base/result.ts';
+import type { Shortage } from '../../core/budget/grants.ts';
 import { CHANGES, type Command, type CommandOf, type CommandType, type Replies } from '../../core/commands.ts';
 import { NO_EFFECTS } from '../../core/effects.ts';
 import type { Governor } from '../../core/governor.ts';
@@ -17,6 +18,9 @@ import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
 import { isOfStranger, type Strangers } from './strangers.ts';
 
+/** False: too many wait already. `retry` has the check decided again, when the ledger has been asked. */
+export type CheckParking = { park(check: object, short: readonly Shortage[], retry: () => void): boolean };
+
 export type CommandRunnerOptions = {
   readonly governor: Governor;
   readonly audit: AuditLink;
@@ -31,6 +35,8 @@ export type CommandRunnerOptions = {
   readonly maxUnrecorded: number;
   readonly checkLimiter?: RateLimiter | undefined;
   readonly strangers: Strangers;
+  /** Of a gateway in a cluster: where checks wait for the ledger. */
+  readonly parking?: CheckParking | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -94,10 +100,24 @@ export class CommandRunner {
    */
   perform(io: IoId, id: number, command: Command, batch: Batch): void {
     const outcome = this.#apply(command, batch.bodies.length, batch.appliedAtMs);
+    if (outcome.short !== undefined) {
+      const retry = (): void => this.performAlone(io, id, command);
+      if (this.#options.parking?.park(command, outcome.short, retry) === true) return;
+    }
     if (command.type !== 'check' || !isOfStranger(outcome)) return this.#finish(io, id, command, outcome, batch);
     const { strangers, threads } = this.#options;
     strangers.hold(io, id, { command, outcome });
     threads.send(io, { type: 'locate', id });
+  }
+
+  /** A command that had to wait, in a batch of its own. */
+  performAlone(io: IoId, id: number, command: Command): void {
+    const { audit, clock, governor, recorder, threads } = this.#options;
+    audit.catchUp();
+    const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
+    this.perform(io, id, command, batch);
+    if (batch.replies.length > 0) recorder.record(io, batch);
+    threads.flush(io);
   }
 
   #finish(io: IoId, id: number, command: Command, { reply, effects, undo }: Outcome, batch: Batch): void {

@@ -86,14 +86,7 @@ export class Switchboard {
     if (command.type === 'register-agent' || !('credential' in command)) return false;
     const { credential } = command;
     if (credential === undefined || !lookup.isUnknown(credential)) return false;
-    lookup.lookFor(credential, () => {
-      const { audit, clock, commands, governor, recorder, threads } = this.#options;
-      audit.catchUp();
-      const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
-      commands.perform(io, id, command, batch);
-      if (batch.replies.length > 0) recorder.record(io, batch);
-      threads.flush(io);
-    });
+    lookup.lookFor(credential, () => this.#options.commands.performAlone(io, id, command));
     return true;
   }
 

@@ -113,6 +113,12 @@ const LEDGER = `
     UPDATE cluster_node SET state = 'retired', ended_at = clock_timestamp(), settled = true
       WHERE epoch = p_settle AND NOT settled;
     IF FOUND THEN
+      -- Spent, and never reported.
+      INSERT INTO budget_account (owner, period, ends_at)
+        SELECT u.o, u.p, clock_timestamp() + interval '40 days' FROM unnest(p_owner, p_period) u(o, p) ORDER BY 1, 2
+        ON CONFLICT DO NOTHING;
+      INSERT INTO budget_grant (epoch, owner, period, granted, spent)
+        SELECT p_settle, u.o, u.p, 0, 0 FROM unnest(p_owner, p_period) u(o, p) ON CONFLICT DO NOTHING;
       PERFORM 1 FROM budget_account a JOIN budget_grant g USING (owner, period)
         WHERE g.epoch = p_settle ORDER BY a.owner, a.period FOR UPDATE OF a;
       UPDATE budget_account a SET spent = a.spent + greatest(u.s - g.spent, 0),
@@ -261,7 +267,72 @@ const AGENTS = `
   END $$;
 `;
 
+const EXCHANGE = `
+  -- What a run keeps, has spent and wants, against what it is granted. Absolute and cumulative numbers make repeats
+  -- harmless; a sequence number that is not higher than the last one of the run is one that came late.
+  CREATE FUNCTION budget_exchange(p_epoch uuid, p_seq bigint, p_lease_ms integer, p_policy text, p_owner text[],
+    p_period text[], p_from timestamptz[], p_to timestamptz[], p_cap bigint[], p_keep bigint[], p_spent bigint[],
+    p_need bigint[], p_want bigint[])
+  RETURNS TABLE (owner text, period text, granted bigint, spent_all bigint, out_all bigint, alert integer)
+  LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  DECLARE live integer; frozen boolean; server cluster_server; none constant bigint := 9007199254740991;
+  BEGIN
+    UPDATE cluster_node SET seq = p_seq, state = 'live', seen_at = clock_timestamp(),
+        lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+      WHERE epoch = p_epoch AND seq < p_seq AND state <> 'retired';
+    IF NOT FOUND THEN
+      IF EXISTS (SELECT FROM cluster_node WHERE epoch = p_epoch AND state <> 'retired') THEN RETURN; END IF;
+      IF NOT EXISTS (SELECT FROM cluster_node WHERE epoch = p_epoch) THEN
+        RAISE EXCEPTION 'unknown run: join again' USING ERRCODE = 'SV002';
+      END IF;
+      RAISE EXCEPTION 'this gateway was replaced' USING ERRCODE = 'SV001';
+    END IF;
+    SELECT * INTO server FROM cluster_server;
+    IF server.started_at IS DISTINCT FROM pg_postmaster_start_time() THEN
+      INSERT INTO cluster_server VALUES (true, pg_postmaster_start_time(), clock_timestamp())
+        ON CONFLICT (one) DO UPDATE SET started_at = excluded.started_at, noticed_at = excluded.noticed_at
+        WHERE cluster_server.started_at <> excluded.started_at;
+      SELECT * INTO server FROM cluster_server;
+    END IF;
+    -- A server that took over may have forgotten grants: none is made until every run has said again what it keeps.
+    SELECT count(*) FILTER (WHERE state = 'live'),
+        bool_or(seen_at < server.noticed_at) AND clock_timestamp() < server.noticed_at + make_interval(secs => p_lease_ms / 1000.0)
+      INTO live, frozen FROM cluster_node WHERE state <> 'retired';
+    frozen := frozen OR EXISTS (SELECT FROM policy_active WHERE version <> p_policy);
+    INSERT INTO budget_account (owner, period, ends_at) SELECT u.o, u.p, u.t FROM unnest(p_owner, p_period, p_to) u(o, p, t)
+      ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+    PERFORM 1 FROM budget_account a JOIN unnest(p_owner, p_period) u(o, p) ON a.owner = u.o AND a.period = u.p
+      ORDER BY a.owner, a.period FOR UPDATE OF a;
+    RETURN QUERY
+    WITH calc AS (
+      SELECT u.*, a.alerted, a.spent + u.s1 - coalesce(b.spent, 0) AS spent1,
+        a.out - greatest(coalesce(b.granted, 0) - coalesce(b.spent, 0), 0) + greatest(u.keep - u.s1, 0) AS out1,
+        clock_timestamp() BETWEEN u.f - interval '1 hour' AND u.t + interval '1 hour' AS current
+      FROM unnest(p_owner, p_period, p_from, p_to, p_cap, p_keep, p_spent, p_need, p_want) u(o, p, f, t, cap, keep, s1, need, want)
+      JOIN budget_account a ON a.owner = u.o AND a.period = u.p
+      LEFT JOIN budget_grant b ON b.epoch = p_epoch AND b.owner = u.o AND b.period = u.p
+    ), give AS (
+      SELECT c.*, greatest(c.keep, c.s1) AS kept,
+        CASE WHEN frozen OR NOT c.current OR c.cap = none OR c.cap - c.spent1 - c.out1 < greatest(c.need, 1) THEN 0
+          ELSE greatest(c.need, least(c.want, (c.cap - c.spent1 - c.out1) / (2 * greatest(live, 1)))) END AS raise,
+        -- A raised cap makes an alert due again.
+        CASE WHEN c.cap = none OR c.spent1 = 0 THEN 0 WHEN c.spent1 >= c.cap THEN 100
+          WHEN c.spent1 * 5 >= c.cap * 4 THEN 80 ELSE 0 END AS level
+      FROM calc c
+    ), grants AS (
+      INSERT INTO budget_grant (epoch, owner, period, granted, spent) SELECT p_epoch, o, p, kept + raise, s1 FROM give
+        ON CONFLICT (epoch, owner, period) DO UPDATE SET granted = excluded.granted, spent = excluded.spent
+    ), accounts AS (
+      UPDATE budget_account a SET spent = g.spent1, out = g.out1 + g.raise, alerted = g.level
+        FROM give g WHERE a.owner = g.o AND a.period = g.p
+    )
+    SELECT o, p, kept + raise, spent1, out1 + raise, CASE WHEN level > alerted THEN level END FROM give;
+  END $$;
+`;
+
 export const CLUSTER_MIGRATIONS: readonly Migration[] = [
   { number: 8, name: 'cluster', sql: MEMBERSHIP + LEDGER },
   { number: 9, name: 'agents of a cluster', sql: AGENTS },
+  { number: 10, name: 'ledger of a cluster', sql: EXCHANGE },
 ];

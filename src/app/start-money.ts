@@ -1,0 +1,88 @@
+/** The money of a gateway in a cluster: what it has spent, and its trade with the ledger. */
+import { BudgetExchange } from '../cluster/exchange.ts';
+import { LEASE_MS } from '../cluster/membership.ts';
+import type { BudgetTracker } from '../core/budget/budget.ts';
+import type { BudgetAlert } from '../core/budget/envelope.ts';
+import { ownerOf } from '../core/budget/grants.ts';
+import type { Bus, RunId } from '../ports/cluster.ts';
+import type { BudgetStore, Clock } from '../ports/ports.ts';
+import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
+import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import { readStoredRuns } from '../stores/embedded/runs.ts';
+import { createPostgresLedger } from '../stores/postgres/cluster/ledger.ts';
+import type { Settlement } from '../stores/postgres/cluster/members.ts';
+import type { Postgres } from '../stores/postgres/postgres.ts';
+import type { Config } from './config.ts';
+
+export type MoneyStart = {
+  readonly config: Config;
+  readonly store: EmbeddedStore;
+  /** With a single connection. */
+  readonly postgres: Postgres;
+  readonly run: RunId;
+  readonly bus: Bus;
+  readonly policyVersion: () => string;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+export type Money = {
+  /** The spend of this run: what an earlier one has spent is settled when this one joins. */
+  readonly budgets: BudgetStore;
+  /** For how long a grant is to last. */
+  readonly sliceMs: number;
+  /** Has these budgets trade with the ledger, once the gateway has joined. Call it once. */
+  tradeFor(budgets: BudgetTracker, clock: Clock, onAlerts: (alerts: readonly BudgetAlert[]) => void): BudgetExchange;
+  /** Call it when the gateway has joined. */
+  start(): Promise<void>;
+  /** Reports what was spent, and returns the rest. */
+  close(): Promise<void>;
+};
+
+export function openMoney({ config, store, postgres, run, bus, policyVersion, onError }: MoneyStart): Money {
+  const runs = readStoredRuns<RunId>(store);
+  const { load, save } = createLmdbBudgets(store);
+  let exchange: BudgetExchange | undefined;
+  return {
+    sliceMs: config.SVC_CLUSTER_SLICE_SECS * 1_000,
+    budgets: {
+      save,
+      *load() {
+        // What a gateway had spent while it was alone is reported as its own.
+        for (const row of load()) if (runs.last === undefined || row.kind !== 'spend') yield row;
+      },
+    },
+    tradeFor: (budgets, clock, onAlerts) => {
+      exchange = new BudgetExchange({
+        budgets,
+        ledger: createPostgresLedger({ postgres, run, leaseMs: LEASE_MS, policyVersion }),
+        bus,
+        nowMs: () => clock.nowMs(),
+        steadyMs: () => performance.now(),
+        onAlerts,
+        onError,
+      });
+      return exchange;
+    },
+    start: async () => {
+      await runs.begin(run);
+      exchange?.start();
+    },
+    close: async () => exchange?.close(),
+  };
+}
+
+/** What the last run on this data directory has spent, by owner and period. */
+export function settlementIn(store: EmbeddedStore): Settlement | undefined {
+  const { last, spend } = readStoredRuns<RunId>(store);
+  if (last === undefined) return undefined;
+  const accounts = spend.flatMap((row) => [
+    { owner: ownerOf(row), period: `m:${row.monthly.name}`, spentMicroUsd: row.monthly.spentMicroUsd },
+    { owner: ownerOf(row), period: `d:${row.daily.name}`, spentMicroUsd: row.daily.spentMicroUsd },
+  ]);
+  return {
+    run: last,
+    owners: accounts.map(({ owner }) => owner),
+    periods: accounts.map(({ period }) => period),
+    spentMicroUsd: accounts.map(({ spentMicroUsd }) => spentMicroUsd),
+  };
+}

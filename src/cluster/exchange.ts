@@ -1,0 +1,197 @@
+import type { BudgetTracker } from '../core/budget/budget.ts';
+import type { BudgetAlert } from '../core/budget/envelope.ts';
+import type { AccountRow, Shortage } from '../core/budget/grants.ts';
+import type { Bus, Ledger } from '../ports/cluster.ts';
+
+export type BudgetExchangeOptions = {
+  readonly budgets: BudgetTracker;
+  readonly ledger: Ledger;
+  readonly bus: Bus;
+  /** As for `BudgetTracker`. */
+  readonly nowMs: () => number;
+  /** A clock that nobody sets. */
+  readonly steadyMs: () => number;
+  readonly onAlerts: (alerts: readonly BudgetAlert[]) => void;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+const EXCHANGE_EVERY_MS = 1_000;
+/** Rows of one exchange: 500 take the database 9 ms. */
+const MOST_ROWS = 500;
+/** How long a check waits for the ledger, and for what other gateways give back. */
+const WAIT_MS = 250;
+const MAX_PARKED = 10_000;
+/** What was recalled is back in the ledger by then, if it was idle. */
+const RECALL_MS = 15;
+const RETRY_MS = 50;
+/**
+ * Without the ledger for so long, nothing is admitted against a cap: a gateway that was replaced or forgotten without
+ * knowing has stopped before its money is freed.
+ */
+const FREEZE_AFTER_MS = 5 * 60_000;
+
+type Parked = { readonly check: object; readonly short: readonly Shortage[]; readonly retry: () => void };
+
+const isGlobal = ({ owner }: AccountRow): boolean => owner === 'global';
+
+/** Trades with the ledger of the cluster: every second what is due, and at once what checks wait for. */
+export class BudgetExchange {
+  readonly #options: BudgetExchangeOptions;
+  #parked: Parked[] = [];
+  /** Until when each waiting check waits. */
+  readonly #deadlines = new WeakMap<object, number>();
+  /** Accounts that were refused something lately. */
+  readonly #refused = new Set<string>();
+  /** How often others were asked since checks began to wait. */
+  #recalls = 0;
+  #sequence = 0;
+  #reachedAtMs: number;
+  #isUnreachable = false;
+  #isRunning = false;
+  #isDue = false;
+  #isClosed = false;
+  #ticking: NodeJS.Timeout | undefined;
+  #exchanging: Promise<unknown> = Promise.resolve();
+
+  constructor(options: BudgetExchangeOptions) {
+    this.#options = options;
+    this.#reachedAtMs = options.steadyMs();
+    options.bus.onMessage((_, message) => {
+      if (message.type === 'recall') this.#recall(message.accounts);
+    });
+  }
+
+  /** How many checks wait for the ledger. */
+  get parked(): number {
+    return this.#parked.length;
+  }
+
+  start(): void {
+    this.#ticking = setInterval(() => this.#tick(), EXCHANGE_EVERY_MS);
+  }
+
+  /** Reports everything that was spent, and keeps nothing. What still waits is decided by what there is. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#ticking);
+    this.#retryAll();
+    await this.#exchanging;
+    const { budgets, nowMs } = this.#options;
+    const rows = budgets.closingRows(nowMs());
+    for (let at = 0; at < rows.length; at += MOST_ROWS)
+      if (!(await this.#exchange(rows.slice(at, at + MOST_ROWS)))) return; // it is settled by the next start
+  }
+
+  /** False: too many wait already. A check that has waited for its time is decided by what is known then. */
+  park(check: object, short: readonly Shortage[], retry: () => void): boolean {
+    const { budgets, nowMs, steadyMs } = this.#options;
+    const deadline = this.#deadlines.get(check) ?? steadyMs() + WAIT_MS;
+    if (this.#isClosed || steadyMs() >= deadline) {
+      budgets.exhaustGrants(short, this.#isUnreachable || this.#isClosed, nowMs());
+      retry();
+      return true;
+    }
+    if (this.#parked.length >= MAX_PARKED) return false;
+    this.#deadlines.set(check, deadline);
+    this.#parked.push({ check, short, retry });
+    budgets.needGrants(short, nowMs());
+    void this.#run();
+    return true;
+  }
+
+  #tick(): void {
+    const { budgets, nowMs, steadyMs } = this.#options;
+    if (steadyMs() - this.#reachedAtMs > FREEZE_AFTER_MS) budgets.freezeGrants(nowMs());
+    this.#isDue = true;
+    void this.#run();
+  }
+
+  #recall(accounts: readonly string[]): void {
+    const names = accounts.flatMap((owner, at) =>
+      at % 2 === 0 && accounts[at + 1] !== undefined ? [{ owner, period: accounts[at + 1]! }] : [],
+    );
+    if (this.#options.budgets.recall(names)) void this.#run();
+  }
+
+  /** One exchange after the other, as long as something is due. */
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      for (let pause = 0; !this.#isClosed && pause !== undefined; ) {
+        if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
+        const next = this.#step();
+        this.#exchanging = next;
+        const after = await next;
+        if (after === undefined) break;
+        pause = after;
+      }
+    } catch (error) {
+      this.#options.onError(error, 'exchanging budgets with the ledger');
+      this.#retryAll();
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** Answers how long to pause before the next step; undefined: nothing is due. */
+  async #step(): Promise<number | undefined> {
+    const { budgets, nowMs } = this.#options;
+    const isAll = this.#isDue;
+    this.#isDue = false;
+    const rows = budgets.dueRows(MOST_ROWS, isAll, nowMs());
+    if (rows.length === 0) return this.#parked.length === 0 ? undefined : this.#afterRefusals();
+    // The rows that all gateways want come last, so that nobody waits for them while it holds others.
+    const isReached =
+      (await this.#exchange(rows.filter((row) => !isGlobal(row)))) && (await this.#exchange(rows.filter(isGlobal)));
+    if (this.#parked.length === 0) return isReached && rows.length === MOST_ROWS ? 0 : undefined;
+    return isReached ? this.#afterRefusals() : this.#afterFailure();
+  }
+
+  /** Has the waiting checks decided anew; asks the others for what is still refused. */
+  #afterRefusals(): number | undefined {
+    this.#retryAll();
+    if (this.#parked.length === 0) this.#recalls = 0;
+    if (this.#parked.length === 0) return undefined;
+    if (this.#refused.size === 0) return 0;
+    const accounts = [...this.#refused].flatMap((name) => name.split(' '));
+    this.#refused.clear();
+    this.#options.bus.send('all', { type: 'recall', accounts });
+    this.#recalls += 1;
+    return this.#recalls === 1 ? RECALL_MS : RETRY_MS;
+  }
+
+  #afterFailure(): number {
+    const late = this.#parked.filter(({ check }) => this.#options.steadyMs() >= (this.#deadlines.get(check) ?? 0));
+    this.#parked = this.#parked.filter((each) => !late.includes(each));
+    for (const { retry } of late) retry();
+    const { budgets, nowMs } = this.#options;
+    for (const { short } of this.#parked) budgets.needGrants(short, nowMs());
+    return RETRY_MS;
+  }
+
+  #retryAll(): void {
+    for (const { retry } of this.#parked.splice(0)) retry();
+  }
+
+  /** False where the ledger could not be asked. */
+  async #exchange(rows: readonly AccountRow[]): Promise<boolean> {
+    if (rows.length === 0) return true;
+    const { budgets, ledger, nowMs, onAlerts, steadyMs } = this.#options;
+    this.#sequence += 1;
+    const sequence = this.#sequence;
+    const sentMs = steadyMs();
+    const answered = await ledger.exchange(sequence, rows);
+    // Only the answer to the latest is taken: an earlier one does not know what was lowered since.
+    this.#isUnreachable = !answered.ok;
+    if (!answered.ok || answered.value === undefined || sequence !== this.#sequence) return false;
+    this.#reachedAtMs = sentMs;
+    const alerts = budgets.takeGrants(rows, answered.value, nowMs());
+    if (alerts.length > 0) onAlerts(alerts);
+    const granted = new Map(answered.value.map((grant) => [`${grant.owner} ${grant.period}`, grant.grantedMicroUsd]));
+    for (const { owner, period, keptMicroUsd, neededMicroUsd } of rows)
+      if (neededMicroUsd > 0 && (granted.get(`${owner} ${period}`) ?? 0) < keptMicroUsd + neededMicroUsd)
+        this.#refused.add(`${owner} ${period}`);
+    return true;
+  }
+}

@@ -1,0 +1,62 @@
+import type { AlertPercent } from '../../../core/budget/envelope.ts';
+import type { AccountRow, Grant } from '../../../core/budget/grants.ts';
+import type { Ledger, RunId } from '../../../ports/cluster.ts';
+import { dateOf } from '../account-rows.ts';
+import type { Postgres } from '../postgres.ts';
+import { attemptAsRun } from './as-run.ts';
+
+export type LedgerOptions = {
+  /** With a single connection: an exchange waits for nothing but the ledger. */
+  readonly postgres: Postgres;
+  readonly run: RunId;
+  readonly leaseMs: number;
+  readonly policyVersion: () => string;
+};
+
+type GrantRow = {
+  readonly owner: string;
+  readonly period: string;
+  readonly granted: string;
+  readonly spent_all: string;
+  readonly out_all: string;
+  readonly alert: AlertPercent | null;
+};
+
+/** Stands for a cap that there is not. */
+const capOf = ({ capMicroUsd }: AccountRow): number => Math.min(capMicroUsd, Number.MAX_SAFE_INTEGER);
+
+const grantOf = (row: GrantRow): Grant => ({
+  owner: row.owner,
+  period: row.period,
+  grantedMicroUsd: Number(row.granted),
+  spentByAllMicroUsd: Number(row.spent_all),
+  heldByAllMicroUsd: Number(row.out_all),
+  alertPercent: row.alert ?? undefined,
+});
+
+export function createPostgresLedger({ postgres, run, leaseMs, policyVersion }: LedgerOptions): Ledger {
+  return {
+    exchange: (sequence, rows) =>
+      attemptAsRun(postgres, async (on) => {
+        const { rows: granted } = await on.query<GrantRow>(
+          'SELECT * FROM budget_exchange($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)',
+          [
+            run,
+            sequence,
+            leaseMs,
+            policyVersion(),
+            rows.map(({ owner }) => owner),
+            rows.map(({ period }) => period),
+            rows.map(({ fromMs }) => dateOf(fromMs)),
+            rows.map(({ toMs }) => dateOf(toMs)),
+            rows.map(capOf),
+            rows.map(({ keptMicroUsd }) => keptMicroUsd),
+            rows.map(({ spentMicroUsd }) => spentMicroUsd),
+            rows.map(({ neededMicroUsd }) => neededMicroUsd),
+            rows.map(({ wantedMicroUsd }) => wantedMicroUsd),
+          ],
+        );
+        return granted.length === 0 ? undefined : granted.map(grantOf);
+      }),
+  };
+}
