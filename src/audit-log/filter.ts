@@ -1,5 +1,6 @@
 /** A filter, prepared for matching lines and searching indexes. */
 import { AUDIT_EVENTS, type AuditFilter } from '../core/audit/audit.ts';
+import { compileGlob, type Glob } from '../core/policy/glob.ts';
 import { FIELD, type Field, hashOf, type LineScanner, tokenOf } from './scan.ts';
 
 /** The fields an index knows the values of. */
@@ -46,9 +47,14 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
   need(FIELD.agentId, filter.agentId);
   need(FIELD.actor, filter.actor);
   need(FIELD.orgId, filter.orgId);
+  need(FIELD.ruleId, filter.ruleId);
+  need(FIELD.cause, filter.cause);
+  need(FIELD.policy, filter.policy);
   need(FIELD.teamId, filter.teamId);
   need(FIELD.eventType, filter.eventType);
   need(FIELD.decision, filter.decision);
+  const action = filter.action === undefined ? undefined : compileGlob(filter.action);
+  const resource = filter.resource === undefined ? undefined : compileGlob(filter.resource);
   const since = filter.sinceMs === undefined ? undefined : stampToken(filter.sinceMs);
   const until = filter.untilMs === undefined ? undefined : stampToken(filter.untilMs);
   return {
@@ -64,10 +70,17 @@ export function compileFilter(filter: AuditFilter): CompiledFilter {
       for (const { field, token } of tokens) if (!line.is(field, token)) return false;
       // Stamps have one length, so their order as text is their order in time.
       if (since !== undefined && line.token(FIELD.timestamp) < since) return false;
-      return until === undefined || line.token(FIELD.timestamp) < until;
+      if (until !== undefined && line.token(FIELD.timestamp) >= until) return false;
+      if (action === undefined && resource === undefined) return true;
+      const payload = line.payload();
+      return isIn(payload?.action, action) && isIn(payload?.resource, resource);
     },
   };
 }
+
+/** An entry about no action matches no pattern. */
+const isIn = (value: unknown, glob: Glob | undefined): boolean =>
+  glob === undefined || (typeof value === 'string' && glob.matches(value));
 
 const stampToken = (ms: number): string =>
   `"${new Date(Math.min(Math.max(ms, EARLIEST_MS), LATEST_MS)).toISOString()}"`;

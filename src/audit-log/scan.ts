@@ -4,7 +4,9 @@
  * file.
  */
 
-/** What stands before each field's value, up to the actor; what follows is never searched for. */
+import { quote } from '../core/base/text.ts';
+
+/** What stands before each field's value, up to the actor; what follows is read only for patterns. */
 const LABELS = [
   '{"id":',
   ',"timestamp":',
@@ -86,6 +88,20 @@ export class LineScanner {
     return this.#text.charCodeAt(this.#starts[field]!) === LETTER_N;
   }
 
+  /** What follows the fields, read as JSON; undefined where it is none. */
+  payload(): Readonly<Record<string, unknown>> | undefined {
+    const from = this.#ends[FIELD.actor]!;
+    const feed = this.#text.indexOf('\n', from);
+    const rest = this.#text.slice(from, feed === -1 ? undefined : feed);
+    try {
+      // ,"payload":{…},"prev_hash":"…","hash":"…"}
+      const { payload } = JSON.parse(`{${Buffer.from(rest.slice(1), 'latin1').toString('utf8')}`);
+      return typeof payload === 'object' && payload !== null ? payload : undefined;
+    } catch {
+      return undefined; // changed since it was written, which `svc audit verify` reports
+    }
+  }
+
   hash(field: Field): number {
     return hashOf(this.#text, this.#starts[field]!, this.#ends[field]!);
   }
@@ -106,7 +122,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /** A value as it stands in a line that is read as latin1. */
-export const tokenOf = (value: string): string => Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
+export const tokenOf = (value: string): string => Buffer.from(quote(value), 'utf8').toString('latin1');
 
 /** 32 bits of a token: FNV-1a, then mixed, because an index takes the upper bits for its buckets. */
 export function hashOf(text: string, start: number, end: number): number {

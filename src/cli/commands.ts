@@ -1,7 +1,8 @@
+import { DECISION_CAUSES } from '../core/decision-cause.ts';
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
 /** All commands of `svc`. */
 import { SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
-import { OP_STATES } from '../core/ops/op-state.ts';
+import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
 import { LIMIT, ORG } from './common-options.ts';
@@ -75,10 +76,19 @@ const CHOSEN: readonly OptionRow[] = [
   { flags: '-y, --yes', meaning: 'do not ask for confirmation' },
 ];
 
+const DECIDED_BY: readonly OptionRow[] = [
+  { flags: '--action <glob>', meaning: "only these actions, such as 'file.*'" },
+  { flags: '--resource <glob>', meaning: 'only these resources' },
+  { flags: '--policy <name>', meaning: 'only what this policy decided' },
+  { flags: '--rule <id>', meaning: 'only what this rule decided' },
+];
+
 const LOG_FILTERS: readonly OptionRow[] = [
   ORG,
   TEAM,
   AGENT,
+  ...DECIDED_BY,
+  { flags: '--cause <cause>', meaning: 'only what was denied for this cause', choices: DECISION_CAUSES },
   { flags: '--event <type>', meaning: 'only this event, such as ActionDenied' },
   { flags: '--decision <decision>', meaning: 'only this decision', choices: ['allow', 'deny'] },
   { flags: '--op <op_id>', meaning: 'only this operation' },
@@ -172,7 +182,15 @@ const OPERATIONS: readonly CommandRow[] = [
   {
     synopsis: 'ops ls',
     summary: 'list operations in flight and recently ended ones',
-    options: [{ flags: '--state <state>', meaning: 'only in this state', choices: OP_STATES }, ORG, TEAM, AGENT, LIMIT],
+    options: [
+      { flags: '--state <state>', meaning: 'only in this state', choices: OP_STATES },
+      { flags: '--ended <how>', meaning: 'only those that ended so', choices: OP_ENDS },
+      ...DECIDED_BY,
+      ORG,
+      TEAM,
+      AGENT,
+      LIMIT,
+    ],
     example: 'svc ops ls --state running --org acme',
     load: async () => (await import('./commands/ops.ts')).ls,
   },

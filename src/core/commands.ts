@@ -11,7 +11,7 @@ import type { EnforcementPlace, Halt } from './halts/halt.ts';
 import type { Principal } from './identity/roles.ts';
 import type { AgentsWithTeams, LineagePage, Overview, Stats, Tree } from './listings/topology.ts';
 import type { Obligation } from './obligations.ts';
-import type { OpState } from './ops/op-state.ts';
+import type { OpEnd, OpState } from './ops/op-state.ts';
 import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from './views.ts';
 
 /** How an action ended, as its agent reports it. */
@@ -96,6 +96,12 @@ export type Command =
         readonly teamId?: string | undefined;
         readonly agentId?: string | undefined;
         readonly state?: OpState | undefined;
+        /** Patterns, as in rules. */
+        readonly action?: string | undefined;
+        readonly resource?: string | undefined;
+        readonly policy?: string | undefined;
+        readonly ruleId?: string | undefined;
+        readonly ended?: OpEnd | undefined;
       })
   | {
       readonly type: 'register-agent';

@@ -9,7 +9,7 @@ import type { OpId } from '../../src/core/base/ids.ts';
 import { append, copies, freshDirectory, ids, NOON_MS, ofOrg, openWriter, queried, SEGMENT_ONE } from './log.ts';
 
 const names = ['acme', 'globex', 'Ünïcode-組織', 'quo"te\\', 'a'];
-type Row = Pick<AuditDraft, 'eventType' | 'lineage' | 'actor' | 'opId' | 'decision'> & { readonly timestampMs: number };
+type Row = Omit<AuditDraft, 'reason'> & { readonly timestampMs: number };
 const rows: fc.Arbitrary<Row> = fc.record({
   eventType: fc.constantFrom(...AUDIT_EVENTS.slice(0, 5)),
   lineage: fc.record({
@@ -23,6 +23,15 @@ const rows: fc.Arbitrary<Row> = fc.record({
     { nil: undefined },
   ),
   decision: fc.constantFrom(undefined, 'allow', 'deny'),
+  policy: fc.constantFrom(undefined, ...names),
+  ruleId: fc.constantFrom(undefined, 'r1', 'r2'),
+  cause: fc.constantFrom(undefined, 'rule', 'budget'),
+  payload: fc.constantFrom(
+    undefined,
+    { action: 'tool.call', resource: 'web_組織' },
+    { approval_id: 'a', action: 'file.write', resource: 'quo"te\\' },
+    { halt_id: 'h', action: 7 },
+  ),
   timestampMs: fc.nat(1000).map((ms) => NOON_MS + ms),
 });
 const filters: fc.Arbitrary<AuditFilter> = fc.record(
@@ -34,11 +43,30 @@ const filters: fc.Arbitrary<AuditFilter> = fc.record(
     decision: fc.constantFrom('allow', 'deny'),
     opId: fc.nat(31).map((nth) => `t${nth}:s`),
     actor: fc.constantFrom('gateway', 'agent:acme/a/a', 'key:2'),
+    policy: fc.constantFrom(...names, 'none'),
+    ruleId: fc.constantFrom('r1', 'r3'),
+    cause: fc.constantFrom('rule', 'halt'),
+    action: fc.constantFrom('*', 'tool.*', 'file.write', 'nothing'),
+    resource: fc.constantFrom('*', 'web_??', 'quo"*', 'nothing'),
     sinceMs: fc.nat(1000).map((ms) => NOON_MS + ms),
     untilMs: fc.nat(1000).map((ms) => NOON_MS + ms),
   },
   { requiredKeys: [] },
 );
+
+/** What each pattern stands for here. */
+const ACTIONS_OF: Readonly<Record<string, readonly string[]>> = {
+  '*': ['tool.call', 'file.write'],
+  'tool.*': ['tool.call'],
+  'file.write': ['file.write'],
+  nothing: [],
+};
+const RESOURCES_OF: Readonly<Record<string, readonly string[]>> = {
+  '*': ['web_組織', 'quo"te\\'],
+  'web_??': ['web_組織'],
+  'quo"*': ['quo"te\\'],
+  nothing: [],
+};
 
 function meets(row: Row, filter: AuditFilter): boolean {
   return (
@@ -49,6 +77,11 @@ function meets(row: Row, filter: AuditFilter): boolean {
     (filter.decision === undefined || row.decision === filter.decision) &&
     (filter.opId === undefined || row.opId === filter.opId) &&
     (filter.actor === undefined || row.actor === filter.actor) &&
+    (filter.policy === undefined || row.policy === filter.policy) &&
+    (filter.ruleId === undefined || row.ruleId === filter.ruleId) &&
+    (filter.cause === undefined || row.cause === filter.cause) &&
+    (filter.action === undefined || ACTIONS_OF[filter.action]!.includes(row.payload?.action as string)) &&
+    (filter.resource === undefined || RESOURCES_OF[filter.resource]!.includes(row.payload?.resource as string)) &&
     (filter.sinceMs === undefined || row.timestampMs >= filter.sinceMs) &&
     (filter.untilMs === undefined || row.timestampMs < filter.untilMs)
   );

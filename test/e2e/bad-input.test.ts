@@ -545,6 +545,45 @@ describe('bad input', () => {
     );
 
     test.each([
+      ['GET', '/api/v1/logs?orgid=acme', 'orgid', 'did you mean org_id?'],
+      ['GET', '/api/v1/ops?colour=red', 'colour', 'this route takes org_id, state, team_id, agent_id, action, '],
+      ['GET', '/api/v1/ops/t:s?per_page=1', 'per_page', 'this route takes org_id'],
+      ['POST', '/api/v1/ops/t:s/terminate?orgId=acme', 'orgId', 'did you mean org_id?'],
+      ['POST', '/api/v1/ops?dry_run=true', 'dry_run', 'this route takes no parameters'],
+      ['GET', '/api/v1/stream?type=ops_change', 'type', 'did you mean types?'],
+      ['GET', '/api/v1/auth/methods?x', 'x', 'this route takes no parameters'],
+      ['GET', '/openapi.json?v=2', 'v', 'this route takes no parameters'],
+      ['POST', '/api/v1/auth/token?scope=read', 'scope', 'this route takes no parameters'],
+      ['POST', '/access/v1/evaluation?trace=1', 'trace', 'this route takes no parameters'],
+      ['POST', '/v1/data/svc/authz/decision?pretty=true', 'pretty', 'this route takes no parameters'],
+      ['POST', '/api/v1/hooks/codex?debug', 'debug', 'this route takes no parameters'],
+      ['GET', `/api/v1/ops?${'x'.repeat(300)}=1`, 'x'.repeat(64), 'this route takes org_id'],
+    ])('%s %s is refused, as nothing reads its parameter', async (method, path, field, problem) => {
+      expect((await gateway.call(method, path)).body).toMatchObject({
+        status: 400,
+        code: 'invalid_argument',
+        field,
+        detail: expect.stringContaining(`${field}: unknown parameter; ${problem}`),
+      });
+      // A stranger does not even learn what there is.
+      const isPublic = path.includes('auth/methods') || path.includes('openapi');
+      if (!isPublic) expect((await gateway.call(method, path, undefined, 'svc_nobody')).status).toBe(401);
+    });
+
+    test.each(['/healthz?probe=1', '/readyz?verbose', '/metrics?x=1', '/?utm=1'])('%s is answered', async (path) => {
+      expect((await gateway.call('GET', path)).status).toBe(200);
+    });
+
+    test.each([
+      ['/api/v1/ops?ended=finished', 'ended'],
+      ['/api/v1/logs?cause=because', 'cause'],
+      ['/api/v1/ops?action=', 'action'],
+      [`/api/v1/logs?resource=${'*'.repeat(513)}`, 'resource'],
+    ])('%s names what it cannot look for', async (path, field) => {
+      expect((await gateway.call('GET', path)).body).toMatchObject({ status: 400, field });
+    });
+
+    test.each([
       ['/api/v1/agents', 'org_id=acme&org_id=nobody', 'org_id'],
       ['/api/v1/ops', 'state=running&state=paused', 'state'],
       ['/api/v1/logs', 'event_type=ActionAllowed&event_type=ActionDenied', 'event_type'],

@@ -167,6 +167,11 @@ describe('isolation', () => {
     until: '2100-01-01T00:00:00Z',
     format: 'csv',
     policy: 'acme-policy',
+    rule_id: 'all',
+    cause: 'no_rule',
+    action: 'llm.*',
+    resource: '*-resource',
+    ended: 'denied',
     per_page: '1000',
     types: 'ops_change',
     snapshot: 'true',
@@ -179,7 +184,14 @@ describe('isolation', () => {
       path,
       ...(query.includes('per_page') ? [`${path}?per_page=1`] : []),
       ...query.flatMap((name) =>
-        FILTERS[name] === undefined ? [] : [`${path}?per_page=1000&${name}=${encodeURIComponent(FILTERS[name])}`],
+        FILTERS[name] === undefined
+          ? []
+          : [
+              `${path}?${new URLSearchParams({
+                [name]: FILTERS[name],
+                ...(query.includes('per_page') && { per_page: '1000' }),
+              })}`,
+            ],
       ),
     ]);
   const askAll = (): Promise<readonly (readonly [string, unknown])[]> =>

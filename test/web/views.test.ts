@@ -125,7 +125,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
       .evaluateAll((found: { getBoundingClientRect(): { right: number } }[]) =>
         found.map((element) => element.getBoundingClientRect().right),
       );
-    expect(rights.length).toBe(7);
+    expect(rights.length).toBe(8);
     expect(Math.max(...rights)).toBeLessThanOrEqual(320);
   });
 

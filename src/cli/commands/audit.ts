@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { BrokenEntry, VerifyReport } from '../../audit-log/verify.ts';
 import type { WitnessStatement } from '../../audit-log/witness/statement.ts';
 import { codeOf, messageOf } from '../../core/base/text.ts';
+import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
 import { shownProgress, writeWhole } from '../files/export-file.ts';
 import { fileFault } from '../files/private-folder.ts';
@@ -274,6 +275,11 @@ async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'
       agentId: text(query.agent_id),
       opId: text(query.op_id),
       actor: text(query.actor),
+      action: text(query.action),
+      resource: text(query.resource),
+      policy: text(query.policy),
+      ruleId: text(query.rule_id),
+      cause: DECISION_CAUSES.find((cause) => cause === query.cause),
       eventType,
       decision: query.decision === 'allow' || query.decision === 'deny' ? query.decision : undefined,
       sinceMs: ms(query.since),

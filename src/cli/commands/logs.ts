@@ -25,6 +25,11 @@ export function logQuery(options: Options, nowMs: number): Query {
     decision: options.text('decision'),
     op_id: options.text('op'),
     actor: options.text('actor'),
+    action: options.text('action'),
+    resource: options.text('resource'),
+    policy: options.text('policy'),
+    rule_id: options.text('rule'),
+    cause: options.text('cause'),
     since,
     until,
   };

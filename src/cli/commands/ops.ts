@@ -29,7 +29,15 @@ export const pathOf = (opId: string): string => `/api/v1/ops/${encodeURIComponen
 export async function ls(invocation: Invocation): Promise<void> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
-  const query = { state: options.text('state'), ...agentFilter(options) };
+  const query = {
+    state: options.text('state'),
+    ended: options.text('ended'),
+    action: options.text('action'),
+    resource: options.text('resource'),
+    policy: options.text('policy'),
+    rule_id: options.text('rule'),
+    ...agentFilter(options),
+  };
   const { rows, nextCursor } = await api.list('/api/v1/ops', 'ops', { query, limit: limitOf(options) });
   await showTable(globals.output, {
     value: { ops: rows, next_cursor: nextCursor },

@@ -108,6 +108,12 @@ export type AuditFilter = {
   readonly agentId?: string | undefined;
   readonly eventType?: AuditEvent | undefined;
   readonly decision?: 'allow' | 'deny' | undefined;
+  readonly policy?: string | undefined;
+  readonly ruleId?: string | undefined;
+  readonly cause?: DecisionCause | undefined;
+  /** Patterns, as in rules. */
+  readonly action?: string | undefined;
+  readonly resource?: string | undefined;
   readonly opId?: string | undefined;
   readonly actor?: string | undefined;
   /** Inclusive. */

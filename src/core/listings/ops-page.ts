@@ -3,15 +3,23 @@ import type { AgentGroup } from '../agents/agent-entry.ts';
 import type { AgentRegistry } from '../agents/agents.ts';
 import { agentKeyOf } from '../base/ids.ts';
 import { type Page, type PageRequest, placeOfCursor } from '../base/page.ts';
+import type { AboutFilter } from '../ops/op-about.ts';
 import type { OpList } from '../ops/op-chunk.ts';
-import type { OpState } from '../ops/op-state.ts';
+import type { OpEnd, OpState } from '../ops/op-state.ts';
 import type { OpHolder, OpPlace, OpSlot, OpsRegistry, ScanBudget } from '../ops/ops.ts';
+import { compileGlob } from '../policy/glob.ts';
 
 export type OpFilter = {
   readonly orgId?: string | undefined;
   readonly teamId?: string | undefined;
   readonly agentId?: string | undefined;
   readonly state?: OpState | undefined;
+  /** Patterns, as in rules. */
+  readonly action?: string | undefined;
+  readonly resource?: string | undefined;
+  readonly policy?: string | undefined;
+  readonly ruleId?: string | undefined;
+  readonly ended?: OpEnd | undefined;
 };
 
 type Asked = OpFilter & PageRequest;
@@ -43,11 +51,20 @@ export function pageOfOps(registries: Registries, asked: Asked): Page<OpSlot> | 
   return isOfAll ? pageOfAll(registries, asked) : pageOfLists(registries, asked);
 }
 
-function pageOfAll({ ops }: Registries, { state, perPage, cursor }: Asked): Page<OpSlot> | undefined {
+function pageOfAll({ ops }: Registries, { state, perPage, cursor, ...asked }: Asked): Page<OpSlot> | undefined {
   const from = placeOfCursor(cursor);
   if (from === undefined) return undefined;
-  const page = ops.list(state, perPage, from);
+  const filter = aboutFilterOf(asked);
+  const about = filter === undefined ? undefined : { filter, budget: { steps: SCAN_STEPS } };
+  const page = ops.list(state, perPage, from, about);
   return { items: page.ops, next: page.next?.toString() };
+}
+
+/** Undefined where nothing is asked of what operations are about, which most listings do not. */
+function aboutFilterOf({ action, resource, policy, ruleId, ended }: OpFilter): AboutFilter | undefined {
+  if ([action, resource, policy, ruleId, ended].every((each) => each === undefined)) return undefined;
+  const matcherOf = (glob: string | undefined) => (glob === undefined ? undefined : compileGlob(glob).matches);
+  return { isAction: matcherOf(action), isResource: matcherOf(resource), policy, ruleId, ended };
 }
 
 /** Walks the lists of the orgs, teams or agents that the filter names, one after the other, each oldest first. */
@@ -55,6 +72,7 @@ function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }
   const from = cursor === undefined ? START : placeOf(cursor);
   if (from === undefined) return undefined;
   const budget: ScanBudget = { steps: SCAN_STEPS };
+  const about = aboutFilterOf(filter);
   const found: OpSlot[] = [];
   for (const { org, team, list, holder } of sourcesFrom(agents, filter, from)) {
     if (budget.steps === 0) return { items: found, next: cursorOf({ org, team, op: undefined }) };
@@ -68,6 +86,7 @@ function pageOfLists({ ops, agents }: Registries, { perPage, cursor, ...filter }
       perPage - found.length,
       budget,
       isWhereItStopped ? from.op : undefined,
+      about,
     );
     found.push(...page.ops);
     if (page.next !== undefined) return { items: found, next: cursorOf({ org, team, op: page.next }) };

@@ -26,6 +26,18 @@ export type OpAbout = {
 /** Further actions of one operation that are remembered; beyond that, any halt of an action stops it. */
 const MAX_ACTIONS = 16;
 
+/** What is looked for in what operations are about; undefined: anything. */
+export type AboutFilter = {
+  readonly isAction: ((action: string) => boolean) | undefined;
+  readonly isResource: ((resource: string) => boolean) | undefined;
+  readonly policy: string | undefined;
+  readonly ruleId: string | undefined;
+  readonly ended: OpEnd | undefined;
+};
+
+const isIn = (text: string | undefined, isMeant: (text: string) => boolean): boolean =>
+  text !== undefined && isMeant(text);
+
 const NO_DETAILS: Details = { approvalId: undefined, error: undefined, actions: [] };
 
 /** The reason would be a text of its own for every operation, of up to a kilobyte, which anybody can ask for. */
@@ -108,6 +120,17 @@ export class AboutColumns {
   isAnyAction(at: number, isCovered: (action: string) => boolean): boolean {
     const { actions } = this.#details[at] ?? NO_DETAILS;
     return isCovered(this.#actions[at] ?? '') || actions.length === MAX_ACTIONS || actions.some(isCovered);
+  }
+
+  matches(at: number, { isAction, isResource, policy, ruleId, ended }: AboutFilter): boolean {
+    const verdict = this.#verdicts[at];
+    return (
+      (ended === undefined || OP_ENDS[this.#ends[at]! - 1] === ended) &&
+      (policy === undefined || verdict?.policy === policy) &&
+      (ruleId === undefined || verdict?.ruleId === ruleId) &&
+      (isAction === undefined || isIn(this.#actions[at], isAction)) &&
+      (isResource === undefined || isIn(this.#resources[at], isResource))
+    );
   }
 
   errorOf(at: number): string | undefined {

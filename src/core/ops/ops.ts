@@ -3,7 +3,7 @@ import type { Brand, OpId } from '../base/ids.ts';
 import { assert } from '../base/result.ts';
 import { cutText } from '../base/text.ts';
 import type { OpRecord } from '../views.ts';
-import type { AboutColumns, OpAbout, OpVerdict } from './op-about.ts';
+import type { AboutColumns, AboutFilter, OpAbout, OpVerdict } from './op-about.ts';
 import { CHUNK_BITS, CHUNK_SLOTS, Chunk, FREE, LIST_AT, type OpList, SLOT_MASK } from './op-chunk.ts';
 import { OpIndex } from './op-index.ts';
 import {
@@ -353,15 +353,21 @@ export class OpsRegistry {
   /**
    * A page of operations in the order of their slots. An operation that exists, and stays in that state, during the
    * whole walk is seen exactly once. Only the column of states is read to find the next slot, so a rare state costs no
-   * more than a common one.
+   * more than a common one. What it is `about` has to be looked at operation by operation, as far as the budget allows.
    */
   list(
     state: OpState | undefined,
     limit: number,
     from = 0,
+    about?: { readonly filter: AboutFilter; readonly budget: ScanBudget },
   ): { readonly ops: readonly OpSlot[]; readonly next: number | undefined } {
     const ops: OpSlot[] = [];
     for (let slot = this.#nextIn(state, from); slot !== NONE; slot = this.#nextIn(state, slot + 1)) {
+      if (about !== undefined) {
+        if (about.budget.steps === 0) return { ops, next: slot };
+        about.budget.steps -= 1;
+        if (!this.#isAbout(slot as OpSlot, about.filter)) continue;
+      }
       // Goes on at the next match, not at the next slot: whether there is a next page must not depend on other holders.
       if (ops.length === limit) return { ops, next: slot };
       ops.push(slot as OpSlot);
@@ -394,6 +400,7 @@ export class OpsRegistry {
     limit: number,
     budget: ScanBudget,
     place?: OpPlace,
+    about?: AboutFilter,
   ): { readonly ops: readonly OpSlot[]; readonly next: OpPlace | undefined } {
     const ops: OpSlot[] = [];
     const code = state === undefined ? undefined : OP_STATES.indexOf(state);
@@ -403,7 +410,10 @@ export class OpsRegistry {
       const chunk = this.#chunkOf(slot as OpSlot);
       const at = slot & SLOT_MASK;
       const number = chunk.numbers[at]!;
-      const isMatch = number >= from && (code === undefined || chunk.states[at] === code);
+      const isMatch =
+        number >= from &&
+        (code === undefined || chunk.states[at] === code) &&
+        (about === undefined || chunk.about.matches(at, about));
       if (budget.steps === 0 || (isMatch && ops.length === limit))
         return { ops, next: { from: Math.max(from, number), slot, number } };
       if (isMatch) ops.push(slot as OpSlot);
@@ -449,6 +459,10 @@ export class OpsRegistry {
     else this.#chunkOf(older as OpSlot).links[list]!.newer[older & SLOT_MASK] = newer;
     if (newer === NONE) holder.lastOp = older;
     else this.#chunkOf(newer as OpSlot).links[list]!.older[newer & SLOT_MASK] = older;
+  }
+
+  #isAbout(slot: OpSlot, filter: AboutFilter): boolean {
+    return this.#aboutOf(slot).matches(slot & SLOT_MASK, filter);
   }
 
   #aboutOf(slot: OpSlot): AboutColumns {

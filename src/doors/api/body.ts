@@ -1,6 +1,7 @@
 /** Reads request bodies and query parameters against a schema, and names the field that does not fit. */
 import { z } from 'zod';
 import { type AgentIdentity, isName, isOpHalf, isOrgName, type OpId, opIdOf, parseOpId } from '../../core/base/ids.ts';
+import { nearest } from '../../core/base/mapping.ts';
 import { MAX_COST_USD, usdToMicro } from '../../core/base/money.ts';
 import type { PageRequest } from '../../core/base/page.ts';
 import { ok, type Result } from '../../core/base/result.ts';
@@ -8,6 +9,7 @@ import { cutText } from '../../core/base/text.ts';
 import { msOfRfc3339 } from '../../core/base/time.ts';
 import type { OrgFilter } from '../../core/commands.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
+import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, QueryName } from '../engine/route.ts';
 import { COST_RULE, NAME_RULE, OP_HALF_RULE, OP_ID_RULE, ORG_RULE } from '../shared/limits.ts';
@@ -115,6 +117,23 @@ export function refuseRepeated(
   return repeated === undefined ? undefined : invalid(repeated, 'is given more than once');
 }
 
+/** Refuses a parameter that the route does not read: what it was to leave out would be in the answer. */
+export function refuseUnknown(
+  query: URLSearchParams,
+  known: readonly QueryName[] = [],
+): Result<never, Fault> | undefined {
+  for (const name of query.keys()) {
+    if ((known as readonly string[]).includes(name)) continue;
+    const guess = nearest(name, known);
+    const parameters = known.length === 0 ? 'this route takes no parameters' : `this route takes ${known.join(', ')}`;
+    return invalid(
+      cutText(name, MAX_SHOWN_KEY) || '(empty)',
+      `unknown parameter; ${guess === undefined ? parameters : `did you mean ${guess}?`}`,
+    );
+  }
+  return undefined;
+}
+
 /** `?per_page=` and `?cursor=` of a listing (docs/spec.md, Lists and times). Fault: `invalid_argument`. */
 export function readPage(query: URLSearchParams): Result<PageRequest, Fault> {
   const given = query.get('per_page');
@@ -161,6 +180,17 @@ export function readNames<F extends string>(
     if (given !== null) names[field] = given;
   }
   return ok(names);
+}
+
+/** As `readNames`, of patterns as rules have them. */
+export function readGlobs<F extends string>(
+  query: URLSearchParams,
+  fields: readonly F[],
+): Result<{ readonly [field in F]?: string }, Fault> {
+  const globs = readNames(query, fields);
+  if (!globs.ok) return globs;
+  const long = fields.find((field) => (globs.value[field]?.length ?? 0) > MAX_GLOB_LENGTH);
+  return long === undefined ? globs : invalid(long, `must be at most ${MAX_GLOB_LENGTH} characters`);
 }
 
 /** A query parameter that must be one of a few words; undefined when it is not given. */

@@ -6,7 +6,7 @@ import type { Fault } from '../../core/fault.ts';
 import type { LogText } from '../../use-cases/logs.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import { type Authorized, type HttpReply, QUERY, type QueryName, type Route } from '../engine/route.ts';
-import { readNames, readPage, readTime, readWord } from './body.ts';
+import { readGlobs, readNames, readPage, readTime, readWord } from './body.ts';
 import { logPage } from './shapes.ts';
 
 const FILTERS: readonly QueryName[] = [
@@ -17,6 +17,11 @@ const FILTERS: readonly QueryName[] = [
   'decision',
   'op_id',
   'actor',
+  'action',
+  'resource',
+  'policy',
+  'rule_id',
+  'cause',
   'since',
   'until',
 ];
@@ -30,15 +35,23 @@ function readFilter(query: URLSearchParams): Result<AuditFilter, Fault> {
   if (!since.ok) return since;
   const until = readTime(query, 'until');
   if (!until.ok) return until;
-  const names = readNames(query, ['team_id', 'agent_id', 'op_id', 'actor']);
+  const cause = readWord(query, 'cause', QUERY.cause.options);
+  if (!cause.ok) return cause;
+  const names = readNames(query, ['team_id', 'agent_id', 'op_id', 'actor', 'policy', 'rule_id']);
   if (!names.ok) return names;
-  const { team_id: teamId, agent_id: agentId, op_id: opId, actor } = names.value;
+  const globs = readGlobs(query, ['action', 'resource']);
+  if (!globs.ok) return globs;
+  const { team_id: teamId, agent_id: agentId, op_id: opId, actor, policy, rule_id: ruleId } = names.value;
   return ok({
     orgId: query.get('org_id') ?? undefined,
     teamId,
     agentId,
     opId,
     actor,
+    ...globs.value,
+    policy,
+    ruleId,
+    cause: cause.value,
     eventType: eventType.value,
     decision: decision.value,
     sinceMs: since.value,

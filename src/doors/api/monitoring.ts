@@ -60,6 +60,7 @@ function describe(rows: () => readonly Route[]): () => Promise<HttpReply> {
 const METRICS = {
   method: 'get',
   path: '/metrics',
+  isQueryIgnored: true,
   limit: 'none',
   summary: 'Metrics for Prometheus; needs no credential if the gateway listens only on loopback',
   answers: { 200: { mediaTypes: ['text/plain'] } },
@@ -73,6 +74,7 @@ export const monitoringRoutes = (
   {
     method: 'get',
     path: '/healthz',
+    isQueryIgnored: true,
     access: 'public',
     limit: 'none',
     summary: 'Liveness: answers as long as the process runs',
@@ -82,6 +84,7 @@ export const monitoringRoutes = (
   {
     method: 'get',
     path: '/readyz',
+    isQueryIgnored: true,
     access: 'public',
     limit: 'none',
     summary: 'Readiness for checks, and which parts are unavailable; 503 says why it is not ready',

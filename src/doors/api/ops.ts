@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OpId } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
-import { OP_STATES } from '../../core/ops/op-state.ts';
+import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import type { ControlTrigger } from '../../core/views.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
@@ -12,6 +12,7 @@ import {
   agentIdentity,
   type Listing,
   optional,
+  readGlobs,
   readNames,
   readOpHalves,
   readOpId,
@@ -49,10 +50,15 @@ function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Re
 async function list(listing: Listing, link: Link, request: Authorized): Promise<HttpReply> {
   const state = readWord(request.query, 'state', OP_STATES);
   if (!state.ok) return state;
-  const names = readNames(request.query, ['team_id', 'agent_id']);
+  const ended = readWord(request.query, 'ended', OP_ENDS);
+  if (!ended.ok) return ended;
+  const names = readNames(request.query, ['team_id', 'agent_id', 'policy', 'rule_id']);
   if (!names.ok) return names;
-  const { team_id: teamId, agent_id: agentId } = names.value;
-  const { reply } = await link.ask({ type: 'list-ops', teamId, agentId, state: state.value, ...listing });
+  const globs = readGlobs(request.query, ['action', 'resource']);
+  if (!globs.ok) return globs;
+  const { team_id: teamId, agent_id: agentId, policy, rule_id: ruleId } = names.value;
+  const filter = { teamId, agentId, state: state.value, ...globs.value, policy, ruleId, ended: ended.value };
+  const { reply } = await link.ask({ type: 'list-ops', ...filter, ...listing });
   return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
 }
 
@@ -117,7 +123,7 @@ export const opRoutes: readonly Route[] = [
     isQueued: true,
     summary: 'Lists operations in flight and recently ended ones',
     answers: { 200: opPage },
-    ...withListing(['state', 'team_id', 'agent_id'], list),
+    ...withListing(['state', 'team_id', 'agent_id', 'action', 'resource', 'policy', 'rule_id', 'ended'], list),
   },
   {
     method: 'get',

@@ -24,8 +24,9 @@ import { parseJson } from '../proto/json.ts';
 import { attempt } from '../proto/schema.ts';
 import { bearerOf } from '../rpc/bearer.ts';
 import type { WirePorts } from '../rpc/ports.ts';
+import { knownBearer } from '../rpc/speaker.ts';
 import type { Header } from '../shared/http-answer.ts';
-import { refuseRepeated } from './body.ts';
+import { refuseRepeated, refuseUnknown } from './body.ts';
 import { Router } from './router.ts';
 
 /** In bytes. A larger body is answered with 413 (docs/spec.md, Errors). */
@@ -162,7 +163,7 @@ class RouteServer {
   async #answerRow(route: Route, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     try {
       if (route.access === 'public') return await this.#answerPublic(route, request, body);
-      if (route.access === 'agent') return await route.handle({ ...request, body }, this.#options.ports);
+      if (route.access === 'agent') return await this.#answerAgent(route, request, body);
       return await this.#answerScoped(route, request, body);
     } catch (error) {
       this.#options.onError(error, `${route.method} ${route.path}`);
@@ -174,8 +175,25 @@ class RouteServer {
     const { link } = this.#options.ports;
     const limited = await this.#overPublicLimit(route, request);
     if (limited !== undefined) return limited;
+    const unknown = route.isQueryIgnored === true ? undefined : refuseUnknown(request.query, route.query);
+    if (unknown !== undefined && (await this.#mayBeKnown(route, request))) return unknown;
     const parsed = route.isBodyIgnored === true ? ok(undefined) : parseBody(body, request.headers);
     return parsed.ok ? route.handle({ body: parsed.value, ...request }, link) : parsed;
+  }
+
+  /** Whether the row would not answer 401. Of a cookie that is seen only where it is used. */
+  async #mayBeKnown({ credentials }: PublicRow, { bearer, headers }: Unparsed): Promise<boolean> {
+    if (credentials === undefined || credentials.includes('none')) return true;
+    if (credentials.includes('refresh_cookie')) return headers.has('cookie');
+    return bearer !== undefined && (await this.#options.ports.authenticate(bearer)).ok;
+  }
+
+  /** The row says in the words of its protocol who it does not know. */
+  async #answerAgent(route: AgentRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
+    const { ports } = this.#options;
+    const unknown = refuseUnknown(request.query, route.query);
+    if (unknown !== undefined && (await knownBearer(ports, request.headers.get('authorization'))).ok) return unknown;
+    return route.handle({ ...request, body }, ports);
   }
 
   /** A bearer that holds is a caller of its own, who does not feel what others at its address have used up. */
@@ -206,8 +224,8 @@ class RouteServer {
     if (refused !== undefined) return refused;
     const parsed = parseBody(body, request.headers);
     if (!parsed.ok) return parsed;
-    const repeated = refuseRepeated(request.query, route.query);
-    if (repeated !== undefined) return repeated;
+    const misspelt = refuseUnknown(request.query, route.query) ?? refuseRepeated(request.query, route.query);
+    if (misspelt !== undefined) return misspelt;
     const answer = (): Promise<HttpReply> => route.handle({ body: parsed.value, principal, ...request }, link);
     return route.isQueued === true
       ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS)

@@ -2,8 +2,11 @@
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
 import type { Result } from '../../core/base/result.ts';
+import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal, Scope } from '../../core/identity/roles.ts';
+import { OP_ENDS } from '../../core/ops/op-state.ts';
+import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Caller } from '../rpc/handle.ts';
 import type { WirePorts } from '../rpc/ports.ts';
@@ -13,6 +16,7 @@ import { DEFAULT_PER_PAGE, MAX_PER_PAGE } from '../shared/page-limits.ts';
 // The query parameters of the API. Each means the same in every route.
 
 const time = z.iso.datetime({ offset: true });
+const glob = z.string().min(1).max(MAX_GLOB_LENGTH);
 
 export const QUERY = {
   org_id: z.string().meta({
@@ -37,7 +41,12 @@ export const QUERY = {
   cascade: z
     .boolean()
     .meta({ description: '`false` keeps the API keys that it made; otherwise they end with it.', default: true }),
-  policy: z.string().min(1).meta({ description: 'Only the policy document of this name.' }),
+  policy: z.string().min(1).meta({ description: 'Only this policy document, or what it has decided.' }),
+  rule_id: z.string().min(1).meta({ description: 'Only what the rule of this id has decided.' }),
+  cause: z.enum(DECISION_CAUSES).meta({ description: 'Only what was denied for this cause.' }),
+  action: glob.meta({ description: 'Only actions that match this pattern, as in rules: `tool.*`.' }),
+  resource: glob.meta({ description: 'Only resources that match this pattern, as in rules.' }),
+  ended: z.enum(OP_ENDS).meta({ description: 'Only operations that ended so.' }),
   format: z.enum(['ndjson', 'csv']).meta({ description: 'Format of the export.', default: 'ndjson' }),
   per_page: z
     .int()
@@ -117,6 +126,8 @@ type Common = {
    * orgs, with checks in between.
    */
   readonly isQueued?: true;
+  /** Takes any parameters, as probes and pages do. */
+  readonly isQueryIgnored?: true;
   /** Of a row that only reads: refused under a name that is not the gateway's, as all that change something are. */
   readonly isForOwnHosts?: true;
   // From here on: what OpenAPI says about the row.

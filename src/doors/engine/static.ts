@@ -68,6 +68,7 @@ export function staticRoutes(folder: string): readonly Route[] {
           method: 'get',
           path,
           access: 'public',
+          isQueryIgnored: true,
           limit: 'none',
           summary: 'A file of the dashboard',
           answers: { 200: { mediaTypes: [type] } },

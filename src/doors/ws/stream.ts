@@ -9,7 +9,7 @@ import { type Principal, seesOrg } from '../../core/identity/roles.ts';
 import { EVENT_KINDS, type EventKind, type GatewayEvent, type Interest } from '../../ports/events.ts';
 import type { Authenticated } from '../../ports/use-case.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import { refuseRepeated } from '../api/body.ts';
+import { refuseRepeated, refuseUnknown } from '../api/body.ts';
 import { overLimitOfStranger } from '../api/server.ts';
 import { STREAM_QUERY } from '../api/stream.ts';
 import { AUTHORIZED_TWICE, corsHeaders, isAuthorizedTwice, type Own, refuseForeign } from '../engine/access.ts';
@@ -34,8 +34,8 @@ export type StreamQuery = {
 
 /** Fault: `invalid_argument`. */
 export function readStreamQuery(query: URLSearchParams): Result<StreamQuery, Fault> {
-  const repeated = refuseRepeated(query, STREAM_QUERY);
-  if (repeated !== undefined) return repeated;
+  const misspelt = refuseUnknown(query, STREAM_QUERY) ?? refuseRepeated(query, STREAM_QUERY);
+  if (misspelt !== undefined) return misspelt;
   // an empty one is refused below: a client that meant an org must not see all
   const orgId = query.get('org_id') ?? undefined;
   if (orgId !== undefined && !isOrgName(orgId)) return invalid('org_id', 'is not a valid org name');
@@ -228,13 +228,13 @@ export class Stream {
   async #admit(head: Head): Promise<Result<Reader, Fault>> {
     const foreign = refuseForeign(head.origin, head.host, this.#options.own);
     if (foreign !== undefined) return foreign;
-    const query = readStreamQuery(head.query);
-    if (!query.ok) return query;
     const sinceMs = performance.now();
     const known = await this.#identify(head);
     if (!known.ok) return (await overLimitOfStranger(this.#options.link, head.remoteAddress)) ?? known;
     const { subject } = known.value.principal;
     if ((this.#revokedAtMs.get(subject) ?? -1) >= sinceMs) return fail(REVOKED);
+    const query = readStreamQuery(head.query);
+    if (!query.ok) return query;
     return this.#seat(known.value, query.value);
   }
 
