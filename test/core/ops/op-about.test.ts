@@ -246,3 +246,67 @@ describe('a halt of some actions', () => {
     });
   });
 });
+
+describe('listing operations by what they are about', () => {
+  const listed = (governor: Governor, more: Partial<CommandOf<'list-ops'>>): string[] => {
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const { reply } = governor.apply<'list-ops'>(
+        { type: 'list-ops', principal: ADMIN, orgId: undefined, perPage: 2, cursor, ...more },
+        9_000,
+      );
+      if (!reply.ok) throw new Error(reply.fault.kind);
+      found.push(...reply.value.items.map((op) => op.opId));
+      cursor = reply.value.next;
+    } while (cursor !== undefined);
+    return found;
+  };
+
+  test.each([
+    ['all orgs', undefined],
+    ['one org', 'acme'],
+  ])('of %s: patterns, names and ends, together and page by page', (_which, orgId) => {
+    const governor = open();
+    check(governor, { action: 'tool.call', resource: 'web_search' }, 't:1');
+    check(governor, { action: 'tool.call', resource: 'forbidden' }, 't:2');
+    check(governor, { action: 'file.write', resource: '/tmp/notes' }, 't:3');
+    check(governor, { action: 'nothing.here', resource: '/tmp/x' }, 't:4');
+    governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:5'), agent: CRAWLER }, 1_000);
+    governor.apply<'control-op'>({ ...controlOf('t:3', 'complete'), outcome: 'failure' }, 2_000);
+    const by = (more: Partial<CommandOf<'list-ops'>>) => listed(governor, { orgId, ...more });
+    expect(by({})).toEqual(['t:1', 't:2', 't:3', 't:4', 't:5']);
+    expect(by({ action: '*' })).toEqual(['t:1', 't:2', 't:3', 't:4']);
+    expect(by({ action: 'tool.*' })).toEqual(['t:1', 't:2']);
+    expect(by({ resource: '/tmp/?' })).toEqual(['t:4']);
+    expect(by({ policy: 'test', ruleId: 'yes' })).toEqual(['t:1', 't:3']);
+    expect(by({ ended: 'denied' })).toEqual(['t:2', 't:4']);
+    expect(by({ ended: 'failed', action: 'file.*' })).toEqual(['t:3']);
+    expect(by({ state: 'running', resource: 'web_*' })).toEqual(['t:1']);
+    expect(by({ policy: 'none' })).toEqual([]);
+  });
+
+  test('does not say what was left out of a text', () => {
+    const governor = open();
+    check(governor, { resource: `svcagent_${'a1'.repeat(20)}` });
+    expect(listed(governor, { resource: '*a1a1*' })).toEqual([]);
+    expect(listed(governor, { resource: '[redacted]' })).toEqual(['t:s']);
+  });
+
+  test('is done in pages of bounded work', () => {
+    const governor = openGovernor({ maxOps: 200_000, maxOrgOps: 200_000 });
+    for (let at = 0; at < 150_000; at += 1) check(governor, {}, `t:${at}`);
+    for (const orgId of [undefined, 'acme']) {
+      const asked = {
+        type: 'list-ops',
+        principal: ADMIN,
+        orgId,
+        perPage: 10,
+        action: 'rare',
+        cursor: undefined,
+      } as const;
+      const first = governor.apply<'list-ops'>(asked, 9_000).reply;
+      expect(first).toMatchObject({ ok: true, value: { items: [], next: expect.any(String) } });
+    }
+  });
+});
