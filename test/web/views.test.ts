@@ -564,7 +564,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByRole('link', { name: 'Budgets' }).click();
     await page.getByText(`${zone}, monthly budgets`).waitFor();
     await page.getByRole('link', { name: 'Policies' }).click();
-    await page.getByRole('cell', { name: '7', exact: true }).waitFor();
+    await page.getByRole('cell', { name: '8', exact: true }).waitFor();
     expect(
       await page.evaluate(
         '[...document.querySelectorAll(".number")].map((cell) => [cell.textContent, getComputedStyle(cell).textAlign])',
