@@ -194,10 +194,16 @@ describe('isolation', () => {
             ],
       ),
     ]);
-  const askAll = (): Promise<readonly (readonly [string, unknown])[]> =>
-    Promise.all(
-      questions().map(async (path) => [path, await shown('get', path, undefined, admins.acme!, NOWHERE)] as const),
-    );
+  /** Few at once: of searches of the log an org may have only so many. */
+  async function askAll(): Promise<readonly (readonly [string, unknown])[]> {
+    const answers: (readonly [string, unknown])[] = [];
+    const left = questions().values();
+    const askSome = async (): Promise<void> => {
+      for (const path of left) answers.push([path, await shown('get', path, undefined, admins.acme!, NOWHERE)]);
+    };
+    await Promise.all(Array.from({ length: 4 }, askSome));
+    return answers.sort(([one], [other]) => (one < other ? -1 : 1));
+  }
 
   test('every filter of the API is tried', () => {
     expect([...Object.keys(FILTERS), ...UNFILTERED].sort()).toEqual(Object.keys(QUERY).sort());

@@ -571,7 +571,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
       ),
     ).toEqual([
       ['Rules', 'right'],
-      ['7', 'right'],
+      ['8', 'right'],
     ]);
   });
 });
