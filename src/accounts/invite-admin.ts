@@ -29,7 +29,7 @@ export async function listInvites(
 ): Promise<Result<Page<OpenInvite>, Fault>> {
   const page = await listForAdmin(context, request, {
     seen: async (reads, id) => visible(request.principal, await find(reads.inviteById, id)),
-    list: (reads, listing) => unanswered(reads, listing, context.clock.nowMs()),
+    list: (reads, listing) => unanswered(reads, listing, request.principal.orgId, context.clock.nowMs()),
   });
   return page.ok ? ok({ ...page.value, items: page.value.items.map(openInvite) }) : page;
 }
@@ -39,10 +39,14 @@ const READ_AT_ONCE = 1000;
 /** How many of the last skipped addresses are not read again: thousands of invites may go to one of them. */
 const MAX_LEFT_OUT = 1000;
 
-/** Skips invites whose address has an account by now: it cannot have a second one. */
+/**
+ * Skips invites whose address has an account by now: it cannot have a second one. An admin bound to an org (`seenOrg`)
+ * does not learn of accounts elsewhere.
+ */
 async function unanswered(
   reads: AccountReads,
   listing: AccountListing,
+  seenOrg: string | null,
   nowMs: number,
 ): Promise<readonly StoredInvite[]> {
   const found: StoredInvite[] = [];
@@ -51,7 +55,10 @@ async function unanswered(
   let without: readonly EmailAddress[] = [];
   while (afterSequence !== undefined && found.length < listing.limit) {
     const rows = await reads.openInvites({ ...listing, afterSequence, limit, without }, nowMs);
-    const used = await reads.usedEmails(rows.map(({ email }) => emailKeyOf(email)));
+    const used = await reads.usedEmails(
+      rows.map(({ email }) => emailKeyOf(email)),
+      seenOrg,
+    );
     found.push(...rows.filter(({ email }) => !used.has(emailKeyOf(email))));
     const passedOver = rows.flatMap(({ email }) => (used.has(emailKeyOf(email)) ? [email] : []));
     without = [...new Set([...without, ...passedOver])].slice(-MAX_LEFT_OUT);

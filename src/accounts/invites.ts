@@ -57,7 +57,9 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
   };
   const stored = await context.store.transact(async (transaction) => {
     const existing = await transaction.accountByEmail(emailKeyOf(made.email));
-    if (existing !== undefined) return fail({ kind: 'email_taken', email: made.email });
+    // Of an account that the inviter does not see, nothing is said: the invite will find it when it is accepted.
+    if (existing !== undefined && seesOrg(principal, existing.orgId))
+      return fail({ kind: 'email_taken', email: made.email });
     await transaction.insertInvite(made);
     return context.audit.record({
       eventType: 'InviteCreated',
@@ -119,7 +121,7 @@ async function redeem(
     if (!pending.ok) return pending;
     const { email, role, orgId, invitedBy } = pending.value;
     const account = await transaction.insertAccount(newAccount(context, { email, passwordHash, role, orgId }));
-    if (account === undefined) return fail({ kind: 'email_taken', email });
+    if (account === undefined) return refuseTaken(transaction, pending.value);
     await transaction.useInvite(digest, context.clock.nowMs());
     const recorded = await context.audit.record(
       auditEntry('InviteAccepted', ownActor(account), account, { payload: { role, invited_by: invitedBy } }),
@@ -128,6 +130,13 @@ async function redeem(
   });
   if (accepted.ok) announce(context, 'registered', accepted.value);
   return accepted;
+}
+
+/** Whoever holds an invite to an org need not learn of accounts elsewhere. */
+async function refuseTaken(reads: AccountReads, { email, orgId }: Invite): Promise<Result<never, Fault>> {
+  const existing = await reads.accountByEmail(emailKeyOf(email));
+  const isSeen = orgId === null || existing?.orgId === orgId;
+  return isSeen ? fail({ kind: 'email_taken', email }) : fail({ kind: 'invalid_invite' });
 }
 
 async function usable(

@@ -73,8 +73,8 @@ export type AccountReads = {
   accountById(id: AccountId): Promise<StoredAccount | undefined>;
   /** A secret of the store, the same for all gateways on it; made when it is first asked for. */
   decoySecret(): Promise<string>;
-  /** Those of the keys that an account has. */
-  usedEmails(keys: readonly EmailKey[]): Promise<ReadonlySet<EmailKey>>;
+  /** Those of the keys that an account has, of this org or, where it is null, of any. */
+  usedEmails(keys: readonly EmailKey[], orgId: string | null): Promise<ReadonlySet<EmailKey>>;
   /** In order of creation. `orgId` null lists every account. */
   accounts(listing: AccountListing): Promise<readonly StoredAccount[]>;
   /**

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { fail } from '../../src/core/base/result.ts';
+import type { Principal } from '../../src/core/identity/roles.ts';
 import {
   ADMIN_KEY,
   eventTypes,
@@ -183,5 +184,25 @@ describe('invites', () => {
     expect(await scene.acceptInvite({ inviteToken: second!, password: GOOD_PASSWORD })).toEqual(
       fail({ kind: 'email_taken', email: 'new@example.com' }),
     );
+  });
+
+  test('an admin of one org does not learn of accounts elsewhere by inviting them', async () => {
+    const scene = await openScene(await newDatabase());
+    await registerOwner(scene);
+    await inviteAccount(scene, 'bad@beta.test', 'admin', 'beta');
+    await inviteAccount(scene, 'own@acme.test', 'viewer', 'acme');
+    const acme: Principal = { subject: 'key:acme', scopes: ['admin'], orgId: 'acme' };
+    const invite = (email: string) => scene.invite({ principal: acme, email, role: 'viewer', orgId: undefined });
+    const probe = valueOf(await invite('bad@beta.test'));
+    const unknown = valueOf(await invite('nobody@beta.test'));
+    expect({ ...probe, inviteToken: '', email: '' }).toEqual({ ...unknown, inviteToken: '', email: '' });
+    expect(await invite('own@acme.test')).toEqual(fail({ kind: 'email_taken', email: 'own@acme.test' }));
+    const listed = valueOf(
+      await scene.listInvites({ principal: acme, orgId: undefined, perPage: 10, cursor: undefined }),
+    );
+    expect(listed.items.map(({ email }) => email).sort()).toEqual(['bad@beta.test', 'nobody@beta.test']);
+    // It fails like any bad invite, and leaves the account as it was.
+    expect(await scene.acceptInvite({ inviteToken: probe.inviteToken, password: GOOD_PASSWORD })).toEqual(INVALID);
+    expect((await signIn(scene, 'bad@beta.test')).ok).toBe(true);
   });
 });

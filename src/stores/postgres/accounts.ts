@@ -71,10 +71,10 @@ function readsOn(on: Queryable): AccountReads {
       assert(row !== undefined, 'what was inserted is there');
       return row.value;
     },
-    usedEmails: async (keys) => {
+    usedEmails: async (keys, orgId) => {
       const { rows } = await on.query<{ email_key: string }>(
-        'SELECT email_key FROM accounts WHERE email_key = ANY ($1)',
-        [keys],
+        'SELECT email_key FROM accounts WHERE email_key = ANY ($1) AND ($2::text IS NULL OR org_id = $2)',
+        [keys, orgId],
       );
       return new Set(rows.map((row) => row.email_key as EmailKey));
     },
