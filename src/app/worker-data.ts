@@ -26,6 +26,7 @@ export function ioDataOf(config: Config): IoData {
     httpEngine: config.SVC_HTTP_ENGINE,
     grpcHost: config.SVC_GRPC_ADDR.host,
     maxPending: config.SVC_MAX_PENDING,
+    failuresPerMinute: config.SVC_RATE_LIMIT_API,
     webFolder: WEB_FOLDER,
     corsOrigins: config.SVC_CORS_ORIGINS,
     trustedProxies: config.SVC_TRUSTED_PROXIES,

@@ -1,7 +1,9 @@
+import { networkOf } from '../core/base/client-address.ts';
 import type { SecretDigest } from '../core/base/ids.ts';
 import { Multimap } from '../core/base/lists.ts';
 import { assert, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
+import { RateLimiter } from '../limits/rate-limit.ts';
 import type { Authenticated } from '../ports/use-case.ts';
 
 export type CachedAuthenticatorDeps = {
@@ -10,24 +12,45 @@ export type CachedAuthenticatorDeps = {
   readonly ask: (bearer: string) => Promise<Result<Authenticated, Fault>>;
   readonly digestOf: (secret: string) => SecretDigest;
   readonly nowMs: () => number;
+  /** Failures a minute of one network, after which its tokens are not verified; 0: no limit. */
+  readonly failuresPerMinute?: number;
 };
+
+/** Has the shape of an access token, whose signature costs far more to verify than a key does to look up. */
+const isTokenShaped = (bearer: string): boolean => /^[^.]+\.[^.]+\.[^.]+$/.test(bearer);
 
 /**
  * Authenticates bearers in one I/O thread: from its cache, else by the main thread, which is asked once for concurrent
- * requests of the same bearer.
+ * requests of the same bearer. Whoever sends forged tokens is not asked about any more, before they have cost anything.
  */
 export class CachedAuthenticator {
   readonly #deps: CachedAuthenticatorDeps;
   readonly #asking = new Map<SecretDigest, Promise<Result<Authenticated, Fault>>>();
 
+  /** By network, the tokens that did not hold. */
+  readonly #failures: RateLimiter;
+
   constructor(deps: CachedAuthenticatorDeps) {
     this.#deps = deps;
+    this.#failures = new RateLimiter(deps.failuresPerMinute ?? 0);
   }
 
-  async authenticate(bearer: string): Promise<Result<Authenticated, Fault>> {
+  /** `address`: of whoever presents it; without one, nothing is counted. Faults: also `rate_limited`. */
+  async authenticate(bearer: string, address = ''): Promise<Result<Authenticated, Fault>> {
     const digest = this.#deps.digestOf(bearer);
     const known = this.#deps.cache.get(digest, this.#deps.nowMs());
     if (known !== undefined) return ok(known);
+    const network = address !== '' && isTokenShaped(bearer) ? networkOf(address) : undefined;
+    if (network === undefined) return this.#askOnce(digest, bearer);
+    // Counted before it costs anything, or as many as one can send at once would get through.
+    const permit = this.#failures.take(network, this.#deps.nowMs());
+    if (!permit.ok) return permit;
+    const answer = await this.#askOnce(digest, bearer);
+    if (answer.ok || answer.fault.kind !== 'unauthenticated') this.#failures.giveBack(network);
+    return answer;
+  }
+
+  async #askOnce(digest: SecretDigest, bearer: string): Promise<Result<Authenticated, Fault>> {
     const asking = this.#asking.get(digest);
     if (asking !== undefined) return asking;
     const asked = this.#ask(digest, bearer).finally(() => {

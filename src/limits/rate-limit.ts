@@ -66,8 +66,18 @@ export class RateLimiter {
       bucket.tokens -= 1;
       return ok(undefined);
     }
+    return this.#refuse(bucket.tokens);
+  }
+
+  /** Takes back one call that was counted. */
+  giveBack(caller: string): void {
+    const bucket = this.#buckets.get(caller);
+    if (bucket !== undefined) bucket.tokens = Math.min(this.#perMinute, bucket.tokens + 1);
+  }
+
+  #refuse(tokens: number): Result<never, Fault> {
     this.#refused += 1;
-    const retryAfterSecs = Math.ceil(((1 - bucket.tokens) * WINDOW_MS) / this.#perMinute / 1000);
+    const retryAfterSecs = Math.ceil(((1 - tokens) * WINDOW_MS) / this.#perMinute / 1000);
     return fail({ kind: 'rate_limited', retryAfterSecs, limit: this.#perMinute });
   }
 }

@@ -20,6 +20,7 @@ function start() {
       }),
     digestOf,
     nowMs: () => 0,
+    failuresPerMinute: 10,
   });
   return { authenticator, asked };
 }
@@ -32,6 +33,35 @@ describe('cached authenticator', () => {
     expect(await answers).toEqual([1, 2, 3].map(() => ({ ok: true, value: ALICE })));
     expect(await authenticator.authenticate('alice')).toEqual({ ok: true, value: ALICE });
     expect(asked.map(({ bearer }) => bearer)).toEqual(['alice']);
+  });
+
+  test('forged tokens of a network are counted before they are verified', async () => {
+    const { authenticator, asked } = start();
+    const forged = (nth: number) => authenticator.authenticate(`a.${nth}.c`, '2001:db8::1');
+    const flood = Promise.all(Array.from({ length: 1_000 }, (_, nth) => forged(nth)));
+    expect(asked).toHaveLength(10);
+    for (const { answer } of asked) answer(undefined);
+    expect((await flood).filter((each) => !each.ok && each.fault.kind === 'rate_limited')).toHaveLength(990);
+    // Another address of the same network; then keys, which cost nothing, and another network.
+    expect(await authenticator.authenticate('a.b.c', '2001:db8::2')).toMatchObject({ fault: { limit: 10 } });
+    for (const [bearer, address] of [
+      ['svc_key', '2001:db8::1'],
+      ['a.b.c', '192.0.2.1'],
+    ] as const) {
+      const answer = authenticator.authenticate(bearer, address);
+      asked.at(-1)!.answer(ALICE);
+      expect((await answer).ok).toBe(true);
+    }
+    expect(asked).toHaveLength(12);
+  });
+
+  test('tokens that hold use nothing up', async () => {
+    const { authenticator, asked } = start();
+    for (let nth = 0; nth < 100; nth += 1) {
+      const answer = authenticator.authenticate(`a.${nth}.c`, '192.0.2.1');
+      asked[nth]!.answer(ALICE);
+      expect((await answer).ok).toBe(true);
+    }
   });
 
   test('a refusal is not cached', async () => {

@@ -203,7 +203,9 @@ class RouteServer {
   ): ReturnType<typeof overLimit> {
     const { link, authenticate } = this.#options.ports;
     const known =
-      bearer !== undefined && credentials?.includes('bearer') === true ? await authenticate(bearer) : undefined;
+      bearer !== undefined && credentials?.includes('bearer') === true
+        ? await authenticate(bearer, remoteAddress)
+        : undefined;
     return known?.ok === true
       ? overLimit(link, 'credential', known.value.subject)
       : overLimit(link, limit, networkOf(remoteAddress));
@@ -215,7 +217,7 @@ class RouteServer {
   async #answerScoped(route: ScopedRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
     const { link, authenticate } = this.#options.ports;
     if (request.bearer === undefined) return NO_CREDENTIAL;
-    const authenticated = await authenticate(request.bearer);
+    const authenticated = await authenticate(request.bearer, request.remoteAddress);
     if (!authenticated.ok) return (await overLimitOfStranger(link, request.remoteAddress)) ?? authenticated;
     const principal = authenticated.value;
     const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
@@ -252,12 +254,14 @@ function readHead(request: RequestHead, exchange: Exchange, addressOf: AddressOf
   request.forEach((name, value) => {
     headers.set(name, value);
   });
+  const remoteAddress = remoteAddressOf(request, exchange, addressOf);
   return {
     headers,
     query: new URLSearchParams(request.query),
-    remoteAddress: remoteAddressOf(request, exchange, addressOf),
+    remoteAddress,
     bearer: bearerOf(headers.get('authorization')),
     caller: {
+      address: remoteAddress,
       get cancelled() {
         return exchange.isOver;
       },

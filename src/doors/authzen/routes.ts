@@ -49,8 +49,8 @@ async function evaluateMany(request: RawRequest, ports: WirePorts): Promise<Http
   return answerBatch(asker.value, batch.value);
 }
 
-async function askerOf({ headers }: RawRequest, ports: WirePorts): Promise<Result<Asker, Fault>> {
-  const bearer = await knownBearer(ports, headers.get('authorization'));
+async function askerOf({ headers, caller }: RawRequest, ports: WirePorts): Promise<Result<Asker, Fault>> {
+  const bearer = await knownBearer(ports, headers.get('authorization'), caller);
   return bearer.ok ? ok({ ports, bearer: bearer.value, named: headers.get(AGENT_HEADER) || undefined }) : bearer;
 }
 

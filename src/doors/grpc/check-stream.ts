@@ -82,7 +82,9 @@ export class CheckStream implements Receiver {
     }
     const { ports } = this.#options;
     this.#call.recognize(() =>
-      orgBehind(ports, request.value, this.#call.authorization).then((org) => org.ok && org.value !== undefined),
+      orgBehind(ports, request.value, this.#call.authorization, this.#call).then(
+        (org) => org.ok && org.value !== undefined,
+      ),
     );
   }
 

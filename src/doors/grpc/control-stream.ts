@@ -112,7 +112,7 @@ export class ControlStream {
     ports: WirePorts,
   ): Promise<Result<{ readonly pending: readonly SignalMessage[] }, Fault>> {
     const { authorization } = this.#to.call;
-    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization, this.#to.call);
     if (!principal.ok) return principal;
     const command = controlOf(request, principal.value);
     if (!command.ok) return command;
@@ -128,7 +128,7 @@ export class ControlStream {
     });
     const { reply } = await ports.link.ask({ ...command.value, stream: this.#stream });
     // Verified again after the subscription: a revocation after the first check would have been missed.
-    const still = await voucherPrincipal(ports, request.credentialToken, authorization);
+    const still = await voucherPrincipal(ports, request.credentialToken, authorization, this.#to.call);
     return still.ok ? reply : still;
   }
 

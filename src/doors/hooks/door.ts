@@ -35,7 +35,7 @@ export class HookDoor {
 
   /** The answer in the tool's own words. A fault is not one of them: it must not be sent with a status of success. */
   async answer(tool: HookTool, { headers, body, caller }: HookRequest): Promise<Result<Fields, Fault>> {
-    const bearer = await knownBearer(this.#ports, headers.get('authorization'));
+    const bearer = await knownBearer(this.#ports, headers.get('authorization'), caller);
     if (!bearer.ok) return bearer;
     const claimed = headers.get(AGENT_HEADER) || undefined;
     // What is refused is on record as denied: the agent may have tried something.

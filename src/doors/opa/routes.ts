@@ -55,8 +55,8 @@ const answer = z.strictObject({
 const failure = z.strictObject({ code: z.string(), message: z.string() });
 
 async function decide(raw: RawRequest, ports: WirePorts): Promise<HttpReply> {
-  const { headers } = raw;
-  const bearer = await knownBearer(ports, headers.get('authorization'));
+  const { headers, caller } = raw;
+  const bearer = await knownBearer(ports, headers.get('authorization'), caller);
   if (!bearer.ok) return ok(errorOf(bearer.fault));
   const claimed = headers.get(AGENT_HEADER) || undefined;
   const body = jsonOf(raw);

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { CheckCommand, Replies } from '../../core/commands.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
-import type { Recorded } from '../../use-cases/use-cases.ts';
+import type { Origin, Recorded } from '../../use-cases/use-cases.ts';
 import type { CheckBatch } from '../proto/batch.ts';
 import type { BatchCheckActionsResponse, CheckActionRequest, StreamCheckActionsResponse } from '../proto/messages.ts';
 import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
@@ -21,7 +21,7 @@ export function batchHandler(ports: WirePorts): Handle<CheckBatch, BatchCheckAct
     const first = readFirst();
     if (!first.ok) return first;
     if (rest.length === 0) return answerBatch(ports, [first.value], authorization, caller);
-    const orgId = await orgBehind(ports, first.value[0]!, authorization);
+    const orgId = await orgBehind(ports, first.value[0]!, authorization, caller);
     if (!orgId.ok) return orgId;
     return (
       ports.largeBatches.run(orgId.value, async () => {
@@ -47,8 +47,9 @@ export async function orgBehind(
   ports: WirePorts,
   request: CheckActionRequest,
   authorization: string | undefined,
+  origin?: Origin,
 ): Answer<string | undefined> {
-  const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  const principal = await voucherPrincipal(ports, request.credentialToken, authorization, origin);
   if (!principal.ok) return principal;
   const command = checkCommandOf(request, principal.value);
   if (!command.ok) return atItem(command.fault, 0);
@@ -70,7 +71,7 @@ async function answerBatch(
 ): Answer<BatchCheckActionsResponse> {
   const requests = slices.length === 1 ? slices[0]! : slices.flat();
   const isBearerNeeded = authorization !== undefined && requests.some(({ credentialToken }) => credentialToken === '');
-  const principal = isBearerNeeded ? await authenticateWriter(ports, authorization) : ok(undefined);
+  const principal = isBearerNeeded ? await authenticateWriter(ports, authorization, caller) : ok(undefined);
   if (!principal.ok) return principal;
   // Every item is validated before the first is asked, so a malformed batch has no effect at all.
   const commands: CheckCommand[] = [];

@@ -102,7 +102,7 @@ export function checkHandler(
   return (request, authorization, origin) => {
     // With a token, the token decides and the bearer is not even looked at (docs/spec.md, Checks).
     if (request.credentialToken !== '' || authorization === undefined) return check(request, undefined, origin);
-    return authenticateWriter(ports, authorization).then((principal) =>
+    return authenticateWriter(ports, authorization, origin).then((principal) =>
       principal.ok ? check(request, principal.value, origin) : principal,
     );
   };
@@ -110,8 +110,8 @@ export function checkHandler(
 
 const register =
   (ports: WirePorts): HandleOf<'RegisterAgent'> =>
-  async (request, authorization) => {
-    const principal = await requireOperator(ports, authorization);
+  async (request, authorization, caller) => {
+    const principal = await requireOperator(ports, authorization, caller);
     if (!principal.ok) return principal;
     const registration = registrationOf(request, principal.value);
     if (!registration.ok) return registration;
@@ -124,8 +124,8 @@ const register =
 
 const deregister =
   (ports: WirePorts): HandleOf<'DeregisterAgent'> =>
-  async (request, authorization) => {
-    const principal = await requireOperator(ports, authorization);
+  async (request, authorization, caller) => {
+    const principal = await requireOperator(ports, authorization, caller);
     if (!principal.ok) return principal;
     const agent = identityOf(request.agent);
     if (!agent.ok) return agent;
@@ -140,8 +140,8 @@ const deregister =
 /** The end of an operation, as its agent reports it. */
 export const complete =
   (ports: WirePorts): HandleOf<'CompleteOp'> =>
-  async (request, authorization) => {
-    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  async (request, authorization, caller) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization, caller);
     if (!principal.ok) return principal;
     const completion = completionOf(request, principal.value);
     if (!completion.ok) return completion;
@@ -157,8 +157,8 @@ export const complete =
 
 const recordUsage =
   (ports: WirePorts): HandleOf<'RecordUsage'> =>
-  async (request, authorization) => {
-    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  async (request, authorization, caller) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization, caller);
     if (!principal.ok) return principal;
     const usage = usageOf(request, principal.value);
     if (!usage.ok) return usage;
@@ -169,8 +169,8 @@ const recordUsage =
 
 const acknowledge =
   (ports: WirePorts): HandleOf<'AckOpControl'> =>
-  async (request, authorization) => {
-    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  async (request, authorization, caller) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization, caller);
     if (!principal.ok) return principal;
     const command = acknowledgementOf(request, principal.value);
     if (!command.ok) return command;
@@ -188,7 +188,7 @@ const waitMsOf = ({ timeoutMs = MAX_WAIT_MS }: Caller): number =>
 const waitApproval =
   (ports: WirePorts): HandleOf<'WaitApproval'> =>
   async (request, authorization, caller) => {
-    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization, caller);
     if (!principal.ok) return principal;
     const asked = ownApprovalOf(request, principal.value);
     if (!asked.ok) return asked;
@@ -207,8 +207,8 @@ const waitApproval =
 
 const cancelApproval =
   (ports: WirePorts): HandleOf<'CancelApproval'> =>
-  async (request, authorization) => {
-    const principal = await voucherPrincipal(ports, request.credentialToken, authorization);
+  async (request, authorization, caller) => {
+    const principal = await voucherPrincipal(ports, request.credentialToken, authorization, caller);
     if (!principal.ok) return principal;
     const asked = ownApprovalOf(request, principal.value);
     if (!asked.ok) return asked;

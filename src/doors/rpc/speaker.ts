@@ -6,6 +6,7 @@ import { type AgentIdentity, parseAgentKey } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid, unauthenticated } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
+import type { Origin } from '../../use-cases/use-cases.ts';
 import { authenticateWriter, bearerOf } from './bearer.ts';
 import { digestOfPresented } from './credential-digests.ts';
 import type { WirePorts } from './ports.ts';
@@ -42,6 +43,7 @@ export type KnownBearer = {
 export async function knownBearer(
   ports: WirePorts,
   authorization: string | undefined,
+  origin?: Origin,
 ): Promise<Result<KnownBearer, Fault>> {
   const token = bearerOf(authorization);
   if (authorization === undefined || token === undefined)
@@ -52,7 +54,7 @@ export async function knownBearer(
   if (!reply.ok) return reply;
   const { agent: owner } = reply.value;
   if (owner !== undefined) return ok({ authorization, token, owner, principal: undefined });
-  const principal = await authenticateWriter(ports, authorization);
+  const principal = await authenticateWriter(ports, authorization, origin);
   return principal.ok ? ok({ authorization, token, owner, principal: principal.value }) : principal;
 }
 
@@ -82,7 +84,8 @@ export function speakerFor(
 export async function speakerOf(
   ports: WirePorts,
   { authorization, claimed }: Introduction,
+  origin?: Origin,
 ): Promise<Result<Speaker, Fault>> {
-  const bearer = await knownBearer(ports, authorization);
+  const bearer = await knownBearer(ports, authorization, origin);
   return bearer.ok ? speakerFor(bearer.value, claimed) : bearer;
 }

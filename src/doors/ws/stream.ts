@@ -95,7 +95,7 @@ export type StreamOptions = {
   readonly link: Link;
   /** Tells the main thread whose events this thread has readers for. It must arrive before any later request. */
   readonly sendInterest: (interest: Interest) => void;
-  readonly authenticate: (bearer: string) => Promise<Result<Authenticated, Fault>>;
+  readonly authenticate: (bearer: string, address?: string) => Promise<Result<Authenticated, Fault>>;
   /** Origins whose pages may open streams, beside the gateway's own. */
   readonly own: Own;
   readonly maxStreams: number;
@@ -238,10 +238,10 @@ export class Stream {
     return this.#seat(known.value, query.value);
   }
 
-  async #identify({ query, bearer }: Head): Promise<Result<Authenticated, Fault>> {
+  async #identify({ query, bearer, remoteAddress }: Head): Promise<Result<Authenticated, Fault>> {
     const ticket = query.get('ticket');
     if (ticket !== null) return this.#options.link.call('redeemTicket', { ticket });
-    return bearer === undefined ? NO_CREDENTIAL : this.#options.authenticate(bearer);
+    return bearer === undefined ? NO_CREDENTIAL : this.#options.authenticate(bearer, remoteAddress);
   }
 
   async #seat({ principal, expiresAtMs }: Authenticated, query: StreamQuery): Promise<Result<Reader, Fault>> {

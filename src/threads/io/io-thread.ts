@@ -31,6 +31,8 @@ export type IoData = {
   readonly httpEngine: EngineChoice;
   readonly grpcHost: string;
   readonly maxPending: number;
+  /** Tokens of one network that do not hold, a minute; 0: no limit. */
+  readonly failuresPerMinute: number;
   /** Where the dashboard's files are. */
   readonly webFolder: string;
   readonly corsOrigins: readonly string[];
@@ -111,12 +113,13 @@ class IoThread {
       ask: (bearer) => link.call('authenticate', { bearer }),
       digestOf: (token) => credentialDigests.of(token),
       nowMs: this.#clock.nowMs,
+      failuresPerMinute: this.#data.failuresPerMinute,
     });
     this.#control = new ControlSwitch((stream, agent) => link.notify({ type: 'control-closed', stream, agent }));
     this.#holds = new Holds(this.#control);
     const ports: WirePorts = {
       link,
-      authenticate: (bearer) => this.#principalOf(bearer),
+      authenticate: (bearer, address) => this.#principalOf(bearer, address),
       largeBatches: this.#largeBatches,
     };
     this.#http = this.#createHttpDoor(ports);
@@ -186,7 +189,7 @@ class IoThread {
       onCut: (fault, doing) => this.#notify({ type: 'cut', doing, reason: explain(fault) }),
       stream: {
         sendInterest: (interest) => this.#link.notify({ type: 'interest', interest }),
-        authenticate: (bearer) => this.#credentials.authenticate(bearer),
+        authenticate: (bearer, address) => this.#credentials.authenticate(bearer, address),
         maxStreams: data.maxStreams,
         nowMs: this.#clock.nowMs,
         name: `${Date.now().toString(36)}-${this.#start.place}`,
@@ -194,8 +197,8 @@ class IoThread {
     });
   }
 
-  async #principalOf(bearer: string): Promise<Result<Principal, Fault>> {
-    const known = await this.#credentials.authenticate(bearer);
+  async #principalOf(bearer: string, address?: string): Promise<Result<Principal, Fault>> {
+    const known = await this.#credentials.authenticate(bearer, address);
     return known.ok ? ok(known.value.principal) : known;
   }
 
