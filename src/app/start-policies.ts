@@ -3,6 +3,7 @@
 import { fail } from '../core/base/result.ts';
 import { codeOf } from '../core/base/text.ts';
 import type { Governor } from '../core/governor.ts';
+import { overruling } from '../core/overruling.ts';
 import { renderPolicyProblem } from '../policy-files/policy-file.ts';
 import { type PolicyWatcher, watchPolicies } from '../policy-files/policy-watch.ts';
 import { within } from '../system/clock.ts';
@@ -45,7 +46,7 @@ const NO_THREAD = 'ERR_WORKER_INIT_FAILED';
 /** Thousands of rules take seconds. What takes so long waits for a disk that does not answer. */
 const READ_TIMEOUT_MS = 30_000;
 
-export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'hasRead' | 'install' | 'inSlices'> & {
+export type PolicyKeeperStart = Omit<PolicyKeeperDeps, 'load' | 'hasRead' | 'install' | 'inSlices' | 'overruling'> & {
   readonly path: string;
   readonly governor: Governor;
   readonly onError: (error: unknown, doing: string) => void;
@@ -81,6 +82,7 @@ export function createPolicyKeeper({
     ...deps,
     clock,
     inSlices,
+    overruling: (subject, decision) => overruling(governor, subject, decision, clock.nowMs()),
     hasRead: (fingerprint) => fingerprint === lastRead,
     load: async () => {
       const isLate = reading !== undefined;

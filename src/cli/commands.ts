@@ -497,7 +497,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
         meaning: 'fail unless signatures, checkpoints and a witness vouch for the log, up to its last hour',
       },
     ],
-    example: 'svc audit verify ./data --key checkpoint.pub --witness witness.ndjson --strict',
+    example: 'svc audit verify ./data --witness witness.ndjson --strict',
     load: async () => (await import('./commands/audit.ts')).verify,
   },
   {

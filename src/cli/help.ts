@@ -16,7 +16,6 @@ export function helpOf(text: HelpText): string {
     case 'root':
       return [
         'Usage: svc <command> [options]         the gateway for agents, and its client',
-        '',
         ...columns(text.groups.map(({ name, summary }) => [name, summary])),
         `${GLOBAL_OPTIONS}     Environment: HTTPS_PROXY, NO_PROXY`,
         'Exit status: 0 success, 1 failure, 2 usage, 3 check denied, 130 interrupted',

@@ -78,8 +78,7 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   terminated: deny('operation_state', 'the operation is terminated; start a new one'),
 };
 
-const haltedBy = ({ id, reason, scope }: Halt): PolicyDecision =>
-  deny('halt', `halt ${id} of ${scope} is in force: ${reason}`);
+export const haltedReason = ({ id, reason, scope }: Halt): string => `halt ${id} of ${scope} is in force: ${reason}`;
 const endedBy = ({
   approval,
   state,
@@ -158,7 +157,7 @@ export class Checker {
     const { ops } = this.#state;
     const slot = ops.find(command.opId, speaker.entry.identity.orgId);
     const isOwn = slot !== undefined && ops.ownerOf(slot) === speaker.entry;
-    return this.#answer(command, speaker, haltedBy(halt), isOwn ? ops.stateOf(slot) : undefined);
+    return this.#answer(command, speaker, deny('halt', haltedReason(halt)), isOwn ? ops.stateOf(slot) : undefined);
   }
 
   /** An operation that takes no further checks: also because a person said no. */

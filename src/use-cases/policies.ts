@@ -7,8 +7,9 @@ import type { Steps } from '../core/base/steps.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import { type Principal, seesOrg } from '../core/identity/roles.ts';
-import type { Explanation } from '../core/policy/explain.ts';
+import type { Explanation, Overruling } from '../core/policy/explain.ts';
 import type { DocumentSummary, PolicySet, RuleSummary } from '../core/policy/policy.ts';
+import type { PolicyDecision } from '../core/policy/rule.ts';
 import { FairQueue } from '../limits/fair-queue.ts';
 import type { AuditLog, Clock } from '../ports/ports.ts';
 
@@ -19,7 +20,10 @@ export type LoadPolicies = () => Promise<
 
 export type PoliciesInForce = Page<DocumentSummary> & { readonly version: string; readonly loadedAtMs: number };
 export type RulesInForce = Page<RuleSummary> & { readonly version: string };
-export type ExplainedCheck = Explanation & { readonly version: string };
+export type ExplainedCheck = Explanation & {
+  readonly version: string;
+  readonly overruledBy: Overruling | undefined;
+};
 export type Reloaded = {
   readonly version: string;
   readonly documents: number;
@@ -32,6 +36,8 @@ export type PolicyKeeperDeps = {
   readonly load: LoadPolicies;
   /** Whether the latest `load` has read files of this fingerprint. */
   readonly hasRead: (fingerprint: string) => boolean;
+  /** What denies a check although the policies do not. */
+  readonly overruling: (subject: CheckSubject, decision: PolicyDecision) => Overruling | undefined;
   /** Does long work without holding up checks. */
   readonly inSlices: <T>(steps: Steps<T>) => Promise<T>;
   /** Puts the set in force, from the next check on. */
@@ -97,7 +103,8 @@ export class PolicyKeeper {
   }
 
   /**
-   * The decision that a check would get, and why. Shows only documents that reach the agent, so none of another org.
+   * What the policies decide, why, and what would overrule them. Shows only documents that reach the agent, so none of
+   * another org.
    */
   async explain(principal: Principal, subject: CheckSubject): Promise<Result<ExplainedCheck, Fault>> {
     const { orgId } = subject.agent;
@@ -107,6 +114,7 @@ export class PolicyKeeper {
     return ok({
       version: policies.summary(principal.orgId ?? undefined).version,
       decision,
+      overruledBy: this.#deps.overruling(subject, decision),
       documents: documents.filter(({ applies }) => applies),
     });
   }

@@ -112,6 +112,38 @@ describe('operator', () => {
     expect(refused.stdout).toMatch(/^operation +asks:2, state unknown$/m);
   });
 
+  test('check says when people, or a halt, decide in place of the policies', async () => {
+    await svc('agents register acme/search/halted');
+    const asked = await svc('check --agent acme/search/halted --action tool.call --resource publish_release');
+    expect(asked).toMatchObject({
+      status: 3,
+      stdout: expect.stringMatching(
+        /^pending {2}a person decides what goes live .*\nApproval [0-9a-f-]{36} waits for people/,
+      ),
+    });
+    const made = await json('halt agent:acme/search/halted --reason drill');
+    const explained = await svc('check --explain --agent acme/search/halted --action tool.call --resource clock');
+    expect(explained.stdout).toMatch(/^deny {2}halt .* of agent:acme\/search\/halted is in force: drill\n/);
+    expect(explained.stdout).toMatch(/^policy +none decided, but a halt$/m);
+    expect(explained.stdout).toMatch(/^ {2}harmless-tools .* matched: allow {2}<- overruled by a halt$/m);
+    expect(explained.stdout).not.toContain('<- decided');
+    const { body } = await gateway.call('POST', '/api/v1/policies/explain', {
+      agent: { org_id: 'acme', team_id: 'search', agent_id: 'halted' },
+      action: 'tool.call',
+      resource: 'clock',
+    });
+    expect(body).toMatchObject({
+      decision: { decision: 'allow', rule_id: 'harmless-tools' },
+      overruled_by: { cause: 'halt', reason: expect.stringContaining('drill') },
+    });
+    await svc(`halts release ${made.halt.id} --reason over`);
+    const rules = await json('policy rules starter');
+    expect(rules.rules.find(({ id }: { id: string }) => id === 'releases')).toMatchObject({
+      effect: 'require_approval',
+      approval: { min: 1, expires_secs: 1800, valid_secs: null, approvers: [] },
+    });
+  });
+
   test('an agent checks with its own token from the environment; a wrong one is denied', async () => {
     const token = 'its-own-token-0123456789-0123456789-0123';
     await svc('agents register acme/search/owner', { env: { SVC_CLI_AGENT_TOKEN: token } });
@@ -311,7 +343,7 @@ describe('operator', () => {
     expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/cents +\$0\.002000 +\$0\.002000 +\$0\.00 /m);
     expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
     expect((await svc('policy rules starter')).stdout).toMatch(
-      /^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN\nstarter +\S+ +(allow|require_approval|deny) /,
+      /^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN +OBLIGES TO\nstarter +\S+ +(allow|require_approval|deny) /,
     );
     expect(await svc('policy rules nothing')).toMatchObject({ status: 0, stdout: '', stderr: 'No rules match.\n' });
     expect((await svc('policy reload')).stdout).toMatch(

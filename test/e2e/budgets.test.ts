@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { budgetPage } from '../../src/doors/api/shapes.ts';
 import { auditEntries } from '../support/audit-log.ts';
-import { type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { createCliHome } from '../support/cli.ts';
+import { ADMIN_KEY, type GatewayOptions, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { ALLOW_ALL, policyFile } from '../support/policies.ts';
 
 const agent = (n = 1, org = 'acme') => ({ org_id: org, team_id: 'search', agent_id: `crawler-${n}` });
@@ -53,6 +54,34 @@ describe('budgets', () => {
     expect([22, 23]).toContain(new Date(daily.period_start).getUTCHours()); // midnight in Berlin
     expect(Date.parse(daily.reset) - Date.parse(daily.period_start)).toBeGreaterThanOrEqual(23 * 3_600_000);
     expect(Date.parse(monthly.period_start)).toBeLessThanOrEqual(Date.parse(daily.period_start));
+    // A cap that is used up denies even what is free, and who asks why is told that the budget decided.
+    const free = { agent: agent(), action: 'file.read', resource: '/notes' };
+    expect((await gateway.call('POST', '/api/v1/policies/explain', free)).body).toMatchObject({
+      decision: { decision: 'allow', policy: 'everything', rule_id: 'all' },
+      overruled_by: { cause: 'budget', reason: 'the daily budget of the org tier is exceeded' },
+    });
+    const cli = createCliHome();
+    onTestFinished(() => cli.remove());
+    const options = ['--api-url', gateway.url, '--api-key', ADMIN_KEY];
+    const asked = ['check', '--explain', '--agent', 'acme/search/crawler-1', '--action', 'file.read', ...options];
+    const { status, stdout } = await cli.run(asked);
+    expect({ status, lines: stdout.split('\n').filter((line) => /budget/.test(line) && !/resets/.test(line)) }).toEqual(
+      {
+        status: 3,
+        lines: [
+          'deny  the daily budget of the org tier is exceeded',
+          expect.stringMatching(/^policy +none decided, but a budget$/),
+          expect.stringMatching(/^cause +budget$/),
+          '  all  allow  matched: allow  <- overruled by a budget',
+        ],
+      },
+    );
+    const { documents, policies_decide } = JSON.parse((await cli.run([...asked, '-o', 'json'])).stdout);
+    expect({ decided: documents[0].rules[0].decided, policies_decide }).toMatchObject({
+      decided: false,
+      policies_decide: { decision: 'allow', rule_id: 'all' },
+    });
+
     expect((await gateway.call('GET', '/api/v1/budgets?org_id=other')).body.budgets).toEqual([]);
     expect((await gateway.call('GET', '/api/v1/budgets?per_page=3')).body.next_cursor).toEqual(expect.any(String));
 

@@ -30,6 +30,7 @@ function scene(
     policies: policiesOf(before),
     load,
     hasRead: () => false,
+    overruling: () => undefined,
     install: (policies) => void installed.push(namesOf(policies)),
     audit,
     clock: testClock(),

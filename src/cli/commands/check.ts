@@ -1,7 +1,7 @@
 /** `svc check`: one policy check, as an agent would ask it. */
 import { randomBytes } from 'node:crypto';
 import { MAX_COST_USD, usdToMicro } from '../../core/base/money.ts';
-import type { Explanation } from '../../core/policy/explain.ts';
+import type { Explanation, RuleTrace } from '../../core/policy/explain.ts';
 import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
@@ -30,7 +30,7 @@ export async function explain({ options, globals, env }: Invocation): Promise<vo
   });
   await show(globals.output, viewOf(explanation), () => [
     decisionLine(explanation.decision.kind, explanation.decision.reason),
-    ...explanation.documents.flatMap(documentLines),
+    ...explanation.documents.flatMap((document) => documentLines(document)),
   ]);
 }
 
@@ -47,7 +47,7 @@ const viewOf = ({ decision, documents }: Explanation) => ({
 
 const CHECK_PATH = '/svc.governance.v1.PolicyService/CheckAction';
 
-/** Denied is exit status 3, so that a script can tell it from a gateway that did not answer. */
+/** Not allowed is exit status 3, so that a script can tell it from a gateway that did not answer. */
 export async function run(invocation: Invocation): Promise<ExitStatus> {
   const { options, globals, env } = invocation;
   const api = await Api.of(invocation);
@@ -58,6 +58,18 @@ export async function run(invocation: Invocation): Promise<ExitStatus> {
   else await show(globals.output, answer, () => [summary(answer), ...afterwards(answer)]);
   return answer.decision === 'allow' ? EXIT.done : EXIT.denied;
 }
+
+/** By cause, what denies a check whatever the policies say. */
+const OVERRULED_BY: Readonly<Partial<Record<string, string>>> = {
+  budget: 'a budget',
+  halt: 'a halt',
+  operation_state: 'the state of the operation',
+  credential: 'the credential',
+  obligation: 'an obligation that is not supported',
+  unrecorded: 'the audit log, which cannot be written',
+};
+
+const undecided = (rule: RuleTrace): RuleTrace => ({ ...rule, decided: false });
 
 /** What the gateway decides, with budgets and the state of the operation in it, and then what each rule had to say. */
 async function showExplained(
@@ -75,9 +87,13 @@ async function showExplained(
     attributes,
     estimated_cost_usd: estimatedCostUsd,
   });
-  await show(format, { ...answer, documents: explanation.documents }, () => [
-    ...explained(answer, isFresh),
-    ...tracesIn(explanation).flatMap(documentLines),
+  const overruled = answer.cause === null ? undefined : OVERRULED_BY[answer.cause];
+  const documents = tracesIn(explanation).map((document) =>
+    overruled === undefined ? document : { ...document, rules: document.rules.map(undecided) },
+  );
+  await show(format, { ...answer, policies_decide: explanation.decision, documents }, () => [
+    ...explained(answer, isFresh, overruled),
+    ...tracesIn(explanation).flatMap((document) => documentLines(document, overruled)),
   ]);
 }
 
@@ -201,10 +217,10 @@ const summary = ({ decision, reason, op_id: opId }: Answer): string =>
   decisionLine(decision, `${reason ?? 'no reason given'}${opId === null ? '' : `  (${opId})`}`);
 
 /** Of a fresh operation it is known that there is none; of another, a gateway that tells no state may have one. */
-const explained = (answer: Answer, isFresh: boolean): readonly string[] => [
+const explained = (answer: Answer, isFresh: boolean, overruled: string | undefined): readonly string[] => [
   decisionLine(answer.decision, answer.reason ?? 'no reason given'),
   ...fieldLines([
-    ['policy', answer.policy ?? 'none decided'],
+    ['policy', answer.policy ?? (overruled === undefined ? 'none decided' : `none decided, but ${overruled}`)],
     ['rule', answer.rule_id ?? 'none'],
     ...(answer.cause === null ? [] : [['cause', answer.cause] as const]),
     ...(answer.resets_at === null ? [] : [['budget resets', answer.resets_at] as const]),

@@ -68,14 +68,19 @@ function linesOf({ file, policies, cases }: RunFile): readonly string[] {
   ];
 }
 
-function differenceLines({ policyCase: { subject, name }, outcome: { expected, actual } }: RunCase): readonly string[] {
+function differenceLines({
+  policyCase: { subject, name },
+  outcome: { expected, actual, difference = '' },
+}: RunCase): readonly string[] {
+  // The same decision by the same rule: then it is the obligations that differ.
+  const isByDecision = actual.kind !== expected.kind || (expected.ruleId ?? actual.ruleId) !== actual.ruleId;
   return [
     '',
     `  ${printable(name)}`,
     printable(`    ${agentKeyOf(subject.agent)} requests ${wantedOf(subject)}`),
     red(printable(`    - ${expected.kind}${byRule(expected.ruleId)}`)),
     green(printable(`    + ${actual.kind}${byRule(actual.ruleId)}`)),
-    printable(`      ${actual.reason}`),
+    printable(`      ${isByDecision ? actual.reason : difference}`),
     '',
   ];
 }

@@ -16,16 +16,25 @@ const COLOUR_OF = {
 export const decisionLine = (kind: keyof typeof COLOUR_OF, reason: string): string =>
   `${COLOUR_OF[kind](bold(kind))}  ${printable(reason)}`;
 
-export function documentLines({ name, scope, source, applies, rules }: DocumentTrace): readonly string[] {
+/** `overruled`: what has decided in place of the rule that would have. */
+export function documentLines(
+  { name, scope, source, applies, rules }: DocumentTrace,
+  overruled?: string,
+): readonly string[] {
   const heading = printable(`${name}  (${scope}, ${source})`);
   if (!applies) return ['', dim(`${heading}: its scope does not reach the agent`)];
   const width = rules.reduce((widest, { id }) => Math.max(widest, widthOf(printable(id))), 0);
-  return ['', bold(heading), ...rules.map((rule) => ruleLine(rule, width))];
+  return ['', bold(heading), ...rules.map((rule) => ruleLine(rule, width, overruled))];
 }
 
-function ruleLine({ id, effect, outcome, detail, decided }: RuleTrace, width: number): string {
-  const line = `  ${padded(printable(id), width)}  ${padded(effect, 5)}  ${printable(detail)}${decided ? '  <- decided' : ''}`;
-  if (decided) return (outcome === 'matched' ? COLOUR_OF[effect] : red)(line);
+function ruleLine(
+  { id, effect, outcome, detail, decided }: RuleTrace,
+  width: number,
+  overruled: string | undefined,
+): string {
+  const mark = overruled === undefined ? '  <- decided' : `  <- overruled by ${overruled}`;
+  const line = `  ${padded(printable(id), width)}  ${padded(effect, 5)}  ${printable(detail)}${decided ? mark : ''}`;
+  if (decided && overruled === undefined) return (outcome === 'matched' ? COLOUR_OF[effect] : red)(line);
   return outcome === 'matched' || outcome === 'condition-failed' ? line : dim(line);
 }
 

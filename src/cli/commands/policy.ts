@@ -4,7 +4,7 @@ import type { Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { note, show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
-import { type Column, cellText } from '../terminal/table.ts';
+import { type Column, cellText, isRows } from '../terminal/table.ts';
 import { counted } from '../terminal/words.ts';
 import { showList } from './listing.ts';
 import { gatewayPolicyPath, isCaseFile, needPolicies } from './policy-files.ts';
@@ -55,7 +55,11 @@ const RULE_COLUMNS: readonly Column[] = [
   { title: 'ACTIONS', cell: 'actions' },
   { title: 'RESOURCES', cell: 'resources' },
   { title: 'WHEN', cell: 'when' },
+  { title: 'OBLIGES TO', cell: (row) => typesOf(row.obligations), isSpare: true },
 ];
+
+const typesOf = (obligations: unknown): readonly string[] | undefined =>
+  isRows(obligations) && obligations.length > 0 ? [...new Set(obligations.map(({ type }) => String(type)))] : undefined;
 
 /** In the order in which a check goes through them. */
 export const rules: Run = (invocation) =>

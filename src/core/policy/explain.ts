@@ -24,6 +24,9 @@ export type DocumentTrace = {
   readonly rules: readonly RuleTrace[];
 };
 
+/** What decides in place of the policies. */
+export type Overruling = { readonly cause: 'halt' | 'budget'; readonly reason: string };
+
 /** Plain data, in the order of the cascade. */
 export type Explanation = { readonly decision: PolicyDecision; readonly documents: readonly DocumentTrace[] };
 

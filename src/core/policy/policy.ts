@@ -6,6 +6,7 @@ import { finish, type Steps } from '../base/steps.ts';
 import { type BudgetConfig, parseBudgetConfig, TIERS } from '../budget/config.ts';
 import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
 import type { Obligation } from '../obligations.ts';
+import type { ApprovalTerms } from './approval-terms.ts';
 import type { PolicyDocument } from './document.ts';
 import type { RuleEffect } from './effect.ts';
 import { type Explanation, explainingCheck } from './explain.ts';
@@ -57,6 +58,7 @@ export type RuleSummary = {
   readonly resources: readonly string[];
   readonly when: string | undefined;
   readonly reason: string | undefined;
+  readonly approval: ApprovalTerms | undefined;
   readonly obligations: readonly Obligation[] | undefined;
 };
 
@@ -166,7 +168,7 @@ export class PolicySet {
       document: { name, scope, rules, source },
     } of this.#seenBy(orgId)) {
       if (policy !== undefined && name !== policy) continue;
-      for (const { id, effect, actions, resources, when, reason, obligations } of rules.slice(
+      for (const { id, effect, actions, resources, when, reason, approval, obligations } of rules.slice(
         before,
         before + most - found.length,
       )) {
@@ -180,6 +182,7 @@ export class PolicySet {
           resources,
           when: when?.source,
           reason,
+          approval,
           obligations,
         });
       }

@@ -4,6 +4,7 @@ import { usdToMicro } from '../../core/base/money.ts';
 import { ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import { invalid } from '../../core/fault.ts';
+import type { ApprovalTerms } from '../../core/policy/approval-terms.ts';
 import type { RuleTrace } from '../../core/policy/explain.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
@@ -49,14 +50,22 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
   if (!names.ok) return names;
   const listed = await link.call('listRules', { principal, policy: names.value.policy, ...page.value });
   if (!listed.ok) return listed;
-  const rules = listed.value.items.map(({ when, reason, obligations, ...rule }) => ({
+  const rules = listed.value.items.map(({ when, reason, approval, obligations, ...rule }) => ({
     ...rule,
     when: when ?? null,
     reason: reason ?? null,
+    approval: approval === undefined ? null : termsView(approval),
     obligations: obligations ?? [],
   }));
   return ok({ status: 200, body: { version: listed.value.version, rules, ...cursorView(listed.value) } });
 }
+
+const termsView = ({ min, expiresMs, validMs, approvers }: ApprovalTerms) => ({
+  min,
+  expires_secs: expiresMs / 1000,
+  valid_secs: validMs === undefined ? null : validMs / 1000,
+  approvers,
+});
 
 async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
   const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
@@ -78,6 +87,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
   if (!explained.ok) return explained;
   const {
     version,
+    overruledBy = null,
     decision: { kind, policy, ruleId, reason, obligations = [] },
     documents,
   } = explained.value;
@@ -92,6 +102,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
     body: {
       version,
       decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason, obligations },
+      overruled_by: overruledBy,
       documents: views,
     },
   });
@@ -131,7 +142,7 @@ export const policyRoutes: readonly Route[] = [
     access: { scope: 'read' },
     isQueued: true,
     summary:
-      'Explains what policies would decide for a check and how each rule evaluates; ignores budgets and operations, and records nothing',
+      'Explains what policies decide for a check, how each rule evaluates, and what would overrule them; records nothing',
     answers: { 200: policyExplanation },
     ...withBody(check, explain),
   },

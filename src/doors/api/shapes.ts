@@ -83,6 +83,15 @@ export const rulePage = z.strictObject({
         resources: z.array(z.string()),
         when: z.string().nullable(),
         reason: z.string().nullable(),
+        approval: z
+          .strictObject({
+            min: z.int(),
+            expires_secs: z.number(),
+            valid_secs: z.number().nullable().meta({ description: 'Null: for one use.' }),
+            approvers: z.array(z.string()).meta({ description: 'Empty: every credential with admin scope.' }),
+          })
+          .nullable()
+          .meta({ description: 'Of a rule that requires an approval.' }),
         obligations: obligations.meta({ description: 'What a caller that the rule allows must do.' }),
       }),
     )
@@ -108,6 +117,10 @@ export const policyExplanation = z.strictObject({
       description: 'Of all rules that allow and match: what the caller of an allow must do.',
     }),
   }),
+  overruled_by: z
+    .strictObject({ cause: z.enum(['halt', 'budget']), reason: z.string() })
+    .nullable()
+    .meta({ description: 'What denies the check as things are, although the policies do not; null: nothing.' }),
   documents: z
     .array(
       z.strictObject({
