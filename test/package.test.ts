@@ -39,4 +39,15 @@ describe("the gateway's package", () => {
       (JSON.parse(readFileSync(join(PACKAGE_ROOT, path), 'utf8')) as SourceMap).sourcesContent?.[0];
     expect(maps.filter((path) => typeof sourceIn(path) !== 'string')).toEqual([]); // a debugger finds no src/ beside it
   });
+
+  // npm reads overrides of the project it installs into alone. A shrinkwrap would have it install the binaries for all
+  // platforms, 700 MB of PostgreSQL, since it looks at `os` and `cpu` only of what it resolves itself.
+  test('pins each dependency itself, because overrides do not reach those who install it', () => {
+    const { dependencies, optionalDependencies, overrides } = JSON.parse(
+      readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'),
+    ) as Record<string, Record<string, string>>;
+    expect(overrides).toBeUndefined();
+    const ranges = Object.values({ ...dependencies, ...optionalDependencies });
+    expect(ranges.filter((range) => !/^(?:npm:@?[^@]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(range))).toEqual([]);
+  });
 });
