@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { jsonText, yamlText } from '../../src/cli/terminal/output.ts';
-import { clipped, printable, widthOf } from '../../src/cli/terminal/printable.ts';
+import { printable } from '../../src/cli/terminal/printable.ts';
 import { cellText, fieldLines, tableLines } from '../../src/cli/terminal/table.ts';
+import { clipped, widthOf } from '../../src/cli/terminal/width.ts';
 
 const anything = fc.string({ unit: 'binary', maxLength: 40 });
 const UNSAFE =
@@ -33,6 +34,8 @@ describe('printable', () => {
       ㄅ: 2,
       '、。': 4,
       '🚀': 2,
+      '👩‍👩‍👧': 2,
+      '🇯🇵': 2,
       שלום: 4,
       'x：y': 4,
     };
@@ -63,6 +66,7 @@ describe('printable', () => {
     expect(clipped('abcdef', 4)).toBe('abc…');
     expect(clipped('東京都', 4)).toBe('東…');
     expect(clipped('abcd', 4)).toBe('abcd');
+    expect(clipped('👩‍👩‍👧x👩‍👩‍👧', 4)).toBe('👩‍👩‍👧x…'); // what is one character to a reader stays whole
   });
 
   test('a table takes its width from its cells and shrinks on a narrow terminal', () => {

@@ -4,9 +4,10 @@ import { CliError, EXIT, type ExitStatus, RefusedError, renderError, usageError 
 import type { Globals, Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { note, show, tolerateClosedPipe, writeLines } from '../terminal/output.ts';
-import { padded, printable } from '../terminal/printable.ts';
+import { printable } from '../terminal/printable.ts';
 import { confirmed, interruptible } from '../terminal/prompt.ts';
 import { type Row, valueAt } from '../terminal/table.ts';
+import { padded } from '../terminal/width.ts';
 import { counted } from '../terminal/words.ts';
 import { type AgentFilter, agentFilter, agentText } from './listing.ts';
 import { OpNames } from './op-name.ts';

@@ -3,8 +3,9 @@ import { RULE_EFFECTS, type RuleEffect } from '../../core/policy/effect.ts';
 import type { DocumentTrace, RuleTrace } from '../../core/policy/explain.ts';
 import { RULE_OUTCOMES } from '../../core/policy/rule.ts';
 import { bold, dim, green, red, yellow } from '../terminal/output.ts';
-import { padded, printable, widthOf } from '../terminal/printable.ts';
+import { printable } from '../terminal/printable.ts';
 import type { Row } from '../terminal/table.ts';
+import { padded, widthOf } from '../terminal/width.ts';
 
 const COLOUR_OF = {
   allow: green,

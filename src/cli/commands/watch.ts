@@ -7,9 +7,9 @@ import type { Invocation, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { type LiveStream, openLiveStream } from '../remote/live-stream.ts';
 import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../terminal/output.ts';
-import { clipped } from '../terminal/printable.ts';
 import { openScreen, type Screen } from '../terminal/screen.ts';
 import { type Column, cellText, type Row, tableLines } from '../terminal/table.ts';
+import { clipped } from '../terminal/width.ts';
 import { agentText } from './listing.ts';
 import { stateText } from './ops.ts';
 

@@ -7,8 +7,8 @@ import { pipeline as piped, type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { codeOf } from '../../core/base/text.ts';
 import { ifThere } from '../../system/files.ts';
-import { clipped } from '../terminal/printable.ts';
 import { interruptible } from '../terminal/prompt.ts';
+import { clipped } from '../terminal/width.ts';
 import { brief } from '../terminal/words.ts';
 
 // How far an export has come, on one line of standard error that is drawn over, for the person who waits at a terminal.

@@ -23,35 +23,3 @@ export const printableLines = (text: string): string =>
   text.replace(UNSAFE, (character) => (character === '\n' ? character : escaped(character)));
 
 export const isPrintable = (text: string): boolean => printable(text) === text;
-
-// By blocks and not by scripts: the long-vowel mark of データ belongs to no script, and the half-width katakana to one
-// that is wide.
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{17000}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-/** Marks that stand above or below another character, and vowels that join a Hangul syllable. */
-const WITHOUT_WIDTH = /[\p{Mn}\p{Me}\u1160-\u11ff]/u;
-
-const columnsOf = (character: string): number => (WITHOUT_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1);
-
-/** Columns that a printable text takes on a terminal. */
-export function widthOf(text: string): number {
-  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  let width = 0;
-  for (const character of text) width += columnsOf(character);
-  return width;
-}
-
-/** At most `width` columns, the end replaced by an ellipsis when something had to go. */
-export function clipped(text: string, width: number): string {
-  if (widthOf(text) <= width) return text;
-  let kept = '';
-  let used = 1; // the ellipsis
-  for (const character of text) {
-    used += columnsOf(character);
-    if (used > width) break;
-    kept += character;
-  }
-  return `${kept}…`;
-}
-
-export const padded = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - widthOf(text)));

@@ -1,5 +1,6 @@
 /** Rows as columns of text. */
-import { clipped, padded, printable, widthOf } from './printable.ts';
+import { printable } from './printable.ts';
+import { clipped, padded, widthOf } from './width.ts';
 import { brief } from './words.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
