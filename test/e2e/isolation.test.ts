@@ -155,6 +155,8 @@ describe('isolation', () => {
   );
 
   const FILTERS: Readonly<Partial<Record<QueryName, string>>> = {
+    // Whose key has made all others, of both orgs.
+    made_by: 'gateway:environment',
     org_id: 'acme',
     team_id: 'search',
     agent_id: 'crawler',
@@ -177,7 +179,7 @@ describe('isolation', () => {
     snapshot: 'true',
     lineage: 'true',
   };
-  const UNFILTERED: readonly QueryName[] = ['active', 'cursor', 'ticket', 'wait'];
+  const UNFILTERED: readonly QueryName[] = ['active', 'cascade', 'cursor', 'ticket', 'wait'];
 
   const questions = (): readonly string[] =>
     LISTINGS.flatMap(({ path, query = [] }) => [
