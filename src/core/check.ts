@@ -560,10 +560,10 @@ function obligationsPayload(obligations: readonly Obligation[]) {
 }
 
 /** An allow is none for a caller that cannot do what it obliges to (docs/spec.md, Obligations). */
-function fulfilled(decision: PolicyDecision, { supportedObligations = [] }: CheckCommand): PolicyDecision {
+function fulfilled(decision: PolicyDecision, { supportedObligations }: CheckCommand): PolicyDecision {
   const { kind, policy, ruleId, obligations } = decision;
   if (obligations === undefined || kind !== 'allow') return decision;
-  const unmet = obligations.find(({ type }) => !supportedObligations.includes(type));
+  const unmet = obligations.find(({ type }) => supportedObligations?.includes(type) !== true);
   if (unmet === undefined) return decision;
   const { id, type } = unmet;
   const reason = `allowed only with obligation ${id}, of type ${type}, which is not among the supported_obligations`;

@@ -115,6 +115,7 @@ rules: []
       resources: ['a', 'b*'],
       when: 'attributes.size > 3',
       reason: 'too large',
+      obligations: [],
     });
     expect(all.rules[3]).toMatchObject({ actions: ['*'], resources: ['*'], when: null, reason: null });
     const pages = [await of('?per_page=3')];

@@ -40,9 +40,11 @@ export function nameIn(opId: string): OpName {
   return { traceId, spanId };
 }
 
+const NO_TYPES: readonly string[] = [];
+
 /** The gateway validates requests; only values that cannot be encoded are found here. */
 export function checkBodyOf(request: CheckRequest, agent: AgentId, { traceId, spanId }: OpName): CheckBody {
-  const { action, resource, attributes, estimatedCostUsd, caller, dryRun, supportedObligations = [] } = request;
+  const { action, resource, attributes, estimatedCostUsd, caller, dryRun, supportedObligations = NO_TYPES } = request;
   requireText(action, 'action');
   requireText(traceId, 'traceId');
   requireText(spanId, 'spanId');
