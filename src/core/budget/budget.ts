@@ -117,6 +117,11 @@ export class BudgetTracker {
     return this.#grants?.due(most, all, this.#window, this.#epoch, nowMs) ?? [];
   }
 
+  /** Whether a check waits for an exchange, or another gateway does. */
+  get hasUrgentRows(): boolean {
+    return this.#grants?.isUrgent === true;
+  }
+
   /** Everything that is left to tell, when this run ends. */
   closingRows(nowMs: number): readonly AccountRow[] {
     this.#advance(nowMs);

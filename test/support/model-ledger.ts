@@ -1,0 +1,137 @@
+/** The ledger of a cluster as plain TypeScript: what the functions in the database are to do, one call at a time. */
+import type { AlertPercent } from '../../src/core/budget/envelope.ts';
+import type { AccountRow, Grant } from '../../src/core/budget/grants.ts';
+
+/** Rules that a mutant leaves out. */
+export type LedgerRule =
+  /** A sequence number that is not higher than the last one of the run changes nothing. */
+  | 'refuses late exchanges'
+  /** A run that was replaced may not write. */
+  | 'refuses replaced runs'
+  /** What a run that is settled held is freed when the reservations of its operations have expired. */
+  | 'waits for reservations'
+  /** Nothing of a run is given to others before it is settled. */
+  | 'keeps what is not settled';
+
+type Run = {
+  sequence: number;
+  state: 'live' | 'retired';
+  isSettled: boolean;
+  readonly grants: Map<string, { granted: number; spent: number }>;
+};
+type Account = { spent: number; out: number; level: 0 | AlertPercent };
+
+const nameOf = ({ owner, period }: { readonly owner: string; readonly period: string }): string => `${owner} ${period}`;
+
+export class ModelLedger {
+  readonly accounts = new Map<string, Account>();
+  readonly runs = new Map<string, Run>();
+  readonly #without: LedgerRule | undefined;
+
+  constructor(without?: LedgerRule) {
+    this.#without = without;
+  }
+
+  join(run: string, settles?: { readonly run: string; readonly spent: ReadonlyMap<string, number> }): void {
+    const settled = settles === undefined ? undefined : this.runs.get(settles.run);
+    if (settles !== undefined && settled !== undefined && !settled.isSettled) {
+      settled.state = 'retired';
+      settled.isSettled = true;
+      for (const [name, spent] of settles.spent) {
+        const grant = settled.grants.get(name) ?? { granted: 0, spent: 0 };
+        settled.grants.set(name, grant);
+        this.#move(name, grant, Math.max(grant.granted, spent), Math.max(grant.spent, spent));
+      }
+      if (this.#without === 'waits for reservations') this.free(settles.run);
+    }
+    this.runs.set(run, { sequence: 0, state: 'live', isSettled: false, grants: new Map() });
+  }
+
+  /** Another run has taken the name of this one. */
+  retire(run: string): void {
+    const retired = this.runs.get(run)!;
+    retired.state = 'retired';
+    if (this.#without === 'keeps what is not settled') this.free(run);
+  }
+
+  /** What a settled run held and has not spent, once its reservations have expired. */
+  free(run: string): void {
+    for (const [name, grant] of this.runs.get(run)!.grants)
+      this.#move(name, grant, Math.min(grant.granted, grant.spent), grant.spent);
+  }
+
+  /** An operator has this run forgotten: what it is known to have spent stays charged. */
+  charge(run: string, spent: number): void {
+    const { grants } = this.runs.get(run)!;
+    for (const [name, grant] of grants)
+      this.#move(name, grant, Math.max(grant.granted, spent), Math.max(grant.spent, spent));
+  }
+
+  copy(from: ModelLedger): void {
+    for (const [name, account] of from.accounts) this.accounts.set(name, { ...account });
+    for (const [run, { grants, ...rest }] of from.runs)
+      this.runs.set(run, { ...rest, grants: new Map(Array.from(grants, ([name, grant]) => [name, { ...grant }])) });
+  }
+
+  /** As plain data. */
+  get state(): unknown {
+    return [
+      [...this.accounts],
+      Array.from(this.runs, ([run, { sequence, state, isSettled, grants }]) => [
+        run,
+        sequence,
+        state,
+        isSettled,
+        [...grants],
+      ]),
+    ];
+  }
+
+  /** Undefined: it came late. */
+  exchange(run: string, sequence: number, rows: readonly AccountRow[]): readonly Grant[] | 'replaced' | undefined {
+    const writer = this.runs.get(run)!;
+    if (writer.state === 'retired' && this.#without !== 'refuses replaced runs') return 'replaced';
+    if (sequence <= writer.sequence && this.#without !== 'refuses late exchanges') return undefined;
+    writer.sequence = sequence;
+    const live = [...this.runs.values()].filter(({ state }) => state === 'live').length;
+    return rows.map((row): Grant => {
+      const name = nameOf(row);
+      const account = this.accounts.get(name) ?? { spent: 0, out: 0, level: 0 };
+      this.accounts.set(name, account);
+      const grant = writer.grants.get(name) ?? { granted: 0, spent: 0 };
+      writer.grants.set(name, grant);
+      const kept = Math.max(row.keptMicroUsd, row.spentMicroUsd);
+      this.#move(name, grant, kept, row.spentMicroUsd);
+      const free = row.capMicroUsd === Infinity ? 0 : row.capMicroUsd - account.spent - account.out;
+      const half = Math.trunc(free / (2 * Math.max(live, 1)));
+      const raise =
+        free < Math.max(row.neededMicroUsd, 1) ? 0 : Math.max(row.neededMicroUsd, Math.min(row.wantedMicroUsd, half));
+      this.#move(name, grant, kept + raise, row.spentMicroUsd);
+      const level = levelOf(account.spent, row.capMicroUsd);
+      const alertPercent = level !== 0 && level > account.level ? level : undefined;
+      account.level = level;
+      return {
+        owner: row.owner,
+        period: row.period,
+        grantedMicroUsd: kept + raise,
+        spentByAllMicroUsd: account.spent,
+        heldByAllMicroUsd: account.out,
+        alertPercent,
+      };
+    });
+  }
+
+  #move(name: string, grant: { granted: number; spent: number }, granted: number, spent: number): void {
+    const account = this.accounts.get(name) ?? { spent: 0, out: 0, level: 0 as const };
+    this.accounts.set(name, account);
+    account.spent += spent - grant.spent;
+    account.out += Math.max(0, granted - spent) - Math.max(0, grant.granted - grant.spent);
+    Object.assign(grant, { granted, spent });
+  }
+}
+
+function levelOf(spent: number, cap: number): 0 | AlertPercent {
+  if (cap === Infinity || spent === 0) return 0;
+  if (spent >= cap) return 100;
+  return spent * 5 >= cap * 4 ? 80 : 0;
+}
