@@ -1,0 +1,171 @@
+/** The ledger in the database against the one in TypeScript: the same random exchanges, the same answers. */
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { AccountRow } from '../../../../src/core/budget/grants.ts';
+import type { RunId } from '../../../../src/ports/cluster.ts';
+import { createPostgresLedger } from '../../../../src/stores/postgres/cluster/ledger.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../../../../src/stores/postgres/postgres.ts';
+import { ModelLedger } from '../../../support/model-ledger.ts';
+import { SILENT, withPostgres } from '../../../support/postgres.ts';
+
+const newDatabase = withPostgres();
+const HOUR_MS = 3_600_000;
+const RUNS = 3;
+const OWNERS = ['global', 'org/acme', 'team/acme/search'];
+const PERIOD = 'd:2026-11-25';
+
+async function openLedger() {
+  const url = await newDatabase();
+  const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, SILENT);
+  onTestFinished(() => postgres.close());
+  await postgres.start();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const join = async (name: string): Promise<RunId> => {
+    const run = randomUUID() as string as RunId;
+    await client.query(`SELECT cluster_join($1, $2, 60000, '1', '{1,1}', 'serve', NULL, '{}', '{}', '{}')`, [
+      run,
+      name,
+    ]);
+    return run;
+  };
+  const ledgerOf = (run: RunId) => createPostgresLedger({ postgres, run, leaseMs: 60_000, policyVersion: () => 'v1' });
+  return { client, join, ledgerOf };
+}
+
+const rowOf = (owner: string, more: Partial<AccountRow>): AccountRow => ({
+  owner,
+  period: PERIOD,
+  fromMs: Date.now() - HOUR_MS,
+  toMs: Date.now() + HOUR_MS,
+  capMicroUsd: 1_000,
+  keptMicroUsd: 0,
+  spentMicroUsd: 0,
+  neededMicroUsd: 0,
+  wantedMicroUsd: 0,
+  ...more,
+});
+
+const byOwner = <T extends { readonly owner: string }>(rows: readonly T[]): readonly T[] =>
+  rows.toSorted((one, other) => (one.owner < other.owner ? -1 : 1));
+
+describe('the ledger in the database', () => {
+  test('answers as the one in TypeScript does', async () => {
+    const { client, join, ledgerOf } = await openLedger();
+    const model = new ModelLedger();
+    const runs = await Promise.all(Array.from({ length: RUNS }, (_, at) => join(`gateway-${at}`)));
+    for (const run of runs) model.join(run);
+    let state = 7;
+    const random = (most: number): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      return Math.floor((state / 2 ** 32) * (most + 1));
+    };
+    const sides = runs.map((run) => ({
+      run,
+      ledger: ledgerOf(run),
+      sequence: 0,
+      accounts: OWNERS.map(() => ({ granted: 0, spent: 0 })),
+    }));
+    for (let step = 0; step < 300; step += 1) {
+      const side = sides[random(RUNS - 1)]!;
+      const isLate = random(9) === 0;
+      if (!isLate) side.sequence += 1;
+      const rows = OWNERS.map((owner, at) => {
+        const account = side.accounts[at]!;
+        if (!isLate) {
+          // Now and then more is spent than was granted, as usage records may.
+          account.spent = Math.min(account.spent + random(20), account.granted + (random(19) === 0 ? 30 : 0));
+          account.granted = Math.max(account.spent, account.granted - random(2) * random(50));
+        }
+        return rowOf(owner, {
+          capMicroUsd: at === 2 ? Infinity : 1_000,
+          keptMicroUsd: account.granted,
+          spentMicroUsd: account.spent,
+          neededMicroUsd: random(2) === 0 ? random(60) : 0,
+          wantedMicroUsd: random(300),
+        });
+      });
+      const expected = model.exchange(side.run, side.sequence, rows);
+      const answered = await side.ledger.exchange(side.sequence, rows);
+      expect(answered.ok && answered.value && byOwner(answered.value)).toEqual(
+        expected === undefined || expected === 'replaced' ? undefined : byOwner(expected),
+      );
+      if (expected === undefined || expected === 'replaced') continue;
+      for (const [at, { grantedMicroUsd }] of expected.entries()) side.accounts[at]!.granted = grantedMicroUsd;
+    }
+    const { rows } = await client.query('SELECT owner, spent::int, out::int FROM budget_account ORDER BY owner');
+    expect(rows).toEqual(
+      OWNERS.map((owner) => {
+        const { spent, out } = model.accounts.get(`${owner} ${PERIOD}`)!;
+        return { owner, spent, out };
+      }),
+    );
+  });
+
+  test('settles a run: spend exactly, the rest once its reservations have expired', async () => {
+    const { client, join, ledgerOf } = await openLedger();
+    const before = await join('gateway');
+    const needs = { neededMicroUsd: 600, wantedMicroUsd: 600, spentMicroUsd: 0 };
+    await ledgerOf(before).exchange(1, [rowOf('org/acme', needs)]);
+    const account = async () => (await client.query('SELECT spent::int, out::int FROM budget_account')).rows[0];
+    expect(await account()).toEqual({ spent: 0, out: 600 });
+    const after = randomUUID();
+    await client.query(
+      `SELECT cluster_join($1, 'gateway', 60000, '1', '{1,1}', 'serve', $2, '{org/acme}', $3, '{250}')`,
+      [after, before, [PERIOD]],
+    );
+    expect(await account()).toEqual({ spent: 250, out: 350 });
+    await client.query('SELECT cluster_tidy(600000)');
+    expect(await account()).toEqual({ spent: 250, out: 350 });
+    await client.query('SELECT cluster_tidy(0)');
+    expect(await account()).toEqual({ spent: 250, out: 0 });
+    const late = await ledgerOf(before).exchange(2, [rowOf('org/acme', needs)]);
+    expect(late).toEqual({ ok: false, fault: { kind: 'replaced' } });
+  });
+
+  test('grants nothing for a period that is not the current one by its own clock', async () => {
+    const { join, ledgerOf } = await openLedger();
+    const ledger = ledgerOf(await join('gateway'));
+    const wanting = { neededMicroUsd: 1, wantedMicroUsd: 10 };
+    const inTwoDays = { fromMs: Date.now() + 48 * HOUR_MS, toMs: Date.now() + 72 * HOUR_MS };
+    const answered = await ledger.exchange(1, [rowOf('org/acme', { ...wanting, ...inTwoDays })]);
+    expect(answered.ok && answered.value?.[0]?.grantedMicroUsd).toBe(0);
+    const now = await ledger.exchange(2, [rowOf('org/globex', wanting)]);
+    expect(now.ok && now.value?.[0]?.grantedMicroUsd).toBe(10);
+  });
+
+  test('grants nothing under another policy than the active one', async () => {
+    const { client, join, ledgerOf } = await openLedger();
+    const ledger = ledgerOf(await join('gateway'));
+    await client.query(`INSERT INTO policy_active (version, activated_by) VALUES ('v2', 'key:admin')`);
+    const wanting = { neededMicroUsd: 1, wantedMicroUsd: 10 };
+    const refused = await ledger.exchange(1, [rowOf('org/acme', wanting)]);
+    expect(refused.ok && refused.value?.[0]?.grantedMicroUsd).toBe(0);
+    await client.query(`UPDATE policy_active SET version = 'v1'`);
+    const granted = await ledger.exchange(2, [rowOf('org/acme', wanting)]);
+    expect(granted.ok && granted.value?.[0]?.grantedMicroUsd).toBe(10);
+  });
+
+  test('forgets a run that is gone: charged, or freed', async () => {
+    const { client, join, ledgerOf } = await openLedger();
+    const runs = [await join('charged'), await join('freed')];
+    const needs = { neededMicroUsd: 300, wantedMicroUsd: 300 };
+    for (const run of runs) await ledgerOf(run).exchange(1, [rowOf('org/acme', needs)]);
+    await expect(client.query(`SELECT cluster_forget('charged', false, 600000)`)).rejects.toMatchObject({
+      code: 'SV003',
+    });
+    await client.query(`UPDATE cluster_node SET lease_until = now() - interval '11 minutes'`);
+    const forget = async (name: string, isFreed: boolean) =>
+      (await client.query('SELECT cluster_forget($1, $2, 600000)::int AS total', [name, isFreed])).rows[0].total;
+    expect([await forget('charged', false), await forget('freed', true), await forget('freed', true)]).toEqual([
+      300,
+      300,
+      null,
+    ]);
+    expect((await client.query('SELECT spent::int, out::int FROM budget_account')).rows).toEqual([
+      { spent: 300, out: 0 },
+    ]);
+  });
+});
