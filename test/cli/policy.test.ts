@@ -232,6 +232,9 @@ search  (team:acme/search, search.yaml)
     expect((await cli.run(['policy', 'validate', '-o', 'json'], { env: { SVC_POLICY_PATH: file } })).stdout).toContain(
       JSON.stringify(file),
     );
+    expect((await cli.run(['policy', 'validate'], { env: { SVC_POLICY_PATH: file } })).stdout).toBe(
+      `1 document with 2 rules in 1 file: no problems.\nThat is ${file}, what a gateway started here would read.\n`,
+    );
     for (const env of [{}, { SVC_POLICY_PATH: '' }]) {
       expect(
         JSON.parse((await cli.run(['policy', 'validate', '-o', 'json'], { env, cwd: cli.home })).stdout),
@@ -244,7 +247,7 @@ search  (team:acme/search, search.yaml)
     const warning = 'No rule allows anything, so every check will be denied.';
     expect(await cli.run(['policy', 'validate', file])).toEqual({
       status: 0,
-      stdout: '1 document with 2 rules in 1 file: no problems.\n',
+      stdout: '1 document with 2 rules in 1 file: no errors, 1 warning.\n',
       stderr: `warning: ${warning}\n`,
     });
     expect(JSON.parse((await cli.run(['policy', 'validate', file, '-o', 'json'])).stdout)).toMatchObject({

@@ -17,7 +17,7 @@ writeFileSync(policyPath, `${ALLOW_ALL}budget: { agent_daily_limit_usd: 10 }\n`)
 let gateway: TestGateway;
 describe('monitoring', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath } });
+    gateway = await startTestGateway({ env: { SVC_POLICY_PATH: policyPath, SVC_IO_THREADS: '1' } });
   });
   afterAll(async () => {
     await gateway.stop();
