@@ -44,7 +44,8 @@ const FEATURES_OFF = [
   'ThirdPartyStoragePartitioning',
 ];
 
-export async function openBrowser(): Promise<Browser> {
+/** `host`: a name that leads to this machine, as its own name server would say. */
+export async function openBrowser(host?: string): Promise<Browser> {
   if (BROWSER_PATH === undefined) throw new Error(NO_BROWSER);
   return chromium.launch({
     executablePath: BROWSER_PATH,
@@ -59,6 +60,7 @@ export async function openBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      ...(host === undefined ? [] : [`--host-resolver-rules=MAP ${host} 127.0.0.1`]),
       `--disable-features=${FEATURES_OFF.join()}`,
       '--renderer-process-limit=1', // the dashboard asks to be apart from what was shown before, which here is an empty page in a process of its own
     ],
