@@ -8,6 +8,7 @@ import { ARRANGEMENTS } from '../support/arrangements.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { registerLoadAgent, startLoad } from '../support/load.ts';
+import { startReceiver } from '../support/receiver.ts';
 
 describe('audit moved', () => {
   test.each(ARRANGEMENTS)('denies checks and says so; put back, it continues ($arrangement)', async ({ env }) => {
@@ -55,15 +56,24 @@ describe('audit moved', () => {
   test('an idle gateway reports within seconds that its log has moved, and its return', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-moved-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const gateway = await startTestGateway({ dataDir: folder });
+    const receiver = await startReceiver();
+    onTestFinished(() => receiver.close());
+    const gateway = await startTestGateway({ dataDir: folder, env: { SVC_WEBHOOKS_ALLOW_PRIVATE: '1' } });
     onTestFinished(async () => {
       await gateway.stop('SIGKILL');
     });
     const ready = async () => (await gateway.call('GET', '/readyz', undefined, null)).status;
     const [audit, aside] = [join(gateway.dataDir, 'audit'), join(folder, 'aside')];
     expect(await ready()).toBe(200);
+    const hook = { url: receiver.url, events: ['audit.unwritable'] };
+    expect((await gateway.call('POST', '/api/v1/webhooks', hook)).status).toBe(201);
     renameSync(audit, aside);
     await eventually(async () => expect(await ready()).toBe(503));
+    const [report] = await eventually(() => (expect(receiver.received.length).toBe(1), receiver.received));
+    expect(JSON.parse(report!.body)).toMatchObject({
+      type: 'audit.unwritable',
+      data: { reason: expect.stringContaining('was moved or deleted'), checks: 'deny' },
+    });
     expect(gateway.output.stderr).toMatch(
       /"reason":"[^"]+\/audit\/0*1\.ndjson was moved or deleted; put it back, or restart the gateway to continue after what is left"/,
     );
@@ -71,6 +81,6 @@ describe('audit moved', () => {
     await eventually(async () => expect(await ready()).toBe(200));
     expect((await gateway.call('POST', '/api/v1/policies/reload')).status).toBe(200);
     expect(await gateway.stop()).toBe(0);
-    expect(await verifyAuditLog(audit)).toMatchObject({ ok: true, entries: 2 });
+    expect(await verifyAuditLog(audit)).toMatchObject({ ok: true, entries: 3 });
   });
 });
