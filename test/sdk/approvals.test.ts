@@ -133,6 +133,28 @@ describe('run', () => {
     expect(await result).toBeInstanceOf(OpTerminatedError);
   });
 
+  test.each([
+    ['people who deny', 'approval', 'ActionDeniedError'],
+    ['an operator', 'operation_state', 'OpTerminatedError'],
+  ] as const)('tells the end by %s, even if its signal comes first', async (_, cause, name) => {
+    let checks = 0;
+    const scripted = await scriptedGateway(({ method, opId }) => {
+      if (method === 'WaitApproval') {
+        scripted.opened[0]?.write({ opId: 'trace:span', signal: 'terminate', sequence: 1 });
+        return new Promise(() => {});
+      }
+      if (method !== 'CheckAction' || opId !== 'trace:span') return undefined;
+      checks += 1;
+      return checks === 1
+        ? { decision: 'pending', approvalId: 'a1', opState: 'pending' }
+        : { decision: 'deny', cause, approvalId: 'a1', opState: 'terminated', policy: 'p' };
+    });
+    const agent = scriptedAgent(scripted);
+    await agent.ready();
+    const error = await failureOf(agent.run({ action: 'pay', traceId: 'trace', spanId: 'span' }, () => 'paid'));
+    expect(error.name).toBe(name);
+  });
+
   test('stops waiting when the client is closed', async () => {
     const scripted = await scriptedGateway(({ method }) =>
       method === 'CheckAction'

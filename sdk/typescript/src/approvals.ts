@@ -39,7 +39,7 @@ export class Approvals {
     requireText(approvalId, 'approvalId');
     const endMs = performance.now() + waitMs;
     let last: Approval | undefined;
-    let trouble = new GatewayError('deadline_exceeded', `no answer within ${waitMs} ms`);
+    let trouble: GatewayError | undefined;
     for (let attempt = 0; ; attempt += 1) {
       signal?.throwIfAborted();
       if (this.#isClosed) throw new ClientClosedError();
@@ -51,8 +51,8 @@ export class Approvals {
       const leftMs = endMs - performance.now();
       if (leftMs <= 0) {
         if (this.#isClosed) throw new ClientClosedError();
-        if (last === undefined) throw trouble;
-        return last;
+        if (last === undefined && trouble !== undefined) throw trouble;
+        return last ?? { approvalId, state: 'pending', reason: undefined, expiresAt: undefined };
       }
       const pauseMs = asked instanceof GatewayError ? asked.retryAfterMs + backoffMs(attempt, LOST_BACKOFF) : 0;
       await this.#sleeper.sleep(Math.min(leftMs, pauseMs + backoffMs(attempt, PENDING_BACKOFF)), signal);

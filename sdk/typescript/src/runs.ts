@@ -101,16 +101,23 @@ export class Runs {
   /** The answer of the gateway, and that of people where it leaves the action to them. */
   async #admitted(op: RunningOp, check: CheckBody, options: CheckOptions): Promise<CheckAnswer> {
     const { checker, approvals, settings } = this.#options;
+    let answer = await checker.check(check, options);
     const endMs = performance.now() + settings.approvalMs;
     // An operator may end it while it waits, or what is around it.
     const signals = [options.signal, op.signal, op.parent?.signal].filter((each) => each !== undefined);
-    let answer = await checker.check(check, options);
     for (let round = 0; answer.decision === 'pending'; round += 1) {
       const { approvalId } = answer;
       if (approvalId === undefined) return undecided(answer, 'the gateway names no approval to wait for');
       const leftMs = Math.max(0, endMs - performance.now());
-      const { state } = await approvals.wait(approvalId, leftMs, { signal: AbortSignal.any(signals) });
-      if (state === 'pending')
+      const waited = await settled(() => approvals.wait(approvalId, leftMs, { signal: AbortSignal.any(signals) }));
+      if (!waited.ok) {
+        // People who say no end the operation, too, and that may be known before what they have said.
+        const isOver = op.state === 'terminated' && options.signal?.aborted !== true;
+        const after = isOver ? await checker.check(check, options) : undefined;
+        if (after?.cause === 'approval') return after;
+        throw waited.error;
+      }
+      if (waited.value.state === 'pending')
         return undecided(answer, `nobody has decided on approval ${approvalId} within ${settings.approvalMs} ms`);
       // What was approved may be used up, or changed, by now: then people are asked anew.
       if (round > 0) await this.#sleeper.sleep(PAUSE_POLL_MS, options.signal);
