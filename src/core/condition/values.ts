@@ -40,69 +40,53 @@ export class Failure extends Special {
   }
 }
 
-export class Uint extends Special {
-  readonly value: bigint;
+/** A value around another one. */
+abstract class Around<T> extends Special {
+  readonly value: T;
 
-  constructor(value: bigint) {
+  constructor(value: T) {
     super();
     this.value = value;
   }
+}
 
+export class Uint extends Around<bigint> {
   get kind(): 'uint' {
     return 'uint';
   }
 }
 
-export class Timestamp extends Special {
-  /** Since 1970. */
+abstract class Nanoseconds extends Special {
   readonly ns: bigint;
 
   constructor(ns: bigint) {
     super();
     this.ns = ns;
   }
+}
 
+/** Nanoseconds since 1970. */
+export class Timestamp extends Nanoseconds {
   get kind(): 'timestamp' {
     return 'timestamp';
   }
 }
 
-export class Duration extends Special {
-  readonly ns: bigint;
-
-  constructor(ns: bigint) {
-    super();
-    this.ns = ns;
-  }
-
+export class Duration extends Nanoseconds {
   get kind(): 'duration' {
     return 'duration';
   }
 }
 
-/** What `type(…)` returns. */
-export class TypeValue extends Special {
-  readonly name: string;
-
-  constructor(name: string) {
-    super();
-    this.name = name;
-  }
-
+/** What `type(…)` returns: the name of a type. */
+export class TypeValue extends Around<string> {
   get kind(): 'type' {
     return 'type';
   }
 }
 
-export class Optional extends Special {
-  /** Undefined: it has none. */
-  readonly value: Value | undefined;
-
-  constructor(value: Value | undefined) {
-    super();
-    this.value = value;
-  }
-
+/** Around undefined, it has no value. */
+export class Optional extends Around<Value | undefined> {
   get kind(): 'optional' {
     return 'optional';
   }
@@ -254,7 +238,7 @@ function areEqualObjects(a: Value, b: Value, steps: Steps): boolean {
   }
   if (a instanceof Timestamp) return b instanceof Timestamp && a.ns === b.ns;
   if (a instanceof Duration) return b instanceof Duration && a.ns === b.ns;
-  if (a instanceof TypeValue) return b instanceof TypeValue && a.name === b.name;
+  if (a instanceof TypeValue) return b instanceof TypeValue && a.value === b.value;
   if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b, steps) === 0;
   if (!(a instanceof Optional && b instanceof Optional)) return false;
   if (a.value === undefined || b.value === undefined) return a.value === b.value;

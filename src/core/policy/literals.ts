@@ -81,14 +81,19 @@ class Tree {
 
 export type FindLiterals = (text: string, found: number[]) => void;
 
+function* treeOf(literals: readonly Literal[], codeAt: (text: string, at: number) => number): Steps<Tree> {
+  const tree = new Tree(literals);
+  for (const { text, key } of literals) {
+    tree.add(text.length, (at) => codeAt(text, at), key);
+    yield;
+  }
+  return tree;
+}
+
 /** Adds to `found` the keys of all texts that a text begins with. Undefined where there are none to look for. */
 export function* findingBeginnings(literals: readonly Literal[]): Steps<FindLiterals | undefined> {
   if (literals.length === 0) return undefined;
-  const tree = new Tree(literals);
-  for (const { text, key } of literals) {
-    tree.add(text.length, (at) => text.charCodeAt(at), key);
-    yield;
-  }
+  const tree = yield* treeOf(literals, (text, at) => text.charCodeAt(at));
   const { keys } = tree;
   return (text, found) => {
     for (let at = 0, node = ROOT; at < text.length; at += 1) {
@@ -102,11 +107,7 @@ export function* findingBeginnings(literals: readonly Literal[]): Steps<FindLite
 /** Likewise, the texts that it ends with. */
 export function* findingEndings(literals: readonly Literal[]): Steps<FindLiterals | undefined> {
   if (literals.length === 0) return undefined;
-  const tree = new Tree(literals);
-  for (const { text, key } of literals) {
-    tree.add(text.length, (at) => text.charCodeAt(text.length - 1 - at), key);
-    yield;
-  }
+  const tree = yield* treeOf(literals, (text, at) => text.charCodeAt(text.length - 1 - at));
   const { keys } = tree;
   return (text, found) => {
     for (let at = text.length - 1, node = ROOT; at >= 0; at -= 1) {
@@ -120,11 +121,7 @@ export function* findingEndings(literals: readonly Literal[]): Steps<FindLiteral
 /** Likewise, the texts that it contains, each once (Aho and Corasick's way). */
 export function* findingContained(literals: readonly Literal[]): Steps<FindLiterals | undefined> {
   if (literals.length === 0) return undefined;
-  const tree = new Tree(literals);
-  for (const { text, key } of literals) {
-    tree.add(text.length, (at) => text.charCodeAt(at), key);
-    yield;
-  }
+  const tree = yield* treeOf(literals, (text, at) => text.charCodeAt(at));
   const { keys } = tree;
   const links = new Links(tree);
   for (let node = 1; node < tree.size; node += 1) {

@@ -97,14 +97,21 @@ async function complete(request: Authorized<typeof completion>, link: Link): Pro
   return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
 }
 
-const control =
-  (trigger: Exclude<ControlTrigger, 'complete'>) =>
-  async (request: Authorized, link: Link): Promise<HttpReply> => {
+const control = (trigger: Exclude<ControlTrigger, 'complete'>, summary: string): Route => ({
+  method: 'post',
+  path: `/api/v1/ops/:id/${trigger}`,
+  access: { scope: 'write' },
+  summary,
+  query: ['org_id'],
+  answers: { 200: opShape },
+  refusals: [409],
+  handle: async (request: Authorized, link: Link): Promise<HttpReply> => {
     const named = readNamed(request);
     if (!named.ok) return named;
     const { reply } = await link.ask({ type: 'control-op', ...named.value, trigger });
     return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
-  };
+  },
+});
 
 export const opRoutes: readonly Route[] = [
   {
@@ -135,36 +142,9 @@ export const opRoutes: readonly Route[] = [
     answers: { 200: opShape },
     handle: get,
   },
-  {
-    method: 'post',
-    path: '/api/v1/ops/:id/pause',
-    access: { scope: 'write' },
-    summary: 'Pauses a running operation',
-    query: ['org_id'],
-    answers: { 200: opShape },
-    refusals: [409],
-    handle: control('pause'),
-  },
-  {
-    method: 'post',
-    path: '/api/v1/ops/:id/resume',
-    access: { scope: 'write' },
-    summary: 'Resumes a paused operation',
-    query: ['org_id'],
-    answers: { 200: opShape },
-    refusals: [409],
-    handle: control('resume'),
-  },
-  {
-    method: 'post',
-    path: '/api/v1/ops/:id/terminate',
-    access: { scope: 'write' },
-    summary: 'Terminates an operation',
-    query: ['org_id'],
-    answers: { 200: opShape },
-    refusals: [409],
-    handle: control('terminate'),
-  },
+  control('pause', 'Pauses a running operation'),
+  control('resume', 'Resumes a paused operation'),
+  control('terminate', 'Terminates an operation'),
   {
     method: 'post',
     path: '/api/v1/ops/:id/complete',

@@ -6,7 +6,7 @@ import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import type { GroupStats, TreeNode } from '../../core/listings/topology.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import type { AnswerShape, Authorized, HttpReply, Route } from '../engine/route.ts';
 import { NAME_RULE } from '../shared/limits.ts';
 import { type Listing, withListing } from './body.ts';
 import { topologyLineage, topologyOverview, topologyStats, topologyTeam, topologyTree } from './shapes.ts';
@@ -124,52 +124,25 @@ function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyM
   return groups;
 }
 
-const READ = { scope: 'read' } as const;
+const listing = (
+  path: string,
+  summary: string,
+  answer: AnswerShape,
+  list: Parameters<typeof withListing>[1],
+): Route => ({
+  method: 'get',
+  path: `/api/v1/topology/${path}`,
+  access: { scope: 'read' },
+  isQueued: true,
+  summary,
+  answers: { 200: answer },
+  ...withListing([], list),
+});
 
 export const topologyRoutes = (options: TopologyRouteOptions): readonly Route[] => [
-  {
-    method: 'get',
-    path: '/api/v1/topology/overview',
-    access: READ,
-    isQueued: true,
-    summary: 'Counts orgs, teams and agents, and lists the agents',
-    answers: { 200: topologyOverview },
-    ...withListing([], overview),
-  },
-  {
-    method: 'get',
-    path: '/api/v1/topology/tree',
-    access: READ,
-    isQueued: true,
-    summary: 'Shows agents in a tree, below their org, team and parent',
-    answers: { 200: topologyTree },
-    ...withListing([], tree),
-  },
-  {
-    method: 'get',
-    path: '/api/v1/topology/stats',
-    access: READ,
-    isQueued: true,
-    summary: 'Counts operations and agents per org, or per team of one org',
-    answers: { 200: topologyStats },
-    ...withListing([], stats(options)),
-  },
-  {
-    method: 'get',
-    path: '/api/v1/topology/team/:team_id',
-    access: READ,
-    isQueued: true,
-    summary: 'Shows the teams of this name and their agents',
-    answers: { 200: topologyTeam },
-    ...withListing([], team),
-  },
-  {
-    method: 'get',
-    path: '/api/v1/topology/lineage/:agent_id',
-    access: READ,
-    isQueued: true,
-    summary: 'Shows ancestors and descendants of the agents of this name',
-    answers: { 200: topologyLineage },
-    ...withListing([], lineage),
-  },
+  listing('overview', 'Counts orgs, teams and agents, and lists the agents', topologyOverview, overview),
+  listing('tree', 'Shows agents in a tree, below their org, team and parent', topologyTree, tree),
+  listing('stats', 'Counts operations and agents per org, or per team of one org', topologyStats, stats(options)),
+  listing('team/:team_id', 'Shows the teams of this name and their agents', topologyTeam, team),
+  listing('lineage/:agent_id', 'Shows ancestors and descendants of the agents of this name', topologyLineage, lineage),
 ];

@@ -13,6 +13,7 @@ import {
   type CheckActionResponse,
   type CheckError,
   type JsonObject,
+  NO_ANSWER,
   type Obligation,
   type StreamCheckActionsResponse,
 } from './messages.ts';
@@ -224,8 +225,6 @@ const APPROVAL_ID = tag(14, WIRE_BYTES);
 const OBLIGATIONS = tag(15, WIRE_BYTES);
 const RESPONSE_OP_HOME = tag(16, WIRE_BYTES);
 
-const NO_OBLIGATIONS: readonly Obligation[] = [];
-
 export function writeCheckActionResponse(writer: BinaryWriter, response: CheckActionResponse): void {
   writeChoice(writer, DECISION, DECISION_BY_NUMBER.indexOf(response.decision));
   writeText(writer, REASON, response.reason);
@@ -305,7 +304,7 @@ function writeCheckError(writer: BinaryWriter, error: CheckError): void {
 
 /** Reads up to the end of the reader. A decision of a newer schema reads as `unspecified`, which allows nothing. */
 export function readCheckActionResponse(reader: BinaryReader): CheckActionResponse {
-  const response: Writable<CheckActionResponse> = { ...NOTHING };
+  const response: Writable<CheckActionResponse> = { ...NO_ANSWER };
   while (reader.position < reader.end) {
     const tag = reader.uint32();
     switch (tag) {
@@ -362,24 +361,6 @@ export function readCheckActionResponse(reader: BinaryReader): CheckActionRespon
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
-
-const NOTHING: CheckActionResponse = {
-  decision: 'unspecified',
-  reason: '',
-  policy: '',
-  ruleId: '',
-  opId: '',
-  opState: 'unspecified',
-  auditId: 0,
-  correlationId: '',
-  cause: 'unspecified',
-  tier: 'unspecified',
-  period: 'unspecified',
-  resetsAt: undefined,
-  approvalId: '',
-  obligations: NO_OBLIGATIONS,
-  opHome: '',
-};
 
 function writeText(writer: BinaryWriter, tag: number, text: string): void {
   if (text === '') return;

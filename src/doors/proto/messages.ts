@@ -42,6 +42,24 @@ export type CheckActionResponse = {
   readonly obligations: readonly Obligation[];
   readonly opHome: string;
 };
+/** Before anything is known: every field as if it had not been sent. */
+export const NO_ANSWER: CheckActionResponse = {
+  decision: 'unspecified',
+  reason: '',
+  policy: '',
+  ruleId: '',
+  opId: '',
+  opState: 'unspecified',
+  auditId: 0,
+  correlationId: '',
+  cause: 'unspecified',
+  tier: 'unspecified',
+  period: 'unspecified',
+  resetsAt: undefined,
+  approvalId: '',
+  obligations: [],
+  opHome: '',
+};
 /** In the order of their numbers. */
 export const CAUSE_WORDS = ['unspecified', ...DECISION_CAUSES] as const;
 export type Obligation = {

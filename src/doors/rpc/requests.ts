@@ -21,17 +21,18 @@ import { explain, type Fault, invalid } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import type { Voucher } from '../../core/views.ts';
 import { digestOf } from '../../credentials/secret-token.ts';
-import type {
-  AckOpControlRequest,
-  AgentId,
-  CheckActionRequest,
-  CheckActionResponse,
-  CompleteOpRequest,
-  OpControlStreamRequest,
-  RecordUsageRequest,
-  RegisterAgentRequest,
-  StreamCheckActionsResponse,
-  WaitApprovalRequest,
+import {
+  type AckOpControlRequest,
+  type AgentId,
+  type CheckActionRequest,
+  type CheckActionResponse,
+  type CompleteOpRequest,
+  NO_ANSWER,
+  type OpControlStreamRequest,
+  type RecordUsageRequest,
+  type RegisterAgentRequest,
+  type StreamCheckActionsResponse,
+  type WaitApprovalRequest,
 } from '../proto/messages.ts';
 import {
   COST_RULE,
@@ -134,30 +135,15 @@ export function checkResponseOf(
     period: answer.exceeded?.period ?? 'unspecified',
     resetsAt: answer.exceeded?.resetsAtMs,
     approvalId: answer.approvalId ?? '',
-    obligations: answer.obligations ?? NO_OBLIGATIONS,
+    obligations: answer.obligations ?? NO_ANSWER.obligations,
     opHome: '',
   };
 }
 
-const NO_OBLIGATIONS: CheckActionResponse['obligations'] = [];
-
 /** Stands for the answer to a check that got none, among the answers of a batch or a stream. */
 export const undecided = (correlationId: string, fault: Fault): StreamCheckActionsResponse => ({
-  decision: 'unspecified',
-  reason: '',
-  policy: '',
-  ruleId: '',
-  opId: '',
-  opState: 'unspecified',
-  auditId: 0,
+  ...NO_ANSWER,
   correlationId,
-  cause: 'unspecified',
-  tier: 'unspecified',
-  period: 'unspecified',
-  resetsAt: undefined,
-  approvalId: '',
-  obligations: NO_OBLIGATIONS,
-  opHome: '',
   error: { code: fault.kind, message: explain(fault), retryAfterSecs: retryAfterSecs(fault) },
 });
 
