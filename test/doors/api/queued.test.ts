@@ -86,6 +86,7 @@ describe('queued', () => {
       '/api/v1/policies',
       '/api/v1/policies/explain',
       '/api/v1/policies/rules',
+      '/api/v1/stats',
       '/api/v1/topology/lineage/:agent_id',
       '/api/v1/topology/overview',
       '/api/v1/topology/stats',
