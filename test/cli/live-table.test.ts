@@ -7,8 +7,12 @@ import { createCliHome } from '../support/cli.ts';
 /** Loaded into the command: for it, time passes forty times as fast. */
 const FAST = `data:text/javascript,${encodeURIComponent('const { now } = Date; const startMs = now(); Date.now = () => startMs + (now() - startMs) * 40;')}`;
 
-/** A live table of what the test sends. */
-async function watching(send: (socket: WebSocket) => void, env: Readonly<Record<string, string>> = {}) {
+type Send = (socket: WebSocket) => void;
+
+/** A live table of what the test sends on one connection after the other. */
+const watching = (...connections: readonly Send[]) => watchingIn({}, ...connections);
+
+async function watchingIn(env: Readonly<Record<string, string>>, ...connections: readonly Send[]) {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   const cli = createCliHome();
   onTestFinished(() => {
@@ -16,7 +20,8 @@ async function watching(send: (socket: WebSocket) => void, env: Readonly<Record<
     cli.remove();
   });
   await once(server, 'listening');
-  server.once('connection', send);
+  const left = [...connections];
+  server.on('connection', (socket) => left.shift()?.(socket));
   return cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`], {
     env,
     columns: 120,
@@ -33,14 +38,11 @@ const change = (opId: string, state: string) =>
 
 describe('live table', () => {
   test('a finished operation stays in the live table for a while', async () => {
-    const terminal = await watching(
-      (socket) => {
-        for (const state of ['running', 'completing']) socket.send(change('done:1', state));
-        socket.send(change('killed:1', 'terminated'));
-        socket.send(change('going:1', 'running'));
-      },
-      { NODE_OPTIONS: `--import=${FAST}` },
-    );
+    const terminal = await watchingIn({ NODE_OPTIONS: `--import=${FAST}` }, (socket) => {
+      for (const state of ['running', 'completing']) socket.send(change('done:1', state));
+      socket.send(change('killed:1', 'terminated'));
+      socket.send(change('going:1', 'running'));
+    });
     await terminal.until(
       /: 1 running, 1 completed, 1 terminated[^]*going:1 +running +acme\/t\/a +- +- +12:34:56[^]*killed:1[^]*done:1/,
     );
@@ -57,6 +59,33 @@ describe('live table', () => {
       for (let nth = 0; nth <= 50_000; nth += 1) socket.send(change(`many-${nth}:1`, nth === 0 ? 'paused' : 'running'));
     });
     await terminal.until('50000 running (older ones not counted)');
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('a live table that missed changes starts over with the current state', async () => {
+    let miss = (): void => {};
+    const terminal = await watching(
+      (first) => {
+        first.send(change('before:1', 'running'));
+        miss = () => first.send(JSON.stringify({ event_type: 'lagged', payload: { dropped: 7 } }));
+      },
+      (second) => second.send(change('after:1', 'running')),
+    );
+    await terminal.until('before:1');
+    miss();
+    await terminal.until('Connection lost (changes came too fast to show); retrying.');
+    await terminal.until('after:1');
+    expect(terminal.shown().split('\u001b[H').at(-1)).not.toContain('before:1');
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('a live table of thousands counts them all', async () => {
+    const terminal = await watching((socket) => {
+      for (let nth = 0; nth < 7_000; nth += 1) socket.send(change(`many-${nth}:1`, nth < 10 ? 'paused' : 'running'));
+    });
+    await terminal.until('6990 running, 10 paused');
     terminal.type('\u0003');
     expect(await terminal.ended).toBe(0);
   });

@@ -7,13 +7,13 @@ import {
   ADMIN,
   CRAWLER,
   checkOf,
+  completionOf,
   controlOf,
   digestOf,
   openGovernor,
   opId,
   SIBLING,
   STRANGER,
-  signalOf,
 } from '../support/governor.ts';
 import { UNCHECKED } from '../support/ops.ts';
 
@@ -22,13 +22,6 @@ const stateOf = (governor: Governor, op: string): string | undefined => {
   const slot = governor.ops.find(opId(op), 'acme');
   return slot === undefined ? undefined : governor.ops.stateOf(slot);
 };
-const complete = (agent: AgentIdentity, op: string): CommandOf<'complete-op'> => ({
-  type: 'complete-op',
-  agent,
-  credential: digestOf(agent),
-  principal: undefined,
-  opId: opId(op),
-});
 const events = (
   effects: readonly { readonly kind: string; readonly draft?: { readonly eventType: string } }[],
 ): string[] => effects.flatMap(({ kind, draft }) => (kind === 'audit' ? [draft!.eventType] : []));
@@ -143,7 +136,7 @@ describe('each row of the state table', () => {
         ok: false,
         fault: { kind: 'not_found', what: 'operation t:s' },
       });
-    expect(governor.apply<'complete-op'>(complete(CRAWLER, 't:s'), 1).reply).toMatchObject({
+    expect(governor.apply<'complete-op'>(completionOf(CRAWLER, 't:s'), 1).reply).toMatchObject({
       fault: { kind: 'not_found' },
     });
   });
@@ -151,7 +144,7 @@ describe('each row of the state table', () => {
   test('finished operations are swept at their time and not before', () => {
     const governor = openGovernor({ sweepTtlMs: 60_000 });
     for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 0);
-    governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1_000);
+    governor.apply<'complete-op'>(completionOf(CRAWLER, 't:1'), 1_000);
     governor.sweep(60_999);
     expect(stateOf(governor, 't:1')).toBe('completing');
     governor.sweep(61_000);
@@ -163,11 +156,11 @@ describe('ownership of operations', () => {
   test('another agent of the org is refused; one of another org gets not found', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-    expect(governor.apply<'complete-op'>(complete(SIBLING, 't:s'), 2).reply).toEqual({
+    expect(governor.apply<'complete-op'>(completionOf(SIBLING, 't:s'), 2).reply).toEqual({
       ok: false,
       fault: { kind: 'not_owner', opId: 't:s' },
     });
-    expect(governor.apply<'complete-op'>(complete(STRANGER, 't:s'), 2).reply).toEqual({
+    expect(governor.apply<'complete-op'>(completionOf(STRANGER, 't:s'), 2).reply).toEqual({
       ok: false,
       fault: { kind: 'not_found', what: 'operation t:s' },
     });
@@ -351,239 +344,7 @@ describe('governor', () => {
     expect(page(ADMIN, 'one.two')).toMatchObject({ fault: { kind: 'invalid_argument', field: 'cursor' } });
   });
 
-  describe('state that is dropped', () => {
-    const bearer = (agent: AgentIdentity) => ({ agent, credential: undefined, principal: ADMIN });
-    const claimed = (n: number): AgentIdentity => ({ orgId: 'acme', teamId: 'search', agentId: `claimed-${n}` });
-
-    test.each([
-      ["checks on somebody else's operation", (n: number) => checkOf(claimed(n), 't:s', bearer(claimed(n)))],
-      ['dry runs', (n: number) => checkOf(claimed(n), `d:${n}`, { ...bearer(claimed(n)), dryRun: true })],
-      [
-        'completions of what does not exist',
-        (n: number) => ({ ...complete(claimed(n), 'none:s'), ...bearer(claimed(n)) }),
-      ],
-      [
-        "completions of somebody else's operation",
-        (n: number) => ({ ...complete(claimed(n), 't:s'), ...bearer(claimed(n)) }),
-      ],
-      [
-        'acknowledgements',
-        (n: number) => ({ type: 'ack-signal' as const, ...bearer(claimed(n)), opId: opId('t:s'), sequence: 1 }),
-      ],
-      ['control streams', (n: number) => ({ type: 'open-control' as const, ...bearer(claimed(n)), stream: n })],
-    ])('names claimed in %s', (_what, commandOf) => {
-      const governor = openGovernor();
-      governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1);
-      const before = governor.agents.knownCount;
-      for (let n = 0; n < 100; n += 1) governor.apply(commandOf(n) as never, 2);
-      expect(governor.agents.knownCount).toBe(before);
-    });
-
-    test('finished operations, a slice at a time where they are many', () => {
-      const governor = openGovernor({ maxOps: 10_000, maxOrgOps: 10_000 });
-      for (let n = 0; n <= 5_000; n += 1)
-        governor.apply<'check'>(checkOf(CRAWLER, `t:${n}`, { resource: 'forbidden' }), 1);
-      expect({ sweep: governor.sweep(100_000), opCount: governor.ops.size }).toEqual({ sweep: true, opCount: 1 });
-      expect({ sweep: governor.sweep(100_000), opCount: governor.ops.size }).toEqual({ sweep: false, opCount: 0 });
-    });
-
-    test('signals of a swept operation, and the times of their acknowledgement', () => {
-      const governor = openGovernor();
-      const voucher = { agent: CRAWLER, credential: digestOf(CRAWLER), principal: undefined };
-      for (const [index, op] of ['t:1', 't:2'].entries()) {
-        governor.apply<'check'>(checkOf(CRAWLER, op), 1);
-        governor.apply<'control-op'>(controlOf(op, 'terminate'), 10);
-        governor.post(signalOf(op, index + 1, 'terminate'), 10);
-      }
-      governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 20);
-      const pending = () =>
-        governor.apply<'open-control'>({ type: 'open-control', ...voucher, stream: 1 }, 100_000).reply;
-      expect(pending()).toEqual({ ok: true, value: { pending: [{ opId: 't:1', signal: 'terminate', sequence: 10 }] } });
-      governor.sweep(100_000);
-      expect(pending()).toEqual({ ok: true, value: { pending: [] } });
-      // An operation that comes by that name again has been told nothing yet.
-      governor.apply<'check'>(checkOf(CRAWLER, 't:2'), 100_000);
-      expect(
-        governor.apply<'get-op'>({ type: 'get-op', principal: ADMIN, opId: opId('t:2') }, 100_000).reply,
-      ).toMatchObject({ value: { state: 'running', acknowledgedAtMs: undefined } });
-      expect(
-        governor.apply<'ack-signal'>({ type: 'ack-signal', ...voucher, opId: opId('t:2'), sequence: 11 }, 100_000).reply
-          .ok,
-      ).toBe(false);
-    });
-
-    test('an agent known only by the operations of others, once its last is swept', () => {
-      const governor = openGovernor({ agents: [] });
-      for (let n = 0; n < 100; n += 1) {
-        governor.apply<'check'>(checkOf(claimed(n), `t:${n}`, bearer(claimed(n))), 1);
-        governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), 1);
-      }
-      expect(governor.agents.knownCount).toBe(100);
-      governor.sweep(100_000);
-      expect({ knownCount: governor.agents.knownCount, opCount: governor.ops.size }).toEqual({
-        knownCount: 0,
-        opCount: 0,
-      });
-    });
-
-    test('an org with its teams, once the last operation of its last agent is swept', () => {
-      const governor = openGovernor({ agents: [] });
-      for (let n = 0; n < 10; n += 1) {
-        governor.apply<'check'>(checkOf(claimed(n % 2), `t:${n}`, bearer(claimed(n % 2))), 1);
-        governor.apply<'control-op'>(controlOf(`t:${n}`, 'terminate'), n < 9 ? 1 : 50_000);
-      }
-      const known = () => [
-        governor.agents.knownCount,
-        [...governor.agents.groups.orgs.after(0)].map(({ orgId, opCount }) => `${opCount} of ${orgId}`),
-      ];
-      governor.sweep(100_000);
-      expect(known()).toEqual([1, ['1 of acme']]);
-      governor.sweep(110_000);
-      expect(known()).toEqual([0, []]);
-    });
-
-    test('the budgets of agents that appear for one operation each, as fast as they come', () => {
-      const governor = openGovernor({ agents: [], maxOps: 100_000, maxOrgOps: 100_000 });
-      const [perSweep, kept] = [2_000, 7]; // finished operations stay for 60 s, and a sweep comes every 10 s
-      for (let round = 0; round < 25; round += 1) {
-        const nowMs = round * 10_000;
-        for (let n = 0; n < perSweep; n += 1) {
-          const [agent, op] = [claimed(n + round * perSweep), `t:${round}-${n}`];
-          governor.apply<'check'>(checkOf(agent, op, bearer(agent)), nowMs);
-          governor.apply<'control-op'>(controlOf(op, 'complete'), nowMs);
-        }
-        for (let isMoreLeft = true; isMoreLeft; isMoreLeft = governor.sweep(nowMs));
-      }
-      expect(governor.ops.size).toBeLessThanOrEqual(perSweep * kept);
-      expect(governor.budgets.status({ limit: 1_000_000 }, 250_000).items.length).toBeLessThan(2 * perSweep * kept);
-    });
-  });
-
-  describe('limits and failures', () => {
-    test('a full registry refuses new operations and continues with existing ones', () => {
-      const governor = openGovernor({ maxOps: 2 });
-      for (const op of ['t:1', 't:2']) governor.apply<'check'>(checkOf(CRAWLER, op), 1);
-      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toMatchObject({
-        ok: false,
-        fault: { kind: 'overloaded' },
-      });
-      expect(
-        governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId('t:3'), agent: CRAWLER }, 1)
-          .reply,
-      ).toMatchObject({ fault: { kind: 'overloaded' } });
-      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:1'), 1).reply).toMatchObject({ value: { decision: 'allow' } });
-      governor.apply<'complete-op'>(complete(CRAWLER, 't:1'), 1);
-      governor.sweep(100_000);
-      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 100_000).reply).toMatchObject({
-        value: { decision: 'allow' },
-      });
-    });
-
-    test('an org at its limit of operations is refused more under any name; others are not', () => {
-      const governor = openGovernor({ maxOps: 7, maxOrgOps: 2 });
-      const register = (op: string, agent: AgentIdentity) =>
-        governor.apply<'register-op'>({ type: 'register-op', principal: ADMIN, opId: opId(op), agent }, 1).reply;
-      expect(register('t:1', CRAWLER).ok).toBe(true);
-      governor.apply<'check'>(checkOf(SIBLING, 't:2'), 1);
-      const full = {
-        ok: false,
-        fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of operations in this org' },
-      };
-      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:3'), 1).reply).toEqual(full);
-      expect(register('t:3', { orgId: 'acme', teamId: 'new', agentId: 'unheard-of' })).toEqual(full);
-      expect(governor.apply<'check'>(checkOf(STRANGER, 't:3'), 1).reply).toMatchObject({
-        value: { decision: 'allow' },
-      });
-      // Agents of no org are no org.
-      for (const op of ['t:4', 't:5', 't:6'])
-        expect(register(op, { orgId: '', teamId: 'search', agentId: 'of-no-org' }).ok).toBe(true);
-      // Those that have ended are there until they are swept.
-      governor.apply<'complete-op'>(complete(SIBLING, 't:2'), 1);
-      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
-      governor.apply<'control-op'>(controlOf('t:1', 'terminate'), 1);
-      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 1).reply).toEqual(full);
-      governor.sweep(100_000);
-      expect(governor.apply<'check'>(checkOf(CRAWLER, 't:7'), 100_000).reply).toMatchObject({
-        value: { decision: 'allow' },
-      });
-    });
-
-    test('an org at its limit of agents registers no more, and may still rotate tokens', () => {
-      const governor = openGovernor({ maxAgents: 8, maxOrgAgents: 2 });
-      const register = (orgId: string, agentId: string, secret = agentId) =>
-        governor.apply<'register-agent'>(
-          {
-            type: 'register-agent',
-            principal: ADMIN,
-            agent: { orgId, teamId: 'new', agentId },
-            credential: secret as SecretDigest,
-            parent: undefined,
-          },
-          1,
-        ).reply;
-      expect({ okA: register('globex-labs', 'a').ok, okB: register('globex-labs', 'b').ok }).toEqual({
-        okA: true,
-        okB: true,
-      });
-      const full = {
-        ok: false,
-        fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the number of agents in this org' },
-      };
-      expect(register('globex-labs', 'c')).toEqual(full);
-      expect(register('globex-labs', 'a', 'rotated')).toMatchObject({ ok: true, value: { rotated: true } });
-      expect(register('initech', 'd').ok).toBe(true);
-      governor.apply<'deregister-agent'>(
-        { type: 'deregister-agent', principal: ADMIN, agent: { orgId: 'globex-labs', teamId: 'new', agentId: 'b' } },
-        1,
-      );
-      expect(register('globex-labs', 'c').ok).toBe(true);
-    });
-
-    test('a limit of one agent per org works, and agents without an org share no limit', () => {
-      const governor = openGovernor({ maxOrgAgents: 1, agents: [] });
-      const register = (orgId: string, agentId: string) =>
-        governor.apply<'register-agent'>(
-          {
-            type: 'register-agent',
-            principal: ADMIN,
-            agent: { orgId, teamId: 'new', agentId },
-            credential: `${orgId}-${agentId}` as SecretDigest,
-            parent: undefined,
-          },
-          1,
-        ).reply.ok;
-      expect([
-        register('acme', 'a'),
-        register('acme', 'b'),
-        register('', 'a'),
-        register('', 'b'),
-        register('', 'c'),
-      ]).toEqual([true, false, true, true, true]);
-    });
-
-    test('the registry limit holds for all orgs together', () => {
-      const governor = openGovernor({ maxAgents: 5, maxOrgAgents: 5 });
-      const orgs = ['one', 'two', '', 'four', 'five', 'six'].map(
-        (orgId, at) =>
-          governor.apply<'register-agent'>(
-            {
-              type: 'register-agent',
-              principal: ADMIN,
-              agent: { orgId, teamId: 'new', agentId: 'a' },
-              credential: `secret-${at}` as SecretDigest,
-              parent: undefined,
-            },
-            1,
-          ).reply,
-      );
-      // three are there from the beginning
-      expect(orgs.map(({ ok }) => ok)).toEqual([true, true, false, false, false, false]);
-      expect(orgs[2]).toEqual({
-        ok: false,
-        fault: { kind: 'overloaded', retryAfterSecs: 10, what: 'the agent registry' },
-      });
-    });
-
+  describe('agents and failures', () => {
     test('rolls back an allow that could not be recorded, and no older operation', () => {
       const governor = openGovernor();
       governor.apply<'check'>(checkOf(CRAWLER, 't:old'), 1_000);
@@ -785,7 +546,7 @@ describe('a completion', () => {
   ] as const)('with %s is recorded as its agent reports it', (_what, reported, payload) => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 10);
-    const { effects } = governor.apply<'complete-op'>({ ...complete(CRAWLER, 't:s'), ...reported }, 20);
+    const { effects } = governor.apply<'complete-op'>({ ...completionOf(CRAWLER, 't:s'), ...reported }, 20);
     expect(effects).toMatchObject([{ kind: 'audit', draft: { eventType: 'OpCompleted', opId: 't:s' } }]);
     expect((effects[0] as { readonly draft: { readonly payload?: object } }).draft.payload).toEqual(payload);
   });

@@ -92,3 +92,11 @@ export const signalOf = (op: string, number: number, signal: Signal): Extract<Ef
   number,
   signal,
 });
+
+export const completionOf = (agent: AgentIdentity, op: string): CommandOf<'complete-op'> => ({
+  type: 'complete-op',
+  agent,
+  credential: digestOf(agent),
+  principal: undefined,
+  opId: opId(op),
+});
