@@ -16,37 +16,96 @@ const AT_ONCE = 8;
 /** Before it is confirmed. */
 const MAX_AGENTS_NAMED = 8;
 const PAST = { pause: 'paused', resume: 'resumed', terminate: 'terminated' };
-/** What the operation was when it was too late for it, by another's hand or by itself. */
+/** The state that made it too late. */
 const TOO_LATE = { pause: 'no longer running', resume: 'no longer paused', terminate: 'already finished' };
 
-/** When no event has confirmed an answer by then, the answer itself is believed. */
+/** Without an event by then, the answer itself is applied. */
 const CONFIRM_WITHIN_MS = 3_000;
 
-/**
- * @param {import('../ops-model.js').OpsModel} model
- * @param {() => void} refresh shows what the model now says
- * @param {() => void} refreshSoon the same, once for however many answers come at a time
- */
-export function operationControl(model, refresh, refreshSoon) {
-  const call = callOfThisVisit();
-  /** @param {Op} op @param {Action} action */
-  async function ask(op, action) {
-    model.ask(op.key, action);
-    refresh();
-    const problem = await order(op, action);
+export class OperationControl {
+  /** Only in the name of the user who opened the view. */
+  #call = callOfThisVisit();
+  #model;
+  #refresh;
+  #refreshSoon;
+
+  /**
+   * @param {import('../ops-model.js').OpsModel} model
+   * @param {() => void} refresh shows what the model now says
+   * @param {() => void} refreshSoon the same, once for however many answers come at a time
+   */
+  constructor(model, refresh, refreshSoon) {
+    this.#model = model;
+    this.#refresh = refresh;
+    this.#refreshSoon = refreshSoon;
+  }
+
+  /** @param {string} key @param {Action} action */
+  async one(key, action) {
+    const op = this.#model.get(key);
+    if (op === undefined || !mayBe(op, action)) return;
+    if (action === 'terminate' && !(await isTerminationMeant(op))) return;
+    const now = this.#model.get(key);
+    // Unknown while a snapshot is read: then the gateway says what has become of it.
+    if (now !== undefined && !ACTIONS[now.state].includes(action))
+      return notify([parts(op.opId, ':'), ` was ${TOO_LATE[action]}.`]);
+    this.#model.ask(op.key, action);
+    this.#refresh();
+    const problem = await this.#send(op, action);
     if (problem !== undefined) notify(messageOf(problem), 'error');
   }
 
-  /**
-   * What the gateway has refused it for, if it has. @param {Op} op @param {Action} action @returns {Promise<unknown>}
-   */
-  async function order(op, action) {
+  /** Of these, the ones that are in a state for it. @param {() => readonly Op[]} find @param {Action} action */
+  async all(find, action) {
+    const meant = find().filter((op) => mayBe(op, action));
+    if (meant.length === 0) return notify(`None of these operations can be ${PAST[action]}.`);
+    if (!(await areAllMeant(meant, action))) return;
+    const ops = meant.filter((op) => mayBe(op, action));
+    for (const { key } of ops) this.#model.ask(key, action);
+    this.#refresh();
+    const { problems, late } = await this.#sendAll(ops, action);
+    if (problems.length > 0)
+      return notify(
+        `${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`,
+        'error',
+      );
+    const known = new Set(ops.map(({ key }) => key));
+    const fresh = find().filter((op) => !known.has(op.key) && mayBe(op, action)).length;
+    notify(summaryOf(action, ops.length - late, late, fresh));
+  }
+
+  /** Tries each, whatever became of the others. @param {readonly Op[]} ops @param {Action} action */
+  async #sendAll(ops, action) {
+    /** @type {unknown[]} */
+    const problems = [];
+    let late = 0;
+    const left = ops.values();
+    // Requests that were not sent before the page is left never will be. Each run adds its own listener, so that the
+    // end of another does not remove it.
+    const askBeforeLeaving = (/** @type {Event} */ event) => event.preventDefault();
+    window.addEventListener('beforeunload', askBeforeLeaving);
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        for (const op of left) {
+          const problem = await this.#send(op, action);
+          // Somebody else was faster.
+          if (problem instanceof Problem && (problem.status === 404 || problem.status === 409)) late += 1;
+          else if (problem !== undefined) problems.push(problem);
+        }
+      }),
+    );
+    window.removeEventListener('beforeunload', askBeforeLeaving);
+    return { problems, late };
+  }
+
+  /** Returns why it was refused, if it was. @param {Op} op @param {Action} action @returns {Promise<unknown>} */
+  async #send(op, action) {
     for (;;) {
       try {
         const path = `/api/v1/ops/${encodeURIComponent(op.opId)}/${action}`;
         // Another org may have an operation of this id.
-        const record = await call('POST', `${path}?org_id=${encodeURIComponent(op.orgId ?? '')}`);
-        setTimeout(() => believe(op, action, record), CONFIRM_WITHIN_MS);
+        const record = await this.#call('POST', `${path}?org_id=${encodeURIComponent(op.orgId ?? '')}`);
+        setTimeout(() => this.#applyAnswer(op, action, record), CONFIRM_WITHIN_MS);
         return undefined;
       } catch (problem) {
         const waitSecs =
@@ -57,66 +116,20 @@ export function operationControl(model, refresh, refreshSoon) {
           });
           continue;
         }
-        model.takeBack(op.key, action);
-        refreshSoon();
+        this.#model.takeBack(op.key, action);
+        this.#refreshSoon();
         return problem;
       }
     }
   }
 
   /**
-   * Tries each, whatever became of the others, and says in the end what became of them.
-   *
-   * @param {readonly Op[]} ops
-   * @param {Action} action
-   * @param {() => readonly Op[]} find those that are meant by now
+   * In place of an event that did not come. @param {Op} op @param {Action} action @param {any} record the operation as
+   * the gateway has answered it
    */
-  async function askAll(ops, action, find) {
-    for (const { key } of ops) model.ask(key, action);
-    refresh();
-    /** @type {unknown[]} */
-    const problems = [];
-    let late = 0;
-    const left = ops.values();
-    // What has not been asked for when the page is gone never will be. Each call has its own: another that ends first
-    // takes away only that.
-    const askBeforeLeaving = (/** @type {Event} */ event) => event.preventDefault();
-    window.addEventListener('beforeunload', askBeforeLeaving);
-    await Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
-        for (const op of left) {
-          const problem = await order(op, action);
-          // What has changed meanwhile is as somebody wanted it.
-          if (problem instanceof Problem && (problem.status === 404 || problem.status === 409)) late += 1;
-          else if (problem !== undefined) problems.push(problem);
-        }
-      }),
-    );
-    window.removeEventListener('beforeunload', askBeforeLeaving);
-    if (problems.length > 0)
-      return notify(
-        `${count(problems.length)} of ${plural(ops.length, 'operation')} could not be ${PAST[action]}: ${messageOf(problems[0])}`,
-        'error',
-      );
-    const known = new Set(ops.map(({ key }) => key));
-    const fresh = find().filter((op) => !known.has(op.key) && mayBe(op, action)).length;
-    notify(
-      [
-        `${plural(ops.length - late, 'operation')} ${was(ops.length - late)} ${PAST[action]}.`,
-        ...(late > 0 ? [`${count(late)} ${was(late)} ${TOO_LATE[action]}.`] : []),
-        ...(fresh > 0
-          ? [
-              `${count(fresh)} more can now be ${PAST[action]}.${action === 'terminate' ? ' To stop an agent from starting more, remove it.' : ''}`,
-            ]
-          : []),
-      ].join(' '),
-    );
-  }
-
-  /** @param {Op} op @param {Action} action @param {any} record the operation as the gateway has answered it */
-  function believe({ key, orgId, agentId, teamId }, action, record) {
-    if (model.get(key)?.asked !== action) return;
-    model.apply(
+  #applyAnswer({ key, orgId, agentId, teamId }, action, record) {
+    if (this.#model.get(key)?.asked !== action) return;
+    this.#model.apply(
       {
         id: '',
         event_type: 'ops_change',
@@ -127,34 +140,18 @@ export function operationControl(model, refresh, refreshSoon) {
       },
       nowMs(),
     );
-    refreshSoon();
+    this.#refreshSoon();
   }
-
-  return {
-    /** @param {string} key @param {Action} action */
-    async one(key, action) {
-      const op = model.get(key);
-      if (op === undefined || !mayBe(op, action)) return;
-      if (action === 'terminate' && !(await isTerminationMeant(op))) return;
-      const now = model.get(key);
-      // While a snapshot is read it is not known: then the gateway says what has become of it.
-      if (now !== undefined && !ACTIONS[now.state].includes(action))
-        return notify([parts(op.opId, ':'), ` was ${TOO_LATE[action]}.`]);
-      await ask(op, action);
-    },
-    /** Of these, the ones that are in a state for it. @param {() => readonly Op[]} find @param {Action} action */
-    async all(find, action) {
-      const meant = find().filter((op) => mayBe(op, action));
-      if (meant.length === 0) return notify(`None of these operations can be ${PAST[action]}.`);
-      if (await areAllMeant(meant, action))
-        await askAll(
-          meant.filter((op) => mayBe(op, action)),
-          action,
-          find,
-        );
-    },
-  };
 }
+
+/** @param {Action} action @param {number} done @param {number} late @param {number} fresh that have come meanwhile */
+const summaryOf = (action, done, late, fresh) =>
+  [
+    `${plural(done, 'operation')} ${was(done)} ${PAST[action]}.`,
+    ...(late > 0 ? [`${count(late)} ${was(late)} ${TOO_LATE[action]}.`] : []),
+    ...(fresh > 0 ? [`${count(fresh)} more can now be ${PAST[action]}.`] : []),
+    ...(fresh > 0 && action === 'terminate' ? ['To stop an agent from starting more, remove it.'] : []),
+  ].join(' ');
 
 /** @param {number} value */
 const was = (value) => (value === 1 ? 'was' : 'were');

@@ -8,7 +8,7 @@ import { countsOf, WORDS, wordsOf } from '../ops-model.js';
 import { can, current } from '../session.js';
 import { VirtualRows } from '../virtual-rows.js';
 import { busiestAgents } from './busiest-agents.js';
-import { operationControl } from './operation-control.js';
+import { OperationControl } from './operation-control.js';
 import { createRow, updateRow } from './operation-row.js';
 
 /** @typedef {import('../ops-model.js').Op} Op */
@@ -36,8 +36,8 @@ export function operationsView({ model, status, onChange }, asked) {
   const summary = h('p', { class: 'summary' });
   const held = button('', () => refresh(true), { class: 'held', hidden: true });
   const refreshSoon = atMostEvery(REFRESH_MS, () => refresh());
-  const control = operationControl(model, () => refresh(), refreshSoon);
-  const list = operationTable(model, control.one);
+  const control = new OperationControl(model, () => refresh(), refreshSoon);
+  const list = operationTable(model, (key, action) => control.one(key, action));
   // Of what the filter leaves, and only where there is one: a stray click must not reach everybody.
   const forAll = h(
     'div',
