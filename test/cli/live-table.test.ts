@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { createCliHome } from '../support/cli.ts';
+import { createCliHome, type TerminalOptions } from '../support/cli.ts';
 
 /** Loaded into the command: for it, time passes forty times as fast. */
 const FAST = `data:text/javascript,${encodeURIComponent('const { now } = Date; const startMs = now(); Date.now = () => startMs + (now() - startMs) * 40;')}`;
@@ -12,7 +12,7 @@ type Send = (socket: WebSocket) => void;
 /** A live table of what the test sends on one connection after the other. */
 const watching = (...connections: readonly Send[]) => watchingIn({}, ...connections);
 
-async function watchingIn(env: Readonly<Record<string, string>>, ...connections: readonly Send[]) {
+async function watchingIn(options: TerminalOptions, ...connections: readonly Send[]) {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   const cli = createCliHome();
   onTestFinished(() => {
@@ -23,8 +23,8 @@ async function watchingIn(env: Readonly<Record<string, string>>, ...connections:
   const left = [...connections];
   server.on('connection', (socket) => left.shift()?.(socket));
   return cli.inTerminal(['ops', 'watch', '--api-url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`], {
-    env,
     columns: 120,
+    ...options,
   });
 }
 
@@ -38,7 +38,7 @@ const change = (opId: string, state: string) =>
 
 describe('live table', () => {
   test('a finished operation stays in the live table for a while', async () => {
-    const terminal = await watchingIn({ NODE_OPTIONS: `--import=${FAST}` }, (socket) => {
+    const terminal = await watchingIn({ env: { NODE_OPTIONS: `--import=${FAST}` } }, (socket) => {
       for (const state of ['running', 'completing']) socket.send(change('done:1', state));
       socket.send(change('killed:1', 'terminated'));
       socket.send(change('going:1', 'running'));
@@ -86,6 +86,28 @@ describe('live table', () => {
       for (let nth = 0; nth < 7_000; nth += 1) socket.send(change(`many-${nth}:1`, nth < 10 ? 'paused' : 'running'));
     });
     await terminal.until('6990 running, 10 paused');
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('Ctrl-Z restores the terminal, and fg shows the live table again', async () => {
+    const terminal = await watchingIn({ script: 'set -m; "$@"; echo "the shell is back"; fg' });
+    await terminal.until('Press Ctrl-C to quit.');
+    terminal.type('\u001a');
+    await terminal.until(
+      /\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
+    );
+    terminal.type('\u0003');
+    expect(await terminal.ended).toBe(0);
+  });
+
+  test('Ctrl-Z does not stop the live table where no shell could resume it', async () => {
+    const terminal = await watching();
+    await terminal.until('Press Ctrl-C to quit.');
+    terminal.type('\u001a');
+    await terminal.until(
+      /\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
+    );
     terminal.type('\u0003');
     expect(await terminal.ended).toBe(0);
   });

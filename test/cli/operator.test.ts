@@ -555,30 +555,6 @@ describe('operator', () => {
     expect(await terminal.ended).toBe(0);
   });
 
-  test('Ctrl-Z restores the terminal, and fg shows the live table again', async () => {
-    const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody'], {
-      script: 'set -m; "$@"; echo "the shell is back"; fg',
-    });
-    await terminal.until('Press Ctrl-C to quit.');
-    terminal.type('\u001a');
-    await terminal.until(
-      /\u001b\[\?25h\u001b\[\?1049l[^?]*the shell is back[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
-    );
-    terminal.type('\u0003');
-    expect(await terminal.ended).toBe(0);
-  });
-
-  test('Ctrl-Z does not stop the live table where no shell could resume it', async () => {
-    const terminal = cli.inTerminal(['ops', 'watch', '--org', 'nobody']);
-    await terminal.until('Press Ctrl-C to quit.');
-    terminal.type('\u001a');
-    await terminal.until(
-      /\u001b\[\?25h\u001b\[\?1049l[^]*\u001b\[\?1049h\u001b\[\?25l[^]*no operations in flight[^]*Press Ctrl-C to quit\./,
-    );
-    terminal.type('\u0003');
-    expect(await terminal.ended).toBe(0);
-  });
-
   test('a live table whose key is revoked restores the terminal and says why', async () => {
     const { id, key } = await json('keys create short-lived --scope read');
     const terminal = cli.inTerminal(['ops', 'watch', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: key } });

@@ -20,7 +20,7 @@ export type CliOptions = {
   readonly cwd?: string;
 };
 
-type TerminalOptions = {
+export type TerminalOptions = {
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly rows?: number;
