@@ -24,7 +24,7 @@ let notify = (_signal: 'SIGTERM'): unknown => undefined;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     interruptedBy = signal;
-    // A terminal tells both at once, and who is told twice does not tidy up.
+    // A terminal interrupts both at once, and a process interrupted twice does not clean up.
     if (signal !== 'SIGINT') notify('SIGTERM');
   });
 }

@@ -12,7 +12,7 @@ const running = new Set<() => Promise<void>>();
 const folders = new Set<string>();
 let hasBegun = false;
 
-/** Whether the benchmark was told to end: what it measures from now on means nothing. */
+/** Whether the benchmark was asked to end: what it measures from now on means nothing. */
 export const isEnding = (): boolean => hasBegun;
 
 /** How a process is ended, and its folder removed: by who started it, or else when the benchmark ends early. */

@@ -80,7 +80,7 @@ export async function invite(context: AccountsContext, input: InviteInput): Prom
   return ok({ inviteToken: secret, email: made.email, role, orgId: made.orgId, expiresAtMs: made.expiresAtMs });
 }
 
-/** An owner is bound to no org: one that saw a single org could not look after the workspace. */
+/** An owner is bound to no org: one that sees a single org could not look after the workspace. */
 function orgToBind(principal: Principal, asked: string | undefined, role: Role): Result<string | null, Fault> {
   const orgId = asked ?? principal.orgId;
   if (orgId === null) return ok(null);

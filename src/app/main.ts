@@ -38,7 +38,7 @@ export type Gateway = {
   reload(actor: string): Promise<void>;
   /**
    * Takes no more requests, answers those in flight, writes what is on its way, and closes everything it opened.
-   * `onStep` is told what it waits for, before each wait.
+   * `onStep` is called before each wait with what it waits for.
    */
   stop(onStep: (waitsFor: string) => void): Promise<void>;
   /** Resolves when another gateway has taken its name, or an operator has forgotten it: then it must end. */

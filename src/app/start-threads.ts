@@ -25,7 +25,7 @@ export type Threads = {
 /** How long a stop waits for them. */
 const WITNESS_GRACE_MS = 2_000;
 
-/** Starts none of them yet. `onUnwritable` is told why when the audit log cannot be written any more. */
+/** Starts none of them yet. `onUnwritable` is called with the reason when the audit log cannot be written any more. */
 export function createThreads({ config, log, closers }: StartContext, onUnwritable: (reason: string) => void): Threads {
   const clock = createClock();
   const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => {

@@ -134,7 +134,7 @@ export function readCheckpoints(
 const checkpointLines = (directory: string): readonly string[] =>
   (textIfThereSync(join(directory, CHECKPOINTS_FILE)) ?? '').split('\n').slice(0, -1);
 
-/** The one that saw the most; undefined where none can be read. */
+/** The one that covers the most entries; undefined where none can be read. */
 export function latestCheckpoint(directory: string): Checkpoint | undefined {
   return readCheckpoints(directory).reduce<Checkpoint | undefined>(
     (latest, { checkpoint }) => ((checkpoint?.id ?? 0) > (latest?.id ?? 0) ? checkpoint : latest),

@@ -19,7 +19,7 @@ export type RecoveryNotice =
   | { readonly kind: 'hash-mismatch'; readonly segment: string; readonly id: number }
   /** Entries that no segment holds, before the one that is named. */
   | { readonly kind: 'missing'; readonly firstId: number; readonly lastId: number; readonly segment: string }
-  /** The log ends at entry `id`, and a checkpoint saw a later one. */
+  /** The log ends at entry `id`, and a checkpoint covers a later one. */
   | { readonly kind: 'cut'; readonly id: number; readonly checkpoint: Checkpoint };
 
 export function explainNotice(notice: RecoveryNotice): string {

@@ -41,9 +41,9 @@ export type AuditProblem =
   | 'reordered'
   /** An entry stands a second time where this one belongs. */
   | 'inserted'
-  /** A checkpoint or a witness saw this entry, and the log ends before it, or begins after it. */
+  /** A checkpoint or a witness covers this entry, and the log ends before it, or begins after it. */
   | 'cut'
-  /** The chain holds, but a checkpoint or a witness saw another hash here: it was made anew. */
+  /** The chain holds, but a checkpoint or a witness has another hash here: it was made anew. */
   | 'rewritten'
   /** The file of checkpoints, or the anchor of retention, is not what the holder of the key signed. */
   | 'forged';
@@ -118,7 +118,7 @@ type Walked =
 
 /** Reads the log once, in pieces. Throws only errors of the file system. */
 export async function verifyAuditLog(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
-  // Read before the segments: what a checkpoint saw is in the log that is read after it.
+  // Read before the segments: what a checkpoint covers is in the log that is read after it.
   const statements = readStatements(directory, options);
   if (!statements.ok) return statements.report;
   const { anchor, seen } = statements;
@@ -191,7 +191,7 @@ function readStatements(directory: string, { checkpointKey: key, witnessed = [] 
   return { ok: true, anchor, seen };
 }
 
-/** Retention may have deleted more than the witnesses know of, but then the gateway would have told them. */
+/** Retention may have deleted more than the witnesses know of, but then the gateway would have notified them. */
 function beginningUnseen(anchor: Anchor | undefined, witnessed: readonly WitnessStatement[]): BrokenEntry | undefined {
   const begins = witnessed.flatMap(({ first_id }) => first_id ?? []);
   const lastBegin = begins.reduce((last, begin) => Math.max(last, begin), 0);

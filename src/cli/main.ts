@@ -19,7 +19,7 @@ process.stdout.on('error', (error) => {
   process.exit(EXIT.failed);
 });
 process.stderr.on('error', (error) => {
-  if (codeOf(error) !== 'EPIPE') process.exit(EXIT.failed); // there is nowhere left to tell it
+  if (codeOf(error) !== 'EPIPE') process.exit(EXIT.failed); // there is nowhere left to report it
 });
 
 // For process 1, as in a container, signals that nobody handles do nothing: also until `serve` has been loaded.

@@ -19,7 +19,7 @@ import { type Outcome, unchanged } from './outcome.ts';
 
 export type TopologyCommand = CommandOf<Extract<CommandType, `topology-${string}`>>;
 
-/** The five views of the topology, each within the org of whoever asks. */
+/** The five views of the topology, each within the caller's org. */
 export function answerTopology(
   agents: AgentRegistry,
   ops: Readonly<OpCounts>,

@@ -4,7 +4,7 @@ import type { Upstream } from './upstream.ts';
 
 const TIMEOUT_MS = 60_000;
 
-/** Results of tasks come by other ways than those that are checked, so nobody is told of them. */
+/** Results of tasks come by other ways than those that are checked, so nobody is notified of them. */
 function withoutTasks(capabilities: unknown): Fields {
   if (!isFields(capabilities)) return {};
   const { tasks: _, extensions, ...rest } = capabilities;

@@ -120,7 +120,7 @@ export class Session {
   receive(message: Message): void {
     if (this.#isClosed) return;
     if (isRequest(message)) void this.#serve(message);
-    else if (isNotification(message)) this.#heard(message);
+    else if (isNotification(message)) this.#onNotification(message);
     else {
       const asked = this.#asked.get(message.id);
       this.#asked.delete(message.id);
@@ -256,8 +256,8 @@ export class Session {
     return `svc-${this.#lastAsked}`;
   }
 
-  /** What the agent says by itself. */
-  #heard({ method, params }: Notification): void {
+  /** A notification of the agent. */
+  #onNotification({ method, params }: Notification): void {
     if (method === 'notifications/cancelled') {
       const id = params?.requestId;
       // Its end goes to the server by its own way, under the server's id for it.
@@ -271,7 +271,7 @@ export class Session {
     }
   }
 
-  /** What a server says by itself. */
+  /** A notification of a server. */
   #notified(from: Upstream, { method, params }: Notification): void {
     if (method === 'notifications/progress') {
       const running = [...this.#running.values()].find(

@@ -82,7 +82,7 @@ export class Upstream {
     return { id, answer };
   }
 
-  /** Ends a request: the server is told, and what it answers is nobody's. */
+  /** Ends a request: the server is notified, and its answer is dropped. */
   cancel({ id }: Sent, reason: string): void {
     if (!this.#waiting.delete(id)) return;
     this.notify(notificationOf('notifications/cancelled', { requestId: id, reason }));

@@ -88,7 +88,7 @@ function syntaxProblems(
     if (/call stack|stack overflow/i.test(message)) return [{ ...positionAt(pos[0], lines), problem: TOO_DEEP }];
     // It also adds its own position and an excerpt of the text.
     const problem = (message.split('\n', 1)[0] ?? message).replace(/ at line \d+, column \d+:?$/, '');
-    if (problem === EMPTY_ALIAS) continue; // told as an alias
+    if (problem === EMPTY_ALIAS) continue; // reported as an alias
     if (!byPlace.has(pos[0]))
       byPlace.set(pos[0], { ...positionAt(pos[0], lines), problem: `${problem}${hintAt(pos[0], text)}` });
   }

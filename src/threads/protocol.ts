@@ -49,7 +49,7 @@ export type LocalStart = {
 /** What an I/O thread is started with. */
 export type IoStart = LocalStart & { readonly auditPort: MessagePort };
 
-/** What an I/O thread tells whoever started it. Not sent in batches, because it is about the thread itself. */
+/** What an I/O thread sends to its supervisor. Not sent in batches, because it is about the thread itself. */
 export type IoNotice =
   | {
       readonly type: 'listening';

@@ -1,5 +1,5 @@
 import { orgInReach } from '../core/access.ts';
-/** Reading the audit log, within the org of whoever asks (docs/spec.md, Audit). */
+/** Reading the audit log, within the caller's org (docs/spec.md, Audit). */
 import type { AuditFilter } from '../core/audit/audit.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';

@@ -246,11 +246,11 @@ export class WebhookKeeper {
       tally: this.tally,
       onFailed: ({ id, url }, reason) =>
         this.#deps.log.warn('a webhook cannot be called; it is tried again', { id, host: new URL(url).host, reason }),
-      onDisabled: (disabled, lost) => this.#tellDisabled(disabled, lost),
+      onDisabled: (disabled, lost) => this.#notifyDisabled(disabled, lost),
     });
   }
 
-  #tellDisabled({ id, url, orgId, events, failingSinceMs, lastError }: Webhook, lost: number): void {
+  #notifyDisabled({ id, url, orgId, events, failingSinceMs, lastError }: Webhook, lost: number): void {
     const { log, nowMs } = this.#deps;
     log.error('a webhook is disabled, as its calls have failed for a day', { id, host: new URL(url).host, lost });
     const data = {

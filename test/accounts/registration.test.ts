@@ -76,12 +76,12 @@ describe('registration', () => {
     'tells the sign-in page who may register (open registration: %s)',
     async (openRegistration, afterwards) => {
       const scene = await openScene(await newDatabase(), { openRegistration });
-      const told = async () => valueOf(await scene.signInMethods({}));
-      expect(await told()).toMatchObject({ methods: ['api_key', 'password'], registration: 'first_account' });
+      const methods = async () => valueOf(await scene.signInMethods({}));
+      expect(await methods()).toMatchObject({ methods: ['api_key', 'password'], registration: 'first_account' });
       await registerOwner(scene);
-      expect(await told()).toMatchObject({ methods: ['api_key', 'password'], registration: afterwards });
+      expect(await methods()).toMatchObject({ methods: ['api_key', 'password'], registration: afterwards });
       await scene.postgres.close(); // what cannot be looked up is told when the form is sent
-      expect(await told()).toMatchObject({ methods: ['api_key', 'password'], registration: afterwards });
+      expect(await methods()).toMatchObject({ methods: ['api_key', 'password'], registration: afterwards });
     },
   );
 

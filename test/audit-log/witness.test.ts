@@ -123,8 +123,11 @@ describe('witness', () => {
       },
     });
     // Once retention has told the witness, it is as it should be.
-    const told = [...options.witnessed, { ...options.witnessed[2]!, first_id: 21 }];
-    expect(await verifyAuditLog(directory, { ...options, witnessed: told })).toMatchObject({ ok: true, entries: 10 });
+    const statements = [...options.witnessed, { ...options.witnessed[2]!, first_id: 21 }];
+    expect(await verifyAuditLog(directory, { ...options, witnessed: statements })).toMatchObject({
+      ok: true,
+      entries: 10,
+    });
   });
 
   test('that has two hashes of one entry has seen two logs', async () => {

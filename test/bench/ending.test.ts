@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts';
 type Bench = {
   readonly child: ChildProcess;
   readonly folder: string;
-  readonly told: { stdout: string; stderr: string };
+  readonly output: { stdout: string; stderr: string };
   readonly status: Promise<unknown>;
 };
 
@@ -25,14 +25,14 @@ function start(name: string, ...words: string[]): Bench {
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
-  const told = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   child.stdout.on('data', (bytes: Buffer) => {
-    told.stdout += bytes.toString();
+    output.stdout += bytes.toString();
   });
   child.stderr.on('data', (bytes: Buffer) => {
-    told.stderr += bytes.toString();
+    output.stderr += bytes.toString();
   });
-  return { child, folder, told, status: once(child, 'close').then(([status]) => status) };
+  return { child, folder, output, status: once(child, 'close').then(([status]) => status) };
 }
 
 const childrenOf = (pid: number): number[] =>
@@ -50,7 +50,7 @@ describe('ending', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)('a benchmark ended by %s cleans up and prints no figures', async (signal, expected) => {
-    const { child, folder, told, status } = start('connect');
+    const { child, folder, output, status } = start('connect');
     // A bare server, the gateway, and the client.
     await eventually(() => expect(childrenOf(child.pid!).length).toBe(3));
     const children = childrenOf(child.pid!);
@@ -58,12 +58,12 @@ describe('ending', () => {
     expect(await status).toBe(expected);
     expect(readdirSync(folder)).toEqual([]);
     await eventually(() => expect(children.filter(isAlive)).toEqual([]));
-    expect(told.stdout).not.toContain('checks/s');
-    expect(told.stderr).toBe('');
+    expect(output.stdout).not.toContain('checks/s');
+    expect(output.stderr).toBe('');
   });
 
   test('a benchmark whose gateway dies fails with the reason and leaves no files', async () => {
-    const { child, folder, told, status } = start('steady');
+    const { child, folder, output, status } = start('steady');
     const gateway = await eventually(() => {
       const found = childrenOf(child.pid!).find((pid) =>
         readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('serve'),
@@ -73,23 +73,23 @@ describe('ending', () => {
     });
     process.kill(gateway, 'SIGKILL');
     expect(await status).toBe(1);
-    expect(told.stderr).toMatch(/ended with null|checks failed/);
+    expect(output.stderr).toMatch(/ended with null|checks failed/);
     expect(readdirSync(folder)).toEqual([]);
   });
 
   test('a reader of standard output that stops early is no error', async () => {
-    const { child, folder, told, status } = start('policy-decide', '--brief');
+    const { child, folder, output, status } = start('policy-decide', '--brief');
     child.stdout?.once('data', () => child.stdout?.destroy());
     expect(await status).toBe(0);
-    expect(told.stderr).toBe('');
+    expect(output.stderr).toBe('');
     expect(readdirSync(folder)).toEqual([]);
   });
 
   test('an unknown benchmark is refused with the known ones, and measures nothing', async () => {
-    const { told, status } = start('steady', '--breif');
+    const { output, status } = start('steady', '--breif');
     expect(await status).toBe(2);
-    expect(told.stdout).toBe('');
-    expect(told.stderr).toMatch(
+    expect(output.stdout).toBe('');
+    expect(output.stderr).toMatch(
       /^this benchmark knows no "--breif"\n\nusage: node dist\/bench\/<name>\.js \[--brief \| --write\]\n/,
     );
   });
@@ -100,24 +100,24 @@ describe('ending', () => {
     ['stream', ['10', '100', '1', '8'], '8'],
     ['stream', ['0'], '0'],
   ] as const)('%s %j is refused: it would be ignored or waited for in vain', async (bench, words, refused) => {
-    const { told, status } = start(bench, ...words);
+    const { output, status } = start(bench, ...words);
     expect(await status).toBe(2);
-    expect(told.stdout).toBe('');
-    expect(told.stderr).toContain(`this benchmark knows no "${refused}"\n`);
+    expect(output.stdout).toBe('');
+    expect(output.stderr).toContain(`this benchmark knows no "${refused}"\n`);
   });
 
   test('opens an odd number of dashboards, and one alone', async () => {
     for (const dashboards of ['1', '3']) {
-      const { told, status } = start('stream', '--brief', dashboards);
+      const { output, status } = start('stream', '--brief', dashboards);
       expect(await status).toBe(0);
-      expect(told.stdout).toContain(`\n${dashboards} dashboards see `);
+      expect(output.stdout).toContain(`\n${dashboards} dashboards see `);
     }
   });
 
   test('a benchmark prints its usage', async () => {
-    const { told, status } = start('steady', '--help');
+    const { output, status } = start('steady', '--help');
     expect(await status).toBe(0);
-    expect(told.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief \| --write\]\n/);
-    expect(told.stderr).toBe('');
+    expect(output.stdout).toMatch(/^usage: node dist\/bench\/<name>\.js \[--brief \| --write\]\n/);
+    expect(output.stderr).toBe('');
   });
 });

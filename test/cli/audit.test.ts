@@ -200,17 +200,17 @@ describe('audit', () => {
     );
     onTestFinished(() => server.stop());
     const env = { SVC_CLI_API_URL: server.url, SVC_CLI_API_KEY: 'a-key-0123456789-0123456789-0123456789' };
-    const told = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
+    const printed = `the server that answered, with status ${status}, is not a gateway\nCheck the URL, which must be the HTTP address of svc-gateway, and any proxy in front of it.\n`;
     for (const command of ['ops ls', 'ops watch', 'keys revoke k']) {
       expect({ command, run: await cli.run(command.split(' '), { env }) }).toEqual({
         command,
-        run: { status: 1, stdout: '', stderr: `error: ${told}` },
+        run: { status: 1, stdout: '', stderr: `error: ${printed}` },
       });
     }
     expect(await cli.run(['login'], { env })).toEqual({
       status: 1,
       stdout: '',
-      stderr: `error: the gateway did not create a session: ${told}`,
+      stderr: `error: the gateway did not create a session: ${printed}`,
     });
     mkdirSync(cli.folder, { recursive: true });
     const session = { api_url: server.url, token: 't', expires_at: 4_000_000_000, scopes: ['read'], source_key: 'k' };
@@ -219,7 +219,7 @@ describe('audit', () => {
     });
     onTestFinished(() => rmSync(cli.folder, { recursive: true, force: true }));
     expect((await cli.run(['ops', 'ls'], { env })).stderr).toBe(
-      `error: ${status === 401 ? 'the gateway did not create a session: ' : ''}${told}`,
+      `error: ${status === 401 ? 'the gateway did not create a session: ' : ''}${printed}`,
     );
   });
 
@@ -349,7 +349,7 @@ describe('audit', () => {
           .end(`${'x'.repeat(Number(/org_id=(\d+)/.exec(request.url ?? '')?.[1]) - 1)}\n`),
     );
     onTestFinished(() => server.stop());
-    const told = await Promise.all(
+    const printed = await Promise.all(
       sizes.map(async (size) => {
         const terminal = cli.inTerminal(
           ['audit', 'export', '--org', String(size), '--file', join(cli.home, String(size))],
@@ -361,7 +361,7 @@ describe('audit', () => {
         return line.exec(terminal.shown())?.[1];
       }),
     );
-    expect(told).toEqual(['999 B', '1.0 kB', '4.2 MB']);
+    expect(printed).toEqual(['999 B', '1.0 kB', '4.2 MB']);
   });
 
   test('an export into a pipe closed by its reader says that it is incomplete', async () => {

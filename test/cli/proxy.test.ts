@@ -183,40 +183,40 @@ describe('proxy', () => {
   test('an unavailable proxy is named without its password, with what to do', async () => {
     const proxy = await proxyTo(tlsPort(), 'ann:right');
     const at = `127.0.0.1:${proxy.port}`;
-    const told = async (env: Readonly<Record<string, string>>, args = ['budgets']) => {
+    const errorOf = async (env: Readonly<Record<string, string>>, args = ['budgets']) => {
       const { status, stdout, stderr } = await cli.run([...args, '--debug'], { env: behind(env) });
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
       expect(stderr).not.toMatch(/wrong|right/);
       return stderr.split('\n').slice(0, 2);
     };
     const write = `Set HTTPS_PROXY to http://user:password@${at}, with special characters percent-encoded, or add gateway.test to NO_PROXY to connect without it.`;
-    expect(await told({ HTTPS_PROXY: `http://${at}` })).toEqual([
+    expect(await errorOf({ HTTPS_PROXY: `http://${at}` })).toEqual([
       `error: the proxy http://${at} requires a user and password`,
       write,
     ]);
     for (const args of [['budgets'], ['ops', 'watch'], ['login']]) {
-      expect(await told({ HTTPS_PROXY: `http://ann:wrong@${at}` }, args)).toEqual([
+      expect(await errorOf({ HTTPS_PROXY: `http://ann:wrong@${at}` }, args)).toEqual([
         `error: the proxy http://${at} rejects the user and password in HTTPS_PROXY`,
         write,
       ]);
     }
     for (const status of ['502 Bad Gateway', '403 Forbidden']) {
       proxy.answer(status);
-      expect(await told({ HTTPS_PROXY: `http://ann:right@${at}` })).toEqual([
+      expect(await errorOf({ HTTPS_PROXY: `http://ann:right@${at}` })).toEqual([
         `error: the proxy http://${at} cannot connect to gateway.test:443: it answers ${status}`,
         'Check the URL of the gateway, ask whoever runs the proxy, or add gateway.test to NO_PROXY to connect without it.',
       ]);
     }
     const correct = 'Fix HTTPS_PROXY, or add gateway.test to NO_PROXY to connect without it.';
     const nobody = `127.0.0.1:${await freePort()}`;
-    expect(await told({ https_proxy: `http://ann:wrong@${nobody}` })).toEqual([
+    expect(await errorOf({ https_proxy: `http://ann:wrong@${nobody}` })).toEqual([
       `error: cannot reach the proxy http://${nobody} on the way to gateway.test:443: the connection was refused`,
       correct,
     ]);
-    expect((await told({ HTTPS_PROXY: 'http://ann:wrong@proxy.invalid:3128' }))[0]).toMatch(
+    expect((await errorOf({ HTTPS_PROXY: 'http://ann:wrong@proxy.invalid:3128' }))[0]).toMatch(
       /^error: cannot reach the proxy http:\/\/proxy\.invalid:3128 on the way to gateway\.test:443: (no such host|the host name cannot be resolved)$/,
     );
-    expect((await told({ HTTPS_PROXY: `http://ann:wrong@${gateway.grpc}` }))[0]).toBe(
+    expect((await errorOf({ HTTPS_PROXY: `http://ann:wrong@${gateway.grpc}` }))[0]).toBe(
       `error: cannot reach the proxy http://${gateway.grpc} on the way to gateway.test:443: the server there does not speak HTTP`,
     );
   });
@@ -276,10 +276,10 @@ describe('proxy', () => {
       headers: {},
       signal: new AbortController().signal,
     });
-    const told = answer.catch((error: unknown) => renderError(error, false).split('\n')[0]);
+    const errorOf = answer.catch((error: unknown) => renderError(error, false).split('\n')[0]);
     await isAsked;
     vi.advanceTimersByTime(10_000);
-    expect(await told).toBe(
+    expect(await errorOf).toBe(
       `error: cannot reach the proxy http://127.0.0.1:${proxy.port} on the way to gateway.test:443: no answer`,
     );
   });

@@ -207,15 +207,15 @@ describe('check', () => {
 
   test('publishes each step of a check to watchers, and builds no event without any', () => {
     const governor = openGovernor();
-    const told = (op: string, resource: string) =>
+    const changesOf = (op: string, resource: string) =>
       governor
         .apply<'check'>(checkOf(CRAWLER, op, { resource }), 10)
         .effects.flatMap((effect) => (effect.kind === 'op-changed' ? [`${effect.op.opId} ${effect.op.state}`] : []));
-    expect(told('t:1', 'web_search')).toEqual([]);
+    expect(changesOf('t:1', 'web_search')).toEqual([]);
     governor.isWatched = true;
-    expect(told('t:2', 'web_search')).toEqual(['t:2 pending', 't:2 running']);
-    expect(told('t:3', 'forbidden')).toEqual(['t:3 pending', 't:3 terminated']);
-    expect(told('t:2', 'forbidden')).toEqual([]);
+    expect(changesOf('t:2', 'web_search')).toEqual(['t:2 pending', 't:2 running']);
+    expect(changesOf('t:3', 'forbidden')).toEqual(['t:3 pending', 't:3 terminated']);
+    expect(changesOf('t:2', 'forbidden')).toEqual([]);
   });
 
   test("only an agent's own check marks it as seen", () => {

@@ -223,15 +223,15 @@ describe('creating', () => {
 describe('revoking', () => {
   test('a revoked key is dead at once and after a restart; revoking twice is no error', async () => {
     const { keys, reopen, audit } = await start();
-    const heard: string[] = [];
-    keys.onRevoked((subject) => heard.push(subject));
+    const subjects: string[] = [];
+    keys.onRevoked((subject) => subjects.push(subject));
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     expect(await revokeApiKey(keys, ADMIN, record.id)).toMatchObject({ ok: true });
     expect(await revokeApiKey(keys, ADMIN, record.id)).toEqual({ ok: true, value: undefined });
     expect(keys.authenticate(record.digest)).toBeUndefined();
     expect(keys.authenticateId(record.id)).toBeUndefined();
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();
-    expect(heard).toEqual([`key:${record.id}`]);
+    expect(subjects).toEqual([`key:${record.id}`]);
     expect(audit.drafts.map(({ eventType }) => eventType)).toEqual(['ApiKeyCreated', 'ApiKeyRevoked']);
   });
 
@@ -286,32 +286,32 @@ describe('revoking', () => {
       must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'], expiresAtMs: START_MS + 1000 })).record;
     const [live, revoked] = [await make(), await make()];
     must(await revokeApiKey(keys, ADMIN, revoked.id));
-    const told = () =>
+    const areRevoked = () =>
       Promise.all(
         [`key:${live.id}`, `key:${revoked.id}`, 'key:unknown', 'account:a1'].map(async (subject) =>
           must(await keys.isRevoked(subject)),
         ),
       );
-    expect(await told()).toEqual([false, true, true, true]);
+    expect(await areRevoked()).toEqual([false, true, true, true]);
     clock.advance(1000);
-    expect(await told()).toEqual([false, true, true, true]);
+    expect(await areRevoked()).toEqual([false, true, true, true]);
   });
 
   test('keys created and revoked by another gateway apply after a refresh', async () => {
     const { keys, reopen } = await start();
     const other = await reopen();
-    const heard: string[] = [];
-    other.onRevoked((subject) => heard.push(subject));
+    const subjects: string[] = [];
+    other.onRevoked((subject) => subjects.push(subject));
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     expect(other.authenticate(record.digest)).toBeUndefined();
     must(await other.refresh());
     expect(other.authenticate(record.digest)?.id).toBe(record.id);
     must(await other.refresh());
-    expect(heard).toEqual([]);
+    expect(subjects).toEqual([]);
     must(await revokeApiKey(keys, ADMIN, record.id));
     for (const _ of ['once', 'and again']) must(await other.refresh());
     expect(other.authenticate(record.digest)).toBeUndefined();
-    expect(heard).toEqual([`key:${record.id}`]);
+    expect(subjects).toEqual([`key:${record.id}`]);
   });
 
   test('a refresh covers twice the time since the last success plus a minute', async () => {

@@ -179,8 +179,8 @@ describe('tokens', () => {
 
     test('ends with its epoch, also after a restart; one of the same second lives', async () => {
       const { issuer, authenticate, onRevoked, restart, revocations } = await start();
-      const heard: string[] = [];
-      onRevoked((subject) => heard.push(subject));
+      const revoked: string[] = [];
+      onRevoked((subject) => revoked.push(subject));
       const before = must(await issuer.mintForAccount(OWNER, 's1'));
       const other = must(await issuer.mintForAccount({ ...OWNER, id: 'a2' as AccountId, tokenEpoch: 0 }, 's1'));
       revocations.revoke('account:a1', 4);
@@ -190,28 +190,28 @@ describe('tokens', () => {
       const outcomes = async (ask: typeof authenticate) =>
         Promise.all([before, other, after].map(async ({ token }) => kindOf(await ask(token))));
       expect(await outcomes(authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
-      expect(heard).toEqual(['account:a1']);
+      expect(revoked).toEqual(['account:a1']);
       await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok', 'ok']);
       revocations.revoke('account:a2', 1);
-      expect({ outcomes: await outcomes(authenticate), heard }).toEqual({
+      expect({ outcomes: await outcomes(authenticate), revoked }).toEqual({
         outcomes: ['unauthenticated', 'unauthenticated', 'ok'],
-        heard: ['account:a1', 'account:a2'],
+        revoked: ['account:a1', 'account:a2'],
       });
     });
 
     test('ends with its session, also after a restart; those of other sessions live', async () => {
       const { issuer, authenticate, onRevoked, restart, revocations } = await start();
-      const heard: string[] = [];
-      onRevoked((subject) => heard.push(subject));
+      const revoked: string[] = [];
+      onRevoked((subject) => revoked.push(subject));
       const ended = must(await issuer.mintForAccount(OWNER, 's1'));
       const other = must(await issuer.mintForAccount(OWNER, 's2'));
       revocations.endSession('s1', 'account:a1');
       revocations.endSession('s1', 'account:a1'); // said again, by another gateway
       const outcomes = async (ask: typeof authenticate) =>
         Promise.all([ended, other].map(async ({ token }) => kindOf(await ask(token))));
-      expect({ outcomes: await outcomes(authenticate), heard }).toEqual({
+      expect({ outcomes: await outcomes(authenticate), revoked }).toEqual({
         outcomes: ['unauthenticated', 'ok'],
-        heard: ['account:a1'],
+        revoked: ['account:a1'],
       });
       await expect.poll(async () => outcomes((await restart()).authenticate)).toEqual(['unauthenticated', 'ok']);
     });
@@ -231,19 +231,19 @@ describe('tokens', () => {
 
     test('a revocation that cannot be stored still applies, and the operator is notified', async () => {
       const { clock } = await start();
-      const told: string[] = [];
+      const errors: string[] = [];
       const full = () => Promise.reject(new Error('the disk is full'));
       const revocations = new RevocationList({
         store: { all: () => [], put: full, remove: full },
         clock,
-        onError: (message, error) => told.push(`${message}: ${String(error)}`),
+        onError: (message, error) => errors.push(`${message}: ${String(error)}`),
       });
       revocations.revoke('account:a1', 4);
       expect([3, 4].map((epoch) => revocations.isRevoked('account:a1', epoch))).toEqual([true, false]);
       clock.advance(905_000);
       revocations.prune();
       await expect
-        .poll(() => told)
+        .poll(() => errors)
         .toEqual([
           'writing a revocation to disk: Error: the disk is full',
           'removing an expired revocation: Error: the disk is full',
@@ -252,15 +252,15 @@ describe('tokens', () => {
 
     test('a revocation being announced is kept and closes nothing twice', async () => {
       const { revocations, clock, onRevoked } = await start();
-      const heard: string[] = [];
-      onRevoked((subject) => heard.push(subject));
+      const revoked: string[] = [];
+      onRevoked((subject) => revoked.push(subject));
       for (let seconds = 0; seconds <= 1_200; seconds += 60) {
         revocations.revoke('account:a1', 4);
         revocations.prune();
         clock.advance(60_000);
       }
       expect(revocations.isRevoked('account:a1', 3)).toBe(true);
-      expect(heard).toEqual(['account:a1']);
+      expect(revoked).toEqual(['account:a1']);
     });
   });
 
@@ -287,14 +287,14 @@ describe('tokens', () => {
       const { mint, issuer, authenticate, apiKeys, onRevoked } = await start();
       const { key, record } = await mint();
       const { token } = must(await issuer.exchange(key));
-      const heard: string[] = [];
-      onRevoked((subject) => heard.push(subject));
+      const revoked: string[] = [];
+      onRevoked((subject) => revoked.push(subject));
       must(await revokeApiKey(apiKeys, ADMIN, record.id));
       expect({ kindToken: kindOf(await authenticate(token)), kindKey: kindOf(await authenticate(key)) }).toEqual({
         kindToken: 'unauthenticated',
         kindKey: 'unauthenticated',
       });
-      expect(heard).toEqual([`key:${record.id}`]);
+      expect(revoked).toEqual([`key:${record.id}`]);
     });
 
     test.each(['key', 'account'] as const)(

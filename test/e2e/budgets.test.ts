@@ -196,7 +196,7 @@ describe('budgets', () => {
       limit_usd: 20,
       resets_at: expect.stringMatching(/T00:00:00.000Z$/),
     };
-    const told = {
+    const limit = {
       cost_usd: 1,
       usage_id: null,
       tier: 'global',
@@ -204,10 +204,10 @@ describe('budgets', () => {
       resets_at: expect.stringMatching(/T00:00:00.000Z$/),
     };
     expect((await seen()).map(({ payload }: any) => payload)).toEqual([
-      { ...told, spent_usd: 799, reserved_usd: 0, limit_usd: 100 },
+      { ...limit, spent_usd: 799, reserved_usd: 0, limit_usd: 100 },
       ofOrg,
     ]);
-    expect((await seen(key)).map(({ payload }: any) => payload)).toEqual([told, ofOrg]);
+    expect((await seen(key)).map(({ payload }: any) => payload)).toEqual([limit, ofOrg]);
     for (const format of ['ndjson', 'csv']) {
       const { status, body } = await gateway.call('GET', `/api/v1/logs/export?format=${format}`, undefined, key);
       expect({ format, status, hasTier: /global/.test(body), hasAmount: /799/.test(body) }).toEqual({

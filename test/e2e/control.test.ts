@@ -271,10 +271,10 @@ describe.each(ARRANGEMENTS)('control, $arrangement', ({ env }) => {
     const feed = await agent.control();
     await feed.received(3_000);
     await control(`${many[0]}:s`, 'resume');
-    const told = await feed.received(3_001);
-    expect(new Set(told.slice(0, 3_000).map(({ opId, signal }) => `${signal} ${opId}`))).toEqual(
+    const signals = await feed.received(3_001);
+    expect(new Set(signals.slice(0, 3_000).map(({ opId, signal }) => `${signal} ${opId}`))).toEqual(
       new Set(many.map((traceId) => `pause ${traceId}:s`)),
     );
-    expect(told.at(-1)).toMatchObject({ opId: `${many[0]}:s`, signal: 'resume' });
+    expect(signals.at(-1)).toMatchObject({ opId: `${many[0]}:s`, signal: 'resume' });
   });
 });

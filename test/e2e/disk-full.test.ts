@@ -284,10 +284,10 @@ describe.skipIf(refused !== undefined)(`on a full disk${refused === undefined ? 
         console.log(await large);
       }
       process.exit();`;
-    const told = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+    const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    expect(told.trim().split('\n')).toEqual(Array.from({ length: 12 }, () => 'StoreUnwritable'));
+    expect(output.trim().split('\n')).toEqual(Array.from({ length: 12 }, () => 'StoreUnwritable'));
   });
 });

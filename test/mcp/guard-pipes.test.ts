@@ -72,8 +72,8 @@ describe.concurrent('svc mcp guard on its pipes', () => {
       params: { progressToken: 'p', progress: 1 },
     });
     guard.send({ method: 'notifications/cancelled', params: { requestId: 'mine', reason: 'changed my mind' } });
-    const told = await guard.ask(2, 'tools/call', { name: 'cancelled' });
-    expect(textOf(told.result)).toBe('["the client has cancelled the request"]');
+    const answer = await guard.ask(2, 'tools/call', { name: 'cancelled' });
+    expect(textOf(answer.result)).toBe('["the client has cancelled the request"]');
     expect(guard.lines.some((line) => JSON.parse(line).id === 'mine')).toBe(false);
     await eventually(async () => expect((await opOf('hang')).state).toBe('completing'));
   });

@@ -31,8 +31,8 @@ describe('an operator', () => {
     const ended = await guard.until((message) => message.id === 2);
     expect(ended.result.isError).toBe(true);
     expect(textOf(ended.result)).toContain('an operator has terminated this call');
-    const told = await guard.ask(3, 'tools/call', { name: 'cancelled' });
-    expect(textOf(told.result)).toBe('["an operator has terminated this call"]');
+    const answer = await guard.ask(3, 'tools/call', { name: 'cancelled' });
+    expect(textOf(answer.result)).toBe('["an operator has terminated this call"]');
     guard.child.stdin?.end();
     await guard.ended;
   });

@@ -166,8 +166,8 @@ upstreams:
       onprogress: () => stop.abort('enough'),
     });
     await expect(hanging).rejects.toThrow();
-    const told = await client.callTool({ name: 'cancelled', arguments: {} });
-    expect(textOf(told)).toBe('["the client has cancelled the request"]');
+    const answer = await client.callTool({ name: 'cancelled', arguments: {} });
+    expect(textOf(answer)).toBe('["the client has cancelled the request"]');
     await client.close();
   });
 

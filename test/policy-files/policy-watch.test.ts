@@ -113,13 +113,13 @@ describe('policy watch', () => {
       await writeFile(join(target, name), 'old');
       await symlink(join(target, name), join(folder, 'watched', name)); // as above
     }
-    const told: string[] = [];
+    const reads: string[] = [];
     const read = () =>
       ['a.yaml', 'b.yaml', 'c.yaml', 'd.yaml'].map((name) => readFileSync(join(target, name), 'utf8')).join(' ');
     watcher = watchPolicies(
       join(folder, 'watched'),
       () => {
-        told.push(read());
+        reads.push(read());
         changes += 1;
       },
       { debounceMs: 3_000, pollMs: 10 },
@@ -130,7 +130,7 @@ describe('policy watch', () => {
       await sleep(60);
     }
     await changesReach(1);
-    expect(told).toEqual(['changed changed changed changed']);
+    expect(reads).toEqual(['changed changed changed changed']);
   });
 
   test('reports a change in time in a folder where other programs keep writing', async () => {

@@ -282,11 +282,11 @@ describe('abort', () => {
     const warnings: string[] = [];
     const agent = scriptedAgent(gateway, { onWarning: ({ message }) => warnings.push(message) });
     const controller = new AbortController();
-    const heard = agent.complete('the:heard', { signal: controller.signal });
-    heard.catch(() => {});
+    const completed = agent.complete('the:heard', { signal: controller.signal });
+    completed.catch(() => {});
     await eventually(() => expect(waiting).toHaveLength(1));
     answerAll({ fails: 'NOT_FOUND' });
-    await expect(heard).rejects.toMatchObject({ code: 'not_found' });
+    await expect(completed).rejects.toMatchObject({ code: 'not_found' });
     const call = agent.complete('the:unheard', { signal: controller.signal });
     await eventually(() => expect(waiting).toHaveLength(1));
     await abort(controller, call);

@@ -74,9 +74,9 @@ describe('control', () => {
 
   test('a pause is acknowledged once the body stands still; an unknown signal never', async () => {
     const gateway = await scriptedGateway();
-    const told: string[] = [];
+    const signals: string[] = [];
     const agent = scriptedAgent(gateway, {
-      onSignal: ({ signal, sequence }) => void told.push(`${signal} ${sequence}`),
+      onSignal: ({ signal, sequence }) => void signals.push(`${signal} ${sequence}`),
     });
     await agent.ready();
     const { op, finish } = await running(agent);
@@ -94,7 +94,7 @@ describe('control', () => {
     expect(op.state).toBe('paused');
     finish();
     await eventually(() => expect(acknowledged(gateway)).toEqual([`${other.op.opId} 3`, `${op.opId} 1`]));
-    expect(told).toEqual(['pause 1', 'resume 3']);
+    expect(signals).toEqual(['pause 1', 'resume 3']);
     gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 4 });
     other.finish();
     await eventually(() => expect(gateway.calls.filter(({ method }) => method === 'CompleteOp')).toHaveLength(2));
@@ -102,12 +102,12 @@ describe('control', () => {
 
   test('onSignal gets every signal, and true acknowledges one of a `check`', async () => {
     const gateway = await scriptedGateway();
-    const told: OpSignal[] = [];
+    const got: OpSignal[] = [];
     const warnings: string[] = [];
     const agent = scriptedAgent(gateway, {
       onWarning: ({ message }) => warnings.push(message),
       onSignal: async (signal) => {
-        told.push(signal);
+        got.push(signal);
         if (signal.sequence === 3) throw new Error('the handler is broken');
         return signal.sequence !== 2;
       },
@@ -123,7 +123,7 @@ describe('control', () => {
     ];
     for (const signal of signals) gateway.opened[0]?.write(signal);
     await eventually(() => expect(acknowledged(gateway)).toEqual(['trace:mine 1', 'trace:mine 5']));
-    expect(told).toEqual(signals);
+    expect(got).toEqual(signals);
     expect(warnings).toEqual(['the handler is broken']);
     gateway.opened[0]?.write({ opId: op.opId, signal: 'resume', sequence: 6 });
     finish();

@@ -49,12 +49,12 @@ export function openSwitchboard({
   const defects: unknown[] = [];
   const audit = new AuditLink(clock, onAuditFailure, (trouble) => troubles.push(trouble));
   const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
-  /** All that the audit thread is told, in its order. */
-  const told: MainToAudit[] = [];
+  /** All messages to the audit thread, in their order. */
+  const sentToAudit: MainToAudit[] = [];
   const auditOutlet = toAuditThread({
     postMessage: (bytes: Uint8Array) => {
       const message = decodeToAudit(bytes);
-      told.push(message);
+      sentToAudit.push(message);
       if (message.type === 'append') batches.push(message);
     },
   });
@@ -113,7 +113,7 @@ export function openSwitchboard({
     threads,
     recorder: recording.recorder,
     batches,
-    told,
+    sentToAudit,
     sent,
     troubles,
     defects,

@@ -48,11 +48,11 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
       route.fulfill({ status: 503, json: { detail: 'the log is being restored' } }),
     );
     await page.clock.runFor(2_000);
-    const told = page.getByText('Could not load new entries. Retrying… The log is being restored');
-    await told.waitFor();
+    const notice = page.getByText('Could not load new entries. Retrying… The log is being restored');
+    await notice.waitFor();
     await page.unroute('**/api/v1/logs?*');
     await page.clock.runFor(2_000);
-    await told.waitFor({ state: 'detached' });
+    await notice.waitFor({ state: 'detached' });
   });
 
   test('typing in a filter changes nothing until it is applied', async () => {

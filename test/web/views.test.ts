@@ -77,8 +77,8 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('rows stay in place under a pointer on a button and under a finger', async () => {
     const page = await openPage();
-    const heard: string[] = [];
-    page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => heard.push(String(payload))));
+    const frames: string[] = [];
+    page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => frames.push(String(payload))));
     await page.clock.install();
     await signIn(page, ADMIN_KEY);
     await page.getByLabel('Search').fill('rests-');
@@ -101,7 +101,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 60_000);
     await row.dispatchEvent('pointerdown', { bubbles: true, pointerType: 'touch' });
     await start('rests-3:s');
-    await eventually(() => expect(heard.join()).toContain('rests-3:s'));
+    await eventually(() => expect(frames.join()).toContain('rests-3:s'));
     await page.clock.runFor(1_500);
     await page.getByRole('button', { name: 'Show 1 new operation' }).waitFor();
     expect(await rowOf(page, 'rests-3:s').count()).toBe(0);

@@ -39,7 +39,7 @@ export type ApprovalState = 'pending' | 'approved' | 'denied' | 'expired' | 'can
 export type Approval = {
   readonly approvalId: string;
   readonly state: ApprovalState;
-  /** What whoever decided last has given as the reason; undefined when nobody has. */
+  /** The reason of the last decision; undefined when none was given. */
   readonly reason: string | undefined;
   /** Until when it can be decided or, once approved, used; undefined if the gateway did not say. */
   readonly expiresAt: Date | undefined;

@@ -77,7 +77,7 @@ export async function watch(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation, { isPatient: true });
   const query = { state: 'pending', org_id: options.text('org') };
   const look = async (): Promise<readonly Row[]> => (await api.list(APPROVALS, 'approvals', { query })).rows;
-  const first = await look(); // a refusal is told before the screen is taken
+  const first = await look(); // a refusal is printed before the screen is used
   const isLive =
     globals.output === 'table' && process.stdin.isTTY === true && process.stdout.isTTY === true && env.TERM !== 'dumb';
   const inbox = isLive ? openInbox(api, look) : newLines(globals.output);

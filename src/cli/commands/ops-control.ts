@@ -179,7 +179,7 @@ async function controlInRounds<T extends string | Row>(
 
 const nameOf = (op: string | Row | undefined): string => (typeof op === 'string' ? op : String(op?.op_id));
 
-/** What has become of each operation, told as it comes. */
+/** The outcome of each operation, printed as it comes. */
 class Report {
   readonly done: Row[] = [];
   readonly advice = new Set<string>();

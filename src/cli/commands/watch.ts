@@ -40,7 +40,7 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
   const query: WatchQuery = { types: 'ops_change', snapshot: 'true', lineage: 'true', org_id: options.text('org') };
   const isLive = globals.output === 'table' && process.stdout.isTTY === true && env.TERM !== 'dumb';
   const ended = new AbortController();
-  const first = await openLiveStream(api, query, ended.signal); // a refusal is told before the screen is taken
+  const first = await openLiveStream(api, query, ended.signal); // a refusal is printed before the screen is used
   const viewer = isLive ? liveTable(api.target.label, openScreen(process.stdout)) : plainLines(globals.output);
   const stop = (): void => {
     ended.abort();
@@ -54,7 +54,7 @@ export async function watch(invocation: Invocation): Promise<ExitStatus> {
       stream = await reconnected(api, query, ended.signal);
     }
   } finally {
-    viewer.close(); // an error is told on the terminal as it was, not on a picture that goes away
+    viewer.close(); // an error is printed on the restored terminal, not on a screen that disappears
   }
   return EXIT.done;
 }

@@ -49,7 +49,7 @@ export function shownProgress(source: Readable, format: ExportFormat): Readable 
       done(error);
     },
   });
-  return piped(source, progress, () => undefined); // whoever reads the result is told of the error
+  return piped(source, progress, () => undefined); // the reader of the result gets the error
 }
 
 /** A line is an entry. In CSV the first line is the heading, and a cell in quotes may hold line breaks. */

@@ -13,7 +13,7 @@ export type Answer = {
   readonly body?: IncomingMessage;
 };
 
-/** Sends the request, and resolves with the head of the answer. A connection that breaks later is told by the body. */
+/** Sends the request, and resolves with the head of the answer. If the connection breaks later, the body fails. */
 export async function messageTo(request: ClientRequest, content: string | undefined): Promise<IncomingMessage> {
   request.on('error', () => undefined);
   request.end(content);

@@ -41,7 +41,7 @@ function moveOne(counts: OpCounts, from: OpState, to: OpState): void {
 
 const NONE = -1;
 
-/** How an operation ends by a trigger, unless whoever pulls it says otherwise. */
+/** How an operation ends by a trigger, unless the caller says otherwise. */
 const END_BY = {
   allow: undefined,
   pause: undefined,

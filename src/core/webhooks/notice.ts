@@ -21,7 +21,7 @@ export type ReportedEffect = Extract<
   { readonly kind: 'approval-changed' | 'halt-changed' | 'budget-alert' | 'violation' }
 >;
 
-/** Undefined where nobody is told of the change. */
+/** Undefined where nobody is notified of the change. */
 export function noticeOf(effect: ReportedEffect, resetsAtMs: (period: Period) => number): Notice | undefined {
   switch (effect.kind) {
     case 'approval-changed':
@@ -86,7 +86,7 @@ function typeOf({ state, decisions }: Approval): Notice['type'] | undefined {
   }
 }
 
-/** A global halt stops everybody's agents, so everybody is told. */
+/** A global halt stops everybody's agents, so everybody is notified. */
 function haltNotice(halt: Halt): Notice {
   const scope = parseHaltScope(halt.scope);
   const id = scope === undefined ? null : orgOfScope(scope);

@@ -1,4 +1,4 @@
-/** An example for a schema, made from it, so that it always fits: what a name stands for is told by a table. */
+/** An example for a schema, made from it, so that it always fits: a table says what a name stands for. */
 type Schema = Readonly<Record<string, unknown>>;
 
 /** Of a uint64, which is text in the JSON of protobuf. */

@@ -115,7 +115,7 @@ export class Exchange implements AnswerListener {
   #body: GatheredBody | undefined;
   #onWritable: (() => void) | undefined;
 
-  /** `onDefect` learns of an exception while answering; the caller is told `internal`. */
+  /** `onDefect` learns of an exception while answering; the caller gets `internal`. */
   constructor(answer: Answer, door: DoorState, onDefect: (error: unknown) => void) {
     this.#answer = answer;
     this.#door = door;
@@ -192,7 +192,7 @@ export class Exchange implements AnswerListener {
     }
   }
 
-  /** Reports a defect. The caller is told `internal`, or cut off where that fails too. */
+  /** Reports a defect. The caller gets `internal`, or cut off where that fails too. */
   fail(error: unknown): void {
     this.#onDefect(error);
     if (!this.#hasFailed && !this.#isOver) {

@@ -54,7 +54,7 @@ export type Found =
 type Load = (file: string) => unknown;
 const require = createRequire(import.meta.url);
 
-/** Tries one build after the other. Never throws: what does not load is told in `missing`. */
+/** Tries one build after the other. Never throws: what does not load is named in `missing`. */
 export function findNativeBuild(load: Load = require, machine = THIS_MACHINE): Found {
   const missing: Missing[] = [];
   for (const { name, label, fileFor } of BUILDS) {

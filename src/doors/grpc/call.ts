@@ -52,7 +52,7 @@ export type CallOptions = {
   readonly bounds: Bounds;
   /** Of the client, as the network knows it. */
   readonly address: string;
-  /** Called with a defect that occurred while answering; the caller is told `internal`. */
+  /** Called with a defect that occurred while answering; the caller gets `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
 

@@ -49,7 +49,7 @@ export type GrpcDoorOptions = {
   readonly limits: Limits;
   /** Whom a call comes from, where its connection comes from a proxy. */
   readonly addressOf?: AddressOf | undefined;
-  /** Called with a defect that occurred while answering; the caller is told `internal`. */
+  /** Called with a defect that occurred while answering; the caller gets `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
 
@@ -65,7 +65,7 @@ export function createGrpcDoor({ ports, control, limits, addressOf, onDefect }: 
   const checks: Method = {
     request: 'many',
     response: 'many',
-    maxBytes: MAX_BATCH_BYTES, // a check over its own limit is still told by its correlation id
+    maxBytes: MAX_BATCH_BYTES, // a check over its own limit is still answered with its correlation id
     open: (call) => {
       const stream = new CheckStream(call, { ports, check, count, onDefect, onOver: () => streams.delete(stream) });
       streams.add(stream);

@@ -22,9 +22,9 @@ import { CODE, type GrpcStatus, trailersOf } from './status.ts';
 export type ServerOptions = {
   readonly methods: Methods;
   readonly limits: Limits;
-  /** Whom a call comes from, where its connection comes from a proxy; undefined: whoever opened the connection. */
+  /** The address of a client behind a proxy; undefined: that of the connection. */
   readonly addressOf?: AddressOf | undefined;
-  /** Called with a defect that occurred while answering; the caller is told `internal`. */
+  /** Called with a defect that occurred while answering; the caller gets `internal`. */
   readonly onDefect: (error: unknown) => void;
 };
 

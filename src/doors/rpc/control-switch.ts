@@ -22,7 +22,7 @@ export class ControlSwitch {
   readonly #onClosed: (stream: number, agent: AgentKey) => void;
   #lastStream = 0;
 
-  /** `onClosed` tells the main thread that a stream is gone. */
+  /** `onClosed` notifies the main thread that a stream is gone. */
   constructor(onClosed: (stream: number, agent: AgentKey) => void) {
     this.#onClosed = onClosed;
   }

@@ -41,7 +41,7 @@ export function openHttpUpstream({ url, headers, log }: HttpUpstreamOptions, eve
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, CLOSE_MS);
       });
-      // A server that keeps sessions is told that this one is over; whether it hears it is its own affair.
+      // A server that keeps sessions is notified that this one is over; what it does with that is up to it.
       await Promise.race([transport.terminateSession().catch(() => {}), late]);
       clearTimeout(timer);
       await transport.close();

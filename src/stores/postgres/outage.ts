@@ -12,7 +12,7 @@ const SHUT_OUT = 'the database refuses to let the gateway in';
 
 type OutageOptions = {
   readonly log: TroubleLog;
-  /** Whether the database answers now; `lost` is told why not. */
+  /** Whether the database answers now; `lost` is called with the reason why not. */
   readonly probe: () => Promise<boolean>;
   /** Once true, nothing more is logged. */
   readonly isClosing: () => boolean;

@@ -100,9 +100,8 @@ export class Postgres {
       query_timeout: options.statementTimeoutMs + 1000,
       onConnect: (client) => this.#limit(client),
     });
-    // An idle connection that breaks has no caller to tell, and the pool has dropped it already. A proxy or pooler may
-    // have found it idle for too long, and with it others: whether the database is away is asked when these are gone,
-    // too.
+    // An idle connection that breaks has no caller to notify, and the pool has dropped it already. A proxy or pooler
+    // may have found it idle for too long, and others with it: the database is probed when these are gone, too.
     this.#pool.on('error', () => void setTimeout(probe, RECONNECT_PAUSE_MS).unref());
   }
 
@@ -231,8 +230,8 @@ export class Postgres {
   }
 
   /**
-   * What runs is finished, but for a migration, and cut off when it takes too long; what comes later is told that the
-   * store is unreachable. Resolves when no connection is left.
+   * What runs is finished, but for a migration, and cut off when it takes too long; what comes later fails
+   * with `store_unreachable`. Resolves when no connection is left.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();

@@ -36,7 +36,7 @@ export type Home = {
 /** It ended instead of answering. */
 export class ServerEnded extends Error {}
 
-/** Resolves once it answers; rejects, with nothing left running, in words for whoever started the gateway. */
+/** Resolves once it answers; rejects, with nothing left running, in words for the operator. */
 export async function startServer(home: Home, port: number): Promise<ChildProcess> {
   const settings = Object.entries({ ...home.settings, port: String(port) }).flatMap(([name, value]) => [
     '-c',

@@ -44,7 +44,7 @@ export type EmbeddedOptions = {
   readonly dataDir: string;
   /** Further settings by name, for tests: `{ fsync: 'off' }`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** As whom to run it; unset: what `chooseRunAs` finds. */
+  /** The user to run it as; unset: what `chooseRunAs` finds. */
   readonly runAs?: RunAs;
   /** Aborted: what has been started ends again, and the start rejects. */
   readonly signal?: AbortSignal | undefined;
@@ -223,7 +223,7 @@ async function createDatabase(home: Home, port: number): Promise<void> {
 
 /** Runs a program to its end; rejects with what it complained about, or with the reason of the signal. */
 async function run(home: Home, program: string, args: readonly string[]): Promise<void> {
-  home.signal?.throwIfAborted(); // one that is aborted already tells no listener
+  home.signal?.throwIfAborted(); // one that is aborted already calls no listener
   const child = spawnAs(home.runAs, program, args, {
     cwd: home.root,
     env: environment(),

@@ -67,7 +67,7 @@ export async function openTheWay(runAs: RunAs, dataDir: string, root: string): P
   );
 }
 
-/** Gives a path, with all that is in it, to whom PostgreSQL runs as; only root ever has to. */
+/** Gives a path, with all that is in it, to the user that PostgreSQL runs as; only root ever has to. */
 export async function handOver(path: string, runAs: RunAs): Promise<void> {
   if (runAs.kind === 'self') return;
   const owner = ownerOf(runAs);

@@ -20,7 +20,7 @@ type Thread = {
 /** The I/O threads that are running, as the main thread sends to them. What is sent to one that is gone is dropped. */
 export class IoThreads {
   readonly #threads = new Map<IoId, Thread>();
-  /** By number: the threads that have not confirmed yet, and whom to tell when all have. */
+  /** By number: the threads that have not confirmed yet, and whom to notify when all have. */
   readonly #confirming = new Map<number, { readonly missing: Set<IoId>; readonly done: () => void }>();
   #lastConfirm = 0;
   /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */

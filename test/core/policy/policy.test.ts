@@ -248,10 +248,10 @@ describe('policy', () => {
   test('an org sees only its own policies, and no change in those of another', () => {
     const everywhere = { name: 'everywhere', scope: 'global', rules: [webOnly] };
     const mine = { name: 'mine', scope: 'team:acme/search', rules: [webOnly] };
-    const told = policiesOf(everywhere, mine, { name: 'theirs', scope: 'org:globex', rules: [] }).summary('acme');
-    expect(told.documents.map(({ name }) => name)).toEqual(['everywhere', 'mine']);
-    expect(told).toEqual(policiesOf(everywhere, mine).summary('acme'));
-    expect(told).not.toEqual(
+    const summary = policiesOf(everywhere, mine, { name: 'theirs', scope: 'org:globex', rules: [] }).summary('acme');
+    expect(summary.documents.map(({ name }) => name)).toEqual(['everywhere', 'mine']);
+    expect(summary).toEqual(policiesOf(everywhere, mine).summary('acme'));
+    expect(summary).not.toEqual(
       policiesOf(everywhere, { ...mine, rules: [{ ...webOnly, effect: 'deny' }] }).summary('acme'),
     );
   });

@@ -215,9 +215,9 @@ describe.each(ENGINES)('credentials over %s', (_name, create) => {
   test('an unknown scope is refused with the known ones, and a non-list as such', async () => {
     const { call, mint } = await serve();
     const { key } = await mint({});
-    const told = async (scopes: unknown) => (await call('POST', '/api/v1/auth/token', key, { scopes })).body.detail;
-    expect(await told(['read', 'root'])).toBe('scopes.1: must be one of read, write, admin');
-    expect(await told('read')).toBe('scopes: must be a list of read, write, admin');
+    const detailOf = async (scopes: unknown) => (await call('POST', '/api/v1/auth/token', key, { scopes })).body.detail;
+    expect(await detailOf(['read', 'root'])).toBe('scopes.1: must be one of read, write, admin');
+    expect(await detailOf('read')).toBe('scopes: must be a list of read, write, admin');
   });
 
   test('the key set shows the old and the new key after a rotation, and no private part', async () => {

@@ -58,23 +58,23 @@ describe('arrivals', () => {
   afterEach(() => session.destroy());
 
   function openSession(port = listener.port, settings: Settings = {}): ClientHttp2Session {
-    const dialled = connect(`http://127.0.0.1:${port}`, { settings });
-    dialled.on('error', () => undefined); // what becomes of a stream is what counts
-    return dialled;
+    const session = connect(`http://127.0.0.1:${port}`, { settings });
+    session.on('error', () => undefined); // what becomes of a stream is what counts
+    return session;
   }
 
   type Call = {
     readonly stream: ClientHttp2Stream;
-    readonly told: Record<string, unknown>;
+    readonly headers: Record<string, unknown>;
     answers: number;
     isClosed: boolean;
   };
 
   function begin(path: string, on = session): Call {
     const stream = on.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
-    const call: Call = { stream, told: {}, answers: 0, isClosed: false };
-    stream.on('response', (headers) => Object.assign(call.told, headers));
-    stream.on('trailers', (headers) => Object.assign(call.told, headers));
+    const call: Call = { stream, headers: {}, answers: 0, isClosed: false };
+    stream.on('response', (headers) => Object.assign(call.headers, headers));
+    stream.on('trailers', (headers) => Object.assign(call.headers, headers));
     stream.on('data', () => {
       call.answers += 1;
     });
@@ -101,11 +101,14 @@ describe('arrivals', () => {
     const call = begin(CHECK, on);
     call.stream.end(framed(request()));
     await eventually(() =>
-      expect({ grpcStatus: call.told['grpc-status'], answers: call.answers }).toEqual({ grpcStatus: '0', answers: 1 }),
+      expect({ grpcStatus: call.headers['grpc-status'], answers: call.answers }).toEqual({
+        grpcStatus: '0',
+        answers: 1,
+      }),
     );
   };
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-  const toldIs = (call: Call, status: string) => eventually(() => expect(call.told['grpc-status']).toBe(status));
+  const statusIs = (call: Call, status: string) => eventually(() => expect(call.headers['grpc-status']).toBe(status));
   /** Lets time pass until the expectation holds, in steps that are short beside any time-out here. */
   const inTime = (expectation: () => void) =>
     eventually(() => {
@@ -125,9 +128,9 @@ describe('arrivals', () => {
     const startMs = performance.now();
     const call = begin(path);
     if (bytes !== undefined) call.stream.write(bytes);
-    await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
+    await inTime(() => expect(call.headers['grpc-status']).toBe(DEADLINE_EXCEEDED));
     expect(performance.now() - startMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
-    expect(decodeURIComponent(String(call.told['grpc-message']))).toBe(
+    expect(decodeURIComponent(String(call.headers['grpc-message']))).toBe(
       'the rest of the message did not arrive in time',
     );
     // It never ends its own side, and still does not keep the stream, not even until the next sweep.
@@ -143,7 +146,7 @@ describe('arrivals', () => {
   test('a call answered before its whole message arrived is closed with its answer', async () => {
     const call = begin(CHECK);
     call.stream.write(framed(request(), { length: 5 * 1024 * 1024 }));
-    await toldIs(call, RESOURCE_EXHAUSTED);
+    await statusIs(call, RESOURCE_EXHAUSTED);
     await eventually(() =>
       expect({ isClosed: call.isClosed, rstCode: call.stream.rstCode }).toEqual({
         isClosed: true,
@@ -163,7 +166,7 @@ describe('arrivals', () => {
       await checkIsAnswered(); // and so it has come
       vi.advanceTimersByTime((2 * TIMEOUT_MS) / drops);
     }
-    await toldIs(call, DEADLINE_EXCEEDED);
+    await statusIs(call, DEADLINE_EXCEEDED);
   });
 
   test('a stream of checks may rest between messages, and not within one', async () => {
@@ -189,12 +192,12 @@ describe('arrivals', () => {
     }
     await checkIsAnswered(); // what else was said before it has come by now
     expect({
-      callStatus: call.told['grpc-status'],
-      controlStatus: control.told['grpc-status'],
+      callStatus: call.headers['grpc-status'],
+      controlStatus: control.headers['grpc-status'],
       controlIsClosed: control.isClosed,
     }).toEqual({ callStatus: undefined, controlStatus: undefined, controlIsClosed: false });
     call.stream.write(bytes.subarray(0, 10));
-    await inTime(() => expect(call.told['grpc-status']).toBe(DEADLINE_EXCEEDED));
+    await inTime(() => expect(call.headers['grpc-status']).toBe(DEADLINE_EXCEEDED));
     expect(control.isClosed).toBe(false);
   });
 
@@ -230,7 +233,7 @@ describe('arrivals', () => {
     release();
     await eventually(() => expect(gateway.asked.length).toBeGreaterThanOrEqual(1_100));
     call.stream.end(bytes.subarray(10));
-    await toldIs(call, '0');
+    await statusIs(call, '0');
     client.destroy();
     patient.drain(0);
     await other.close();
@@ -258,11 +261,11 @@ describe('arrivals', () => {
         for (const call of held) await sent(call, piece);
         for (const client of [one, two]) await checkIsAnswered(client); // and so it has come
       }
-      expect(held.map((call) => call.told['grpc-status'])).toEqual([undefined, undefined]);
+      expect(held.map((call) => call.headers['grpc-status'])).toEqual([undefined, undefined]);
       const tooMuch = begin(BATCH, three);
       tooMuch.stream.write(framed(Buffer.alloc(60_000), { length: 1_000_000 }));
-      await toldIs(tooMuch, RESOURCE_EXHAUSTED);
-      expect(decodeURIComponent(String(tooMuch.told['grpc-message']))).toBe(
+      await statusIs(tooMuch, RESOURCE_EXHAUSTED);
+      expect(decodeURIComponent(String(tooMuch.headers['grpc-message']))).toBe(
         'the size of incomplete messages is at its limit; try again in 1 second',
       );
       // What comes in one piece needs no room.
@@ -271,7 +274,7 @@ describe('arrivals', () => {
     }
     const whole = begin(BATCH, three);
     whole.stream.end(framed(Buffer.alloc(250_000)));
-    await toldIs(whole, '3');
+    await statusIs(whole, '3');
     for (const client of [one, two, three]) client.destroy();
     patient.drain(0);
     await other.close();
@@ -294,10 +297,10 @@ describe('arrivals', () => {
     });
     const call = begin(BATCH, openSession(other.port));
     call.stream.write(framed(Buffer.alloc(0), { length: 1_000_000 }));
-    for (let bytes = 0; bytes < 3_000 && !call.isClosed && call.told['grpc-status'] === undefined; bytes += 1) {
+    for (let bytes = 0; bytes < 3_000 && !call.isClosed && call.headers['grpc-status'] === undefined; bytes += 1) {
       await sent(call, Buffer.alloc(1));
     }
-    await toldIs(call, RESOURCE_EXHAUSTED);
+    await statusIs(call, RESOURCE_EXHAUSTED);
     call.stream.session?.destroy();
     patient.drain(0);
     await other.close();
@@ -464,7 +467,9 @@ describe('arrivals', () => {
     ask(2);
     await inTime(() => expect(calls.filter(({ isClosed }) => isClosed).length).toBe(4));
     gateway.answer = undefined;
-    expect(calls.map(({ told }) => [told[':status'], told['grpc-status']])).toEqual(calls.map(() => [200, undefined]));
+    expect(calls.map(({ headers }) => [headers[':status'], headers['grpc-status']])).toEqual(
+      calls.map(() => [200, undefined]),
+    );
     deaf.destroy();
     patient.drain(0);
     await other.close();

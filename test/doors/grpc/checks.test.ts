@@ -32,7 +32,7 @@ describe('checks on the wire', () => {
 
   type Call = {
     readonly stream: ClientHttp2Stream;
-    readonly told: IncomingHttpHeaders;
+    readonly headers: IncomingHttpHeaders;
     readonly answers: StreamCheckActionsResponse[];
     isClosed: boolean;
   };
@@ -45,7 +45,7 @@ describe('checks on the wire', () => {
       te: 'trailers',
       ...fields,
     });
-    const call: Call = { stream, told: {}, answers: [], isClosed: false };
+    const call: Call = { stream, headers: {}, answers: [], isClosed: false };
     const reader = new MessageReader();
     stream.on('data', (piece: Buffer) => {
       reader.add(piece);
@@ -55,8 +55,8 @@ describe('checks on the wire', () => {
       }
     });
     stream
-      .on('response', (told) => Object.assign(call.told, told))
-      .on('trailers', (told) => Object.assign(call.told, told));
+      .on('response', (headers) => Object.assign(call.headers, headers))
+      .on('trailers', (headers) => Object.assign(call.headers, headers));
     stream
       .on('error', () => undefined)
       .on('close', () => {
@@ -72,12 +72,12 @@ describe('checks on the wire', () => {
   }
   const statusIs = (call: Call, status: string) =>
     eventually(() =>
-      expect({ grpcStatus: call.told['grpc-status'], isClosed: call.isClosed }).toEqual({
+      expect({ grpcStatus: call.headers['grpc-status'], isClosed: call.isClosed }).toEqual({
         grpcStatus: status,
         isClosed: true,
       }),
     );
-  const messageOf = ({ told }: Call): string => decodeURIComponent(String(told['grpc-message']));
+  const messageOf = ({ headers }: Call): string => decodeURIComponent(String(headers['grpc-message']));
   const idsOf = ({ answers }: Call): string[] => answers.map(({ correlationId }) => correlationId).sort();
 
   describe.each([
@@ -141,7 +141,7 @@ describe('checks on the wire', () => {
     test('a message announced as too large ends the stream before it arrives', async () => {
       const call = open(head);
       call.stream.write(framed(Buffer.alloc(100), { length: 5 * 1024 * 1024 }));
-      await eventually(() => expect(call.told['grpc-status']).toBe('8'));
+      await eventually(() => expect(call.headers['grpc-status']).toBe('8'));
       expect(messageOf(call)).toBe('the body is larger than 4194304 bytes');
       call.stream.close(constants.NGHTTP2_CANCEL);
     });
@@ -155,7 +155,7 @@ describe('checks on the wire', () => {
       const call = open({ ...head, 'grpc-timeout': '100m' });
       await send(call, request('slow'));
       await eventually(() =>
-        expect({ grpcStatus: call.told['grpc-status'], message: messageOf(call) }).toEqual({
+        expect({ grpcStatus: call.headers['grpc-status'], message: messageOf(call) }).toEqual({
           grpcStatus: '4',
           message: 'Deadline exceeded',
         }),
@@ -203,7 +203,7 @@ describe('checks on the wire', () => {
       await send(call, Buffer.concat([framed(Buffer.from([0x0a, 0x7f])), request('after')]));
       expect(release).toHaveLength(1);
       release[0]!();
-      await eventually(() => expect(call.told['grpc-status']).toBe('3'));
+      await eventually(() => expect(call.headers['grpc-status']).toBe('3'));
       expect(idsOf(call)).toEqual(['due']);
     });
 
@@ -280,7 +280,7 @@ describe('checks on the wire', () => {
       await new Promise(setImmediate);
       call.stream.resume();
       await eventually(() =>
-        expect({ grpcStatus: call.told['grpc-status'], message: messageOf(call) }).toEqual({
+        expect({ grpcStatus: call.headers['grpc-status'], message: messageOf(call) }).toEqual({
           grpcStatus: '4',
           message: 'Deadline exceeded',
         }),

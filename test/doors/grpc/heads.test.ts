@@ -73,15 +73,15 @@ describe('heads', () => {
     const stream = session.request({ ...USUAL, authorization: `Bearer ${WRITE_KEY}`, ...fields });
     stream.end(body);
     stream.resume();
-    const told: IncomingHttpHeaders = {};
+    const received: IncomingHttpHeaders = {};
     return new Promise((resolve, reject) => {
       stream
-        .on('response', (headers) => Object.assign(told, headers))
-        .on('trailers', (headers) => Object.assign(told, headers));
+        .on('response', (headers) => Object.assign(received, headers))
+        .on('trailers', (headers) => Object.assign(received, headers));
       stream.on('error', reject);
       stream.on('close', () => {
         session.close();
-        resolve(told);
+        resolve(received);
       });
     });
   }
@@ -111,11 +111,11 @@ describe('heads', () => {
     const looking = setInterval(() => {
       most = Math.max(most, process.memoryUsage().arrayBuffers);
     }, 1);
-    const told = await Promise.all(
+    const received = await Promise.all(
       Array.from({ length: 20 }, () => call({ ':path': path, 'grpc-encoding': encoding }, compressed(message))),
     );
     clearInterval(looking);
-    for (const answer of told) {
+    for (const answer of received) {
       expect({
         grpcStatus: answer['grpc-status'],
         message: decodeURIComponent(String(answer['grpc-message'])),
@@ -143,8 +143,8 @@ describe('heads', () => {
       '12',
     ],
   ] as const)('%s tells the client to send its messages uncompressed', async (_what, fields, message, status) => {
-    const told = await call(fields, message);
-    expect({ grpcStatus: told['grpc-status'], grpcAcceptEncoding: told['grpc-accept-encoding'] }).toEqual({
+    const received = await call(fields, message);
+    expect({ grpcStatus: received['grpc-status'], grpcAcceptEncoding: received['grpc-accept-encoding'] }).toEqual({
       grpcStatus: status,
       grpcAcceptEncoding: 'identity',
     });

@@ -55,7 +55,7 @@ describe('strangers', () => {
   }
 
   /** On Linux, all of 127.0.0.0/8 are addresses of this machine. */
-  function dial(localAddress = '127.0.0.1'): ClientHttp2Session {
+  function openSession(localAddress = '127.0.0.1'): ClientHttp2Session {
     const session = connect('http://gateway', {
       createConnection: () => connectTcp({ host: '127.0.0.1', port: listener.port, localAddress }),
     });
@@ -98,7 +98,7 @@ describe('strangers', () => {
 
   test('a silent stream is ended in time, and one with a valid credential is not', async () => {
     await start(1_000);
-    const session = dial();
+    const session = openSession();
     const silent = open(session, STREAM, { authorization: `Bearer ${WRITE_KEY}` });
     const byToken = open(session);
     byToken.stream.write(checkWith());
@@ -123,7 +123,7 @@ describe('strangers', () => {
 
   test('a load balancer that watches the health needs no credential', async () => {
     await start(1_000);
-    const session = dial();
+    const session = openSession();
     const watch = open(session, WATCH);
     watch.stream.end(framed(Buffer.alloc(0)));
     await eventually(() => expect(watch.answers).toBe(1));
@@ -134,7 +134,7 @@ describe('strangers', () => {
 
   test('one address has 1,024 streams without a credential, and others still have theirs', async () => {
     await start(40_000);
-    const mine = Array.from({ length: 5 }, () => dial()).flatMap((session) =>
+    const mine = Array.from({ length: 5 }, () => openSession()).flatMap((session) =>
       Array.from({ length: 205 }, () => open(session)),
     );
     await eventually(() => expect(mine.filter((call) => statusOf(call) === RESOURCE_EXHAUSTED)).toHaveLength(1));
@@ -142,7 +142,7 @@ describe('strangers', () => {
     expect(decodeURIComponent(String(refused.head['grpc-message']))).toBe(
       'the number of streams without a valid credential is at its limit; try again in 1 second',
     );
-    const other = open(dial('127.0.0.2'));
+    const other = open(openSession('127.0.0.2'));
     other.stream.write(checkWith());
     await eventually(() => expect(other.answers).toBe(1));
     mine.find((call) => statusOf(call) === undefined)!.stream.close();
@@ -156,13 +156,13 @@ describe('strangers', () => {
 
   test('strangers take an eighth of all streams at most', async () => {
     await start(80);
-    const silent = Array.from({ length: 12 }, (_, index) => open(dial(`127.0.0.${index + 1}`)));
+    const silent = Array.from({ length: 12 }, (_, index) => open(openSession(`127.0.0.${index + 1}`)));
     await eventually(() => expect(silent.filter((call) => statusOf(call) === RESOURCE_EXHAUSTED)).toHaveLength(2));
   });
 
   test('the credential that a silent stream brings along counts as memory', async () => {
     await start(1_000, 200_000);
-    const session = dial();
+    const session = openSession();
     const authorization = `Bearer ${'x'.repeat(10_000)}`;
     const silent = Array.from({ length: 20 }, () => open(session, STREAM, { authorization }));
     await eventually(() => expect(silent.filter((call) => statusOf(call) === RESOURCE_EXHAUSTED)).toHaveLength(10));
@@ -172,7 +172,7 @@ describe('strangers', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     await start(10_000);
-    const session = dial();
+    const session = openSession();
     const openMany = async (): Promise<number> => {
       for (let index = 0; index < 100; index += 1)
         open(session, STREAM, { 'x-baggage': String(index).padStart(14_000, 'x') });

@@ -45,7 +45,7 @@ describe('express', () => {
     const come: Buffer[] = [];
     stream
       .on('data', (piece: Buffer) => come.push(piece))
-      .on('trailers', (told) => Object.assign(trailers, told))
+      .on('trailers', (fields) => Object.assign(trailers, fields))
       .on('error', () => undefined);
     const headed = once(stream, 'response');
     const closed = once(stream, 'close');
@@ -56,13 +56,13 @@ describe('express', () => {
     stream.end(pieces.at(-1));
     const [head] = (await headed) as [IncomingHttpHeaders];
     await closed;
-    const told = { ...head, ...trailers };
+    const all = { ...head, ...trailers };
     const bytes = Buffer.concat(come);
     const answer = bytes.length === 0 ? undefined : binaryCodec('CheckActionResponse').decode(bytes.subarray(5));
     return {
       head,
-      status: told['grpc-status'],
-      message: decodeURIComponent(String(told['grpc-message'] ?? '')),
+      status: all['grpc-status'],
+      message: decodeURIComponent(String(all['grpc-message'] ?? '')),
       answer: answer?.ok === true ? answer.value : undefined,
     };
   }
@@ -109,8 +109,11 @@ describe('express', () => {
     ['with bytes that are no message', [framed(Buffer.from([0x0a, 0x7f, 0x01]))], {}, '3', /message: is truncated/],
     ['with a deadline that is none', [MESSAGE], { 'grpc-timeout': 'soon' }, '13', /Invalid grpc-timeout value "soon"/],
   ] as const)('a call %s gets the reason', async (_how, pieces, fields, status, message) => {
-    const told = await call(pieces, fields);
-    expect({ status: told.status, message: told.message }).toEqual({ status, message: expect.stringMatching(message) });
+    const answered = await call(pieces, fields);
+    expect({ status: answered.status, message: answered.message }).toEqual({
+      status,
+      message: expect.stringMatching(message),
+    });
   });
 
   test('a call ended by its head has no message either', async () => {
@@ -164,8 +167,8 @@ describe('express', () => {
         sequence: 1,
       } as never) as Buffer,
     );
-    const told = await call([request], { ':path': `${AGENT}/AckOpControl` });
-    expect({ status: told.status, message: told.message }).toEqual({ status: '0', message: '' });
+    const answered = await call([request], { ':path': `${AGENT}/AckOpControl` });
+    expect({ status: answered.status, message: answered.message }).toEqual({ status: '0', message: '' });
   });
 
   test('a client that cancels a check, or drops its connection, affects nobody', async () => {

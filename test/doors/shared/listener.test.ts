@@ -31,12 +31,12 @@ describe('listener', () => {
   });
 
   test('a connection over the limit is closed, logged once, and room returns', async () => {
-    const told: string[] = [];
+    const errors: string[] = [];
     const listener = await listenForGrpc({
       ...options,
       port: 0,
       maxConnections: 2,
-      onError: (error) => told.push(error.message),
+      onError: (error) => errors.push(error.message),
     });
     const open = () =>
       new Promise<{ isKept: boolean; socket: Socket }>((resolve) => {
@@ -54,7 +54,7 @@ describe('listener', () => {
       false,
       false,
     ]);
-    expect(told).toEqual(['2 connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows']);
+    expect(errors).toEqual(['2 connections are open already, as many as SVC_MAX_GRPC_CONNECTIONS allows']);
     first.socket.destroy();
     await eventually(async () => {
       const next = await open();

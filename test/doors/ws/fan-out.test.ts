@@ -128,7 +128,7 @@ describe('fan out', () => {
     payload: {},
   });
 
-  const told = (frames: readonly any[]) =>
+  const wordsOf = (frames: readonly any[]) =>
     frames.map(({ event_type, payload }) =>
       event_type === 'ops_change'
         ? `${payload.op_id} ${payload.state}`
@@ -138,7 +138,7 @@ describe('fan out', () => {
     );
   const settled = async (board: Board, count: number) => {
     await eventually(() => expect(board.frames.length).toBeGreaterThanOrEqual(count));
-    return told(board.frames);
+    return wordsOf(board.frames);
   };
   const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -165,7 +165,7 @@ describe('fan out', () => {
     for (const board of boards) await settled(board, 40);
     const expected = Array.from({ length: 40 }, (_, nth) => `t:${nth} running`);
     for (const [at, board] of boards.entries()) {
-      expect(told(board.frames)).toEqual(expected);
+      expect(wordsOf(board.frames)).toEqual(expected);
       expect(board.packets - before[at]!).toBeLessThan(20);
     }
   });
@@ -273,8 +273,8 @@ describe('fan out', () => {
       change('t:3', 'pending'),
     ]);
     expect(await settled(all, 5)).toEqual(['t:1 pending', 't:2 pending', 'violation', 'account', 't:3 pending']);
-    expect(told(acme.frames)).toEqual(['violation', 't:3 pending']);
-    expect(told(violations.frames)).toEqual(['violation']);
+    expect(wordsOf(acme.frames)).toEqual(['violation', 't:3 pending']);
+    expect(wordsOf(violations.frames)).toEqual(['violation']);
   });
 
   test("a slow reader gets each operation's latest state and all other events", async () => {
@@ -298,7 +298,7 @@ describe('fan out', () => {
     expect(slow.frames).toHaveLength(before);
     slow.drain();
     expect((await settled(slow, 304)).slice(-4)).toEqual(['violation', 't:2 pending', 't:1 paused', 'agent']);
-    expect(told(fast.frames).slice(-6)).toEqual([
+    expect(wordsOf(fast.frames).slice(-6)).toEqual([
       't:1 pending',
       't:1 running',
       'violation',
@@ -323,7 +323,7 @@ describe('fan out', () => {
     expect(fanOut.held).toBeLessThanOrEqual(50_000);
     slow.drain();
     await eventually(() => expect(slow.frames.at(-1).payload.op_id).toBe('op:199999'));
-    const words = told(slow.frames);
+    const words = wordsOf(slow.frames);
     const dropped = Number(/^lagged (\d+)$/.exec(words.find((word) => word.startsWith('lagged')) ?? '')?.[1]);
     expect(words.filter((word) => word.startsWith('lagged'))).toHaveLength(1);
     // Nothing is missing without being counted.
@@ -347,12 +347,12 @@ describe('fan out', () => {
     atFirst.isStuck = true;
     publish(20_000, 60_000);
     await turn();
-    const told = [];
+    const wordsOf = [];
     for (const board of [never, atFirst]) {
       board.drain();
       await eventually(() => expect(board.frames.at(-1).payload.op_id).toBe('op:59999'));
       const lagged = board.frames.filter(({ event_type }) => event_type === 'lagged');
-      told.push({
+      wordsOf.push({
         lagged: lagged.length,
         events:
           board.frames.length -
@@ -360,7 +360,7 @@ describe('fan out', () => {
           lagged.reduce((sum: number, { payload }) => sum + Number(payload.dropped), 0),
       });
     }
-    expect(told).toEqual([
+    expect(wordsOf).toEqual([
       { lagged: 1, events: 60_000 },
       { lagged: 0, events: 60_000 },
     ]);

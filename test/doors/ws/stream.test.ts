@@ -93,28 +93,28 @@ describe.each(ENGINES)('stream over %s', (_name, create) => {
     });
     const socket = openSocket({ url: `http://127.0.0.1:${await http.listen('127.0.0.1', 0, false)}` });
     socket.write(HANDSHAKE);
-    let told = '';
+    let received = '';
     socket.on('data', (piece: Buffer) => {
-      told += piece.toString();
+      received += piece.toString();
     });
     await expect.poll(() => givePermit).toBeDefined();
     expect(stream.size).toBe(1);
-    return { stream, socket, givePermit: givePermit!, told: () => told };
+    return { stream, socket, givePermit: givePermit!, received: () => received };
   }
 
   test('a key revoked while its request is counted opens no stream', async () => {
-    const { stream, socket, givePermit, told } = await askForPermit();
+    const { stream, socket, givePermit, received } = await askForPermit();
     stream.revokeSubject('key:r');
     givePermit(ok(undefined));
-    await expect.poll(told).toMatch(/^HTTP\/1\.1 401 [^]*"detail":"the credential was revoked"/);
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 401 [^]*"detail":"the credential was revoked"/);
     expect(stream.size).toBe(0);
     socket.destroy();
   });
 
   test('a stream refused by the rate limit takes no place', async () => {
-    const { stream, socket, givePermit, told } = await askForPermit();
+    const { stream, socket, givePermit, received } = await askForPermit();
     givePermit(fail({ kind: 'rate_limited', retryAfterSecs: 3, limit: 20 }));
-    await expect.poll(told).toMatch(/^HTTP\/1\.1 429 /);
+    await expect.poll(received).toMatch(/^HTTP\/1\.1 429 /);
     expect(stream.size).toBe(0);
     socket.destroy();
   });
@@ -131,9 +131,9 @@ describe.each(ENGINES)('stream over %s', (_name, create) => {
   test('a key revoked while it is verified opens no stream', async () => {
     http = create();
     let verify = (): void => undefined;
-    let tellOfAsking = (): void => undefined;
+    let onAsked = (): void => undefined;
     const asked = new Promise<void>((resolve) => {
-      tellOfAsking = resolve;
+      onAsked = resolve;
     });
     const reader = { principal: { subject: 'key:r', scopes: ['read'], orgId: null }, expiresAtMs: Infinity } as const;
     const stream = new Stream(http, {
@@ -145,7 +145,7 @@ describe.each(ENGINES)('stream over %s', (_name, create) => {
       nowMs: Date.now,
       name: 'test',
       authenticate: () => {
-        tellOfAsking();
+        onAsked();
         return new Promise((resolve) => {
           verify = () => resolve(ok(reader));
         });

@@ -128,8 +128,8 @@ describe('postgres', () => {
     await other.query('SELECT pg_advisory_lock(1)');
     const ask = () => postgres.attempt((on) => on.query('SELECT pg_advisory_xact_lock_shared(1)'));
     const waiting = Array.from({ length: 51 }, ask);
-    const told = await Promise.race([ask(), ...waiting.map(async (answer) => (await answer, 'in its turn'))]);
-    expect(told).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
+    const first = await Promise.race([ask(), ...waiting.map(async (answer) => (await answer, 'in its turn'))]);
+    expect(first).toEqual(fail({ kind: 'store_unreachable', retryAfterSecs: 2 }));
     await other.query('SELECT pg_advisory_unlock(1)');
     expect((await Promise.all(waiting)).map((result) => result.ok)).toEqual(waiting.map(() => true));
   });
@@ -524,10 +524,10 @@ describe('postgres', () => {
     const admin = await connect(url.href);
     await admin.query(`CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2; GRANT ALL ON SCHEMA public TO few`);
     Object.assign(url, { username: 'few', password: 'few' });
-    const told: unknown[] = [];
+    const warnings: unknown[] = [];
     const postgres = new Postgres(
       { url: url.href, ...POSTGRES_DEFAULTS, maxConnections: 7 },
-      { info: () => undefined, warn: (message, fields) => told.push([message, fields]) },
+      { info: () => undefined, warn: (message, fields) => warnings.push([message, fields]) },
     );
     onTestFinished(() => postgres.close());
     await postgres.start();
@@ -543,10 +543,10 @@ describe('postgres', () => {
     const welcome = [wait(), wait()];
     await areOpen(2); // of three that come at once PostgreSQL may refuse more than one
     expect((await wait()).ok).toBe(false);
-    expect(told).toHaveLength(1);
+    expect(warnings).toHaveLength(1);
     await admin.query('SELECT pg_advisory_unlock(1)');
     expect((await Promise.all(welcome)).map((result) => result.ok)).toEqual([true, true]);
-    expect(told).toEqual([
+    expect(warnings).toEqual([
       [
         'the database does not respond',
         {

@@ -19,9 +19,9 @@ async function openAuditThread() {
   const directory = join(base, 'audit');
   const [main, io] = [new MessageChannel(), new MessageChannel()];
   const counters = new SharedArrayBuffer(COUNTERS_BYTES);
-  const heard: AuditToMain[] = [];
+  const messages: AuditToMain[] = [];
   const released: number[] = [];
-  main.port1.on('message', (bytes: Uint8Array) => heard.push(decode(bytes) as AuditToMain));
+  main.port1.on('message', (bytes: Uint8Array) => messages.push(decode(bytes) as AuditToMain));
   io.port1.on('message', (bytes: Uint8Array) => released.push(decodeRelease(bytes).firstId));
   runAuditThread(main.port2, {
     directory,
@@ -34,8 +34,8 @@ async function openAuditThread() {
   const notify = (message: MainToAudit): void => main.port1.postMessage(encodeToAudit(message));
   main.port1.postMessage({ io: 0, port: io.port2 }, [io.port2]);
   onTestFinished(async () => {
-    if (!heard.some(({ type }) => type === 'closed')) notify({ type: 'close' });
-    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
+    if (!messages.some(({ type }) => type === 'closed')) notify({ type: 'close' });
+    await eventually(() => expect(messages.at(-1)).toEqual({ type: 'closed' }));
     for (const port of [main.port1, io.port1]) port.close();
     rmSync(base, { recursive: true, force: true });
   });
@@ -58,7 +58,7 @@ async function openAuditThread() {
   return {
     base,
     directory,
-    heard,
+    messages,
     released,
     notify,
     append,
@@ -68,13 +68,13 @@ async function openAuditThread() {
      */
     failWrites: async () => {
       append(1, true);
-      await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+      await eventually(() => expect(messages.at(-1)).toEqual({ type: 'written' }));
       const aside = join(base, 'aside');
       renameSync(directory, aside);
       let batch = 1;
       await eventually(() => {
         append((batch += 1));
-        expect(heard.at(-1)).toMatchObject({
+        expect(messages.at(-1)).toMatchObject({
           type: 'not-written',
           reason: expect.stringContaining('was moved or deleted'),
         });
@@ -87,19 +87,19 @@ async function openAuditThread() {
 
 describe('audit thread', () => {
   test('nothing is written after a failed write until the main thread has rolled back', async () => {
-    const { append, base, counted, directory, failWrites, heard, released, notify } = await openAuditThread();
+    const { append, base, counted, directory, failWrites, messages, released, notify } = await openAuditThread();
     const { aside, batch } = await failWrites();
     renameSync(aside, directory);
-    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'writable' }));
+    await eventually(() => expect(messages.at(-1)).toEqual({ type: 'writable' }));
     const before = counted();
     append(batch + 1, true);
     append(batch + 2, true);
     notify({ type: 'resume' });
     append(batch + 3, true);
-    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+    await eventually(() => expect(messages.at(-1)).toEqual({ type: 'written' }));
     expect(counted()).toEqual([batch + 3, batch + 3]);
     // Said once, however many batches fail; and neither they nor their answers go anywhere from here.
-    expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+    expect(messages.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
       'opened',
       'written',
       'not-written',
@@ -118,7 +118,7 @@ describe('audit thread', () => {
   });
 
   test('a log locked by another process is refused with advice, and left alone', async () => {
-    const { append, base, directory, heard } = await openAuditThread();
+    const { append, base, directory, messages } = await openAuditThread();
     const { port1, port2 } = new MessageChannel();
     onTestFinished(() => {
       port1.close();
@@ -136,17 +136,17 @@ describe('audit thread', () => {
       `the audit log in ${directory} is in use by another gateway (${process.pid}); stop it, or choose another SVC_DATA_DIR`,
     );
     append(1, true);
-    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'written' }));
+    await eventually(() => expect(messages.at(-1)).toEqual({ type: 'written' }));
   });
 
   test('a failed write fails its whole batch, and closing meanwhile closes the log', async () => {
-    const { append, failWrites, heard, notify } = await openAuditThread();
+    const { append, failWrites, messages, notify } = await openAuditThread();
     const { aside, batch } = await failWrites();
     notify({ type: 'resume' });
     for (let more = 1; more <= 3; more += 1) append(batch + more, false, 5_000);
     notify({ type: 'close' });
-    await eventually(() => expect(heard.at(-1)).toEqual({ type: 'closed' }));
-    expect(heard.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
+    await eventually(() => expect(messages.at(-1)).toEqual({ type: 'closed' }));
+    expect(messages.map(({ type }) => type).filter((type) => type !== 'note')).toEqual([
       'opened',
       'written',
       'not-written',

@@ -112,7 +112,7 @@ describe('recorder', () => {
   });
 
   test('the audit thread resumes before anything new is written, and not earlier', async () => {
-    const { ask, write, refuse, replyTo, audit, told, troubles } = openSwitchboard();
+    const { ask, write, refuse, replyTo, audit, sentToAudit, troubles } = openSwitchboard();
     ask(checkOf(CRAWLER, 't:1'));
     refuse();
     // Nothing is handed over meanwhile, by use cases either.
@@ -120,14 +120,14 @@ describe('recorder', () => {
       ok: false,
       fault: { kind: 'audit_unavailable' },
     });
-    expect(told.map(({ type }) => type)).toEqual(['append']);
+    expect(sentToAudit.map(({ type }) => type)).toEqual(['append']);
     audit.receive({ type: 'writable' });
     expect(troubles).toEqual([
       { isWritable: false, reason: 'ENOSPC' },
       { isWritable: true, entriesLost: 2 },
     ]);
     const [late] = ask(checkOf(CRAWLER, 't:2'), { type: 'get-op', principal: ADMIN, opId: opId('t:2') });
-    expect(told.map(({ type }) => type)).toEqual(['append', 'resume', 'append']);
+    expect(sentToAudit.map(({ type }) => type)).toEqual(['append', 'resume', 'append']);
     write(2);
     refuse();
     expect(await replyTo(late! + 1)).toMatchObject({ value: { state: 'running' } });
@@ -138,16 +138,16 @@ describe('recorder', () => {
   });
 
   test('with allow the audit thread resumes at once, and the failure is logged once', async () => {
-    const { ask, write, refuse, replyTo, audit, told, troubles } = openSwitchboard({ onAuditFailure: 'allow' });
+    const { ask, write, refuse, replyTo, audit, sentToAudit, troubles } = openSwitchboard({ onAuditFailure: 'allow' });
     const [lost] = ask(checkOf(CRAWLER, 't:1'));
     refuse();
     ask(checkOf(CRAWLER, 't:2'));
     refuse();
     ask(checkOf(CRAWLER, 't:3'));
-    expect(told.map(({ type }) => type)).toEqual(['append', 'resume', 'append', 'resume', 'append']);
+    expect(sentToAudit.map(({ type }) => type)).toEqual(['append', 'resume', 'append', 'resume', 'append']);
     write(3);
     audit.receive({ type: 'writable' });
-    expect(told).toHaveLength(5);
+    expect(sentToAudit).toHaveLength(5);
     expect(await replyTo(lost!)).toMatchObject({ value: { decision: 'allow' } });
     expect({
       entriesLost: audit.entriesLost,

@@ -31,7 +31,7 @@ const bodyOf = (body: string) => JSON.parse(`{${body.slice(1)}}`);
 describe('strangers', () => {
   test('are all denied; few are recorded, little of each, and one entry has the rest', async () => {
     let nowMs = 1_000;
-    const { ask, replyTo, batches, switchboard, write, told } = openSwitchboard({
+    const { ask, replyTo, batches, switchboard, write, sentToAudit } = openSwitchboard({
       strangersAMinute: 10,
       maxUnrecorded: 1_000,
       nowMs: () => nowMs,
@@ -56,10 +56,10 @@ describe('strangers', () => {
     expect(batches.at(-1)!.bodies).toContain('ActionAllowed');
     expect(batches.map(({ strangerBytes }) => strangerBytes > 0)).toEqual([true, false]);
 
-    const before = told.length;
+    const before = sentToAudit.length;
     nowMs += 59_000;
     switchboard.receive(0, [STATS]);
-    expect(told).toHaveLength(before);
+    expect(sentToAudit).toHaveLength(before);
     nowMs += 1_000;
     switchboard.receive(0, [STATS]);
     expect(bodyOf(batches.at(-1)!.bodies).payload).toEqual({
@@ -69,7 +69,7 @@ describe('strangers', () => {
       since: '1970-01-01T00:00:01.000Z',
     });
     switchboard.receive(0, [STATS]);
-    expect(told).toHaveLength(before + 1);
+    expect(sentToAudit).toHaveLength(before + 1);
   });
 
   test('of one network leave room for those of another, ten in all', () => {

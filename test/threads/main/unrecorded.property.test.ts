@@ -153,7 +153,7 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
     new Promise((resolve, reject) => {
       saves.push((isSaved) => (isSaved ? resolve() : reject(new Error('the store is full'))));
     });
-  const { ask, audit, auditOutlet, governor, sent, told, write } = openSwitchboard({
+  const { ask, audit, auditOutlet, governor, sent, sentToAudit, write } = openSwitchboard({
     onAuditFailure,
     nowMs: () => nowMs,
     agents: { save: store, remove: store },
@@ -169,7 +169,7 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
   let writtenEntries = 0;
   let isFailing = false;
   let isProbing = false;
-  const append = (group: typeof told, canWrite: boolean): void => {
+  const append = (group: typeof sentToAudit, canWrite: boolean): void => {
     for (const message of group) {
       if (message.type !== 'append') continue;
       if (!canWrite) {
@@ -201,18 +201,18 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
     sent,
     hear,
     lostEntries: () =>
-      told.reduce((sum, message) => sum + (message.type === 'append' ? message.count : 0), 0) - writtenEntries,
-    isQuiet: () => saves.length === 0 && taken === told.length && unheard.length === 0 && !isProbing,
+      sentToAudit.reduce((sum, message) => sum + (message.type === 'append' ? message.count : 0), 0) - writtenEntries,
+    isQuiet: () => saves.length === 0 && taken === sentToAudit.length && unheard.length === 0 && !isProbing,
     ask: (commands: readonly Command[], waitsMs: number) => {
       nowMs += waitsMs;
       ask(...commands).forEach((id, index) => asked.set(id, commands[index]!));
     },
     take: (most: number, canWrite: boolean) => {
       nowMs += 1;
-      const group: typeof told = [];
-      for (; taken < told.length && group.length < most; taken += 1) {
-        if (told[taken]!.type === 'resume') isFailing = false;
-        else if (!isFailing) group.push(told[taken]!);
+      const group: typeof sentToAudit = [];
+      for (; taken < sentToAudit.length && group.length < most; taken += 1) {
+        if (sentToAudit[taken]!.type === 'resume') isFailing = false;
+        else if (!isFailing) group.push(sentToAudit[taken]!);
       }
       append(group, canWrite);
     },
@@ -227,7 +227,7 @@ function openScene(onAuditFailure: 'deny' | 'allow') {
     },
     die: () => {
       while (unheard.length > 0) hear();
-      taken = told.length;
+      taken = sentToAudit.length;
       isFailing = isProbing = false;
       audit.disconnect();
     },

@@ -42,7 +42,7 @@ type Frame = {
   readonly e?: boolean;
 };
 
-type Heard = { last: number; parts: string };
+type Received = { last: number; parts: string };
 
 /**
  * The bus over `LISTEN` and `NOTIFY`, on a connection of its own: whoever notifies waits for a lock of the whole
@@ -53,7 +53,7 @@ export class PostgresBus implements Bus {
   readonly #messageListeners: ((from: RunId, message: ClusterMessage) => void)[] = [];
   readonly #gapListeners: (() => void)[] = [];
   readonly #sent = new Map<string, number>();
-  readonly #heard = new Map<string, Heard>();
+  readonly #received = new Map<string, Received>();
   #waiting: { readonly channel: string; readonly text: string }[] = [];
   #waitingBytes = 0;
   #client: pg.Client | undefined;
@@ -123,7 +123,7 @@ export class PostgresBus implements Bus {
           frames.map(({ payload }) => payload),
         ]);
       } catch (error) {
-        // The numbers are used up: whoever hears the next message knows that some are missing.
+        // The numbers are used up: the receiver of the next message knows that some are missing.
         this.#lost(error);
       }
     }
@@ -188,7 +188,7 @@ export class PostgresBus implements Bus {
     this.#isConnected = true;
     if (this.#wasConnected) this.#options.log.info('the bus of the cluster is connected again');
     this.#wasConnected = true;
-    this.#heard.clear();
+    this.#received.clear();
     this.#gap();
   }
 
@@ -237,29 +237,29 @@ export class PostgresBus implements Bus {
     if (mac.length !== MAC_LENGTH || !timingSafeEqual(Buffer.from(mac), Buffer.from(expected))) return;
     const frame = JSON.parse(text) as Frame;
     if (frame.f === this.#options.self) return;
-    const heard = this.#heardOf(`${channel} ${frame.f}`, frame.n);
+    const received = this.#receivedOf(`${channel} ${frame.f}`, frame.n);
     for (const message of frame.m ?? []) this.#deliver(frame.f, message);
     if (frame.p === undefined) return;
-    heard.parts += frame.p;
+    received.parts += frame.p;
     if (frame.e !== true) return;
-    const whole = heard.parts;
-    heard.parts = '';
+    const whole = received.parts;
+    received.parts = '';
     const message = parsed(whole);
     if (message !== undefined) this.#deliver(frame.f, message);
   }
 
-  #heardOf(key: string, number: number): Heard {
-    const known = this.#heard.get(key);
+  #receivedOf(key: string, number: number): Received {
+    const known = this.#received.get(key);
     const isNext = known !== undefined && number === known.last + 1;
-    const heard = known ?? { last: 0, parts: '' };
-    heard.last = number;
-    // The first message heard of a run may not be its first: what came before was read with the tables.
+    const received = known ?? { last: 0, parts: '' };
+    received.last = number;
+    // The first message received of a run may not be its first: what came before was read with the tables.
     if (known !== undefined && !isNext) {
-      heard.parts = '';
+      received.parts = '';
       this.#gap();
     }
-    this.#heard.set(key, heard);
-    return heard;
+    this.#received.set(key, received);
+    return received;
   }
 
   #deliver(from: RunId, message: ClusterMessage): void {
