@@ -2,7 +2,7 @@
  * What a client may send that no honest one would: each gets a clear error or a closed connection, and nothing stays
  * behind.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -335,7 +335,7 @@ describe('bad input', () => {
       expect({ statuses, isClosed }).toEqual({ statuses: [413, 404], isClosed: false });
     });
 
-    test('curl sees the 413 and its problem document', async () => {
+    test.skipIf(spawnSync('curl', ['--version']).error !== undefined)('curl sees the 413 and its problem', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'svc-large-'));
       writeFileSync(join(folder, 'body'), large);
       for (const more of [[], ['-H', 'Expect:'], ['-H', 'Transfer-Encoding: chunked']]) {
