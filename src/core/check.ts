@@ -199,11 +199,11 @@ export class Checker {
     const from = ops.stateOf(slot);
     const heldMicroUsd = budgets.heldBy(slot);
     const heldUntilMs = budgets.heldUntilMs(slot);
-    const action = this.#shown(command.action);
-    const about = from === 'running' && ops.isAction(slot, action) ? undefined : ops.aboutOf(slot);
+    const about = from === 'running' && ops.isAction(slot, command.action) ? undefined : ops.aboutOf(slot);
     if (from === 'pending') this.#describe(command, slot);
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
-    if (from === 'running' && about !== undefined && isAllowed(outcome)) ops.addAction(slot, action);
+    if (from === 'running' && about !== undefined && isAllowed(outcome))
+      ops.addAction(slot, this.#shown(command.action));
     else if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
     return {
       ...outcome,

@@ -111,6 +111,7 @@ export class AboutColumns {
 
   /** Allowed for this action, too, while it runs. */
   addAction(at: number, action: string): void {
+    if (this.isAction(at, action)) return;
     const { actions } = this.#details[at] ?? NO_DETAILS;
     if (actions.includes(action) || actions.length === MAX_ACTIONS) return;
     this.#detail(at, { actions: [...actions, action] });
