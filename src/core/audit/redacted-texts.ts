@@ -1,4 +1,4 @@
-import { cutText } from '../base/text.ts';
+import { copyOf, cutText } from '../base/text.ts';
 import { redactText } from './redact-text.ts';
 
 /** A power of two. */
@@ -18,8 +18,9 @@ export class RedactedTexts {
     if (text.length > MAX_KEPT) return redactText(text);
     const at = placeOf(text);
     if (this.#texts[at] === text) return this.#redacted[at]!;
-    const redacted = redactText(text);
-    this.#texts[at] = text;
+    const own = copyOf(text);
+    const redacted = redactText(own);
+    this.#texts[at] = own;
     this.#redacted[at] = redacted;
     return redacted;
   }
@@ -40,6 +41,3 @@ function placeOf(text: string): number {
   const before = Math.imul(text.charCodeAt(at - 2), 31) + text.charCodeAt(length >> 1);
   return (Math.imul(last, 961) + before + Math.imul(length, 37)) & (PLACES - 1);
 }
-
-/** A part of a text keeps all of it in memory; JSON reads a text of its own. */
-const copyOf = (text: string): string => JSON.parse(JSON.stringify(text)) as string;

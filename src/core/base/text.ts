@@ -41,3 +41,12 @@ export function cutText(text: string, length: number): string {
   const isHalf = (text.charCodeAt(length - 1) & 0xfc00) === 0xd800;
   return text.slice(0, isHalf ? length - 1 : length);
 }
+
+/**
+ * A text of its own, to be kept: one that was cut out of a message, or out of a longer text, keeps all of that in
+ * memory. The engine copies the parts of a concatenation when one of its characters is read.
+ */
+export function copyOf(text: string): string {
+  const whole = `${text} `;
+  return whole.charCodeAt(text.length) === 0x20 ? whole.slice(0, text.length) : text;
+}

@@ -1,7 +1,7 @@
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Brand, OpId } from '../base/ids.ts';
 import { assert } from '../base/result.ts';
-import { cutText } from '../base/text.ts';
+import { copyOf, cutText } from '../base/text.ts';
 import type { OpRecord } from '../views.ts';
 import type { AboutColumns, AboutFilter, OpAbout, OpVerdict } from './op-about.ts';
 import { CHUNK_BITS, CHUNK_SLOTS, Chunk, FREE, LIST_AT, type OpList, SLOT_MASK } from './op-chunk.ts';
@@ -118,7 +118,7 @@ export class OpsRegistry {
     const slot = this.#takeSlot();
     const chunk = this.#chunkOf(slot);
     const at = slot & SLOT_MASK;
-    chunk.ids[at] = opId;
+    chunk.ids[at] = copyOf(opId) as OpId;
     chunk.owners[at] = owner;
     chunk.states[at] = 0;
     chunk.live += 1;
