@@ -11,13 +11,8 @@ const found = findNativeBuild();
 
 export type CreateEngine = () => Engine;
 export const createNode: CreateEngine = () => createNodeEngine(failed);
-export const createNative: CreateEngine | undefined =
-  found.kind === 'found' ? () => createNativeEngine(found.library) : undefined;
 
 export const ENGINES: readonly (readonly [EngineName, CreateEngine])[] = [
-  ...(createNative === undefined ? [] : [['native', createNative] as const]),
+  ...(found.kind === 'none' ? [] : [['native', () => createNativeEngine(found.library)] as const]),
   ['node', createNode],
 ];
-
-/** The first of them, for tests that are not about the engine. */
-export const createAnyEngine: CreateEngine = ENGINES[0]![1];
