@@ -94,7 +94,7 @@ const LOG_FILTERS: readonly OptionRow[] = [
   { flags: '--op <op_id>', meaning: 'only this operation' },
   {
     flags: '--actor <actor>',
-    meaning: 'only this actor, such as key:<id>, account:<id> or agent:<org>/<team>/<agent>',
+    meaning: 'only this actor, such as key:<id> or account:<id>',
   },
   { flags: '--since <time>', meaning: 'from this time on (UTC unless it has a zone), or 15m, 2h or 7d ago' },
   { flags: '--until <time>', meaning: 'before this time' },
