@@ -31,59 +31,87 @@ const NAMESAKE = { ...CRAWLER, teamId: 'ads' };
 
 describe('check', () => {
   test.each([
-    ['its own token', { credential: digestOf(CRAWLER) }, 'allow', 'ActionAllowed', 'agent:acme/search/crawler'],
+    [
+      'its own token',
+      {
+        voucher: { credential: digestOf(CRAWLER) },
+        decision: 'allow',
+        eventType: 'ActionAllowed',
+        actor: 'agent:acme/search/crawler',
+      },
+    ],
     [
       'a bearer in place of a token',
-      { credential: undefined, principal: ADMIN },
-      'allow',
-      'ActionAllowed',
-      'key:admin',
+      {
+        voucher: { credential: undefined, principal: ADMIN },
+        decision: 'allow',
+        eventType: 'ActionAllowed',
+        actor: 'key:admin',
+      },
     ],
-    ['no token', { credential: undefined }, 'deny', 'ActionDenied', 'anonymous'],
-    ['an unknown token', { credential: 'unknown' as never }, 'deny', 'ActionDenied', 'anonymous'],
+    [
+      'no token',
+      { voucher: { credential: undefined }, decision: 'deny', eventType: 'ActionDenied', actor: 'anonymous' },
+    ],
+    [
+      'an unknown token',
+      { voucher: { credential: 'unknown' as never }, decision: 'deny', eventType: 'ActionDenied', actor: 'anonymous' },
+    ],
     [
       'an unknown token beside a bearer',
-      { credential: 'unknown' as never, principal: ADMIN },
-      'deny',
-      'ActionDenied',
-      'anonymous',
+      {
+        voucher: { credential: 'unknown' as never, principal: ADMIN },
+        decision: 'deny',
+        eventType: 'ActionDenied',
+        actor: 'anonymous',
+      },
     ],
     [
       'a bearer of another org',
-      { credential: undefined, principal: { ...ADMIN, subject: 'key:globex', orgId: 'globex' } },
-      'deny',
-      'A2AImpersonationAttempted',
-      'key:globex',
+      {
+        voucher: { credential: undefined, principal: { ...ADMIN, subject: 'key:globex', orgId: 'globex' } },
+        decision: 'deny',
+        eventType: 'A2AImpersonationAttempted',
+        actor: 'key:globex',
+      },
     ],
     [
       'a token of the same team',
-      { credential: digestOf(SIBLING) },
-      'deny',
-      'A2AImpersonationAttempted',
-      'agent:acme/search/sibling',
+      {
+        voucher: { credential: digestOf(SIBLING) },
+        decision: 'deny',
+        eventType: 'A2AImpersonationAttempted',
+        actor: 'agent:acme/search/sibling',
+      },
     ],
     [
       'a token of its name in another team',
-      { credential: digestOf(NAMESAKE) },
-      'deny',
-      'A2AImpersonationAttempted',
-      'agent:acme/ads/crawler',
+      {
+        voucher: { credential: digestOf(NAMESAKE) },
+        decision: 'deny',
+        eventType: 'A2AImpersonationAttempted',
+        actor: 'agent:acme/ads/crawler',
+      },
     ],
     [
       'a token of another org',
-      { credential: digestOf(STRANGER) },
-      'deny',
-      'A2AImpersonationAttempted',
-      'agent:globex/search/crawler',
+      {
+        voucher: { credential: digestOf(STRANGER) },
+        decision: 'deny',
+        eventType: 'A2AImpersonationAttempted',
+        actor: 'agent:globex/search/crawler',
+      },
     ],
     [
       'a token of another org beside a bearer',
-      { credential: digestOf(STRANGER), principal: ADMIN },
-      'deny',
-      'A2AImpersonationAttempted',
-      'agent:globex/search/crawler',
+      {
+        voucher: { credential: digestOf(STRANGER), principal: ADMIN },
+        decision: 'deny',
+        eventType: 'A2AImpersonationAttempted',
+        actor: 'agent:globex/search/crawler',
+      },
     ],
-  ] as const)('with %s', (_what, voucher, decision, eventType, actor) => {
+  ] as const)('with %s', (_what, { voucher, decision, eventType, actor }) => {
     const governor = openGovernor({ agents: [CRAWLER, SIBLING, NAMESAKE, STRANGER] });
     const { answer, draft } = decide(checkOf(CRAWLER, 't:s', voucher), governor);
     expect({

@@ -73,12 +73,18 @@ describe('each row of the state table', () => {
   });
 
   test.each([
-    ['running', [], 'pause', 'paused', 'OpPaused'],
-    ['paused', ['pause'], 'resume', 'running', 'OpResumed'],
-    ['running', [], 'complete', 'completing', 'OpCompleted'],
-    ['running', [], 'terminate', 'terminated', 'OpTerminated'],
-    ['paused', ['pause'], 'terminate', 'terminated', 'OpTerminated'],
-  ] as const)('%s (after %j): %s makes it %s and is recorded as %s', (_from, way, trigger, to, event) => {
+    ['a pause of a running operation', { way: [], trigger: 'pause', to: 'paused', event: 'OpPaused' }],
+    ['a resume of a paused operation', { way: ['pause'], trigger: 'resume', to: 'running', event: 'OpResumed' }],
+    ['a completion of a running operation', { way: [], trigger: 'complete', to: 'completing', event: 'OpCompleted' }],
+    [
+      'a termination of a running operation',
+      { way: [], trigger: 'terminate', to: 'terminated', event: 'OpTerminated' },
+    ],
+    [
+      'a termination of a paused operation',
+      { way: ['pause'], trigger: 'terminate', to: 'terminated', event: 'OpTerminated' },
+    ],
+  ] as const)('%s changes its state, is recorded and signalled', (_what, { way, trigger, to, event }) => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
     for (const earlier of way) governor.apply<'control-op'>(controlOf('t:s', earlier), 1_500);

@@ -24,24 +24,40 @@ describe.each([
     [
       '100-continue',
       CHECK,
-      { agent: AGENT, traceId: 't', spanId: 'a', action: 'tool.call', resource: 'web_search' },
-      200,
-      '"decision":"DECISION_ALLOW"',
+      {
+        message: { agent: AGENT, traceId: 't', spanId: 'a', action: 'tool.call', resource: 'web_search' },
+        status: 200,
+        content: '"decision":"DECISION_ALLOW"',
+      },
     ],
     [
       '100-Continue',
       CHECK,
-      { agent: AGENT, traceId: 't', spanId: 'b', action: 'tool.call', resource: 'web_search' },
-      200,
-      '"decision":"DECISION_ALLOW"',
+      {
+        message: { agent: AGENT, traceId: 't', spanId: 'b', action: 'tool.call', resource: 'web_search' },
+        status: 200,
+        content: '"decision":"DECISION_ALLOW"',
+      },
     ],
-    ['100-Continue', CHECK, { agent: AGENT }, 400, '"trace_id: '],
-    ['100-Continue', '/api/v1/auth/token', { scopes: ['read'] }, 200, '"scopes":["read"]'],
-    ['100-Continue', '/api/v1/auth/token', { scopes: ['everything'] }, 400, '"code":"invalid_argument"'],
-    ['100-Continue', '/api/v1/iam/api-keys/unknown/revoke', {}, 404, '"code":"not_found"'],
+    ['100-Continue', CHECK, { message: { agent: AGENT }, status: 400, content: '"trace_id: ' }],
+    [
+      '100-Continue',
+      '/api/v1/auth/token',
+      { message: { scopes: ['read'] }, status: 200, content: '"scopes":["read"]' },
+    ],
+    [
+      '100-Continue',
+      '/api/v1/auth/token',
+      { message: { scopes: ['everything'] }, status: 400, content: '"code":"invalid_argument"' },
+    ],
+    [
+      '100-Continue',
+      '/api/v1/iam/api-keys/unknown/revoke',
+      { message: {}, status: 404, content: '"code":"not_found"' },
+    ],
   ])(
     'Expect: %s is answered at %s, and the following answers are as usual',
-    async (expectation, path, message, status, content) => {
+    async (expectation, path, { message, status, content }) => {
       const socket = openSocket(gateway);
       onTestFinished(() => {
         socket.destroy();

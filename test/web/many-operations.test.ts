@@ -212,7 +212,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    await page.route('**/doomed-*/terminate', async (route) => {
+    await page.route('**/doomed-*/terminate*', async (route) => {
       await released;
       await route.continue();
     });
@@ -248,7 +248,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     for (const nth of [1, 2]) await ask(`shared-${nth}`);
     await page.getByLabel('Search').fill('shared-');
     await page.getByText(/^2 of /).waitFor();
-    await page.route('**/shared-1*/pause', async (route) => {
+    await page.route('**/shared-1*/pause*', async (route) => {
       expect((await gateway().call('POST', '/api/v1/ops/shared-1:s/pause')).status).toBe(200);
       await route.continue();
     });
@@ -338,7 +338,7 @@ describe.skipIf(BROWSER_PATH === undefined)('many operations at once', () => {
     const row = rowOf(page, 'quicker-1:s');
     await stateOf(row, 'running');
     let asked = 0;
-    await page.route('**/quicker-1*/terminate', (route) => {
+    await page.route('**/quicker-1*/terminate*', (route) => {
       asked += 1;
       return route.continue();
     });

@@ -34,77 +34,107 @@ const asking = (count: number, when: string): PolicySet =>
 
 describe('policy condition steps', () => {
   test.each([
-    ['hundreds of rules over one list', 600, 'attributes.tags.exists(tag, tag == "x")', { tags: values(500) }, 'r499'],
+    [
+      'hundreds of rules over one list',
+      {
+        count: 600,
+        when: 'attributes.tags.exists(tag, tag == "x")',
+        attributes: { tags: values(500) },
+        ruleId: 'r499',
+      },
+    ],
     [
       'a few rules over the characters of a text',
-      10,
-      'attributes.text.split("").exists(letter, letter == "b")',
-      { text: 'a'.repeat(22_000) },
-      'r7',
+      {
+        count: 10,
+        when: 'attributes.text.split("").exists(letter, letter == "b")',
+        attributes: { text: 'a'.repeat(22_000) },
+        ruleId: 'r7',
+      },
     ],
     [
       'a few rules of two loops',
-      10,
-      'attributes.tags.exists(tag, attributes.tags.exists(other, other == tag + "x"))',
-      { tags: values(200) },
-      'r4',
+      {
+        count: 10,
+        when: 'attributes.tags.exists(tag, attributes.tags.exists(other, other == tag + "x"))',
+        attributes: { tags: values(200) },
+        ruleId: 'r4',
+      },
     ],
     [
       'hundreds of rules that fail on each value',
-      450,
-      'attributes.tags.exists(tag, tag.kind == 1) && false',
-      { tags: values(500) },
-      'r399',
+      {
+        count: 450,
+        when: 'attributes.tags.exists(tag, tag.kind == 1) && false',
+        attributes: { tags: values(500) },
+        ruleId: 'r399',
+      },
     ],
     [
       'hundreds of rules that miss something in each value',
-      300,
-      'attributes.tags.exists(tag, !(tag.kind == 1 || true))',
-      { tags: values(500) },
-      'r249',
+      {
+        count: 300,
+        when: 'attributes.tags.exists(tag, !(tag.kind == 1 || true))',
+        attributes: { tags: values(500) },
+        ruleId: 'r249',
+      },
     ],
     [
       'a few rules that split a long text without a loop',
-      40,
-      'attributes.text.split("").size() == 0',
-      { text: 'a'.repeat(400_000) },
-      'r1',
+      {
+        count: 40,
+        when: 'attributes.text.split("").size() == 0',
+        attributes: { text: 'a'.repeat(400_000) },
+        ruleId: 'r1',
+      },
     ],
-  ])('%s cannot block the gateway together, and the reason says what to do', (_, count, when, attributes, ruleId) => {
-    const policies = asking(count, when);
-    expect(policies.decide(check(attributes))).toEqual({
-      kind: 'deny',
-      reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`,
-      policy: 'p',
-      ruleId,
-      cause: 'condition_error',
-    });
-    expect(policies.decide(check({ tags: ['a'], text: 'a' })).kind).toBe('allow'); // one check leaves nothing behind for the next
-  });
+  ])(
+    '%s cannot block the gateway together, and the reason says what to do',
+    (_what, { count, when, attributes, ruleId }) => {
+      const policies = asking(count, when);
+      expect(policies.decide(check(attributes))).toEqual({
+        kind: 'deny',
+        reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`,
+        policy: 'p',
+        ruleId,
+        cause: 'condition_error',
+      });
+      expect(policies.decide(check({ tags: ['a'], text: 'a' })).kind).toBe('allow'); // one check leaves nothing behind for the next
+    },
+  );
 
   test.each([
-    ['many rules over a long text', 1_000, '[0-9]x$', 'a'.repeat(8_192), 'r121'],
-    ['one rule whose pattern begins anew at each character', 1, '[a-z]{450}[0-9]{450}$', 'a'.repeat(8_192), 'r0'],
-    ['one rule whose pattern knows very many letters', 1, '\\\\pL{900}$', 'a'.repeat(8_192), 'r0'],
-    ['a few such rules over a short text', 100, '[a-z]{300}[0-9]{300}$', 'abc'.repeat(150), 'r1'],
+    ['many rules over a long text', { count: 1_000, pattern: '[0-9]x$', text: 'a'.repeat(8_192), ruleId: 'r121' }],
+    [
+      'one rule whose pattern begins anew at each character',
+      { count: 1, pattern: '[a-z]{450}[0-9]{450}$', text: 'a'.repeat(8_192), ruleId: 'r0' },
+    ],
+    [
+      'one rule whose pattern knows very many letters',
+      { count: 1, pattern: '\\\\pL{900}$', text: 'a'.repeat(8_192), ruleId: 'r0' },
+    ],
+    [
+      'a few such rules over a short text',
+      { count: 100, pattern: '[a-z]{300}[0-9]{300}$', text: 'abc'.repeat(150), ruleId: 'r1' },
+    ],
     [
       'a few rules whose patterns can go on in very many ways',
-      100,
-      '(.{1,20}){1,20}[0-9]$',
-      'abcdefghijk 12345 '.repeat(450),
-      'r2',
+      { count: 100, pattern: '(.{1,20}){1,20}[0-9]$', text: 'abcdefghijk 12345 '.repeat(450), ruleId: 'r2' },
     ],
-  ])('matches() of %s cannot block the gateway, and the reason says what to do', (_, count, pattern, text, ruleId) => {
-    const policies = asking(count, `attributes.text.matches("${pattern}")`);
-    expect(policies.decide(check({ text }))).toEqual({
-      kind: 'deny',
-      reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`,
-      policy: 'p',
-      ruleId,
-      cause: 'condition_error',
-    });
-    expect(policies.decide(check({ text: 'x' })).kind).toBe('allow');
-  });
+  ])(
+    'matches() of %s cannot block the gateway, and the reason says what to do',
+    (_what, { count, pattern, text, ruleId }) => {
+      const policies = asking(count, `attributes.text.matches("${pattern}")`);
+      expect(policies.decide(check({ text }))).toEqual({
+        kind: 'deny',
+        reason: `the condition of rule ${ruleId} of policy p failed: ${SPENT}`,
+        policy: 'p',
+        ruleId,
+        cause: 'condition_error',
+      });
+      expect(policies.decide(check({ text: 'x' })).kind).toBe('allow');
+    },
+  );
 
   test('dozens of rules may search a usual text for a secret, even on first use', () => {
     const patterns = [

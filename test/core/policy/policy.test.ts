@@ -45,22 +45,22 @@ describe('policy', () => {
   });
 
   test.each([
-    ['global', true, true, true, true],
-    ['org:acme', true, true, false, false],
-    ['team:acme/search', true, false, false, false],
-    ['agent:acme/search/a1', true, false, false, false],
-    ['agent:acme/search/a2', false, false, false, false],
-    ['org:other', false, false, true, false],
-  ])('a policy of scope %s reaches the agents in it and no other', (scope, sameAgent, otherTeam, otherOrg, noOrg) => {
+    ['global', { sameAgent: true, otherTeam: true, otherOrg: true, noOrg: true }],
+    ['org:acme', { sameAgent: true, otherTeam: true, otherOrg: false, noOrg: false }],
+    ['team:acme/search', { sameAgent: true, otherTeam: false, otherOrg: false, noOrg: false }],
+    ['agent:acme/search/a1', { sameAgent: true, otherTeam: false, otherOrg: false, noOrg: false }],
+    ['agent:acme/search/a2', { sameAgent: false, otherTeam: false, otherOrg: false, noOrg: false }],
+    ['org:other', { sameAgent: false, otherTeam: false, otherOrg: true, noOrg: false }],
+  ])('a policy of scope %s reaches the agents in it and no other', (scope, reached) => {
     const policies = policiesOf({ name: 'p', scope, rules: [{ id: 'all', effect: 'allow' }] });
     const allowed = (orgId: string, teamId: string) =>
       policies.decide(check({ agent: { orgId, teamId, agentId: 'a1' } })).kind === 'allow';
-    expect([
-      allowed('acme', 'search'),
-      allowed('acme', 'ops'),
-      allowed('other', 'search'),
-      allowed('', 'search'),
-    ]).toEqual([sameAgent, otherTeam, otherOrg, noOrg]);
+    expect({
+      sameAgent: allowed('acme', 'search'),
+      otherTeam: allowed('acme', 'ops'),
+      otherOrg: allowed('other', 'search'),
+      noOrg: allowed('', 'search'),
+    }).toEqual(reached);
   });
 
   test('a deny in any tier wins over an allow in any tier', () => {

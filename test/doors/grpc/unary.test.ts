@@ -87,28 +87,55 @@ describe('express', () => {
   });
 
   test.each([
-    ['without a message', [Buffer.alloc(0)], {}, '12', /no request message/],
-    ['with half a message', [MESSAGE.subarray(0, 40)], {}, '12', /no request message/],
-    ['with half a prefix', [MESSAGE.subarray(0, 4)], {}, '12', /no request message/],
-    ['with two messages in one piece', [Buffer.concat([MESSAGE, MESSAGE])], {}, '12', /second request message/],
-    ['with two messages in two pieces', [MESSAGE, MESSAGE], {}, '12', /second request message/],
+    ['without a message', { pieces: [Buffer.alloc(0)], fields: {}, status: '12', message: /no request message/ }],
+    [
+      'with half a message',
+      { pieces: [MESSAGE.subarray(0, 40)], fields: {}, status: '12', message: /no request message/ },
+    ],
+    [
+      'with half a prefix',
+      { pieces: [MESSAGE.subarray(0, 4)], fields: {}, status: '12', message: /no request message/ },
+    ],
+    [
+      'with two messages in one piece',
+      { pieces: [Buffer.concat([MESSAGE, MESSAGE])], fields: {}, status: '12', message: /second request message/ },
+    ],
+    [
+      'with two messages in two pieces',
+      { pieces: [MESSAGE, MESSAGE], fields: {}, status: '12', message: /second request message/ },
+    ],
     [
       'with a message and a half',
-      [Buffer.concat([MESSAGE, MESSAGE.subarray(0, 9)])],
-      {},
-      '12',
-      /second request message/,
+      {
+        pieces: [Buffer.concat([MESSAGE, MESSAGE.subarray(0, 9)])],
+        fields: {},
+        status: '12',
+        message: /second request message/,
+      },
     ],
     [
       'with a compressed message',
-      [framed(MESSAGE.subarray(5), { flag: 1 })],
-      { 'grpc-encoding': 'gzip' },
-      '12',
-      /send messages uncompressed/,
+      {
+        pieces: [framed(MESSAGE.subarray(5), { flag: 1 })],
+        fields: { 'grpc-encoding': 'gzip' },
+        status: '12',
+        message: /send messages uncompressed/,
+      },
     ],
-    ['with bytes that are no message', [framed(Buffer.from([0x0a, 0x7f, 0x01]))], {}, '3', /message: is truncated/],
-    ['with a deadline that is none', [MESSAGE], { 'grpc-timeout': 'soon' }, '13', /Invalid grpc-timeout value "soon"/],
-  ] as const)('a call %s gets the reason', async (_how, pieces, fields, status, message) => {
+    [
+      'with bytes that are no message',
+      { pieces: [framed(Buffer.from([0x0a, 0x7f, 0x01]))], fields: {}, status: '3', message: /message: is truncated/ },
+    ],
+    [
+      'with a deadline that is none',
+      {
+        pieces: [MESSAGE],
+        fields: { 'grpc-timeout': 'soon' },
+        status: '13',
+        message: /Invalid grpc-timeout value "soon"/,
+      },
+    ],
+  ] as const)('a call %s gets the reason', async (_how, { pieces, fields, status, message }) => {
     const answered = await call(pieces, fields);
     expect({ status: answered.status, message: answered.message }).toEqual({
       status,
