@@ -115,9 +115,9 @@ export async function openCluster(
     closers.add('the other gateways of the cluster', async () => {
       membership.stop();
       replicas.stop();
-      if (membership.isReplaced) return;
+      // Of a run that was replaced the ledger takes nothing any more.
       await money.close();
-      await members.leave();
+      if (!membership.isReplaced) await members.leave();
     });
     log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
   };

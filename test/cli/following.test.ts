@@ -249,7 +249,7 @@ describe('following', () => {
       op_id: 'dumb:1',
       agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
     });
-    await watch.until('dumb:1  pending  acme/t/a\r\n');
+    await watch.until('dumb:1  pending  acme/t/a  -  -\r\n');
     watch.type('\u0003');
     await watch.ended;
     expect(watch.shown()).not.toContain('\u001b');
