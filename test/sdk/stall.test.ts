@@ -20,6 +20,7 @@ const ALLOW = {
   auditId: 1,
   correlationId: '1',
   error: null,
+  obligations: [],
 };
 
 type Event = readonly [name: 'data' | 'error', value: object];

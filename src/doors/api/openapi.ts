@@ -94,6 +94,7 @@ const TAGS: Readonly<Record<string, string>> = {
   halts: 'Stops that hold.',
   approvals: 'Actions that wait for a person.',
   webhooks: 'Notifications over HTTP.',
+  stats: 'Checks, denies, spend and latency of the last 24 hours.',
   cluster: 'Several gateways.',
   hooks: 'Coding agents that ask before and after each tool.',
   agents: 'Registered agents.',
