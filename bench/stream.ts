@@ -101,18 +101,20 @@ async function main(dashboards: number, perSecond: number, seconds: number): Pro
 }
 
 /** A process of its own with so many dashboards, once all of them are open. */
-const startWatcher = (url: string, count: number): Promise<ChildProcess> =>
-  new Promise((resolve, reject) => {
+function startWatcher(url: string, count: number): Promise<ChildProcess> {
+  return new Promise((resolve, reject) => {
     const watcher = fork(fileURLToPath(import.meta.url), [url, String(count)]);
     watcher.once('message', () => resolve(watcher));
     watcher.once('exit', (code) => reject(new Error(`a process of dashboards ended with ${code}`)));
   });
+}
 
-const bytesSentTo = (watcher: ChildProcess): Promise<number> =>
-  new Promise((resolve) => {
+function bytesSentTo(watcher: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
     watcher.once('message', (count) => resolve(count as number));
     watcher.send('report');
   });
+}
 
 type Witness = {
   /** Every one of so many operations is known to be running, but for those whose frames were dropped. */

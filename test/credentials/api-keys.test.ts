@@ -227,7 +227,7 @@ describe('revoking', () => {
     keys.onRevoked((subject) => subjects.push(subject));
     const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
     expect(await revokeApiKey(keys, ADMIN, record.id)).toMatchObject({ ok: true });
-    expect(await revokeApiKey(keys, ADMIN, record.id)).toEqual({ ok: true, value: undefined });
+    expect(await revokeApiKey(keys, ADMIN, record.id)).toEqual({ ok: true, value: { revoked: [], kept: [] } });
     expect(keys.authenticate(record.digest)).toBeUndefined();
     expect(keys.authenticateId(record.id)).toBeUndefined();
     expect((await reopen()).authenticate(record.digest)).toBeUndefined();

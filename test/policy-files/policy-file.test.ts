@@ -260,7 +260,7 @@ budget: {}
       'p.yaml:6:9: rules[1].id: x is also the id of rules[0]; ids must be unique within a document',
       'p.yaml:7:13: rules[1].effect: must be allow, require_approval or deny',
       'p.yaml:8:11: rules[1].when: Unknown variable: nope',
-      'p.yaml:9:5: rules[2]: a rule must be a mapping with the keys id, actions, resources, when, effect, reason, approval; this is a string of 10 characters',
+      'p.yaml:9:5: rules[2]: a rule must be a mapping with the keys id, actions, resources, when, effect, reason, approval, obligations; this is a string of 10 characters',
       'p.yaml:14:1: budget: a budget is allowed only in a document with global scope',
     ]);
   });

@@ -91,7 +91,8 @@ describe('audit line', () => {
             actor: draft.actor,
             payload: draft.payload ?? {},
           };
-          expect(`{${body.slice(1)}}`).toBe(JSON.stringify(expected));
+          // Written anew: some control characters are escaped that JSON.stringify leaves as they are.
+          expect(JSON.stringify(JSON.parse(`{${body.slice(1)}}`))).toBe(JSON.stringify(expected));
         }
       }),
     );
