@@ -25,7 +25,8 @@ describe('an operator', () => {
   ])('terminates a call: the server is told, the agent answered (signals %s)', async (_, env) => {
     const guard = bareGuard(world, env);
     await guard.ask(1, 'initialize', HELLO);
-    guard.send({ id: 2, method: 'tools/call', params: { name: 'hang' } });
+    guard.send({ id: 2, method: 'tools/call', params: { name: 'hang', _meta: { progressToken: 'p' } } });
+    await guard.until(({ method }) => method === 'notifications/progress'); // the server has it
     const id = await running();
     await world.gateway.call('POST', `/api/v1/ops/${id}/terminate`);
     const ended = await guard.until((message) => message.id === 2);
