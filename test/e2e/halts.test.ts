@@ -175,7 +175,7 @@ describe('halts', () => {
     ]);
   });
 
-  test('64 clients at every door: nothing sent after the answer is allowed, kill -9 or not', async () => {
+  test('with 64 clients at all doors, nothing that is sent after the answer is allowed', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-halts-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     const gateway = await start({ dataDir });
