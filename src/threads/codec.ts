@@ -1,6 +1,8 @@
 /** Messages between threads as bytes: a batch is one MessagePack array. */
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr';
+import type { OpId } from '../core/base/ids.ts';
 import { ok } from '../core/base/result.ts';
+import { copyOf } from '../core/base/text.ts';
 import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
 import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import type { GatewayEvent } from '../ports/events.ts';
@@ -154,7 +156,9 @@ export const encodeToMain = (messages: readonly IoToMain[]): Uint8Array<ArrayBuf
   );
 
 export const decodeToMain = (bytes: Uint8Array): readonly IoToMain[] =>
-  (decode(bytes) as (PackedCheck | IoToMain)[]).map((message) => (isPacked(message) ? unpackCheck(message) : message));
+  (decode(bytes) as (PackedCheck | IoToMain)[]).map((message) =>
+    isPacked(message) ? unpackCheck(message) : withOwnId(message),
+  );
 
 export function encodeToIo(messages: readonly MainToIo[]): Uint8Array<ArrayBuffer> {
   const verdicts: Verdict[] = [];
@@ -243,6 +247,13 @@ function packCheck(id: number, command: CheckCommand): PackedCheck {
   ];
 }
 
+// Decoded texts are parts of the text of the whole message, and whoever keeps one keeps all of that. Ids of operations
+// are kept for long, so each is a text of its own from here on.
+const withOwnId = (message: IoToMain): IoToMain =>
+  message.type === 'command' && message.command.type === 'register-op'
+    ? { ...message, command: { ...message.command, opId: copyOf(message.command.opId) as OpId } }
+    : message;
+
 function unpackCheck(packed: PackedCheck): IoToMain {
   const [
     id,
@@ -264,7 +275,7 @@ function unpackCheck(packed: PackedCheck): IoToMain {
     type: 'check',
     agent: { orgId, teamId, agentId },
     credential: credential ?? undefined,
-    opId,
+    opId: copyOf(opId) as OpId,
     action,
     resource,
     attributes: attributes ?? undefined,

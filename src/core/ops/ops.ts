@@ -1,7 +1,7 @@
 import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Brand, OpId } from '../base/ids.ts';
 import { assert } from '../base/result.ts';
-import { copyOf, cutText } from '../base/text.ts';
+import { cutText } from '../base/text.ts';
 import type { OpRecord } from '../views.ts';
 import type { AboutColumns, AboutFilter, OpAbout, OpVerdict } from './op-about.ts';
 import { CHUNK_BITS, CHUNK_SLOTS, Chunk, FREE, LIST_AT, type OpList, SLOT_MASK } from './op-chunk.ts';
@@ -113,12 +113,15 @@ export class OpsRegistry {
     return this.#index.findAll(opId) as readonly OpSlot[];
   }
 
-  /** Adds an operation that {@link find} does not know in its owner's org, in state Pending. */
+  /**
+   * Adds an operation that {@link find} does not know in its owner's org, in state Pending. The id is kept, and must be
+   * no part of a longer text, which would be kept with it.
+   */
   ingest(opId: OpId, owner: AgentEntry, nowMs: number): OpSlot {
     const slot = this.#takeSlot();
     const chunk = this.#chunkOf(slot);
     const at = slot & SLOT_MASK;
-    chunk.ids[at] = copyOf(opId) as OpId;
+    chunk.ids[at] = opId;
     chunk.owners[at] = owner;
     chunk.states[at] = 0;
     chunk.live += 1;
