@@ -39,6 +39,7 @@ export function shownProgress(source: Readable, format: ExportFormat): Readable 
       done(null, chunk);
     },
     flush: (done) => {
+      clearInterval(timer); // the reader may need longer yet: nothing is drawn below the last line
       draw(soFar()); // the file is not in its place yet: to call it exported is not for this line
       stderr.write('\n');
       done();
