@@ -19,7 +19,9 @@ class SlowFirst extends BaseSequencer {
 const UNIT = ['core', 'limits', 'credentials', 'accounts', 'use-cases', 'policy-files'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
-const excluded = [...configDefaults.exclude, ...quarantine().files.keys()];
+/** Those that take minutes: vitest.soak.config.ts. */
+const SOAKS = 'test/soak/**';
+const excluded = [...configDefaults.exclude, SOAKS, ...quarantine().files.keys()];
 
 export default defineConfig({
   test: {

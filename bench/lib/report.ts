@@ -1,26 +1,16 @@
 /** What every benchmark says about where and on what it ran, and what it has found. */
-import { spawnSync } from 'node:child_process';
-import { cpus, totalmem } from 'node:os';
 import { basename } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { type Row, writeFigures } from './documents.ts';
 import { isEnding } from './ending.ts';
+import { machine } from './machine.ts';
 import { isBrief, isWriting } from './options.ts';
 
 /** One, or one for each round: then the least, the middle and the most are shown. */
 export type Figures = number | readonly number[];
 
 const rows: Row[] = [];
-
-function machine(): string {
-  const commit = spawnSync('git', ['describe', '--always', '--dirty=, changed', '--exclude=*'], {
-    cwd: PACKAGE_ROOT,
-    encoding: 'utf8',
-  }).stdout?.trim();
-  const gib = Math.round(totalmem() / 2 ** 30);
-  return `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, ${gib} GiB, Node.js ${process.version}, commit ${commit || 'unknown'}`;
-}
 
 export function heading(question: string): void {
   console.log(`\n${question}`);
