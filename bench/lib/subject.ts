@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { YOUNG_GENERATION_FLAG } from '../../src/cli/young-generation.ts';
 import { endingOf, scratchFolder } from './ending.ts';
 import { environmentFrom } from './environment.ts';
 
@@ -24,7 +25,8 @@ export type Subject = { readonly url: string; readonly grpc: string; readonly pi
 /** The gateway with the starter policy, audit on, one agent registered. */
 export async function startGateway(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
   const folder = scratchFolder();
-  const child = spawn(process.execPath, [join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js'), 'serve'], {
+  const command = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
+  const child = spawn(process.execPath, [YOUNG_GENERATION_FLAG, command, 'serve'], {
     env: {
       ...environmentFrom(process.env),
       SVC_HTTP_ADDR: '127.0.0.1:0',

@@ -8,6 +8,7 @@ import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
 import { LIMIT, ORG } from './common-options.ts';
 import { INTERVENTIONS } from './interventions.ts';
 import { refuseOldNode } from './old-node.ts';
+import { ensureYoungGeneration } from './young-generation.ts';
 
 /** The help of `svc`, in this order. */
 export const GROUPS: readonly GroupRow[] = [
@@ -107,6 +108,7 @@ const SESSION: readonly CommandRow[] = [
     example: 'SVC_DATA_DIR=./data svc serve',
     load: async () => {
       refuseOldNode(); // which could not even read what follows
+      ensureYoungGeneration();
       const { serve } = await import('./serve.ts');
       return async ({ env }) => void (process.exitCode = await serve(env));
     },
