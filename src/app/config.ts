@@ -139,7 +139,8 @@ const AGENTS_PER_MIB = 300;
 const BUDGETS_PER_MIB = 50;
 const MAX_HELD = 16_000_000;
 const memoryMib = usableMemoryMib();
-const inEnglish = (number: number): string => number.toLocaleString('en');
+/** Without the tables of a language, which take longer to load than all else here. */
+const inEnglish = (number: number): string => String(number).replace(/\B(?=(?:\d{3})+$)/g, ',');
 const fitting = (perMib: number, most: number, meaning: string): Variable<number> => ({
   ...count(1, MAX_HELD, String(Math.min(most, perMib * memoryMib)), meaning),
   fallbackRule: `${inEnglish(perMib)} for each MiB of memory, at most ${inEnglish(most)}`,

@@ -111,7 +111,7 @@ export function useCasesOf({
         ...(cluster && { cluster: stateOf(cluster) }),
       });
     },
-    metrics: async () => ok({ contentType: metrics.contentType, text: await metrics.render() }),
+    metrics: async () => ok(await metrics.render()),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Metrics for Prometheus. Values are read only when the metrics are asked for, so that they cost nothing until then.
  */
-import { Counter, collectDefaultMetrics, Gauge, type Metric as Registered, Registry } from 'prom-client';
+import type { Metric as Registered, Registry } from 'prom-client';
 
 export type Reading = { readonly labels?: Readonly<Record<string, string>>; readonly value: number };
 export type Metric = {
@@ -23,9 +23,25 @@ export type Histogram = {
   readonly read: () => { readonly counts: readonly number[]; readonly sum: number };
 };
 
-export type Metrics = { readonly contentType: string; render(): Promise<string>; close(): void };
+export type Metrics = {
+  render(): Promise<{ readonly contentType: string; readonly text: string }>;
+  close(): void;
+};
 
+/** The library is loaded when they are first asked for: most gateways that start are gone before that. */
 export function createMetrics(metrics: readonly (Metric | Histogram)[]): Metrics {
+  let registry: Promise<Registry> | undefined;
+  return {
+    render: async () => {
+      const opened = await (registry ??= registryOf(metrics));
+      return { contentType: opened.contentType, text: await opened.metrics() };
+    },
+    close: () => void registry?.then((opened) => opened.clear()),
+  };
+}
+
+async function registryOf(metrics: readonly (Metric | Histogram)[]): Promise<Registry> {
+  const { Counter, collectDefaultMetrics, Gauge, Registry } = await import('prom-client');
   const registry = new Registry();
   // Process and event loop, under the names that dashboards for Node.js know.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
@@ -59,7 +75,7 @@ export function createMetrics(metrics: readonly (Metric | Histogram)[]): Metrics
       });
     }
   }
-  return { contentType: registry.contentType, render: () => registry.metrics(), close: () => registry.clear() };
+  return registry;
 }
 
 /** The library's own histogram takes observations one by one; here they come counted, from other threads. */

@@ -3,6 +3,8 @@
  * Throws a RangeError for a zone that the engine does not know.
  */
 export function localClock(timezone: string): (atMs: number) => number {
+  // Most have this one, and a calendar takes long to load.
+  if (timezone === 'UTC') return (atMs) => Math.floor(atMs / 1000) * 1000;
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: timezone,
     calendar: 'gregory',

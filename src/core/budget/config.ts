@@ -94,6 +94,7 @@ const limitOf = (value: unknown): number | undefined =>
 function isTimezone(value: unknown): value is string {
   // Newer engines also take `+05:30`; older ones do not, and a fixed offset has no daylight saving to be right about.
   if (typeof value !== 'string' || !/^[A-Za-z]/.test(value)) return false;
+  if (value === 'UTC') return true;
   try {
     new Intl.DateTimeFormat('en-US', { timeZone: value });
     return true;

@@ -1,5 +1,6 @@
 /**
- * The dashboard's files: read and compressed once, at the start, and served from memory (docs/spec.md, HTTP).
+ * The dashboard's files: read at the start, compressed when first asked for, and served from memory (docs/spec.md,
+ * HTTP).
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -13,13 +14,10 @@ type Encoding = 'br' | 'gzip' | 'identity';
 type StaticFile = {
   readonly type: string;
   readonly hash: string;
-  readonly content: Readonly<Record<Encoding, Uint8Array>>;
+  readonly content: (encoding: Encoding) => Uint8Array;
 };
 
-/**
- * The highest quality takes thirty times as long, at each start of an I/O thread, and saves a tenth: 4 KB of the whole
- * dashboard.
- */
+/** The highest quality takes thirty times as long, and saves a tenth: 4 KB of the whole dashboard. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 
 /** Files of other types, such as notes and settings, are not published. */
@@ -81,12 +79,12 @@ export function staticRoutes(folder: string): readonly Route[] {
 function readFile(path: string, type: string): StaticFile {
   const identity = readFileSync(path);
   const hash = createHash('sha256').update(identity).digest('base64url').slice(0, 22);
-  return {
-    type,
-    hash,
-    content: { identity, br: brotliCompressSync(identity, BROTLI), gzip: gzipSync(identity, { level: 9 }) },
-  };
+  const made: Partial<Record<Encoding, Uint8Array>> = { identity };
+  return { type, hash, content: (encoding) => (made[encoding] ??= compressed(identity, encoding)) };
 }
+
+const compressed = (content: Uint8Array, encoding: Encoding): Uint8Array =>
+  encoding === 'br' ? brotliCompressSync(content, BROTLI) : gzipSync(content, { level: 9 });
 
 function answer({ type, hash, content }: StaticFile, { headers }: HttpRequest): HttpReply {
   const encoding = encodingFor(headers.get('accept-encoding') ?? '');
@@ -96,7 +94,7 @@ function answer({ type, hash, content }: StaticFile, { headers }: HttpRequest): 
   if (matches(headers.get('if-none-match'), tag)) return ok({ status: 304, headers: own });
   return ok({
     status: 200,
-    text: { type, content: content[encoding] },
+    text: { type, content: content(encoding) },
     headers: encoding === 'identity' ? own : [...own, ['Content-Encoding', encoding]],
   });
 }

@@ -1,4 +1,4 @@
-import { Piscina } from 'piscina';
+import type { Piscina } from 'piscina';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { messageOf } from '../../core/base/text.ts';
 import type { Fault } from '../../core/fault.ts';
@@ -48,7 +48,8 @@ type Waiting = {
 export class CryptoLane {
   readonly #options: LaneOptions;
   readonly #queue: Waiting[] = [];
-  readonly #idle: CryptoThread[];
+  /** Undefined: one that is not needed yet. Threads that have been started are at the end, and taken first. */
+  readonly #idle: (CryptoThread | undefined)[];
   /** Batches that threads work on. */
   readonly #running = new Set<Promise<void>>();
   #runningTasks = 0;
@@ -57,7 +58,7 @@ export class CryptoLane {
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#idle = Array.from({ length: options.threads }, () => this.#start());
+    this.#idle = Array.from({ length: options.threads }, () => undefined);
   }
 
   /** Tasks waiting or being worked on. */
@@ -87,10 +88,12 @@ export class CryptoLane {
     this.#closed = true;
     for (const { settle } of this.#queue.splice(0)) settle(fail(this.#overloaded()));
     await Promise.all(this.#running);
-    await Promise.all(this.#idle.map(end));
+    await Promise.all(this.#idle.map((thread) => thread && end(thread)));
   }
 
-  #start(): CryptoThread {
+  /** With the first task: most gateways have none for long, and the library and a thread take a tenth of a start. */
+  async #start(): Promise<CryptoThread> {
+    const { Piscina } = await import('piscina');
     const pool = new Piscina<readonly CryptoTask[], CryptoOutcome[]>({
       filename: this.#options.filename ?? workerFile('crypto'),
       name: 'run',
@@ -115,7 +118,7 @@ export class CryptoLane {
     while (this.#idle.length > 0 && this.#queue.length > 0 && !this.#closed) {
       const live = this.#inTime(this.#queue.splice(0, this.#options.maxBatch));
       if (live.length === 0) continue;
-      const running = this.#perform(this.#idle.pop()!, live).then((thread) => {
+      const running = this.#perform(this.#idle.pop(), live).then((thread) => {
         this.#idle.push(thread);
         this.#running.delete(running);
         this.#runningTasks -= live.length;
@@ -139,7 +142,7 @@ export class CryptoLane {
    * Never rejects: whatever happens to the thread becomes the outcome of its tasks. Answers the thread that has done
    * them.
    */
-  async #perform(idle: CryptoThread, batch: readonly Waiting[]): Promise<CryptoThread> {
+  async #perform(idle: CryptoThread | undefined, batch: readonly Waiting[]): Promise<CryptoThread | undefined> {
     let thread = idle;
     const settleAll = (fault: Fault) => batch.forEach(({ settle }) => settle(fail(fault)));
     const abort = new AbortController();
@@ -152,11 +155,12 @@ export class CryptoLane {
       Math.max(0, (batch[0]?.deadlineMs ?? 0) - performance.now()),
     );
     try {
-      if (thread.ended !== undefined) {
+      if (thread?.ended !== undefined) {
         await thread.ended;
-        thread = this.#start();
+        thread = undefined;
         this.#restarts += 1;
       }
+      thread ??= await this.#start();
       const outcomes = await thread.pool.run(
         batch.map(({ task }) => task),
         { signal: abort.signal },
@@ -165,7 +169,7 @@ export class CryptoLane {
     } catch (error) {
       if (!abort.signal.aborted) this.#options.onError('a crypto thread died', messageOf(error));
       settleAll({ kind: 'internal' }); // after a time-out they are answered already; a second answer is ignored
-      void end(thread);
+      if (thread !== undefined) void end(thread);
     } finally {
       clearTimeout(timer);
     }

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { rfc3339 } from '../../../src/core/base/time.ts';
+import { localClock, rfc3339 } from '../../../src/core/base/time.ts';
+
+describe('localClock', () => {
+  test('UTC has the seconds that the calendar of a zone without an offset has', () => {
+    const [utc, zone] = [localClock('UTC'), localClock('Etc/GMT')];
+    for (const ms of [0, 999, 1_000, -1, -1_001, 951_782_400_007, 1_795_451_476_965, -58_000_000_000_123])
+      expect(utc(ms)).toBe(zone(ms));
+  });
+});
 
 describe('rfc3339', () => {
   test.each([
