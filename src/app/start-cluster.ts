@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentFeed } from '../cluster/agent-feed.ts';
 import { Barriers } from '../cluster/barriers.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
+import { ClusterPeers } from '../cluster/questions.ts';
 import { type Refresh, Replicas } from '../cluster/replicas.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
@@ -37,6 +38,7 @@ export type Cluster = {
   readonly members: MemberStore;
   readonly bus: PostgresBus;
   readonly barriers: Barriers;
+  readonly peers: ClusterPeers;
   readonly replicas: Replicas;
   readonly agents: AgentFeed;
   readonly money: Money;
@@ -89,6 +91,7 @@ export async function openCluster(
     replicas,
     inAllThreads: () => threads.confirmed(),
   });
+  const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
   const shared = createPostgresAgents(database.postgres, run, () => performance.now());
   const agents = new AgentFeed(
     {
@@ -121,7 +124,7 @@ export async function openCluster(
     });
     log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
   };
-  return { membership, members, bus, barriers, replicas, agents, money, replaced, start };
+  return { membership, members, bus, barriers, peers, replicas, agents, money, replaced, start };
 }
 
 type Kept = {

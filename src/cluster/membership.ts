@@ -92,6 +92,10 @@ export class KeptMembership implements Membership {
     this.#listeners.push(listener);
   }
 
+  lookAgain(): Promise<void> {
+    return this.#beat();
+  }
+
   /** Joins, and beats once. Faults: those of the database; `conflict` where another run took the name meanwhile. */
   async start(): Promise<Result<void, Fault>> {
     const { store, joining } = this.#options;

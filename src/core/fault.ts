@@ -50,6 +50,8 @@ export type Fault =
   | { readonly kind: 'rate_limited'; readonly retryAfterSecs: number; readonly limit: number }
   | { readonly kind: 'account_store_unavailable' }
   | { readonly kind: 'store_unreachable'; readonly retryAfterSecs: number }
+  /** Another gateway of the cluster did not answer: what was asked of it may have been done. */
+  | { readonly kind: 'unreachable_gateway'; readonly gateway: string; readonly retryAfterSecs: number }
   | { readonly kind: 'audit_unavailable' }
   | { readonly kind: 'shutting_down'; readonly retryAfterSecs: number }
   | { readonly kind: 'overloaded'; readonly retryAfterSecs: number; readonly what: string }
@@ -141,6 +143,8 @@ export function explain(fault: Fault): string {
       return `too many failed attempts; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'rate_limited':
       return `the rate limit of ${fault.limit} requests per minute is exceeded; try again in ${seconds(fault.retryAfterSecs)}`;
+    case 'unreachable_gateway':
+      return `gateway ${fault.gateway} did not answer in time, and may have done what it was asked; look before you retry`;
     case 'overloaded':
       return `${fault.what} is at its limit; try again in ${seconds(fault.retryAfterSecs)}`;
     case 'method_not_allowed':

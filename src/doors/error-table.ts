@@ -117,6 +117,10 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     meaning: 'the database or the data directory cannot be reached or written at the moment',
     remedy: 'Retry after `Retry-After`. Operators: `/readyz` and the log name the cause.',
   },
+  unreachable_gateway: {
+    meaning: 'another gateway of the cluster, which has to decide this, does not answer; `detail` names it',
+    remedy: 'Look whether it was done, and retry after `Retry-After`. Operators: `svc cluster ls`.',
+  },
   audit_unavailable: {
     meaning: 'the audit log cannot be written, and nothing happens unrecorded',
     remedy: 'Retry later. Operators: free space or rights in the data directory; the log names the cause.',

@@ -3,6 +3,7 @@ import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { AgentKey, Brand, SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { AccountRow, Grant } from '../core/budget/grants.ts';
+import type { Command, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 
 /** One run of a gateway, from its start to its end: a random UUID. */
@@ -78,6 +79,10 @@ export type Membership = {
   readonly isLeased: boolean;
   /** How long ago the database was last reached. */
   readonly unreachedMs: number;
+  /** How far the clock of this gateway is ahead of the database's. */
+  readonly skewMs: number;
+  /** Reads who takes part now, not only with the next beat. */
+  lookAgain(): Promise<void>;
   onChange(listener: () => void): void;
 };
 
@@ -122,8 +127,69 @@ export type SharedAgents = {
   >;
 };
 
+/**
+ * What one gateway may ask of another: what is sent, and what comes back. Plain data, as JSON has it. A kind that an
+ * older release does not know is refused by it.
+ */
+export type Questions = {
+  /** To decide a command as if it had come to that gateway; `ifKnown`: only if its operation lives there. */
+  readonly decide: {
+    readonly asked: { readonly command: Command; readonly ifKnown: boolean };
+    readonly answer: Decided;
+  };
+};
+/** `reply` is absent where the operation does not live there. */
+export type Decided = {
+  readonly reply?: Replies[CommandType];
+  readonly auditId?: number | undefined;
+};
+export type QuestionKind = keyof Questions;
+export type Asked<K extends QuestionKind> = Questions[K]['asked'];
+export type Answer<K extends QuestionKind> = Questions[K]['answer'];
+
+/** Why a gateway that was asked has no answer. */
+export type NoAnswer = 'unknown_kind' | 'overloaded' | 'too_large' | 'failed';
+
+/** Of all gateways that were asked: what they answered, and the names of those that did not. */
+export type Gathered<K extends QuestionKind> = {
+  readonly answers: readonly { readonly from: Member; readonly answer: Answer<K> }[];
+  readonly missing: readonly string[];
+};
+
+/** Questions to other gateways. Of one that does not answer nobody knows whether it did what it was asked. */
+export type Peers = {
+  /** Faults: `unreachable_gateway` after a second, or once it has ended; `overloaded`. */
+  ask<K extends QuestionKind>(to: RunId, kind: K, asked: Asked<K>): Promise<Result<Answer<K>, Fault>>;
+  /**
+   * Asks every other gateway, and waits a second for the live ones. `isEnough`: no further answer is waited for.
+   * Fault: `overloaded`.
+   */
+  askAll<K extends QuestionKind>(
+    kind: K,
+    asked: Asked<K>,
+    isEnough?: (answer: Answer<K>) => boolean,
+  ): Promise<Result<Gathered<K>, Fault>>;
+  /** Answers questions of this kind. What it rejects with is logged, and the asker gets no answer. */
+  serve<K extends QuestionKind>(kind: K, answer: (asked: Asked<K>, from: Member) => Promise<Answer<K>>): void;
+};
+
 /** Plain data, as JSON has it. Within a release, fields are only added. */
 export type ClusterMessage =
+  /** To be answered before `untilMs`, by the clock of the database; later it is dropped. */
+  | {
+      readonly type: 'ask';
+      readonly id: number;
+      readonly kind: QuestionKind;
+      readonly asked: unknown;
+      readonly untilMs: number;
+    }
+  | {
+      readonly type: 'answer';
+      readonly id: number;
+      readonly answer?: unknown;
+      /** Instead of an answer. */
+      readonly none?: NoAnswer;
+    }
   /** What is written about the topic by now is to be acted by, and then confirmed. */
   | { readonly type: 'barrier'; readonly id: number; readonly topic: Topic; readonly detail?: unknown }
   | { readonly type: 'confirm'; readonly id: number }

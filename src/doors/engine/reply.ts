@@ -37,6 +37,7 @@ export const HTTP_STATUS = {
   internal: 500,
   account_store_unavailable: 503,
   store_unreachable: 503,
+  unreachable_gateway: 503,
   audit_unavailable: 503,
   shutting_down: 503,
   overloaded: 503,

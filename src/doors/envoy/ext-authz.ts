@@ -173,6 +173,7 @@ const OUTAGES: readonly Fault['kind'][] = [
   'overloaded',
   'audit_unavailable',
   'store_unreachable',
+  'unreachable_gateway',
   'shutting_down',
   'internal',
 ];

@@ -67,6 +67,7 @@ export const RPC_CODE = {
   rate_limited: 'resource_exhausted',
   account_store_unavailable: 'unavailable',
   store_unreachable: 'unavailable',
+  unreachable_gateway: 'unavailable',
   audit_unavailable: 'unavailable',
   shutting_down: 'unavailable',
   overloaded: 'resource_exhausted',

@@ -7,6 +7,7 @@ describe('reply', () => {
     [{ kind: 'audit_unavailable' }, 503, 1],
     [{ kind: 'shutting_down', retryAfterSecs: 1 }, 503, 1],
     [{ kind: 'store_unreachable', retryAfterSecs: 2 }, 503, 2],
+    [{ kind: 'unreachable_gateway', gateway: 'two', retryAfterSecs: 1 }, 503, 1],
     [{ kind: 'overloaded', what: 'the gateway', retryAfterSecs: 5 }, 503, 5],
     [{ kind: 'rate_limited', limit: 60, retryAfterSecs: 7 }, 429, 7],
     [{ kind: 'account_locked', retryAfterSecs: 900 }, 423, 900],

@@ -21,6 +21,7 @@ describe('rpc code', () => {
     [{ kind: 'rate_limited', retryAfterSecs: 1, limit: 10 }, 8, 'resource_exhausted', 429],
     [{ kind: 'payload_too_large', limitBytes: 1 }, 8, 'resource_exhausted', 413],
     [{ kind: 'store_unreachable', retryAfterSecs: 1 }, 14, 'unavailable', 503],
+    [{ kind: 'unreachable_gateway', gateway: 'two', retryAfterSecs: 1 }, 14, 'unavailable', 503],
     [{ kind: 'audit_unavailable' }, 14, 'unavailable', 503],
     [{ kind: 'shutting_down', retryAfterSecs: 1 }, 14, 'unavailable', 503],
     [{ kind: 'internal' }, 13, 'internal', 500],
