@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { withinThread } from './batcher.ts';
 import type { IoChannel, IoReceiver } from './io/io-channel.ts';
@@ -75,8 +77,24 @@ export function isOfDoors(error: unknown): boolean {
   return own === undefined || OF_DOORS.test(own);
 }
 
-/** The path of the frame's file below the root; undefined where the file is not the gateway's. */
+/** The path of the frame's source below the root; undefined where it is not the gateway's. */
 function placeIn(frame: string): string | undefined {
   const root = ROOTS.find((each) => frame.includes(each));
-  return root === undefined ? undefined : frame.slice(frame.indexOf(root) + root.length);
+  if (root === undefined) return undefined;
+  const place = frame.slice(frame.indexOf(root) + root.length);
+  const source = sourceOf(place);
+  if (source === undefined) return place;
+  return source.includes('/node_modules/') ? undefined : source.slice(source.lastIndexOf('/src/') + '/src/'.length);
+}
+
+/** What a source map says of a place in a bundle, which has the code of many files; undefined where there is none. */
+function sourceOf(place: string): string | undefined {
+  const [, file = '', line, column] = /^([^:]+):(\d+):(\d+)/.exec(place) ?? [];
+  const map = `${ROOTS[1]}${file}.map`;
+  if (!existsSync(map)) return undefined;
+  const entry = new SourceMap(JSON.parse(readFileSync(map, 'utf8')) as SourceMapPayload).findEntry(
+    Number(line) - 1,
+    Number(column) - 1,
+  );
+  return 'originalSource' in entry ? entry.originalSource : undefined;
 }

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { isOfDoors } from '../../src/threads/local-doors.ts';
@@ -28,6 +29,34 @@ describe('an exception that nobody caught', () => {
     ['a timer of the main thread', [`sweep (${ROOT}app/timers.js:118:3)`, 'node:internal/timers:581:17']],
   ])('of %s is not', (_from, frames) => {
     expect(isOfDoors(withStack(...frames))).toBe(false);
+  });
+
+  describe('in the bundles that a gateway runs', async () => {
+    const built = new URL('../../dist/src/', import.meta.url);
+    const { isOfDoors: isOfBuiltDoors } = (await import(new URL('threads/local-doors.js', built).href)) as {
+      isOfDoors(error: unknown): boolean;
+    };
+    const chunks = readdirSync(new URL('chunks/', built))
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => new URL(`chunks/${name}`, built));
+    const frameOf = (code: string): string => {
+      for (const { href, pathname } of chunks) {
+        const lines = readFileSync(pathname, 'utf8').split('\n');
+        const at = lines.findIndex((line) => line.includes(code));
+        if (at >= 0) return `work (${href}:${at + 1}:${lines[at]!.indexOf(code) + 1})`;
+      }
+      throw new Error(`no bundle has ${code}`);
+    };
+
+    test.each([
+      ['a door', 'Exchange = class', true],
+      ["the doors' end of the channel", 'IoLink = class', true],
+      ['a library alone, bundled with the doors', '$ZodError = ', true],
+      ['the core', 'Governor = class', false],
+      ['the main thread', 'Switchboard = class', false],
+    ])('%s', (_from, code, expected) => {
+      expect(isOfBuiltDoors(withStack(frameOf(code)))).toBe(expected);
+    });
   });
 
   test('that is no error is of the doors: nothing here throws such', () => {
