@@ -11,6 +11,7 @@ import type { OpId, SecretDigest } from '../src/core/base/ids.ts';
 import { BudgetTracker } from '../src/core/budget/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
+import { TimedSlices } from '../src/limits/timed-slices.ts';
 import { loadPolicies } from '../src/policy-files/policy-file.ts';
 import { randomHashKey } from '../src/system/hash-key.ts';
 import { isBrief } from './lib/options.ts';
@@ -111,10 +112,11 @@ for (let at = 0; at < OPS; at += 1)
   governor.apply<'control-op'>({ type: 'control-op', principal: ADMIN, opId: opIdOf(at), trigger: 'complete' }, NOW_MS);
 let longestMs = 0;
 let isMore = true;
+const slices = new TimedSlices({ aimMs: 3, first: 500, least: 100, most: 5_000 }, performance); // as the gateway's timer
 const sweepStartedMs = performance.now();
 while (isMore) {
   const sliceStartedMs = performance.now();
-  isMore = governor.sweep(NOW_MS + 60_000);
+  isMore = slices.run((most) => governor.sweep(NOW_MS + 60_000, most));
   longestMs = Math.max(longestMs, performance.now() - sliceStartedMs);
 }
 line(
@@ -123,4 +125,4 @@ line(
   'ms',
   'in slices, with checks in between',
 );
-line('longest slice', longestMs, 'ms', 'goal: under 50');
+line('longest slice', longestMs, 'ms', 'goal: at most 20');

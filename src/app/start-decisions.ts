@@ -116,7 +116,9 @@ export function startDecisions(
   const haltKeeper = new HaltKeeper({
     commands,
     newId: () => randomUUID(),
-    breathe: () => setImmediate(),
+    // Twice: what was asked during a slice is answered in the turn after it, and not behind the next one.
+    breathe: () => setImmediate().then(() => setImmediate()),
+    stopwatch: performance,
     onError,
   });
   const approvalWaits = new ApprovalWaits({

@@ -6,6 +6,7 @@ import type { Stats } from '../core/stats/stats.ts';
 import type { ApiKeyDeletion } from '../credentials/api-key-start.ts';
 import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { RevocationList } from '../credentials/revocations.ts';
+import { TimedSlices } from '../limits/timed-slices.ts';
 import type { Clock } from '../ports/ports.ts';
 /** The periodic work of the main thread. */
 import type { Logger } from '../system/log.ts';
@@ -53,6 +54,9 @@ const PRUNE_STATS_EVERY_MS = 60_000;
 const DESCRIPTORS_EVERY_MS = 2_000;
 /** How often changes of API keys by other gateways on the same database are read. */
 const SHARED_KEYS_EVERY_MS = 2_000;
+
+/** How many finished operations are removed in one go, and how long that should take. */
+const SWEEP_SLICES = { aimMs: 3, first: 500, least: 100, most: 5_000 };
 
 type OnError = (error: unknown, doing: string) => void;
 
@@ -149,6 +153,6 @@ export async function flushKeys(apiKeys: ApiKeys, log: Logger, onError: OnError)
 }
 
 /** Removes a slice of the finished operations at a time, so that checks run in between. */
-function sweep(governor: Governor, nowMs: number): void {
-  if (governor.sweep(nowMs)) setImmediate(() => sweep(governor, nowMs));
+function sweep(governor: Governor, nowMs: number, slices = new TimedSlices(SWEEP_SLICES, performance)): void {
+  if (slices.run((most) => governor.sweep(nowMs, most))) setImmediate(() => sweep(governor, nowMs, slices));
 }

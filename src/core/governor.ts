@@ -47,7 +47,7 @@ import { type OpSlot, OpsRegistry } from './ops/ops.ts';
 import { type Outcome, unchanged } from './outcome.ts';
 import { REFUSAL } from './refusal.ts';
 import { refuseAction } from './refused-action.ts';
-import { type Begun, rollBack, terminateBegun, type Undo } from './rollback.ts';
+import { type Begun, type OpUndo, rollBack, terminateBegun, type Undo } from './rollback.ts';
 import { SignalBoxes } from './signals.ts';
 import { recordUsage } from './usage.ts';
 import type { ControlTrigger, OpView, SignalMessage } from './views.ts';
@@ -94,7 +94,7 @@ const EVENT_OF: Readonly<Record<ControlTrigger, AuditEvent>> = {
   complete: 'OpCompleted',
 };
 
-/** One sweep call removes at most this many operations, so that checks get their turn in between. */
+/** One sweep removes at most this many operations, unless its caller says otherwise. */
 const SWEEP_SLICE = 5_000;
 
 /**
@@ -104,7 +104,6 @@ const SWEEP_SLICE = 5_000;
 export class Governor {
   readonly agents = new AgentRegistry((entry) => {
     if (entry.budget !== undefined) this.budgets.forget(entry.budget);
-    this.#signals.dropAgent(entry.key);
   });
   readonly ops: OpsRegistry;
   readonly budgets: BudgetTracker;
@@ -246,17 +245,17 @@ export class Governor {
   }
 
   /**
-   * Removes one slice of the operations that finished long enough ago, and one of the budgets that nobody needs. True
+   * Removes at most `most` of the operations that finished long enough ago, and some budgets that nobody needs. True
    * when more are due.
    */
-  sweep(nowMs: number): boolean {
-    const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, SWEEP_SLICE, (opId, owner, number) => {
-      this.#signals.forget({ agent: owner.key, opId, number });
+  sweep(nowMs: number, most = SWEEP_SLICE): boolean {
+    const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, most, (_opId, owner, number, slot) => {
+      this.#signals.forget({ agent: owner.key, slot, number });
       this.agents.dropIfUnused(owner);
     });
     this.budgets.expire(nowMs);
     this.budgets.sweep(nowMs);
-    return removed === SWEEP_SLICE || this.budgets.isSweepDue;
+    return removed === most || this.budgets.isSweepDue;
   }
 
   /**
@@ -264,10 +263,10 @@ export class Governor {
    * completed. The latter's signals stay in the box, out of sight, because a completion may be rolled back.
    */
   post(effect: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
-    const { slot, number, signal } = effect;
+    const { slot, number, opId, signal } = effect;
     if (!this.ops.holds(slot, number)) return undefined;
-    const message = this.#signals.post(effect, signal, nowMs);
-    return this.ops.stateOf(slot) === 'completing' ? undefined : message;
+    const sequence = this.#signals.post(effect, signal, nowMs);
+    return this.ops.stateOf(slot) === 'completing' ? undefined : { opId, signal, sequence };
   }
 
   /**
@@ -386,13 +385,10 @@ export class Governor {
   #openControl(command: CommandOf<'open-control'>, nowMs: number): Outcome<'open-control'> {
     const speaker = this.#speakerOf(command, nowMs);
     if ('reply' in speaker) return speaker;
-    return unchanged(
-      ok({
-        pending: this.#signals
-          .pendingOf(speaker.entry.key)
-          .filter(({ opId }) => !this.#hasCompleted(speaker.entry, opId)),
-      }),
-    );
+    const pending = this.#signals.pendingOf(speaker.entry.key).flatMap(({ slot, signal, sequence }) => {
+      return this.ops.stateOf(slot) === 'completing' ? [] : [{ opId: this.ops.idOf(slot), signal, sequence }];
+    });
+    return unchanged(ok({ pending }));
   }
 
   #acknowledge(command: CommandOf<'ack-signal'>, nowMs: number): Outcome<'ack-signal'> {
@@ -401,17 +397,12 @@ export class Governor {
     const slot = this.#ownedBy(speaker.entry, command.opId);
     if (!slot.ok) return unchanged(slot);
     const { opId, sequence } = command;
-    const signalled = { agent: speaker.entry.key, opId, number: this.ops.numberOf(slot.value) };
+    const signalled = { agent: speaker.entry.key, slot: slot.value, number: this.ops.numberOf(slot.value) };
     const known =
       this.ops.stateOf(slot.value) !== 'completing' && this.#signals.acknowledge(signalled, sequence, nowMs);
     return unchanged(
       known ? ok(undefined) : fail({ kind: 'not_found', what: `signal ${sequence} for operation ${opId}` }),
     );
-  }
-
-  #hasCompleted({ identity }: AgentEntry, opId: OpId): boolean {
-    const slot = this.ops.find(opId, identity.orgId);
-    return slot !== undefined && this.ops.stateOf(slot) === 'completing';
   }
 
   /** The agent that such a call speaks for. Unlike a check, the call is refused with an error. */
@@ -496,9 +487,9 @@ export class Governor {
 
   /** Moves the operations of a halt, as far as the table has such a move. */
   #mover(nowMs: number): MoveOp {
-    return (slot, trigger, halt, actor) => {
-      const moved = this.#move(slot, { trigger, end: 'halted', actor, payload: { halt_id: halt.id } }, nowMs);
-      return moved.undo?.kind === 'op' ? { effects: moved.effects, undo: moved.undo } : undefined;
+    return (slot, trigger, { actor, payload }) => {
+      const step = this.#step(slot, { trigger, end: 'halted', actor, payload }, nowMs);
+      return step.ok ? step.value : undefined;
     };
   }
 
@@ -524,42 +515,54 @@ export class Governor {
     return fail({ kind: 'ambiguous', opId, orgIds });
   }
 
-  #move(slot: OpSlot, { trigger, end, error, reason, actor, payload }: Move, nowMs: number): Moved {
-    const opId = this.ops.idOf(slot);
-    const from = this.ops.stateOf(slot);
-    const about = this.ops.aboutOf(slot);
-    const to = this.ops.advance(slot, trigger, nowMs, end);
-    if (to === undefined) return unchanged(fail({ kind: 'invalid_transition', opId, from, trigger }));
-    if (to === from) return unchanged(ok(this.#viewOf(slot)));
-    if (error !== undefined) this.ops.setError(slot, error);
-    if (reason !== undefined) this.ops.setReason(slot, reason);
-    const owner = this.ops.ownerOf(slot);
-    // A completion sends no signal, so what the agent acknowledged is still the last one.
-    const number = this.ops.numberOf(slot);
-    const acknowledgedAtMs =
-      trigger === 'complete' ? this.#signals.acknowledgedAtMs(number) : this.#signals.expect(number);
-    const effects = this.#moved(slot, EVENT_OF[trigger], actor, payload);
-    const heldMicroUsd = this.budgets.heldBy(slot);
-    const heldUntilMs = this.budgets.heldUntilMs(slot);
-    if (isFinished(to)) this.budgets.release(slot);
-    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, slot, number, signal: trigger });
-    return {
-      reply: ok(this.#viewOf(slot)),
-      effects,
-      undo: { kind: 'op', slot, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
-    };
+  #move(slot: OpSlot, move: Move, nowMs: number): Moved {
+    const step = this.#step(slot, move, nowMs);
+    if (!step.ok) return unchanged(step);
+    const reply = ok(this.#viewOf(slot));
+    return step.value === undefined ? unchanged(reply) : { reply, ...step.value };
   }
 
+  /** Undefined where it is in that state already. */
+  #step(
+    slot: OpSlot,
+    { trigger, end, error, reason, actor, payload }: Move,
+    nowMs: number,
+  ): Result<{ readonly effects: readonly Effect[]; readonly undo: OpUndo } | undefined, Fault> {
+    const { ops, budgets } = this;
+    const opId = ops.idOf(slot);
+    const from = ops.stateOf(slot);
+    const about = error === undefined && reason === undefined ? undefined : ops.aboutOf(slot);
+    const to = ops.advance(slot, trigger, nowMs, end);
+    if (to === undefined) return fail({ kind: 'invalid_transition', opId, from, trigger });
+    if (to === from) return ok(undefined);
+    if (error !== undefined) ops.setError(slot, error);
+    if (reason !== undefined) ops.setReason(slot, reason);
+    const owner = ops.ownerOf(slot);
+    // A completion sends no signal, so what the agent acknowledged is still the last one.
+    const number = ops.numberOf(slot);
+    const acknowledgedAtMs =
+      trigger === 'complete' ? this.#signals.acknowledgedAtMs(slot, number) : this.#signals.expect(slot, number);
+    const effects = this.#moved(slot, EVENT_OF[trigger], actor, payload);
+    const heldMicroUsd = budgets.heldBy(slot);
+    const heldUntilMs = budgets.heldUntilMs(slot);
+    if (isFinished(to)) budgets.release(slot);
+    if (trigger !== 'complete') effects.push({ kind: 'signal', agent: owner.key, opId, slot, number, signal: trigger });
+    return ok({
+      effects,
+      undo: { kind: 'op', slot, number, from, about, heldMicroUsd, heldUntilMs, acknowledgedAtMs },
+    });
+  }
+
+  /** A view is made only for those who watch: a halt moves a hundred thousand operations. */
   #moved(slot: OpSlot, eventType: AuditEvent, actor: string, payload?: AuditDraft['payload']): Effect[] {
-    const op = this.#viewOf(slot);
-    const draft = { eventType, lineage: op.agent, actor, opId: op.opId };
-    const effects: Effect[] = [{ kind: 'audit', draft: payload === undefined ? draft : { ...draft, payload } }];
-    if (this.#state.isWatched) effects.push({ kind: 'op-changed', op });
+    const draft = { eventType, lineage: this.ops.ownerOf(slot).identity, actor, opId: this.ops.idOf(slot), payload };
+    const effects: Effect[] = [{ kind: 'audit', draft }];
+    if (this.#state.isWatched) effects.push({ kind: 'op-changed', op: this.#viewOf(slot) });
     return effects;
   }
 
   #viewOf(slot: OpSlot): OpView {
-    return viewOfOp(this.ops.recordOf(slot), this.#signals.acknowledgedAtMs(this.ops.numberOf(slot)));
+    return viewOfOp(this.ops.recordOf(slot), this.#signals.acknowledgedAtMs(slot, this.ops.numberOf(slot)));
   }
 }
 

@@ -107,6 +107,7 @@ function rollBackOp(
   if (!ops.holds(slot, number)) return NO_EFFECTS;
   const owner = ops.ownerOf(slot);
   if (from === 'absent') {
+    signals.forget({ agent: owner.key, slot, number });
     ops.withdraw(slot);
     agents.dropIfUnused(owner);
     return NO_EFFECTS;
@@ -118,7 +119,7 @@ function rollBackOp(
   if (about !== undefined) ops.restoreAbout(slot, about);
   if (to === from) return NO_EFFECTS;
   ops.restore(slot, from, nowMs);
-  if (acknowledgedAtMs !== undefined) signals.setAcknowledged(number, acknowledgedAtMs);
+  if (acknowledgedAtMs !== undefined) signals.setAcknowledged(slot, number, acknowledgedAtMs);
   return [{ kind: 'op-changed', op: viewOfOp(ops.recordOf(slot), acknowledgedAtMs) }];
 }
 

@@ -1,11 +1,37 @@
-import type { AgentKey, OpId } from './base/ids.ts';
-import type { Signal, SignalMessage } from './views.ts';
+import type { AgentKey } from './base/ids.ts';
+import type { OpSlot } from './ops/ops.ts';
+import type { Signal } from './views.ts';
 
-/** An operation as its signals know it: its agent's, and by its own number in the registry. */
-export type Signalled = { readonly agent: AgentKey; readonly opId: OpId; readonly number: number };
+/** An operation as its signals know it: its agent's, by its slot and its own number in the registry. */
+export type Signalled = { readonly agent: AgentKey; readonly slot: OpSlot; readonly number: number };
 
 /** How many sent signals are remembered per operation: more than an agent can still have to acknowledge. */
 const MAX_REMEMBERED = 64;
+
+const SIGNALS = ['pause', 'resume', 'terminate'] as const satisfies readonly Signal[];
+const NONE = -1;
+const CHUNK_BITS = 12;
+const CHUNK_SLOTS = 1 << CHUNK_BITS;
+const SLOT_MASK = CHUNK_SLOTS - 1;
+
+/**
+ * The newest signals of the operations in some neighbouring slots, made with the first of them. Columns, as in the
+ * registry: a halt posts a hundred thousand signals, and tables that grow with them would stop everything meanwhile.
+ */
+class Chunk {
+  /** The operation's own number; 0: no signal was sent. */
+  readonly numbers = new Float64Array(CHUNK_SLOTS);
+  readonly sequences = new Float64Array(CHUNK_SLOTS);
+  /** The place in SIGNALS. */
+  readonly signals = new Uint8Array(CHUNK_SLOTS);
+  /** 1 until it is acknowledged. */
+  readonly isPending = new Uint8Array(CHUNK_SLOTS);
+  /** 0: it is not. */
+  readonly acknowledgedAtMs = new Float64Array(CHUNK_SLOTS);
+  /** Link what the agent has not acknowledged. */
+  readonly older = new Int32Array(CHUNK_SLOTS);
+  readonly newer = new Int32Array(CHUNK_SLOTS);
+}
 
 /**
  * The operators' signals on their way to agents (docs/spec.md, Signals). Only the newest signal of an operation
@@ -13,87 +39,124 @@ const MAX_REMEMBERED = 64;
  * that connects late, or again, still gets it.
  */
 export class SignalBoxes {
-  /** Unacknowledged signals in the order of their numbers. An agent without any has no entry. */
-  readonly #boxes = new Map<AgentKey, Map<OpId, SignalMessage>>();
-  /** The numbers of the signals of each operation, the newest last. Operations are named by their own numbers. */
-  readonly #sent = new Map<number, number[]>();
-  readonly #acknowledgedAtMs = new Map<number, number>();
+  readonly #chunks: (Chunk | undefined)[] = [];
+  /** Both ends of the list of unacknowledged signals, in their order. An agent without any has no entry. */
+  readonly #boxes = new Map<AgentKey, { oldest: number; newest: number }>();
+  /** The numbers of earlier signals, where an operation had more than one, by the operation's own number. */
+  readonly #earlier = new Map<number, readonly number[]>();
   #lastSequence = 0;
 
   /**
-   * Numbers grow with every signal. The first one is the current time, so that they also grow across a restart: an
-   * agent that asks for the signals after the last one it saw must not miss those of the restarted gateway.
+   * Returns the number of the signal. Numbers grow with every signal. The first one is the current time, so that they
+   * also grow across a restart: an agent that asks for the signals after the last one it saw must not miss those of the
+   * restarted gateway.
    */
-  post({ agent, opId, number }: Signalled, signal: Signal, nowMs: number): SignalMessage {
-    this.#lastSequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
-    const message: SignalMessage = { opId, signal, sequence: this.#lastSequence };
-    const box = this.#boxes.get(agent);
-    // Taken out first, so that the map keeps the order of the sequence numbers.
-    box?.delete(opId);
-    if (box === undefined) this.#boxes.set(agent, new Map([[opId, message]]));
-    else box.set(opId, message);
-    this.#remember(number, message.sequence);
-    this.#acknowledgedAtMs.delete(number);
-    return message;
+  post({ agent, slot, number }: Signalled, signal: Signal, nowMs: number): number {
+    const sequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
+    this.#lastSequence = sequence;
+    this.#chunks[slot >> CHUNK_BITS] ??= new Chunk();
+    const chunk = this.#chunks[slot >> CHUNK_BITS]!;
+    const at = slot & SLOT_MASK;
+    if (chunk.numbers[at] === number) {
+      this.#remember(number, chunk.sequences[at]!);
+      // Taken out first: the list is in the order of the signals' numbers.
+      if (chunk.isPending[at] === 1) this.#unlink(agent, chunk, at);
+    }
+    chunk.numbers[at] = number;
+    chunk.sequences[at] = sequence;
+    chunk.signals[at] = SIGNALS.indexOf(signal);
+    chunk.acknowledgedAtMs[at] = 0;
+    this.#append(agent, slot, chunk, at);
+    return sequence;
   }
 
   /** Unacknowledged signals, oldest first. */
-  pendingOf(agent: AgentKey): readonly SignalMessage[] {
-    return [...(this.#boxes.get(agent)?.values() ?? [])];
+  pendingOf(agent: AgentKey): { readonly slot: OpSlot; readonly signal: Signal; readonly sequence: number }[] {
+    const pending = [];
+    for (let slot = this.#boxes.get(agent)?.oldest ?? NONE; slot !== NONE; ) {
+      const { signals, sequences, newer } = this.#chunks[slot >> CHUNK_BITS]!;
+      const at = slot & SLOT_MASK;
+      pending.push({ slot: slot as OpSlot, signal: SIGNALS[signals[at]!]!, sequence: sequences[at]! });
+      slot = newer[at]!;
+    }
+    return pending;
   }
 
   /**
    * Records that the agent has seen the signal of this number. False when no such signal of this operation was sent.
    */
-  acknowledge({ agent, opId, number }: Signalled, sequence: number, nowMs: number): boolean {
-    if (this.#sent.get(number)?.includes(sequence) !== true) return false;
+  acknowledge({ agent, slot, number }: Signalled, sequence: number, nowMs: number): boolean {
+    const chunk = this.#chunkOf(slot, number);
+    if (chunk === undefined) return false;
+    const at = slot & SLOT_MASK;
     // A repeated acknowledgement, or one of an older signal, is no error, and the newer signal stays.
-    if (this.#boxes.get(agent)?.get(opId)?.sequence !== sequence) return true;
-    this.#remove(agent, opId);
-    this.#acknowledgedAtMs.set(number, nowMs);
+    if (chunk.sequences[at] !== sequence) return this.#earlier.get(number)?.includes(sequence) === true;
+    if (chunk.isPending[at] === 0) return true;
+    this.#unlink(agent, chunk, at);
+    chunk.acknowledgedAtMs[at] = nowMs;
     return true;
   }
 
   /**
    * Notes that a new signal is on its way, and returns the time at which the one before it was acknowledged, if it was.
    */
-  expect(number: number): number | undefined {
-    const atMs = this.#acknowledgedAtMs.get(number);
-    this.#acknowledgedAtMs.delete(number);
+  expect(slot: OpSlot, number: number): number | undefined {
+    const atMs = this.acknowledgedAtMs(slot, number);
+    if (atMs !== undefined) this.#chunks[slot >> CHUNK_BITS]!.acknowledgedAtMs[slot & SLOT_MASK] = 0;
     return atMs;
   }
 
   /** The expected signal is not sent after all: restores the earlier acknowledgement. */
-  setAcknowledged(number: number, atMs: number): void {
-    this.#acknowledgedAtMs.set(number, atMs);
+  setAcknowledged(slot: OpSlot, number: number, atMs: number): void {
+    const chunk = this.#chunkOf(slot, number);
+    if (chunk !== undefined) chunk.acknowledgedAtMs[slot & SLOT_MASK] = atMs;
   }
 
-  acknowledgedAtMs(number: number): number | undefined {
-    return this.#acknowledgedAtMs.get(number);
+  acknowledgedAtMs(slot: OpSlot, number: number): number | undefined {
+    const atMs = this.#chunkOf(slot, number)?.acknowledgedAtMs[slot & SLOT_MASK];
+    return atMs === 0 ? undefined : atMs;
   }
 
-  /** Drops the signals of an operation that has left the registry. */
-  forget({ agent, opId, number }: Signalled): void {
-    this.#sent.delete(number);
-    this.#acknowledgedAtMs.delete(number);
-    this.#remove(agent, opId);
+  /** Drops the signals of an operation that leaves the registry. */
+  forget({ agent, slot, number }: Signalled): void {
+    const chunk = this.#chunkOf(slot, number);
+    if (chunk === undefined) return;
+    const at = slot & SLOT_MASK;
+    if (chunk.isPending[at] === 1) this.#unlink(agent, chunk, at);
+    chunk.numbers[at] = 0;
+    this.#earlier.delete(number);
   }
 
-  /** Drops the signals of an agent that is not registered and has no operation left. */
-  dropAgent(agent: AgentKey): void {
-    this.#boxes.delete(agent);
+  /** Undefined where the operation was sent no signal. */
+  #chunkOf(slot: OpSlot, number: number): Chunk | undefined {
+    const chunk = this.#chunks[slot >> CHUNK_BITS];
+    return chunk?.numbers[slot & SLOT_MASK] === number ? chunk : undefined;
   }
 
   #remember(number: number, sequence: number): void {
-    const sent = this.#sent.get(number);
-    if (sent === undefined) return void this.#sent.set(number, [sequence]);
-    sent.push(sequence);
-    if (sent.length > MAX_REMEMBERED) sent.shift();
+    const earlier = [...(this.#earlier.get(number) ?? []), sequence];
+    this.#earlier.set(number, earlier.slice(1 - MAX_REMEMBERED)); // the newest is not among them
   }
 
-  #remove(agent: AgentKey, opId: OpId): void {
+  #append(agent: AgentKey, slot: OpSlot, chunk: Chunk, at: number): void {
+    chunk.isPending[at] = 1;
+    chunk.newer[at] = NONE;
     const box = this.#boxes.get(agent);
-    box?.delete(opId);
-    if (box?.size === 0) this.#boxes.delete(agent);
+    chunk.older[at] = box?.newest ?? NONE;
+    if (box === undefined) return void this.#boxes.set(agent, { oldest: slot, newest: slot });
+    this.#chunks[box.newest >> CHUNK_BITS]!.newer[box.newest & SLOT_MASK] = slot;
+    box.newest = slot;
+  }
+
+  #unlink(agent: AgentKey, chunk: Chunk, at: number): void {
+    const box = this.#boxes.get(agent)!;
+    const older = chunk.older[at]!;
+    const newer = chunk.newer[at]!;
+    chunk.isPending[at] = 0;
+    if (older === NONE) box.oldest = newer;
+    else this.#chunks[older >> CHUNK_BITS]!.newer[older & SLOT_MASK] = newer;
+    if (newer === NONE) box.newest = older;
+    else this.#chunks[newer >> CHUNK_BITS]!.older[newer & SLOT_MASK] = older;
+    if (box.oldest === NONE) this.#boxes.delete(agent);
   }
 }

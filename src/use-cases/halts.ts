@@ -4,6 +4,7 @@ import type { Fault } from '../core/fault.ts';
 import { GATEWAY } from '../core/halts/commands.ts';
 import type { Halt } from '../core/halts/halt.ts';
 import type { Principal } from '../core/identity/roles.ts';
+import { type Stopwatch, TimedSlices } from '../limits/timed-slices.ts';
 
 export type NewHalt = CommandOf<'create-halt'>['halt'];
 /** The halt, and how many operations it stopped, or its release resumed. */
@@ -19,11 +20,15 @@ export type HaltUseCasesDeps = {
   readonly newId: () => string;
   /** Resolves when what waits has had its turn. */
   readonly breathe: () => Promise<void>;
+  readonly stopwatch: Stopwatch;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
-/** Operations that one step looks at, or resumes: some 5 ms, so that checks of others run in between. */
-const SLICE = 500;
+/**
+ * How many operations one step looks at, or resumes, and how long that should take: checks of others run in between.
+ * Those that the halt does not stop cost next to nothing, so `most` bounds the first step among those that it stops.
+ */
+const SLICES = { aimMs: 4, first: 100, least: 50, most: 1_000 };
 
 /**
  * Halts as an operator orders them. The halt is in force with the first command; what runs is then stopped in slices,
@@ -73,21 +78,17 @@ export class HaltKeeper {
   }
 
   async #enforce(id: string): Promise<Result<number, Fault>> {
-    const slices: Promise<Replies['enforce-halt']>[] = [];
+    const slices = new TimedSlices(SLICES, this.#deps.stopwatch);
+    const replies: Promise<Replies['enforce-halt']>[] = [];
     let from: CommandOf<'enforce-halt'>['from'];
     do {
       // Applied at once; only its answer waits for the log, so the slices follow one another without a pause.
-      const { reply, next } = this.#slice(id, from);
-      slices.push(reply);
-      from = await next;
+      const reply = slices.run((most) => this.#deps.commands.ask({ type: 'enforce-halt', id, from, most }));
+      replies.push(reply);
+      from = await reply.then((answer) => (answer.ok ? answer.value.next : undefined));
       await this.#deps.breathe();
     } while (from !== undefined);
-    return sumOf(await Promise.all(slices));
-  }
-
-  #slice(id: string, from: CommandOf<'enforce-halt'>['from']) {
-    const reply = this.#deps.commands.ask({ type: 'enforce-halt', id, from, most: SLICE });
-    return { reply, next: reply.then((answer) => (answer.ok ? answer.value.next : undefined)) };
+    return sumOf(await Promise.all(replies));
   }
 
   async #resume(
@@ -95,14 +96,18 @@ export class HaltKeeper {
     actor: string,
     paused: readonly (readonly [number, number])[],
   ): Promise<Result<number, Fault>> {
-    const slices: Promise<Replies['resume-halted']>[] = [];
-    for (let at = 0; at < paused.length; at += SLICE) {
-      slices.push(
-        this.#deps.commands.ask({ type: 'resume-halted', halt, actor, paused: paused.slice(at, at + SLICE) }),
-      );
+    const slices = new TimedSlices(SLICES, this.#deps.stopwatch);
+    const replies: Promise<Replies['resume-halted']>[] = [];
+    for (let at = 0; at < paused.length; ) {
+      const reply = slices.run((most) => {
+        const some = paused.slice(at, at + most);
+        at += some.length;
+        return this.#deps.commands.ask({ type: 'resume-halted', halt, actor, paused: some });
+      });
+      replies.push(reply);
       await this.#deps.breathe();
     }
-    return sumOf(await Promise.all(slices));
+    return sumOf(await Promise.all(replies));
   }
 }
 

@@ -29,6 +29,8 @@ export const HASH_LENGTH = HASH_PREFIX.length + HASH_HEX_LENGTH + 2;
 let lineageSeen: Lineage | undefined;
 let lineageText = '';
 let rulingSeen: Pick<AuditDraft, 'decision' | 'reason' | 'policy' | 'ruleId' | 'cause'> = {};
+let payloadSeen: AuditDraft['payload'];
+let payloadText = '{}';
 let rulingText = ',"decision":null,"reason":null,"policy":null,"rule_id":null,"cause":null,"actor":';
 
 function lineageOf(lineage: Lineage): string {
@@ -59,11 +61,19 @@ function rulingOf(draft: AuditDraft): string {
   return rulingText;
 }
 
+/** All moves of a halt's slice share one payload. */
+function payloadOf(payload: Readonly<Record<string, unknown>>): string {
+  if (payload === payloadSeen) return payloadText;
+  payloadText = encodePayload(payload);
+  payloadSeen = payload;
+  return payloadText;
+}
+
 /**
  * As JSON.stringify, but without control characters, and faster for the flat objects of strings and numbers that
  * payloads are.
  */
-function payloadOf(payload: Readonly<Record<string, unknown>>): string {
+function encodePayload(payload: Readonly<Record<string, unknown>>): string {
   let text = '';
   for (const key in payload) {
     const value = payload[key];
@@ -80,7 +90,7 @@ function jsonOf(value: unknown): string | undefined {
 
 /**
  * The body of a line: from `,"timestamp":` to the end of the payload. Holds no line feed, so bodies can be joined by
- * one. The draft's lineage must not be mutated: its encoding is cached by identity.
+ * one. The draft's lineage and payload must not be mutated: their encodings are cached by identity.
  */
 export function encodeDraft(draft: AuditDraft, timestampMs: number): string {
   const { opId, payload } = draft;

@@ -29,12 +29,14 @@ export type HaltContext = {
   readonly ops: OpsRegistry;
 };
 
+/** What is said of every operation that a halt moves; the same object for all of a slice, which are encoded faster. */
+type Cause = { readonly actor: string; readonly payload: { readonly halt_id: string } };
+
 /** Moves an operation for a halt; undefined where it stays as it is. */
 export type MoveOp = (
   slot: OpSlot,
   trigger: 'pause' | 'resume' | 'terminate',
-  halt: Halt,
-  actor: string,
+  cause: Cause,
 ) => { readonly effects: readonly Effect[]; readonly undo: OpUndo } | undefined;
 
 /** Puts a halt in force: from here on, nothing that it covers begins. What runs is stopped by {@link enforceHalt}. */
@@ -126,8 +128,9 @@ export function enforceHalt(
   const { ops, next } = slice(context, scope, from, most);
   const effects: Effect[] = [];
   const undos: OpUndo[] = [];
+  const cause = { actor: halt.createdBy, payload: { halt_id: halt.id } };
   for (const slot of ops) {
-    const stopped = stop(context, halt, slot, move);
+    const stopped = stop(context, halt, slot, (trigger) => move(slot, trigger, cause));
     if (stopped === undefined) continue;
     effects.push(...stopped.effects);
     undos.push(stopped.undo);
@@ -143,10 +146,11 @@ export function resumeHalted(
 ): Outcome<'resume-halted'> {
   const effects: Effect[] = [];
   const undos: OpUndo[] = [];
+  const cause = { actor, payload: { halt_id: halt.id } };
   for (const [number, at] of paused) {
     const slot = at as OpSlot;
     if (!ops.holds(slot, number) || halts.isKeptPaused(number)) continue;
-    const resumed = move(slot, 'resume', halt, actor);
+    const resumed = move(slot, 'resume', cause);
     if (resumed === undefined) continue;
     effects.push(...resumed.effects);
     undos.push(resumed.undo);
@@ -155,16 +159,21 @@ export function resumeHalted(
 }
 
 /** Undefined where the operation is not the halt's to stop, or stands still already. */
-function stop({ halts, ops }: HaltContext, halt: Halt, slot: OpSlot, move: MoveOp): ReturnType<MoveOp> {
+function stop(
+  { halts, ops }: HaltContext,
+  halt: Halt,
+  slot: OpSlot,
+  move: (trigger: 'pause' | 'terminate') => ReturnType<MoveOp>,
+): ReturnType<MoveOp> {
   const entry = ops.ownerOf(slot);
   if (!halts.reaches(halt.id, entry, (isCovered) => ops.isAnyAction(slot, isCovered))) return undefined;
   const number = ops.numberOf(slot);
   const state = ops.stateOf(slot);
-  if (halt.mode === 'terminate') return move(slot, 'terminate', halt, halt.createdBy);
+  if (halt.mode === 'terminate') return move('terminate');
   if (state === 'paused' && halts.isKeptPaused(number)) halts.keepPaused(halt.id, number, slot);
   if (state !== 'running') return undefined;
   halts.keepPaused(halt.id, number, slot);
-  return move(slot, 'pause', halt, halt.createdBy);
+  return move('pause');
 }
 
 /** The operations of the scope, or of the org around it: a lineage may reach across the teams of its org. */

@@ -270,7 +270,7 @@ export class OpsRegistry {
     nowMs: number,
     ttlMs: number,
     limit: number,
-    onRemoved: (opId: OpId, owner: AgentEntry, number: number) => void,
+    onRemoved: (opId: OpId, owner: AgentEntry, number: number, slot: OpSlot) => void,
   ): number {
     let removed = 0;
     while (removed < limit && this.#oldestFinished !== NONE) {
@@ -287,7 +287,7 @@ export class OpsRegistry {
       const owner = chunk.owners[at]!;
       const number = chunk.numbers[at]!;
       this.#drop(slot);
-      onRemoved(opId, owner, number);
+      onRemoved(opId, owner, number, slot);
       removed += 1;
     }
     return removed;

@@ -112,7 +112,7 @@ export class Recorder {
     const isAnswered = isWritten || onAuditFailure === 'allow';
     this.#countChecks(batch, (reply) => (isAnswered ? reply : unrecordedReply(reply)));
     settleReports(batch, isAnswered);
-    if (isAnswered) for (const signal of batch.signals) this.#signal(signal);
+    if (isAnswered) this.#signal(batch.signals);
     if (isWritten) return io === OWN ? this.#answerAll(io, batch.replies) : undefined;
     if (onAuditFailure === 'allow') return this.#answerAll(io, batch.replies);
     this.#rollBack(batch, AUDIT_UNAVAILABLE);
@@ -128,11 +128,17 @@ export class Recorder {
     });
   }
 
-  #signal(signal: SignalEffect): void {
+  #signal(signals: readonly SignalEffect[]): void {
+    if (signals.length === 0) return;
     const { governor, clock, controlStreams, threads } = this.#options;
-    const message = governor.post(signal, clock.nowMs());
-    if (message === undefined) return;
-    for (const { io, stream } of controlStreams.of(signal.agent)) threads.send(io, { type: 'signal', stream, message });
+    const nowMs = clock.nowMs();
+    for (const signal of signals) {
+      const message = governor.post(signal, nowMs);
+      if (message === undefined) continue;
+      for (const { io, stream } of controlStreams.of(signal.agent)) {
+        threads.send(io, { type: 'signal', stream, message });
+      }
+    }
   }
 
   /** Rolls back the batch, and before it the later registrations that wait for their store: they may build on it. */
