@@ -11,6 +11,8 @@ const WITH_PROGRESS_MS = 15 * 60_000;
 const PROGRESS_MS = 10_000;
 /** How long one question to the gateway waits. */
 const WAIT_MS = 20_000;
+/** Asks for the state as it is. */
+const NO_WAIT_MS = 1;
 
 export type Waiting = {
   readonly gateway: Gateway;
@@ -25,7 +27,13 @@ export type Waiting = {
   readonly checkAgain: () => Promise<Verdict>;
 };
 
-/** The decision that the call gets in the end. Throws `Ended`. */
+/**
+ * The decision that the call gets in the end. Throws `Ended`.
+ *
+ * An approval that ends without a yes ends its operation, too, so the signal to terminate and the news of the approval
+ * race. The agent always sees the cause: the approval, where it has ended like that; else the operator. One who has
+ * cancelled the call sees neither.
+ */
 export async function decided(pending: Verdict, waiting: Waiting): Promise<Verdict> {
   const { gateway, control, progress } = waiting;
   const approvalId = pending.approvalId;
@@ -50,18 +58,25 @@ export async function decided(pending: Verdict, waiting: Waiting): Promise<Verdi
       if (state === 'unknown')
         return refused(pending, `${message}; call again with the same arguments once it is approved`);
       if (state === 'approved' || state === 'used') return await again(waiting, approvalId);
-      if (state !== 'pending') return refused(pending, `approval ${approvalId} is ${state}`);
+      if (state !== 'pending') return refused(pending, endedAs(approvalId, state));
       // A gateway that answers at once must not be asked in a loop.
       await control.unlessEnded(sleep(250));
     }
   } catch (error) {
-    if (error instanceof Ended && error.ending.kind === 'cancelled') await gateway.cancelApproval(approvalId);
+    if (!(error instanceof Ended)) throw error;
+    const { kind } = error.ending;
+    if (kind === 'cancelled') await gateway.cancelApproval(approvalId);
+    const state = kind === 'terminated' ? await gateway.waitApproval(approvalId, NO_WAIT_MS) : undefined;
+    if (state === 'denied' || state === 'expired' || state === 'cancelled')
+      return refused(pending, endedAs(approvalId, state));
     throw error;
   } finally {
     clearInterval(shown);
     form.cancel();
   }
 }
+
+const endedAs = (approvalId: string, state: string): string => `approval ${approvalId} is ${state}`;
 
 /** Evaluated anew: policy, budgets and halts may have changed meanwhile. */
 async function again({ checkAgain }: Waiting, approvalId: string): Promise<Verdict> {

@@ -46,12 +46,14 @@ export async function governed(options: CallOptions): Promise<Answer | undefined
   // Before it is asked for: an operator may be faster than the answer.
   signals.watch(opId, (signal) => obey(control, signal));
   try {
-    const [verdict, changed] = await Promise.all([
-      admitted(options),
-      asked.kind === 'tool' ? control.unlessEnded(options.changed()) : UNPINNED,
-    ]);
+    // Asked for at the same time, but its end must not hide why the call is not admitted.
+    const changed = asked.kind === 'tool' ? control.unlessEnded(options.changed()) : Promise.resolve(UNPINNED);
+    changed.catch(() => {});
+    const verdict = await admitted(options);
     if (verdict.decision !== 'allow') return refusal(options, verdict.reason);
-    return await new RunningCall(options, verdict.obligations).run(problemOf(changed, upstream.name, asked.name));
+    return await new RunningCall(options, verdict.obligations).run(async () =>
+      problemOf(await changed, upstream.name, asked.name),
+    );
   } catch (error) {
     if (error instanceof Ended) return answerOfEnd(options, error);
     throw error;
@@ -124,12 +126,14 @@ class RunningCall {
     this.#obligations = obligations;
   }
 
-  async run(problem: string | undefined): Promise<Answer | undefined> {
+  /** `check` is what stands in the way of the call although it is allowed. */
+  async run(check: () => Promise<string | undefined>): Promise<Answer | undefined> {
     const { control, completions, op, log } = this.#options;
     void this.#poll();
     try {
       for (const { type, properties } of this.#obligations)
         if (type === 'notify') log(`notice on ${this.#what}: ${String(properties.message)}`);
+      const problem = await check();
       if (problem !== undefined) return await this.#refused(problem);
       return await this.#forwarded();
     } catch (error) {

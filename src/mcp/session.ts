@@ -68,6 +68,8 @@ type Running = {
   sent?: Sent;
   /** Of the progress that the session reported by itself. */
   beats: number;
+  /** The client has cancelled it, even if it had ended otherwise before: nothing may follow. */
+  isUnwanted: boolean;
 };
 
 type Asked = {
@@ -143,11 +145,11 @@ export class Session {
     if (this.#running.has(id)) return this.#answer(errorOf(id, RPC_CODE.invalidRequest, 'the id is in use'));
     if (this.#running.size >= MAX_RUNNING)
       return this.#answer(errorOf(id, RPC_CODE.internal, `more than ${MAX_RUNNING} requests at once`));
-    const running: Running = { request, control: new Control(), beats: 0 };
+    const running: Running = { request, control: new Control(), beats: 0, isUnwanted: false };
     this.#running.set(id, running);
     try {
       const answer = await this.#answerTo(running);
-      if (answer !== undefined && running.control.ending?.kind !== 'cancelled') this.#answer({ ...answer, id });
+      if (answer !== undefined && !running.isUnwanted) this.#answer({ ...answer, id });
     } catch (error) {
       this.#options.log(`unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
       this.#answer(errorOf(id, RPC_CODE.internal, 'unexpected error in svc mcp'));
@@ -260,9 +262,11 @@ export class Session {
   #onNotification({ method, params }: Notification): void {
     if (method === 'notifications/cancelled') {
       const id = params?.requestId;
+      const running = typeof id === 'string' || typeof id === 'number' ? this.#running.get(id) : undefined;
+      if (running === undefined) return;
+      running.isUnwanted = true;
       // Its end goes to the server by its own way, under the server's id for it.
-      if (typeof id === 'string' || typeof id === 'number')
-        this.#running.get(id)?.control.end({ kind: 'cancelled', reason: 'the client has cancelled the request' });
+      running.control.end({ kind: 'cancelled', reason: 'the client has cancelled the request' });
     } else if (method === 'notifications/progress') {
       for (const { upstream, token } of this.#asked.values())
         if (token !== undefined && token === params?.progressToken) upstream?.notify(notificationOf(method, params));

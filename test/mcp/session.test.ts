@@ -34,6 +34,8 @@ describe('a session', () => {
   let toAgent: any[];
   let toServer: any[];
   let session: Session;
+  /** Whether the server says what tools it has. */
+  let isListing: boolean;
   /** Of the server: answers a call with what is sent. */
   let answerOf: (params: any) => object;
 
@@ -41,6 +43,7 @@ describe('a session', () => {
     asked = [];
     toAgent = [];
     toServer = [];
+    isListing = true;
     script = { CompleteOp: [{}], CheckAction: [{ decision: 'DECISION_ALLOW', reason: 'fine' }] };
     answerOf = (params) => ({ content: [{ type: 'text', text: JSON.stringify(params.arguments) }] });
     folder = mkdtempSync(join(tmpdir(), 'svc-session-'));
@@ -88,6 +91,7 @@ describe('a session', () => {
               toServer.push(message);
               if (!('method' in message) || !('id' in message)) return;
               const { id, method, params } = message;
+              if (method === 'tools/list' && !isListing) return;
               const result =
                 method === 'tools/list'
                   ? { tools: TOOLS }
@@ -140,6 +144,14 @@ describe('a session', () => {
     call(2, { amount: 5 });
     expect(textOf((await answer(2)).result)).toContain(`approval apr_1 is ${state.toLowerCase()}`);
     expect(toServer.some(({ method }) => method === 'tools/call')).toBe(false);
+  });
+
+  test('says that it was denied even while the definitions of the tools are awaited', async () => {
+    script.CheckAction = [PENDING];
+    script.WaitApproval = [{ state: 'APPROVAL_STATE_DENIED' }];
+    isListing = false;
+    call(2, { amount: 5 });
+    expect(textOf((await answer(2)).result)).toContain('approval apr_1 is denied');
   });
 
   test('denies with the id of the approval where the gateway cannot be waited for', async () => {
