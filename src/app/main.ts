@@ -1,5 +1,6 @@
 /** Puts the gateway together, starts it, and takes it apart again. */
 
+import type { Refreshes } from '../cluster/replicas.ts';
 import { messageOf } from '../core/base/text.ts';
 import type { Bootstrap } from '../credentials/api-key-start.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
@@ -10,7 +11,7 @@ import { publicUrlOf } from './account-settings.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
-import type { Cluster, Refreshes } from './start-cluster.ts';
+import type { Cluster } from './start-cluster.ts';
 import { startConsole } from './start-console.ts';
 import type { StartContext } from './start-context.ts';
 import { startDecisions } from './start-decisions.ts';
@@ -112,7 +113,8 @@ async function start(context: StartContext): Promise<Gateway> {
 }
 
 /** How this gateway takes over what other gateways have written. */
-const refreshesOf = ({ identity: { accounts, credentials } }: Parts): Refreshes => ({
+const refreshesOf = ({ cluster, identity: { accounts, credentials } }: Parts): Refreshes => ({
+  ...cluster?.states.refreshes,
   'api-keys': () => credentials.apiKeys.refresh(),
   ...(accounts && { accounts: () => accounts.syncRevocations() }),
 });
@@ -169,6 +171,7 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     isShared: database !== undefined && cluster === undefined,
     stats: decisions.stats,
     threads: threads.threads,
+    tickApprovals: cluster?.states.tickApprovals,
   });
   policyChanges.follow((fingerprint) => void reloadChanged(decisions.policyKeeper, onError, fingerprint));
   closers.add('the timers', () => {

@@ -7,7 +7,7 @@ import { AgentFeed } from '../cluster/agent-feed.ts';
 import { Barriers } from '../cluster/barriers.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
 import { ClusterPeers } from '../cluster/questions.ts';
-import { type Refresh, Replicas } from '../cluster/replicas.ts';
+import { type Refreshes, Replicas } from '../cluster/replicas.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import { assert } from '../core/base/result.ts';
@@ -15,10 +15,12 @@ import type { Governor } from '../core/governor.ts';
 import type { Member, MemberStore, OnOutage, RunId, SharedAgents, Topic } from '../ports/cluster.ts';
 import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import { createLmdbStates } from '../stores/embedded/states.ts';
 import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
 import { PostgresBus } from '../stores/postgres/cluster/bus.ts';
 import { createPostgresMembers } from '../stores/postgres/cluster/members.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
+import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
@@ -27,10 +29,8 @@ import { StartError, valueOrStartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { type Money, openMoney, settlementIn } from './start-money.ts';
 import type { Resources } from './start-resources.ts';
+import { openStates, type States } from './start-states.ts';
 import type { Threads } from './start-threads.ts';
-
-/** How each of the copies that this gateway keeps is read again. */
-export type Refreshes = Readonly<Partial<Record<Topic, Refresh>>>;
 
 /** What a gateway of a cluster has beyond one that is alone. */
 export type Cluster = {
@@ -42,6 +42,7 @@ export type Cluster = {
   readonly replicas: Replicas;
   readonly agents: AgentFeed;
   readonly money: Money;
+  readonly states: States;
   /** Resolves when this run was replaced, or forgotten: it must end. */
   readonly replaced: Promise<void>;
   /** Joins, and from then on follows what is shared. Call it before the doors open. */
@@ -104,6 +105,15 @@ export async function openCluster(
     await loadAgents(context, shared, store, database.postgres),
   );
   replicas.keep('agents', () => agents.refresh());
+  const states = await openStates({
+    shared: createPostgresStates(database.postgres, run, () => performance.now()),
+    own: createLmdbStates(store),
+    bus,
+    barrier: barriers,
+    log,
+    onError,
+    trouble: () => database.postgres.trouble,
+  });
   const money = openMoney({ config, store, postgres, run, bus, onError, policyVersion });
   const start: Cluster['start'] = async (governor, refreshes) => {
     for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
@@ -124,7 +134,7 @@ export async function openCluster(
     });
     log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
   };
-  return { membership, members, bus, barriers, peers, replicas, agents, money, replaced, start };
+  return { membership, members, bus, barriers, peers, replicas, agents, money, states, replaced, start };
 }
 
 type Kept = {

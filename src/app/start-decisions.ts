@@ -1,7 +1,8 @@
 /** What decides, and what records and carries out the decisions. */
 
 import { randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import type { Approval } from '../core/approvals/approval.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { Governor } from '../core/governor.ts';
 import { Stats } from '../core/stats/stats.ts';
@@ -16,7 +17,7 @@ import { CommandRunner } from '../threads/main/command-runner.ts';
 import { Strangers } from '../threads/main/strangers.ts';
 import { OWN } from '../threads/protocol.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
-import { HaltKeeper } from '../use-cases/halts.ts';
+import { HaltKeeper, type HaltSharing } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { WebhookKeeper } from '../webhooks/keeper.ts';
 import type { Config } from './config.ts';
@@ -55,7 +56,8 @@ export function startDecisions(
   const { config, log } = context;
   const agents = cluster?.agents ?? createLmdbAgents(store);
   const budgets = cluster?.money.budgets ?? createLmdbBudgets(store);
-  const states = createLmdbStates(store);
+  const ownStates = createLmdbStates(store);
+  const states = cluster?.states.store ?? ownStates;
   const governor = restoreGovernor({
     config,
     policies,
@@ -66,11 +68,12 @@ export function startDecisions(
     sliceMs: cluster?.money.sliceMs,
   });
   cluster?.agents.follow(governor.agents);
-  const webhooks = startWebhooks(context, { states, governor, audit, clock, onError });
+  const webhooks = startWebhooks(context, { states: ownStates, governor, audit, clock, onError });
   const stats = new Stats(
     clock.nowMs(),
     BUCKET_SECS.map((secs) => secs * 1000),
   );
+  const onApproval = (approval: Approval): void => approvalWaits.wake(approval);
   const recording = startRecorder({
     governor,
     audit,
@@ -81,7 +84,7 @@ export function startDecisions(
     clock,
     webhooks,
     stats,
-    onApproval: (approval) => approvalWaits.wake(approval),
+    onApproval,
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
@@ -111,17 +114,33 @@ export function startDecisions(
       checksPerMinute: config.SVC_RATE_LIMIT_CHECK,
       isShareFull: () => audit.isShareFull,
     }),
+    turns: cluster?.states.turns,
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
-  const haltKeeper = new HaltKeeper({
+  const haltKeeper = haltsFor(commands, onError, cluster?.states.halting);
+  const approvalWaits = waitsFor(commands, clock);
+  cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
+  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
+}
+
+const haltsFor = (
+  commands: CommandRunner,
+  onError: Resources['onError'],
+  shared: HaltSharing | undefined,
+): HaltKeeper =>
+  new HaltKeeper({
     commands,
     newId: () => randomUUID(),
     // Twice: what was asked during a slice is answered in the turn after it, and not behind the next one.
     breathe: () => setImmediate().then(() => setImmediate()),
     stopwatch: performance,
+    pause: (ms) => sleep(ms, undefined, { ref: false }),
     onError,
+    shared,
   });
-  const approvalWaits = new ApprovalWaits({
+
+const waitsFor = (commands: CommandRunner, clock: Clock): ApprovalWaits =>
+  new ApprovalWaits({
     commands,
     nowMs: () => clock.nowMs(),
     after: (ms, call) => {
@@ -129,8 +148,6 @@ export function startDecisions(
       return () => clearTimeout(timer);
     },
   });
-  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
-}
 
 /** Alerts of what all gateways of a cluster have spent, raised by the exchange that has crossed the threshold. */
 function raise(alerts: readonly BudgetAlert[], recording: Recording, governor: Governor, clock: Clock): void {

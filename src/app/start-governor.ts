@@ -10,7 +10,7 @@ import { usageLimitsFor } from '../core/budget/usage.ts';
 import { Governor } from '../core/governor.ts';
 import type { Halt } from '../core/halts/halt.ts';
 import type { PolicySet } from '../core/policy/policy.ts';
-import type { AgentStore, BudgetStore, StateStore } from '../ports/ports.ts';
+import type { AgentStore, BudgetStore, DecisionStore } from '../ports/ports.ts';
 import { randomHashKey } from '../system/hash-key.ts';
 import { usableMemoryMib } from '../system/machine.ts';
 import type { Config } from './config.ts';
@@ -23,7 +23,7 @@ export type GovernorStart = {
   readonly policies: PolicySet;
   readonly agents: AgentStore;
   readonly budgets: BudgetStore;
-  readonly states: StateStore;
+  readonly states: Pick<DecisionStore, 'load'>;
   readonly nowMs: number;
   /** In a cluster: for how long a grant of the ledger is to last. */
   readonly sliceMs?: number | undefined;

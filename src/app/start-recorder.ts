@@ -3,7 +3,7 @@
 import type { Approval } from '../core/approvals/approval.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Stats } from '../core/stats/stats.ts';
-import type { AgentStore, BudgetStore, Clock, StateStore } from '../ports/ports.ts';
+import type { AgentStore, BudgetStore, Clock, DecisionStore } from '../ports/ports.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { ControlStreams } from '../threads/main/control-streams.ts';
 import { EffectRunner } from '../threads/main/effect-runner.ts';
@@ -19,7 +19,7 @@ export type RecorderStart = {
   readonly threads: IoThreads;
   readonly agents: AgentStore;
   readonly budgets: BudgetStore;
-  readonly states: StateStore;
+  readonly states: DecisionStore;
   readonly clock: Clock;
   readonly stats: Stats;
   readonly onApproval: (approval: Approval) => void;

@@ -74,16 +74,11 @@ type Timed = {
   readonly apiKeys: ApiKeys;
   readonly keyDeletion: ApiKeyDeletion;
   readonly revocations: RevocationList;
+  /** Of a gateway in a cluster. */
+  readonly tickApprovals: (() => Promise<void>) | undefined;
   /** Other gateways may be on the same database. */
   readonly isShared: boolean;
 };
-
-/** The log and the store say themselves that they cannot be written; the next tick tries again. */
-async function tickApprovals(commands: OwnCommands, onError: OnError): Promise<void> {
-  await commands
-    .ask({ type: 'tick-approvals', most: APPROVALS_A_TICK })
-    .catch((error: unknown) => onError(error, 'ending approvals'));
-}
 
 /** The timers run until the caller clears them. */
 export function startTimers({
@@ -100,6 +95,7 @@ export function startTimers({
   apiKeys,
   keyDeletion,
   revocations,
+  tickApprovals = async () => void (await commands.ask({ type: 'tick-approvals', most: APPROVALS_A_TICK })),
   isShared,
 }: Timed): readonly NodeJS.Timeout[] {
   const lastSeenAtMs = apiKeys.lastSeenAtMs;
@@ -126,7 +122,11 @@ export function startTimers({
     }, config.SVC_OPS_SWEEP_SECS * 1000),
     setInterval(() => void flushKeys(apiKeys, log, onError), TIDY_EVERY_MS),
     setInterval(() => void haltKeeper.releaseExpired(governor.halts.expiredAt(clock.nowMs())), EXPIRE_HALTS_EVERY_MS),
-    setInterval(() => void tickApprovals(commands, onError), TICK_APPROVALS_EVERY_MS),
+    // The log and the store say themselves that they cannot be written; the next tick tries again.
+    setInterval(
+      () => void tickApprovals().catch((error: unknown) => onError(error, 'ending approvals')),
+      TICK_APPROVALS_EVERY_MS,
+    ),
     setInterval(() => revocations.prune(), TIDY_EVERY_MS),
     setInterval(
       () => stats.noteLatency(sumOfDurations(threads.stats.map(({ checks }) => checks)).counts, clock.nowMs()),

@@ -1,4 +1,13 @@
-import type { Barrier, Bus, ClusterMessage, MemberStore, Membership, RunId, Topic } from '../ports/cluster.ts';
+import type {
+  Barrier,
+  Bus,
+  ClusterMessage,
+  MemberStore,
+  Membership,
+  PassOptions,
+  RunId,
+  Topic,
+} from '../ports/cluster.ts';
 import type { Replicas } from './replicas.ts';
 
 export type BarriersOptions = {
@@ -15,6 +24,7 @@ const CONFIRM_WITHIN_MS = 1_000;
 type Waiting = {
   readonly missing: Set<RunId>;
   readonly done: () => void;
+  readonly onSaid: PassOptions['onSaid'];
 };
 
 /**
@@ -36,30 +46,35 @@ export class Barriers implements Barrier {
     membership.onChange(() => this.#recount());
   }
 
-  async pass(topic: Topic, detail?: unknown): Promise<readonly string[]> {
+  async pass(topic: Topic, detail?: unknown, options: PassOptions = {}): Promise<readonly string[]> {
     const { bus, membership } = this.#options;
     // A suspect that denies by itself once its lease is over cannot act by anything old.
-    const others = membership.others().filter(({ state, onOutage }) => state === 'live' || onOutage === 'serve');
+    const others = membership
+      .others()
+      .filter(
+        ({ name, state, onOutage }) =>
+          (state === 'live' || onOutage === 'serve') && options.without?.includes(name) !== true,
+      );
     if (others.length === 0) return [];
     this.#lastId += 1;
     const id = this.#lastId;
     const missing = new Set(others.map(({ run }) => run));
-    if (bus.send('all', { type: 'barrier', id, topic, detail })) await this.#confirmed(id, missing);
+    if (bus.send('all', { type: 'barrier', id, topic, detail })) await this.#confirmed(id, missing, options);
     const names = others.filter(({ run }) => missing.has(run)).map(({ name }) => name);
     if (names.length > 0) this.#note([...missing]);
     return names;
   }
 
   /** Resolves when all live ones have confirmed: suspects most likely cannot, so nobody waits for them. */
-  #confirmed(id: number, missing: Set<RunId>): Promise<void> {
+  #confirmed(id: number, missing: Set<RunId>, { withinMs = CONFIRM_WITHIN_MS, onSaid }: PassOptions): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
         this.#waiting.delete(id);
         resolve();
       };
-      const timer = setTimeout(done, CONFIRM_WITHIN_MS);
-      this.#waiting.set(id, { missing, done });
+      const timer = setTimeout(done, withinMs);
+      this.#waiting.set(id, { missing, done, onSaid });
       this.#recount();
     });
   }
@@ -87,8 +102,9 @@ export class Barriers implements Barrier {
         return void this.#options.replicas.refresh(message.topic, message.detail);
       case 'confirm': {
         const waiting = this.#waiting.get(message.id);
-        if (waiting?.missing.delete(from)) this.#recount();
-        return;
+        if (waiting?.missing.delete(from) !== true) return;
+        if (message.said !== undefined) waiting.onSaid?.(message.said);
+        return this.#recount();
       }
       default:
     }
@@ -99,6 +115,6 @@ export class Barriers implements Barrier {
     const acted = await replicas.refresh(topic, detail);
     if (!acted.ok) return; // not confirmed: it is named, and follows when it reaches the database
     await inAllThreads();
-    bus.send(from, { type: 'confirm', id });
+    bus.send(from, { type: 'confirm', id, said: acted.value });
   }
 }

@@ -4,9 +4,13 @@ import type { Topic } from '../ports/cluster.ts';
 
 /**
  * Reads what other gateways have written about a topic, and acts by it in all threads. `detail`: what a message says is
- * new; undefined: everything since the last time. Faults: those of the database.
+ * new; undefined: everything since the last time. What it answers goes to the gateway that has passed the barrier.
+ * Faults: those of the database.
  */
-export type Refresh = (detail: unknown) => Promise<Result<void, Fault>>;
+export type Refresh = (detail: unknown) => Promise<Result<unknown, Fault>>;
+
+/** How each of the copies that this gateway keeps is read again. */
+export type Refreshes = Readonly<Partial<Record<Topic, Refresh>>>;
 
 const POLL_EVERY_MS = 2_000;
 
@@ -38,7 +42,7 @@ export class Replicas {
   }
 
   /** Of a topic that this release does not know, it keeps nothing that could be wrong. Never rejects. */
-  async refresh(topic: Topic, detail?: unknown): Promise<Result<void, Fault>> {
+  async refresh(topic: Topic, detail?: unknown): Promise<Result<unknown, Fault>> {
     try {
       return (await this.#refreshes.get(topic)?.(detail)) ?? ok(undefined);
     } catch (error) {
@@ -67,6 +71,6 @@ export class Replicas {
     const read = await Promise.all(Array.from(this.#refreshes.keys(), (topic) => this.refresh(topic)));
     const failed = read.find(({ ok: isRead }) => !isRead);
     if (failed === undefined) this.#hasPolled = true;
-    return failed ?? ok(undefined);
+    return failed?.ok === false ? failed : ok(undefined);
   }
 }

@@ -1,5 +1,5 @@
-import type { AgentEntry } from './agents/agent-entry.ts';
 /** One policy check, from identity to decision (docs/spec.md, Checks). */
+import type { AgentEntry } from './agents/agent-entry.ts';
 import type { AgentRegistry } from './agents/agents.ts';
 import type { Approval, ApprovalState } from './approvals/approval.ts';
 import {
@@ -13,6 +13,7 @@ import {
   type Question,
   type Standing,
   standingOf,
+  turnOf,
   useApproval,
 } from './approvals/asking.ts';
 import type { Changed } from './approvals/changes.ts';
@@ -79,13 +80,8 @@ const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
 };
 
 export const haltedReason = ({ id, reason, scope }: Halt): string => `halt ${id} of ${scope} is in force: ${reason}`;
-const endedBy = ({
-  approval,
-  state,
-}: {
-  readonly approval: Approval;
-  readonly state: ApprovalState;
-}): PolicyDecision => ({
+type Ended = { readonly approval: Approval; readonly state: ApprovalState };
+const endedBy = ({ approval, state }: Ended): PolicyDecision => ({
   ...deny('approval', endedReason(approval, state)),
   policy: approval.policy,
   ruleId: approval.ruleId,
@@ -113,7 +109,7 @@ type Settled = {
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
 type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; readonly undo?: Undo } & Pick<
   Outcome<'check'>,
-  'short'
+  'short' | 'turn'
 >;
 
 /** Answers checks: identify, ingest, evaluate, then allow or terminate. */
@@ -156,8 +152,8 @@ export class Checker {
   #answerHalted(command: CheckCommand, speaker: Speaker, halt: Halt): Answered {
     const { ops } = this.#state;
     const slot = ops.find(command.opId, speaker.entry.identity.orgId);
-    const isOwn = slot !== undefined && ops.ownerOf(slot) === speaker.entry;
-    return this.#answer(command, speaker, deny('halt', haltedReason(halt)), isOwn ? ops.stateOf(slot) : undefined);
+    const opState = slot !== undefined && ops.ownerOf(slot) === speaker.entry ? ops.stateOf(slot) : undefined;
+    return this.#answer(command, speaker, deny('halt', haltedReason(halt)), opState);
   }
 
   /** An operation that takes no further checks: also because a person said no. */
@@ -184,7 +180,7 @@ export class Checker {
     this.#describe(command, slot);
     const registered = isWatched ? this.#changed(slot) : undefined;
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
-    if (outcome.short !== undefined) {
+    if (outcome.short !== undefined || outcome.turn !== undefined) {
       ops.withdraw(slot);
       agents.dropIfUnused(speaker.entry);
       return outcome;
@@ -263,14 +259,16 @@ export class Checker {
     nowMs: number,
   ): Answered {
     const standing = this.#standing(command, speaker, slot, decision, nowMs);
+    const digest = turnOf(this.#state, standing);
+    if (digest !== undefined) return { reply: NOT_ASKED, effects: [], turn: { digest } };
     const question = this.#questionOf(command, speaker, slot);
     switch (standing.kind) {
       case 'usable': {
         const { approval } = standing;
-        const approved = { decision: approvedBy(approval, decision), approvalId: approval.id };
-        const answered = this.#settle(command, speaker, slot, approved, nowMs);
-        if (!isAllowed(answered)) return answered;
-        return withChanges(answered, [useApproval(this.#state, approval, question, nowMs)]);
+        const settled = { decision: approvedBy(approval, decision), approvalId: approval.id };
+        const answered = this.#settle(command, speaker, slot, settled, nowMs);
+        const use = isAllowed(answered) ? useApproval(this.#state, approval, question, nowMs) : undefined;
+        return use === undefined ? answered : withChanges(answered, [use]);
       }
       case 'over':
         return this.#settle(command, speaker, slot, overBy(standing), nowMs);
@@ -512,8 +510,8 @@ const denied = (
   exceeded?: CheckAnswer['exceeded'],
 ): Replies['check'] => ok({ decision: 'deny', reason, policy: undefined, ruleId: undefined, cause, exceeded, opState });
 
-/** Where no ledger takes checks that are short. */
-const NOT_ASKED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the ledger of budgets' } as const);
+/** Where nobody takes checks that have to wait for the database of a cluster. */
+const NOT_ASKED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the database of the cluster' } as const);
 
 /** Its entry is the one of the request that it waits for; a dry run, which asks nobody, has none. */
 const pending = (

@@ -167,8 +167,15 @@ export type Command =
     }
   | { readonly type: 'cancel-approval'; readonly principal: Principal; readonly id: string }
   | (Voucher & { readonly type: 'cancel-own-approval'; readonly agent: AgentIdentity; readonly id: string })
-  /** The gateway's own: ends those whose time is over, `most` at a time. */
-  | { readonly type: 'tick-approvals'; readonly most: number }
+  /** The gateway's own: ends those whose time is over, `most` at a time; with `only`, just that one. */
+  | { readonly type: 'tick-approvals'; readonly most: number; readonly only?: string }
+  /** The gateway's own, in a cluster: has a halt freeze or end an approval. */
+  | { readonly type: 'halt-approval'; readonly haltId: string; readonly id: string }
+  /** The gateway's own, in a cluster: what another gateway has decided; undefined: it is gone. */
+  | { readonly type: 'adopt-approval'; readonly id: string; readonly approval: Approval | undefined }
+  | { readonly type: 'adopt-halt'; readonly id: string; readonly halt: Halt | undefined }
+  /** The gateway's own, in a cluster: ends the operations that wait for an approval which others have ended. */
+  | { readonly type: 'end-waiting'; readonly id: string }
   /** The gateway's own: stops what a halt covers, `most` operations at a time. */
   | {
       readonly type: 'enforce-halt';
@@ -226,6 +233,15 @@ export type Replies = ForEveryCommand<{
   'cancel-approval': Result<Approval, Fault>;
   'cancel-own-approval': Result<Approval, Fault>;
   'tick-approvals': Result<{ readonly changes: number }, Fault>;
+  'halt-approval': Result<void, Fault>;
+  /** `isOver`: operations that wait for it are to be ended. */
+  'adopt-approval': Result<{ readonly isOver: boolean }, Fault>;
+  /** The halt as it was known here, and the operations that it keeps paused no more. */
+  'adopt-halt': Result<
+    { readonly before: Halt | undefined; readonly paused: readonly (readonly [number, number])[] },
+    Fault
+  >;
+  'end-waiting': Result<void, Fault>;
   'enforce-halt': Result<{ readonly changed: number; readonly next: EnforcementPlace | undefined }, Fault>;
   'resume-halted': Result<{ readonly changed: number }, Fault>;
 }>;
@@ -249,6 +265,11 @@ export const CHANGES = {
   'cancel-approval': true,
   'cancel-own-approval': true,
   'tick-approvals': true,
+  'halt-approval': true,
+  // What was decided elsewhere holds here, whatever can be recorded here.
+  'adopt-approval': false,
+  'adopt-halt': false,
+  'end-waiting': true,
   'list-approvals': false,
   'get-approval': false,
   'own-approval': false,

@@ -6,19 +6,17 @@ import type { Approval } from './approvals/approval.ts';
 import { ApprovalRegistry } from './approvals/approvals.ts';
 import {
   type ApprovalContext,
-  cancelApproval,
-  decideApproval,
-  getApproval,
+  applyToApprovals,
+  cancelOwnApproval,
+  coveredBy,
   haltApprovals,
-  listApprovals,
-  ownApproval,
+  readOwnApproval,
   type Steps,
   thawApprovals,
-  tickApprovals,
 } from './approvals/commands.ts';
 import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
-import { agentKeyOf, type OpId } from './base/ids.ts';
+import { type AgentIdentity, agentKeyOf, type OpId } from './base/ids.ts';
 import { BAD_CURSOR } from './base/page.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
@@ -28,6 +26,7 @@ import type { Command, CommandOf, CommandType, Completion, Replies } from './com
 import type { Effect } from './effects.ts';
 import type { Fault } from './fault.ts';
 import {
+  adoptHalt,
   createHalt,
   enforceHalt,
   type HaltContext,
@@ -111,7 +110,7 @@ export class Governor {
   readonly approvals = new ApprovalRegistry();
   readonly #signals = new SignalBoxes();
   readonly #haltContext: HaltContext;
-  readonly #approvalContext: ApprovalContext;
+  readonly approvalContext: ApprovalContext;
   readonly #state: CheckState;
   readonly #checker: Checker;
   readonly #agentLimits: AgentLimits;
@@ -128,11 +127,12 @@ export class Governor {
       approvals: this.approvals,
       isWatched: false,
       outage: undefined,
+      turns: undefined,
     };
     this.#checker = new Checker(this.#state);
     this.#agentLimits = { maxAgents, maxOrgAgents };
     this.#sweepTtlMs = sweepTtlMs;
-    this.#approvalContext = this.#contextOfApprovals();
+    this.approvalContext = this.#contextOfApprovals();
     this.#haltContext = { agents: this.agents, halts: this.halts, ops: this.ops };
   }
 
@@ -153,6 +153,11 @@ export class Governor {
 
   set outage(outage: string | undefined) {
     this.#state.outage = outage;
+  }
+
+  /** Of gateways that share approvals. */
+  set approvalTurns(turns: CheckState['turns']) {
+    this.#state.turns = turns;
   }
 
   /** Restores a registration of an earlier run. */
@@ -225,22 +230,14 @@ export class Governor {
         return enforceHalt(this.#haltContext, command, this.#mover(nowMs));
       case 'resume-halted':
         return resumeHalted(this.#haltContext, command, this.#mover(nowMs));
-      case 'list-approvals':
-        return unchanged(listApprovals(this.#approvalContext, command, nowMs));
-      case 'get-approval':
-        return unchanged(getApproval(this.#approvalContext, command, nowMs));
       case 'own-approval':
         return this.#ownApproval(command, nowMs);
-      case 'decide-approval':
-        return decideApproval(this.#approvalContext, command, nowMs);
-      case 'cancel-approval':
-        return this.#cancelApproval(command, nowMs);
       case 'cancel-own-approval':
         return this.#cancelOwnApproval(command, nowMs);
-      case 'tick-approvals':
-        return tickApprovals(this.#approvalContext, command, nowMs);
+      case 'adopt-halt':
+        return unchanged(adoptHalt(this.#haltContext, command));
       default:
-        return assertNever(command);
+        return applyToApprovals(this.approvalContext, command, nowMs);
     }
   }
 
@@ -433,51 +430,58 @@ export class Governor {
 
   #createHalt(command: CommandOf<'create-halt'>, nowMs: number): Outcome<'create-halt'> {
     const outcome = createHalt(this.#haltContext, command, nowMs);
-    return outcome.reply.ok && outcome.undo !== undefined
-      ? withSteps(outcome, outcome.undo, haltApprovals(this.#approvalContext, outcome.reply.value, nowMs))
-      : outcome;
+    // Gateways that share approvals change each in a turn of its own.
+    if (!outcome.reply.ok || outcome.undo === undefined || this.#state.turns !== undefined) return outcome;
+    const halt = outcome.reply.value;
+    const covered = [...coveredBy(this.approvalContext, halt, nowMs)];
+    return withSteps(outcome, outcome.undo, haltApprovals(this.approvalContext, halt, covered, nowMs));
   }
 
   #releaseHalt(command: CommandOf<'release-halt'>, nowMs: number): Outcome<'release-halt'> {
     const outcome = releaseHalt(this.#haltContext, command, nowMs);
-    return outcome.undo === undefined
+    return outcome.undo === undefined || this.#state.turns !== undefined
       ? outcome
-      : withSteps(outcome, outcome.undo, thawApprovals(this.#approvalContext, nowMs));
+      : withSteps(outcome, outcome.undo, thawApprovals(this.approvalContext, nowMs));
   }
 
   #contextOfApprovals(): ApprovalContext {
     return {
       approvals: this.approvals,
+      turnsOf: () => this.#state.turns,
+      dropPending: (agent, opId) => {
+        const slot = this.#pendingOf(agent, opId);
+        if (slot === undefined) return;
+        const owner = this.ops.ownerOf(slot);
+        this.ops.withdraw(slot);
+        this.agents.dropIfUnused(owner);
+      },
       haltOf: (agent, action) => this.halts.covering(this.agents.lookUp(agent), action),
+      haltById: (id) => this.halts.get(id),
       reaches: (haltId, agent, action) =>
         this.halts.reaches(haltId, this.agents.lookUp(agent), (isCovered) => isCovered(action)),
       endOp: (agent, opId, { end, reason, actor }, nowMs) => {
-        const slot = this.ops.find(opId, agent.orgId);
-        if (slot === undefined || this.ops.stateOf(slot) !== 'pending') return undefined;
-        if (this.ops.ownerOf(slot).key !== agentKeyOf(agent)) return undefined;
+        const slot = this.#pendingOf(agent, opId);
+        if (slot === undefined) return undefined;
         const { effects, undo } = this.#move(slot, { trigger: 'terminate', end, reason, actor }, nowMs);
         return undo === undefined ? undefined : { effects, undo };
       },
     };
   }
 
-  #ownApproval(command: CommandOf<'own-approval'>, nowMs: number): Outcome<'own-approval'> {
-    const speaker = this.#speakerOf(command, nowMs);
-    return 'reply' in speaker ? speaker : unchanged(ownApproval(this.approvals, command.agent, command.id, nowMs));
+  #pendingOf(agent: AgentIdentity, opId: OpId): OpSlot | undefined {
+    const slot = this.ops.find(opId, agent.orgId);
+    if (slot === undefined || this.ops.stateOf(slot) !== 'pending') return undefined;
+    return this.ops.ownerOf(slot).key === agentKeyOf(agent) ? slot : undefined;
   }
 
-  #cancelApproval(command: CommandOf<'cancel-approval'>, nowMs: number): Outcome<'cancel-approval'> {
-    const approval = getApproval(this.#approvalContext, { ...command, type: 'get-approval' }, nowMs);
-    if (!approval.ok) return unchanged(approval);
-    return cancelApproval(this.#approvalContext, approval.value, command.principal.subject, nowMs);
+  #ownApproval(command: CommandOf<'own-approval'>, nowMs: number): Outcome<'own-approval'> {
+    const speaker = this.#speakerOf(command, nowMs);
+    return 'reply' in speaker ? speaker : readOwnApproval(this.approvalContext, command, nowMs);
   }
 
   #cancelOwnApproval(command: CommandOf<'cancel-own-approval'>, nowMs: number): Outcome<'cancel-approval'> {
     const speaker = this.#speakerOf(command, nowMs);
-    if ('reply' in speaker) return speaker;
-    const approval = ownApproval(this.approvals, command.agent, command.id, nowMs);
-    if (!approval.ok) return unchanged(approval);
-    return cancelApproval(this.#approvalContext, approval.value, speaker.actor, nowMs);
+    return 'reply' in speaker ? speaker : cancelOwnApproval(this.approvalContext, command, speaker.actor, nowMs);
   }
 
   /** The halt that keeps a paused operation from running on. */

@@ -13,7 +13,12 @@ export type Outcome<T extends CommandType = CommandType> = {
   readonly undo?: Undo;
   /** Of a check that changed nothing: what the ledger of a cluster has to grant before it can be decided. */
   readonly short?: readonly Shortage[];
+  /** Of a command that changed nothing: what gateways that share approvals have to agree on before it is decided. */
+  readonly turn?: ApprovalTurn;
 };
+
+/** Approvals with this digest change one after the other; or this one is not known here, and may be elsewhere. */
+export type ApprovalTurn = { readonly digest: string } | { readonly unknownId: string };
 
 /** The outcome of a command that has changed nothing. */
 export const unchanged = <R>(reply: R): { readonly reply: R; readonly effects: readonly Effect[] } => ({

@@ -173,6 +173,43 @@ export type Peers = {
   serve<K extends QuestionKind>(kind: K, answer: (asked: Asked<K>, from: Member) => Promise<Answer<K>>): void;
 };
 
+/** What people have decided, kept for all gateways. */
+export type StateKind = 'halts' | 'approvals';
+
+/** A row of it; `body` undefined: it was removed. Rows of one `key` change one after the other. */
+export type StateRow = {
+  readonly id: string;
+  readonly key: string;
+  readonly body: unknown;
+  /** Grows with every change. */
+  readonly version: number;
+};
+export type StateWrite = Omit<StateRow, 'version'>;
+
+/** What people have decided at any gateway. Faults of the database: `store_unreachable`. */
+export type SharedStates = {
+  /** Every row, and from where on `changes` goes on. */
+  load(kind: StateKind): Promise<Result<readonly StateRow[], Fault>>;
+  /** Enters these where there are none at all of the kind. Answers how many it has entered. */
+  adopt(kind: StateKind, rows: readonly StateWrite[]): Promise<Result<number, Fault>>;
+  find(kind: StateKind, id: string): Promise<Result<StateRow | undefined, Fault>>;
+  /** As those of {@link SharedAgents}. */
+  changes(
+    kind: StateKind,
+  ): Promise<
+    Result<{ readonly rows: readonly StateRow[]; readonly isWhole: boolean; readonly seen: () => void }, Fault>
+  >;
+  /**
+   * Calls `decide` with the newest rows of the key and the database's time, while nobody else changes rows of that key,
+   * and writes what it returns. Resolves with what was written, once that is committed.
+   */
+  turn(
+    kind: StateKind,
+    key: string,
+    decide: (rows: readonly StateRow[], nowMs: number) => readonly StateWrite[],
+  ): Promise<Result<readonly StateRow[], Fault>>;
+};
+
 /** Plain data, as JSON has it. Within a release, fields are only added. */
 export type ClusterMessage =
   /** To be answered before `untilMs`, by the clock of the database; later it is dropped. */
@@ -192,7 +229,8 @@ export type ClusterMessage =
     }
   /** What is written about the topic by now is to be acted by, and then confirmed. */
   | { readonly type: 'barrier'; readonly id: number; readonly topic: Topic; readonly detail?: unknown }
-  | { readonly type: 'confirm'; readonly id: number }
+  /** `said`: what the gateway has to say about it; undefined: nothing. */
+  | { readonly type: 'confirm'; readonly id: number; readonly said?: unknown }
   /** Something about the topic has been written: a hint, so that copies are young. */
   | { readonly type: 'changed'; readonly topic: Topic; readonly detail?: unknown }
   /** These accounts are empty: whoever holds idle money of them gives it back. Owner and period, in turn. */
@@ -210,10 +248,19 @@ export type Bus = {
   readonly isConnected: boolean;
 };
 
+export type PassOptions = {
+  /** A second, if it is not given. */
+  readonly withinMs?: number;
+  /** Names of gateways that are not waited for. */
+  readonly without?: readonly string[];
+  /** Gets what each gateway that confirms has to say. */
+  readonly onSaid?: (said: unknown) => void;
+};
+
 /** Has every other gateway act by what has just been written. */
 export type Barrier = {
   /** Resolves when all have confirmed, at the latest after a second, with the names of those that have not. */
-  pass(topic: Topic, detail?: unknown): Promise<readonly string[]>;
+  pass(topic: Topic, detail?: unknown, options?: PassOptions): Promise<readonly string[]>;
 };
 
 /** Added to an answer where not all gateways act by it yet: their names. */

@@ -72,6 +72,12 @@ export type StateStore = {
   remove(table: StateTable, id: string): Promise<void>;
 };
 
+/** The same; where several gateways share them, it resolves with the names of those that do not act by it yet. */
+export type DecisionStore = Pick<StateStore, 'load'> & {
+  save(table: StateTable, id: string, row: unknown): Promise<SavedAt>;
+  remove(table: StateTable, id: string): Promise<SavedAt>;
+};
+
 /** argon2id on the crypto pool. The fault is `overloaded` when the bounded queue is full. */
 export type Passwords = {
   hash(password: string): Promise<Result<string, Fault>>;

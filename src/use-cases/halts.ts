@@ -1,10 +1,11 @@
-import { ok, type Result } from '../core/base/result.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
 import type { CommandOf, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import { GATEWAY } from '../core/halts/commands.ts';
 import type { Halt } from '../core/halts/halt.ts';
 import type { Principal } from '../core/identity/roles.ts';
 import { type Stopwatch, TimedSlices } from '../limits/timed-slices.ts';
+import type { Unconfirmed } from '../ports/cluster.ts';
 
 export type NewHalt = CommandOf<'create-halt'>['halt'];
 /** The halt, and how many operations it stopped, or its release resumed. */
@@ -15,13 +16,31 @@ export type OwnCommands = {
   ask<T extends CommandType>(command: CommandOf<T> & { readonly type: T }): Promise<Replies[T]>;
 };
 
+type Reply<T> = Result<T, Fault> & Unconfirmed;
+
+/** Of a gateway in a cluster, whose halts are those of all gateways. */
+export type HaltSharing = {
+  /**
+   * Calls `apply`, with the time of the database, while no other gateway changes the halt, by its newest state. Faults:
+   * those of the database.
+   */
+  inTurn<T>(id: string, apply: (nowMs: number) => Promise<Reply<T>>): Promise<Reply<T>>;
+  /** How many operations the other gateways have stopped or resumed because of it, once they have. */
+  opsElsewhere(id: string, without: readonly string[]): Promise<number>;
+  /** Has the approvals follow it that it covers, or has covered. */
+  changeApprovals(halt: Halt): Promise<void>;
+};
+
 export type HaltUseCasesDeps = {
   readonly commands: OwnCommands;
   readonly newId: () => string;
   /** Resolves when what waits has had its turn. */
   readonly breathe: () => Promise<void>;
   readonly stopwatch: Stopwatch;
+  readonly pause: (ms: number) => Promise<void>;
   readonly onError: (error: unknown, doing: string) => void;
+  /** Undefined for a gateway that is alone. */
+  readonly shared?: HaltSharing | undefined;
 };
 
 /**
@@ -29,6 +48,13 @@ export type HaltUseCasesDeps = {
  * Those that the halt does not stop cost next to nothing, so `most` bounds the first step among those that it stops.
  */
 const SLICES = { aimMs: 4, first: 100, least: 50, most: 1_000 };
+/** What is left undone because it could not be recorded is tried again after this. */
+const RETRY_MS = 1_000;
+/** Halts of other gateways whose effect here is remembered: they ask for it at once. */
+const MAX_ADOPTED = 1_000;
+
+/** By the clock of this gateway it is over, and by the database's not. */
+const NOT_YET = fail({ kind: 'conflict', detail: 'the halt has not expired yet' } as const);
 
 /**
  * Halts as an operator orders them. The halt is in force with the first command; what runs is then stopped in slices,
@@ -37,38 +63,110 @@ const SLICES = { aimMs: 4, first: 100, least: 50, most: 1_000 };
 export class HaltKeeper {
   readonly #deps: HaltUseCasesDeps;
   readonly #expiring = new Set<string>();
+  readonly #adopted = new Map<string, Promise<number>>();
 
   constructor(deps: HaltUseCasesDeps) {
     this.#deps = deps;
   }
 
-  async create(principal: Principal, halt: Omit<NewHalt, 'id'>): Promise<Result<HaltOutcome, Fault>> {
-    const created = await this.#deps.commands.ask({
-      type: 'create-halt',
-      principal,
-      halt: { ...halt, id: this.#deps.newId() },
-    });
+  async create(principal: Principal, halt: Omit<NewHalt, 'id'>): Promise<Reply<HaltOutcome>> {
+    const id = this.#deps.newId();
+    const created = await this.#inTurn(id, () =>
+      this.#deps.commands.ask({ type: 'create-halt', principal, halt: { ...halt, id } }),
+    );
     if (!created.ok) return created;
-    const opsAffected = await this.#enforce(created.value.id);
-    return opsAffected.ok ? ok({ halt: created.value, opsAffected: opsAffected.value }) : opsAffected;
+    return this.#everywhere(created, created.value, this.#enforce(id));
   }
 
-  async release(principal: Principal, id: string, reason: string): Promise<Result<HaltOutcome, Fault>> {
-    const released = await this.#deps.commands.ask({ type: 'release-halt', principal, id, reason });
+  release(principal: Principal, id: string, reason: string): Promise<Reply<HaltOutcome>> {
+    return this.#release(principal, id, reason, undefined);
+  }
+
+  /** With `expiresAtMs`, not before the clock of the database says so. */
+  async #release(
+    principal: Principal,
+    id: string,
+    reason: string,
+    expiresAtMs: number | undefined,
+  ): Promise<Reply<HaltOutcome>> {
+    const released = await this.#inTurn(id, (nowMs) =>
+      expiresAtMs !== undefined && expiresAtMs > nowMs
+        ? Promise.resolve(NOT_YET)
+        : this.#deps.commands.ask({ type: 'release-halt', principal, id, reason }),
+    );
     if (!released.ok) return released;
     const { halt, paused } = released.value;
-    const opsAffected = await this.#resume(halt, principal.subject, paused);
-    return opsAffected.ok ? ok({ halt, opsAffected: opsAffected.value }) : opsAffected;
+    return this.#everywhere(released, halt, this.#resume(halt, principal.subject, paused));
+  }
+
+  #inTurn<T>(id: string, apply: (nowMs: number) => Promise<Reply<T>>): Promise<Reply<T>> {
+    const { shared } = this.#deps;
+    return shared === undefined ? apply(Infinity) : shared.inTurn(id, apply);
+  }
+
+  /** The answer, once operations and approvals follow the halt at every gateway that acts by it. */
+  async #everywhere(
+    { unconfirmed }: Unconfirmed,
+    halt: Halt,
+    here: Promise<Result<number, Fault>>,
+  ): Promise<Reply<HaltOutcome>> {
+    const { shared } = this.#deps;
+    const [own, others] = await Promise.all([
+      here,
+      shared?.opsElsewhere(halt.id, unconfirmed ?? []) ?? 0,
+      shared?.changeApprovals(halt),
+    ]);
+    if (!own.ok) return own;
+    return { ...ok({ halt, opsAffected: own.value + others }), ...(unconfirmed && { unconfirmed }) };
+  }
+
+  /**
+   * Takes over what another gateway has decided; undefined: it could not be recorded, so the halt never was. It is in
+   * force, or not, when this returns; what it is about here is then stopped or resumed.
+   */
+  adopt(id: string, halt: Halt | undefined): void {
+    const adopted = this.#deps.commands.ask({ type: 'adopt-halt', id, halt });
+    const affected = adopted
+      .then((reply) => (reply.ok ? this.#follow(id, halt ?? reply.value.before, reply.value.paused) : 0))
+      .catch((error: unknown) => {
+        this.#deps.onError(error, 'following a halt of another gateway');
+        return 0;
+      });
+    this.#adopted.delete(id);
+    this.#adopted.set(id, affected);
+    for (const oldest of this.#adopted.keys()) {
+      if (this.#adopted.size <= MAX_ADOPTED) return;
+      this.#adopted.delete(oldest);
+    }
+  }
+
+  /** How many operations were stopped or resumed here for a halt that was adopted, once they are. */
+  async affected(id: string): Promise<number> {
+    return (await this.#adopted.get(id)) ?? 0;
+  }
+
+  /** Where it cannot be recorded, it is tried until it can: nothing that the halt covers is allowed meanwhile. */
+  async #follow(id: string, halt: Halt | undefined, paused: readonly (readonly [number, number])[]): Promise<number> {
+    for (;;) {
+      const done =
+        paused.length === 0 || halt === undefined
+          ? await this.#enforce(id)
+          : await this.#resume(halt, halt.released?.by ?? GATEWAY.subject, paused);
+      if (done.ok) return done.value;
+      await this.#deps.pause(RETRY_MS);
+    }
   }
 
   /** Releases the halts whose time is over. Call it often; a halt that is being released is left alone. */
   async releaseExpired(expired: readonly Halt[]): Promise<void> {
-    for (const { id } of expired) {
+    for (const { id, expiresAtMs } of expired) {
       if (this.#expiring.has(id)) continue;
       this.#expiring.add(id);
       try {
-        const released = await this.release(GATEWAY, id, 'expired');
-        if (!released.ok) this.#deps.onError(released.fault, 'releasing an expired halt');
+        const released = await this.#release(GATEWAY, id, 'expired', expiresAtMs);
+        // An outage of a store is logged as such, and the next call tries again.
+        if (!released.ok && released !== NOT_YET && released.fault.kind !== 'store_unreachable')
+          this.#deps.onError(released.fault, 'releasing an expired halt');
       } catch (error) {
         this.#deps.onError(error, 'releasing an expired halt');
       } finally {

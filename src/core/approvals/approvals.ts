@@ -8,6 +8,17 @@ export const MAX_PENDING_OF_ORG = 2_000;
 /** Approvals that are over and still listed; the oldest are dropped. */
 const MAX_OVER = 10_000;
 
+/**
+ * Of gateways that share approvals: one is changed only in a turn, in which no other gateway changes any with its
+ * digest, by the newest state of them.
+ */
+export type ApprovalTurns = {
+  /** The digest whose turn it is. */
+  current: string | undefined;
+  /** Whether a turn of this digest may still fail. */
+  isBusy: (digest: string) => boolean;
+};
+
 /** No org has a space in its name. */
 const opKeyOf = (orgId: string, opId: OpId): string => `${orgId} ${opId}`;
 

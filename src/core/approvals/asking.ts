@@ -13,12 +13,14 @@ import {
   stateAt,
   used,
 } from './approval.ts';
-import { type ApprovalRegistry, MAX_PENDING, MAX_PENDING_OF_ORG } from './approvals.ts';
+import { type ApprovalRegistry, type ApprovalTurns, MAX_PENDING, MAX_PENDING_OF_ORG } from './approvals.ts';
 import { type Changed, changeApproval } from './changes.ts';
 import { canonicalCheck, type Sha256Hex } from './digest.ts';
 
 export type AskingContext = {
   readonly approvals: ApprovalRegistry;
+  /** Undefined where nobody shares them. */
+  turns: ApprovalTurns | undefined;
   readonly newApprovalId: () => string;
   readonly sha256: Sha256Hex;
   /** Takes out of the attributes what must not be kept. */
@@ -66,8 +68,19 @@ export function standingOf(
     : { kind: 'waiting', approval: open };
 }
 
+/**
+ * The digest whose turn it has to be before the check is decided; undefined: it may be decided now, as one that the
+ * operation runs under already may be.
+ */
+export function turnOf({ turns }: AskingContext, standing: Standing): string | undefined {
+  if (turns === undefined || standing.kind === 'over') return undefined;
+  const digest = standing.kind === 'new' ? standing.digest : standing.approval.digest;
+  if (digest === turns.current) return undefined;
+  return standing.kind === 'usable' && standing.isUsed && !turns.isBusy(digest) ? undefined : digest;
+}
+
 /** Without an approval, an operation that ended this way does not begin. */
-const ENDED: ReadonlySet<ApprovalState> = new Set(['denied', 'expired', 'cancelled']);
+export const ENDED: ReadonlySet<ApprovalState> = new Set(['denied', 'expired', 'cancelled']);
 
 /** The approval that ended this operation without a yes, if one did. */
 export function endedFor(
@@ -161,12 +174,14 @@ export function joinWaiting(
 
 /** The check was answered Allow because of it. Saved before the answer, so that no restart gives it a second use. */
 export function useApproval(
-  { approvals }: AskingContext,
+  { approvals, turns }: AskingContext,
   approval: Approval,
   { opId, actor, isRunning }: Question,
   nowMs: number,
-): Changed {
-  if (isRunning && approval.usedBy.includes(opId)) return changeApproval(approvals, approval, undefined, nowMs);
+): Changed | undefined {
+  const isUsed = isRunning && approval.usedBy.includes(opId);
+  if (isUsed && turns !== undefined) return undefined; // committed already
+  if (isUsed) return changeApproval(approvals, approval, undefined, nowMs);
   const entry = { eventType: 'ApprovalUsed', actor, opId, reason: undefined } as const;
   return changeApproval(approvals, used(approval, opId, nowMs), entry, nowMs);
 }

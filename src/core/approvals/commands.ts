@@ -2,13 +2,13 @@
 import { orgInReach } from '../access.ts';
 import { type AgentIdentity, agentKeyOf, type OpId } from '../base/ids.ts';
 import { BAD_CURSOR, firstPage } from '../base/page.ts';
-import { fail, ok, type Result } from '../base/result.ts';
+import { assertNever, fail, ok, type Result } from '../base/result.ts';
 import type { CommandOf, Replies } from '../commands.ts';
 import type { Effect } from '../effects.ts';
 import type { Fault } from '../fault.ts';
 import type { Halt } from '../halts/halt.ts';
 import { holds, type Principal, seesOrg } from '../identity/roles.ts';
-import { type Outcome, unchanged } from '../outcome.ts';
+import { type ApprovalTurn, type Outcome, unchanged } from '../outcome.ts';
 import type { Undo } from '../rollback.ts';
 import {
   type Approval,
@@ -22,14 +22,17 @@ import {
   stateAt,
   thawed,
 } from './approval.ts';
-import type { ApprovalRegistry } from './approvals.ts';
-import { endedReason } from './asking.ts';
+import type { ApprovalRegistry, ApprovalTurns } from './approvals.ts';
+import { ENDED, endedReason } from './asking.ts';
 import { changeApproval } from './changes.ts';
 
 export type ApprovalContext = {
   readonly approvals: ApprovalRegistry;
+  /** Undefined where nobody shares them. */
+  readonly turnsOf: () => ApprovalTurns | undefined;
   /** The halt in force that covers this action of the agent. */
   readonly haltOf: (agent: AgentIdentity, action: string) => Halt | undefined;
+  readonly haltById: (id: string) => Halt | undefined;
   /** Whether this halt covers this action of the agent. */
   readonly reaches: (haltId: string, agent: AgentIdentity, action: string) => boolean;
   /** Ends an operation of the agent that waits; undefined where it does not wait. */
@@ -39,22 +42,71 @@ export type ApprovalContext = {
     how: { readonly end: 'denied' | 'halted' | 'expired'; readonly reason: string; readonly actor: string },
     nowMs: number,
   ) => { readonly effects: readonly Effect[]; readonly undo: Undo } | undefined;
+  /** Forgets an operation of the agent that waits here and has begun elsewhere. */
+  readonly dropPending: (agent: AgentIdentity, opId: OpId) => void;
 };
 
 const GATEWAY_ACTOR = 'gateway';
+/** Where no database takes the turn. */
+const NOT_DECIDED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the database of the cluster' } as const);
+
+/** What becomes of a command that is answered with an approval. */
+type ApprovalOutcome = Pick<Outcome, 'effects' | 'undo' | 'turn'> & { readonly reply: Result<Approval, Fault> };
 
 /** What a command has done so far. */
 export type Steps = { readonly effects: Effect[]; readonly undos: Undo[] };
 const newSteps = (): Steps => ({ effects: [], undos: [] });
 
-export function getApproval(
-  { approvals }: ApprovalContext,
-  { principal, id }: CommandOf<'get-approval'>,
+type ApprovalCommandType =
+  | 'list-approvals'
+  | 'get-approval'
+  | 'decide-approval'
+  | 'cancel-approval'
+  | 'tick-approvals'
+  | 'halt-approval'
+  | 'adopt-approval'
+  | 'end-waiting';
+
+/** Carries out a command of people, or of the gateway. */
+export function applyToApprovals(
+  context: ApprovalContext,
+  command: CommandOf<ApprovalCommandType>,
   nowMs: number,
-): Replies['get-approval'] {
-  const approval = visible(approvals, principal, id);
-  return approval === undefined ? noApproval(id) : ok(asOf(approval, nowMs));
+): Outcome {
+  switch (command.type) {
+    case 'list-approvals':
+      return unchanged(listApprovals(context, command, nowMs));
+    case 'get-approval':
+      return readApproval(context, command, nowMs);
+    case 'decide-approval':
+      return decideApproval(context, command, nowMs);
+    case 'cancel-approval':
+      return cancelVisibleApproval(context, command, nowMs);
+    case 'tick-approvals':
+      return tickApprovals(context, command, nowMs);
+    case 'halt-approval':
+      return haltApproval(context, command, nowMs);
+    case 'adopt-approval':
+      return unchanged(adoptApproval(context, command));
+    case 'end-waiting':
+      return endWaiting(context, command, nowMs);
+    default:
+      return assertNever(command);
+  }
 }
+
+function readApproval(
+  context: ApprovalContext,
+  { principal, id }: Pick<CommandOf<'get-approval'>, 'principal' | 'id'>,
+  nowMs: number,
+): ApprovalOutcome {
+  const approval = visible(context.approvals, principal, id);
+  return orUnknown(context, id, approval === undefined ? noApproval(id) : ok(asOf(approval, nowMs)));
+}
+
+/** One that is not known here may be known to those who share approvals. */
+const orUnknown = (context: ApprovalContext, id: string, reply: Result<Approval, Fault>): ApprovalOutcome =>
+  reply.ok ? unchanged(reply) : { ...unchanged(reply), ...turnFor(context, { unknownId: id }) };
 
 /** As of now, also where the timer has not come by yet. */
 const asOf = (approval: Approval, nowMs: number): Approval => {
@@ -63,19 +115,17 @@ const asOf = (approval: Approval, nowMs: number): Approval => {
 };
 
 /** An approval of the agent's own. */
-export function ownApproval(
-  approvals: ApprovalRegistry,
-  agent: AgentIdentity,
-  id: string,
+export function readOwnApproval(
+  context: ApprovalContext,
+  { agent, id }: { readonly agent: AgentIdentity; readonly id: string },
   nowMs: number,
-): Result<Approval, Fault> {
-  const approval = approvals.get(id);
-  return approval !== undefined && agentKeyOf(approval.agent) === agentKeyOf(agent)
-    ? ok(asOf(approval, nowMs))
-    : noApproval(id);
+): ApprovalOutcome {
+  const approval = context.approvals.get(id);
+  const isOwn = approval !== undefined && agentKeyOf(approval.agent) === agentKeyOf(agent);
+  return orUnknown(context, id, isOwn ? ok(asOf(approval, nowMs)) : noApproval(id));
 }
 
-export function listApprovals(
+function listApprovals(
   { approvals }: ApprovalContext,
   { principal, orgId, state, perPage, cursor }: CommandOf<'list-approvals'>,
   nowMs: number,
@@ -104,13 +154,15 @@ export function listApprovals(
     : BAD_CURSOR;
 }
 
-export function decideApproval(
+function decideApproval(
   context: ApprovalContext,
   { principal, id, kind, reason, names }: CommandOf<'decide-approval'>,
   nowMs: number,
 ): Outcome<'decide-approval'> {
   const before = visible(context.approvals, principal, id);
-  if (before === undefined) return unchanged(noApproval(id));
+  if (before === undefined) return { ...unchanged(noApproval(id)), ...turnFor(context, { unknownId: id }) };
+  const turn = turnFor(context, before);
+  if (turn !== undefined) return { ...unchanged(NOT_DECIDED), ...turn };
   const refused = refuseApprover(before, principal, kind, names);
   if (refused !== undefined) return unchanged(refused);
   const halt = context.haltOf(before.agent, before.action);
@@ -126,12 +178,28 @@ export function decideApproval(
   return { reply: ok(after), ...outcomeOf(steps) };
 }
 
-export function cancelApproval(
+function cancelVisibleApproval(
   context: ApprovalContext,
-  before: Approval,
+  command: CommandOf<'cancel-approval'>,
+  nowMs: number,
+): ApprovalOutcome {
+  const found = readApproval(context, command, nowMs);
+  return found.reply.ok ? cancelApproval(context, found.reply.value, command.principal.subject, nowMs) : found;
+}
+
+export function cancelOwnApproval(
+  context: ApprovalContext,
+  command: CommandOf<'cancel-own-approval'>,
   actor: string,
   nowMs: number,
-): Outcome<'cancel-approval'> {
+): ApprovalOutcome {
+  const found = readOwnApproval(context, command, nowMs);
+  return found.reply.ok ? cancelApproval(context, found.reply.value, actor, nowMs) : found;
+}
+
+function cancelApproval(context: ApprovalContext, before: Approval, actor: string, nowMs: number): ApprovalOutcome {
+  const turn = turnFor(context, before);
+  if (turn !== undefined) return { ...unchanged(NOT_DECIDED), ...turn };
   const from = stateAt(before, nowMs);
   if (from === 'cancelled') return unchanged(ok(before));
   if (nextApprovalState(from, 'cancel') === undefined)
@@ -147,47 +215,78 @@ export function cancelApproval(
  * What time does: those that are due expire, at most `most` at once. It also puts right what a crash has left half
  * done: whether a halt freezes an approval.
  */
-export function tickApprovals(
+function tickApprovals(
   context: ApprovalContext,
-  { most }: CommandOf<'tick-approvals'>,
+  { most, only }: CommandOf<'tick-approvals'>,
   nowMs: number,
 ): Outcome<'tick-approvals'> {
   const steps = newSteps();
   let changes = 0;
   for (const approval of context.approvals.unused()) {
     if (changes === most) break;
-    const isCovered = context.haltOf(approval.agent, approval.action) !== undefined;
-    if (isCovered !== (approval.frozenAtMs !== undefined)) {
-      save(context, isCovered ? frozen(approval, nowMs) : thawed(approval, nowMs), nowMs, steps);
-      changes += 1;
-    } else if (isDue(approval, nowMs)) {
+    if (only !== undefined && approval.id !== only) continue;
+    const halt = context.haltOf(approval.agent, approval.action);
+    if (isDue(approval, nowMs)) {
       const entry = { eventType: 'ApprovalExpired', actor: GATEWAY_ACTOR, opId: approval.opIds[0] } as const;
       apply(context, expired(approval, nowMs), { ...entry, reason: undefined }, nowMs, steps);
+      changes += 1;
+    } else if ((halt !== undefined) !== (approval.frozenAtMs !== undefined)) {
+      if (halt === undefined) save(context, thawed(approval, nowMs), nowMs, steps);
+      else haltOne(context, halt, approval, nowMs, steps);
       changes += 1;
     }
   }
   return { reply: ok({ changes }), ...outcomeOf(steps) };
 }
 
-/** A new halt freezes what it covers, and one that terminates ends it. */
-export function haltApprovals(context: ApprovalContext, halt: Halt, nowMs: number): Steps {
-  const steps = newSteps();
-  for (const approval of [...context.approvals.all()]) {
+/** Those that time or a halt is to change. */
+export function* changing({ approvals, haltOf }: ApprovalContext, nowMs: number): Iterable<Approval> {
+  for (const approval of approvals.unused()) {
+    const isCovered = haltOf(approval.agent, approval.action) !== undefined;
+    if (isCovered !== (approval.frozenAtMs !== undefined) || isDue(approval, nowMs)) yield approval;
+  }
+}
+
+/** Those that a halt is to freeze or to end. */
+export function* coveredBy({ approvals, reaches }: ApprovalContext, halt: Halt, nowMs: number): Iterable<Approval> {
+  for (const approval of approvals.all()) {
     const { state, agent, action } = approval;
     const isUnused = state === 'pending' || state === 'approved';
-    if (!(isUnused || canBeUsed(approval, nowMs)) || !context.reaches(halt.id, agent, action)) continue;
-    if (halt.mode === 'terminate' && isUnused && !isDue(approval, nowMs)) {
-      const reason = `halt ${halt.id}`;
-      const entry = { eventType: 'ApprovalCancelled', actor: halt.createdBy, opId: approval.opIds[0], reason } as const;
-      apply(context, cancelled(approval, reason, nowMs), { ...entry, end: 'halted' }, nowMs, steps);
-    } else if (halt.mode === 'terminate') {
-      // It was used, and is not to be used again.
-      save(context, { ...approval, expiresAtMs: nowMs }, nowMs, steps);
-    } else if (isUnused && approval.frozenAtMs === undefined) {
-      save(context, frozen(approval, nowMs), nowMs, steps);
-    }
+    if ((isUnused || canBeUsed(approval, nowMs)) && reaches(halt.id, agent, action)) yield approval;
   }
+}
+
+/** A new halt freezes what it covers, and one that terminates ends it. */
+export function haltApprovals(context: ApprovalContext, halt: Halt, covered: Iterable<Approval>, nowMs: number): Steps {
+  const steps = newSteps();
+  for (const approval of covered) haltOne(context, halt, approval, nowMs, steps);
   return steps;
+}
+
+function haltOne(context: ApprovalContext, halt: Halt, approval: Approval, nowMs: number, steps: Steps): void {
+  const isUnused = approval.state === 'pending' || approval.state === 'approved';
+  if (halt.mode === 'terminate' && isUnused && !isDue(approval, nowMs)) {
+    const reason = `halt ${halt.id}`;
+    const entry = { eventType: 'ApprovalCancelled', actor: halt.createdBy, opId: approval.opIds[0], reason } as const;
+    apply(context, cancelled(approval, reason, nowMs), { ...entry, end: 'halted' }, nowMs, steps);
+  } else if (halt.mode === 'terminate') {
+    // It was used, and is not to be used again.
+    save(context, { ...approval, expiresAtMs: nowMs }, nowMs, steps);
+  } else if (isUnused && approval.frozenAtMs === undefined) {
+    save(context, frozen(approval, nowMs), nowMs, steps);
+  }
+}
+
+/** The same for one approval, in a turn of its digest. */
+function haltApproval(
+  context: ApprovalContext,
+  { haltId, id }: CommandOf<'halt-approval'>,
+  nowMs: number,
+): Outcome<'halt-approval'> {
+  const halt = context.haltById(haltId);
+  const covered = halt === undefined ? [] : [...coveredBy(context, halt, nowMs)].filter((each) => each.id === id);
+  const steps = halt === undefined ? newSteps() : haltApprovals(context, halt, covered, nowMs);
+  return { reply: ok(undefined), ...outcomeOf(steps) };
 }
 
 /** After the release of a halt, the clocks of approvals go on that no other halt freezes. */
@@ -200,23 +299,60 @@ export function thawApprovals(context: ApprovalContext, nowMs: number): Steps {
   return steps;
 }
 
+/** What another gateway has decided; undefined: the approval is gone. */
+function adoptApproval(
+  { approvals, dropPending }: ApprovalContext,
+  { id, approval }: CommandOf<'adopt-approval'>,
+): Replies['adopt-approval'] {
+  if (approval === undefined) {
+    approvals.remove(id);
+    return ok({ isOver: false });
+  }
+  approvals.put(approval);
+  // Where the operation was checked again, there it runs: what waits here was its first part.
+  for (const opId of approval.usedBy) if (approval.opIds.includes(opId)) dropPending(approval.agent, opId);
+  return ok({ isOver: ENDED.has(approval.state) });
+}
+
+/** Ends the operations of this gateway that wait for an approval which is over. */
+function endWaiting(context: ApprovalContext, { id }: CommandOf<'end-waiting'>, nowMs: number): Outcome<'end-waiting'> {
+  const steps = newSteps();
+  const approval = context.approvals.get(id);
+  if (approval !== undefined) {
+    const isHalted = approval.state === 'cancelled' && approval.cancelReason?.startsWith('halt ') === true;
+    endOps(context, approval, isHalted ? 'halted' : undefined, GATEWAY_ACTOR, nowMs, steps);
+  }
+  return { reply: ok(undefined), ...outcomeOf(steps) };
+}
+
 /** Puts the change in force, and ends the operations that waited if it ends their waiting without a yes. */
 function apply(
   context: ApprovalContext,
   after: Approval,
   { end, ...entry }: NonNullable<Parameters<typeof changeApproval>[2]> & { readonly end?: 'halted' },
   nowMs: number,
-  { effects, undos }: Steps,
+  steps: Steps,
 ): void {
   const changed = changeApproval(context.approvals, after, entry, nowMs);
-  effects.push(...changed.effects);
-  undos.push(changed.undo);
+  steps.effects.push(...changed.effects);
+  steps.undos.push(changed.undo);
+  endOps(context, after, end, entry.actor, nowMs, steps);
+}
+
+function endOps(
+  context: ApprovalContext,
+  after: Approval,
+  end: 'halted' | undefined,
+  actor: string,
+  nowMs: number,
+  { effects, undos }: Steps,
+): void {
   const { state } = after;
-  if (state !== 'denied' && state !== 'expired' && state !== 'cancelled') return;
+  if (!ENDED.has(state)) return;
   const how = {
     end: end ?? (state === 'expired' ? 'expired' : 'denied'),
     reason: endedReason(after, state),
-    actor: entry.actor,
+    actor,
   } as const;
   for (const opId of after.opIds) {
     const ended = context.endOp(after.agent, opId, how, nowMs);
@@ -240,6 +376,13 @@ const outcomeOf = ({ effects, undos }: Steps): { readonly effects: readonly Effe
 function visible(approvals: ApprovalRegistry, principal: Principal, id: string): Approval | undefined {
   const approval = approvals.get(id);
   return approval !== undefined && seesOrg(principal, approval.agent.orgId) ? approval : undefined;
+}
+
+/** Undefined where the command may be decided now. */
+function turnFor({ turnsOf }: ApprovalContext, wanted: ApprovalTurn): { readonly turn: ApprovalTurn } | undefined {
+  const turns = turnsOf();
+  if (turns === undefined || ('digest' in wanted && turns.current === wanted.digest)) return undefined;
+  return { turn: 'digest' in wanted ? { digest: wanted.digest } : wanted };
 }
 
 const noApproval = (id: string) => fail({ kind: 'not_found', what: `approval ${id}` } as const);

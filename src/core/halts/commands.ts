@@ -97,6 +97,15 @@ export function releaseHalt(
   };
 }
 
+/** What another gateway has decided. What it covers here is stopped, or resumed, as for a halt of this gateway. */
+export function adoptHalt({ halts }: HaltContext, { id, halt }: CommandOf<'adopt-halt'>): Replies['adopt-halt'] {
+  const before = halts.get(id);
+  const paused = [...halts.pausedBy(id)];
+  if (halt === undefined) halts.remove(id);
+  else halts.put(halt);
+  return ok({ before, paused: halt === undefined || halt.released !== undefined ? paused : [] });
+}
+
 export function listHalts(
   { halts }: HaltContext,
   { principal, active, perPage, cursor }: CommandOf<'list-halts'>,

@@ -6,6 +6,7 @@ import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, readWord, ruled, withBody, withListing } from './body.ts';
 import { approvalAnswer, approvalPage } from './shapes.ts';
 import { pageView } from './views.ts';
@@ -17,7 +18,9 @@ const decision = z.strictObject({
 });
 
 const answer = (approval: Result<Approval, Fault>): HttpReply =>
-  approval.ok ? ok({ status: 200, body: { approval: approvalView(approval.value) } }) : approval;
+  approval.ok
+    ? ok({ status: 200, headers: unconfirmedHeaders(approval), body: { approval: approvalView(approval.value) } })
+    : approval;
 
 async function list(listing: Listing, link: Link, { query }: Authorized): Promise<HttpReply> {
   const state = readWord(query, 'state', APPROVAL_STATES);

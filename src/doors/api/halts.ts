@@ -6,6 +6,7 @@ import { haltView } from '../../core/halts/view.ts';
 import { MAX_GLOB_LENGTH } from '../../core/policy/glob.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { optional, optionalOr, readPage, readWord, ruled, time, withBody } from './body.ts';
 import { haltCreated, haltPage, haltReleased } from './shapes.ts';
 import { pageView } from './views.ts';
@@ -38,7 +39,11 @@ async function create({ principal, body }: Authorized<typeof newHalt>, link: Lin
   const created = await link.call('createHalt', { principal, halt: { ...halt, expiresAtMs } });
   if (!created.ok) return created;
   const { halt: made, opsAffected } = created.value;
-  return ok({ status: 201, body: { halt: haltView(made), ops_affected: opsAffected } });
+  return ok({
+    status: 201,
+    headers: unconfirmedHeaders(created),
+    body: { halt: haltView(made), ops_affected: opsAffected },
+  });
 }
 
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
@@ -53,7 +58,8 @@ async function list({ principal, query }: Authorized, link: Link): Promise<HttpR
 
 async function releaseOne({ principal, params, body }: Authorized<typeof release>, link: Link): Promise<HttpReply> {
   const released = await link.call('releaseHalt', { principal, id: params.id ?? '', reason: body.reason });
-  return released.ok ? ok({ status: 200, body: { halt: haltView(released.value.halt) } }) : released;
+  if (!released.ok) return released;
+  return ok({ status: 200, headers: unconfirmedHeaders(released), body: { halt: haltView(released.value.halt) } });
 }
 
 export const haltRoutes: readonly Route[] = [

@@ -1,4 +1,5 @@
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
+import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
 import type { Migration } from './migration.ts';
 
 /**
@@ -147,4 +148,4 @@ const ACCOUNT_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-export const MIGRATIONS: readonly Migration[] = [...ACCOUNT_MIGRATIONS, ...CLUSTER_MIGRATIONS];
+export const MIGRATIONS: readonly Migration[] = [...ACCOUNT_MIGRATIONS, ...CLUSTER_MIGRATIONS, ...STATE_MIGRATIONS];

@@ -4,8 +4,9 @@ import { fail, ok } from '../../core/base/result.ts';
 import type { Shortage } from '../../core/budget/grants.ts';
 import { CHANGES, type Command, type CommandOf, type CommandType, type Replies } from '../../core/commands.ts';
 import { NO_EFFECTS } from '../../core/effects.ts';
+import type { Fault } from '../../core/fault.ts';
 import type { Governor } from '../../core/governor.ts';
-import type { Outcome } from '../../core/outcome.ts';
+import type { ApprovalTurn, Outcome } from '../../core/outcome.ts';
 import type { RateLimiter } from '../../limits/rate-limit.ts';
 import type { Clock } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
@@ -20,6 +21,9 @@ import { isOfStranger, type Strangers } from './strangers.ts';
 
 /** False: too many wait already. `retry` has the check decided again, when the ledger has been asked. */
 export type CheckParking = { park(check: object, short: readonly Shortage[], retry: () => void): boolean };
+
+/** Has commands that are about approvals decided when all gateways agree on what they are about. */
+export type TurnTaking = { take(turn: ApprovalTurn, decide: () => void, refuse: (fault: Fault) => void): void };
 
 export type CommandRunnerOptions = {
   readonly governor: Governor;
@@ -37,6 +41,7 @@ export type CommandRunnerOptions = {
   readonly strangers: Strangers;
   /** Of a gateway in a cluster: where checks wait for the ledger. */
   readonly parking?: CheckParking | undefined;
+  readonly turns?: TurnTaking | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -98,8 +103,9 @@ export class CommandRunner {
    * Applies one command. A change is answered with its batch, or alone once a store has saved it; anything else at
    * once.
    */
-  perform(io: IoId, id: number, command: Command, batch: Batch): void {
+  perform(io: IoId, id: number, command: Command, batch: Batch, isLookedFor = false): void {
     const outcome = this.#apply(command, batch.bodies.length, batch.appliedAtMs);
+    if (outcome.turn !== undefined && this.#isPutOff(io, id, command, outcome.turn, isLookedFor)) return;
     if (outcome.short !== undefined) {
       const retry = (): void => this.performAlone(io, id, command);
       if (this.#options.parking?.park(command, outcome.short, retry) === true) return;
@@ -110,12 +116,24 @@ export class CommandRunner {
     threads.send(io, { type: 'locate', id });
   }
 
+  #isPutOff(io: IoId, id: number, command: Command, turn: ApprovalTurn, isLookedFor: boolean): boolean {
+    const { recorder, threads, turns } = this.#options;
+    const isUnknown = 'unknownId' in turn;
+    if (turns === undefined || (isUnknown && isLookedFor)) return false;
+    const refuse = (fault: Fault): void => {
+      recorder.answer(io, id, fail(fault));
+      threads.flush(io);
+    };
+    turns.take(turn, () => this.performAlone(io, id, command, isUnknown), refuse);
+    return true;
+  }
+
   /** A command that had to wait, in a batch of its own. */
-  performAlone(io: IoId, id: number, command: Command): void {
+  performAlone(io: IoId, id: number, command: Command, isLookedFor = false): void {
     const { audit, clock, governor, recorder, threads } = this.#options;
     audit.catchUp();
     const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
-    this.perform(io, id, command, batch);
+    this.perform(io, id, command, batch, isLookedFor);
     if (batch.replies.length > 0) recorder.record(io, batch);
     threads.flush(io);
   }

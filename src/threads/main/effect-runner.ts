@@ -2,7 +2,7 @@ import type { Approval } from '../../core/approvals/approval.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { Stats } from '../../core/stats/stats.ts';
-import type { AgentStore, SavedAt, StateStore } from '../../ports/ports.ts';
+import type { AgentStore, DecisionStore, SavedAt } from '../../ports/ports.ts';
 import type { Report, WebhookKeeper } from '../../webhooks/keeper.ts';
 import type { Batch } from './batches.ts';
 import type { EventBoard } from './event-board.ts';
@@ -11,7 +11,7 @@ import type { SpendSaver } from './spend-saver.ts';
 
 export type EffectRunnerOptions = {
   readonly agents: AgentStore;
-  readonly states: StateStore;
+  readonly states: DecisionStore;
   /** Wakes those who wait for the approval. */
   readonly onApproval: (approval: Approval) => void;
   readonly events: EventBoard;

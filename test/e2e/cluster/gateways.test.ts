@@ -3,12 +3,26 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
 const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-const ENV = { SVC_JWT_PRIVATE_KEY: SHARED_KEY, SVC_ARGON2_MEMORY_KIB: '1024', SVC_IO_THREADS: '1', SVC_CLUSTER: 'on' };
+const ENV: Record<string, string> = {
+  SVC_JWT_PRIVATE_KEY: SHARED_KEY,
+  SVC_ARGON2_MEMORY_KIB: '1024',
+  SVC_IO_THREADS: '1',
+  SVC_CLUSTER: 'on',
+};
+
+const POLICY = `
+name: p
+scope: global
+rules:
+  - { id: open, actions: ["tool.call"], effect: allow }
+  - { id: pay, actions: ["tool.call"], resources: ["pay*"], effect: require_approval }
+`;
 
 const startMember = (url: string, name: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> =>
   startTestGateway({ env: { ...ENV, SVC_DATABASE_URL: url, SVC_NODE_NAME: name, ...env } });
@@ -21,6 +35,7 @@ describe('gateways of a cluster', () => {
 
   beforeAll(async () => {
     url = await newDatabase();
+    ENV.SVC_POLICY_PATH = policyFile(POLICY, afterAll).path;
     one = await startMember(url, 'one');
     [two, three] = await Promise.all([startMember(url, 'two'), startMember(url, 'three')]);
   });
@@ -133,6 +148,123 @@ describe('gateways of a cluster', () => {
     await register(one, 'upper');
     await register(one, 'lower', 'upper');
     await eventually(async () => expect((await register(two, 'upper', 'lower')).status).toBeGreaterThanOrEqual(400));
+  });
+
+  /** An agent of its own, which any gateway may ask for. */
+  const newAgent = async (agentId: string) => {
+    const { body } = await register(one, agentId);
+    const of = { agent: { ...AGENT, agentId }, credentialToken: body.credential_token as string };
+    const check = async (gateway: TestGateway, spanId: string, resource = 'web_search') => {
+      const what = { traceId: agentId, spanId, action: 'tool.call', resource };
+      return (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', { ...of, ...what }, null))
+        .body;
+    };
+    const opState = async (gateway: TestGateway, spanId: string) =>
+      (await gateway.call('GET', `/api/v1/ops/${agentId}:${spanId}?org_id=acme`)).body;
+    return { of, check, opState, scope: `agent:acme/search/${agentId}` };
+  };
+  const halt = (gateway: TestGateway, scope: string, more = {}) =>
+    gateway.call('POST', '/api/v1/halts', { scope, reason: 'an incident', ...more });
+  const ALLOWED = { decision: 'DECISION_ALLOW' };
+  const HALTED = { decision: 'DECISION_DENY', cause: 'DECISION_CAUSE_HALT' };
+
+  test('stop what runs at any of them for a halt at one, until it is released at another', async () => {
+    const { check, opState, scope } = await newAgent('halted');
+    for (const [at, gateway] of [one, two, three].entries())
+      expect(await check(gateway, `s${at}`)).toMatchObject(ALLOWED);
+    const made = await halt(two, scope, { mode: 'pause' });
+    expect([made.status, made.body.ops_affected, made.headers.get('svc-unconfirmed')]).toEqual([201, 3, null]);
+    for (const [at, gateway] of [one, two, three].entries()) {
+      expect(await check(gateway, `t${at}`)).toMatchObject(HALTED);
+      expect((await opState(gateway, `s${at}`)).state).toBe('paused');
+      const { body } = await gateway.call('GET', '/api/v1/halts?active=true');
+      expect(body.halts).toEqual([made.body.halt]);
+    }
+    const { id } = made.body.halt;
+    const release = (gateway: TestGateway) =>
+      gateway.call('POST', `/api/v1/halts/${id}/release`, { reason: 'it is over' });
+    const [released, ...again] = await Promise.all([release(three), release(one), release(two)]);
+    expect(released.status).toBe(200);
+    for (const each of again) expect(each.body).toEqual(released.body);
+    for (const [at, gateway] of [one, two, three].entries()) {
+      expect(await check(gateway, `s${at}`)).toMatchObject(ALLOWED);
+      expect((await gateway.call('GET', '/api/v1/halts?active=false')).body.halts).toEqual([released.body.halt]);
+    }
+    const logged = await Promise.all(
+      [one, two, three].map(
+        async (gateway) => (await gateway.call('GET', '/api/v1/logs?event_type=HaltReleased')).body,
+      ),
+    );
+    expect(logged.flatMap(({ entries }) => entries).length).toBe(1);
+  });
+
+  test('keep a halt whose gateway was killed, also one that was stopped meanwhile', async () => {
+    const { check, scope } = await newAgent('outlived');
+    const killed = await startMember(url, 'seven');
+    onTestFinished(async () => void (await killed.stop('SIGKILL')));
+    three.process.kill('SIGSTOP');
+    try {
+      const made = await halt(killed, scope);
+      expect([made.status, made.headers.get('svc-unconfirmed')]).toEqual([201, 'three']);
+      await killed.stop('SIGKILL');
+    } finally {
+      three.process.kill('SIGCONT');
+    }
+    for (const gateway of [one, two]) expect(await check(gateway, 's')).toMatchObject(HALTED);
+    await eventually(async () => expect(await check(three, `s${(made += 1)}`)).toMatchObject(HALTED));
+  });
+
+  const PENDING = { decision: 'DECISION_PENDING' };
+  const approvalAt = async (gateway: TestGateway, path: string) =>
+    (await gateway.call('GET', `/api/v1/approvals${path}`)).body;
+
+  test('ask people for an approval at any of them, and let it be used once', async () => {
+    const { check, opState } = await newAgent('payer');
+    const asked = await check(one, 's', 'pay-1');
+    expect(asked).toMatchObject(PENDING);
+    const id = asked.approvalId as string;
+    expect(await check(two, 't', 'pay-1')).toMatchObject({ ...PENDING, approvalId: id });
+    expect((await approvalAt(three, '?state=pending')).approvals).toMatchObject([
+      { id, op_ids: ['payer:s', 'payer:t'] },
+    ]);
+    const waits = approvalAt(three, `/${id}?wait=30`);
+    const approve = (gateway: TestGateway) => gateway.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'ok' });
+    const deny = (gateway: TestGateway) => gateway.call('POST', `/api/v1/approvals/${id}/deny`, { reason: 'no' });
+    const approved = await approve(two);
+    expect([approved.status, approved.body.approval?.state]).toEqual([200, 'approved']);
+    expect((await waits).approval).toEqual(approved.body.approval);
+    expect([(await deny(one)).status, (await deny(three)).status]).toEqual([409, 409]);
+    const uses = await Promise.all(
+      [one, two, three].flatMap((gateway, at) => [0, 1, 2].map((each) => check(gateway, `u${at}-${each}`, 'pay-1'))),
+    );
+    expect(uses.filter(({ decision }) => decision === 'DECISION_ALLOW').length).toBe(1);
+    expect(new Set(uses.map(({ decision }) => decision))).toEqual(new Set(['DECISION_ALLOW', 'DECISION_PENDING']));
+    // All others ask anew, together.
+    const { approvals } = await approvalAt(one, '?state=pending&org_id=acme');
+    expect(approvals.map((each: { op_ids: string[] }) => each.op_ids.length)).toEqual([8]);
+    const denied = await three.call('POST', `/api/v1/approvals/${approvals[0].id}/deny`, { reason: 'enough' });
+    expect(denied.status).toBe(200);
+    const waiting = uses.findIndex(({ decision }) => decision === 'DECISION_PENDING');
+    const [gateway, spanId] = [
+      [one, two, three][Math.floor(waiting / 3)]!,
+      `u${Math.floor(waiting / 3)}-${waiting % 3}`,
+    ];
+    await eventually(async () => expect(await opState(gateway, spanId)).toMatchObject({ ended: 'denied' }));
+    expect(await check(two, spanId, 'pay-1')).toMatchObject({ cause: 'DECISION_CAUSE_APPROVAL' });
+  });
+
+  test('freeze an approval for a halt at another gateway, or end it for one', async () => {
+    const { check, scope } = await newAgent('frozen');
+    const { approvalId: id } = await check(one, 's', 'pay-2');
+    const paused = (await halt(two, scope, { mode: 'pause' })).body.halt;
+    expect((await approvalAt(three, `/${id}`)).approval.frozen_at).not.toBe(null);
+    const refused = await three.call('POST', `/api/v1/approvals/${id}/approve`, { reason: 'ok' });
+    expect([refused.status, refused.body.code]).toEqual([409, 'halted']);
+    await three.call('POST', `/api/v1/halts/${paused.id}/release`, { reason: 'over' });
+    expect((await approvalAt(one, `/${id}`)).approval).toMatchObject({ state: 'pending', frozen_at: null });
+    const ended = (await halt(three, scope)).body.halt;
+    expect((await approvalAt(one, `/${id}`)).approval).toMatchObject({ state: 'cancelled' });
+    await one.call('POST', `/api/v1/halts/${ended.id}/release`, { reason: 'over' });
   });
 
   test('end when another takes their name', async () => {

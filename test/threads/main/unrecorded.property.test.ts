@@ -71,6 +71,8 @@ type RolledBack = Exclude<
   | 'cancel-approval'
   | 'cancel-own-approval'
   | 'tick-approvals'
+  | 'halt-approval'
+  | 'end-waiting'
 >;
 const COMMANDS = {
   check: {

@@ -123,7 +123,7 @@ export function createPostgresAgents(postgres: Postgres, run: RunId, steadyMs: (
 }
 
 /** Of the transactions that write: all below it have ended, and what they wrote is visible. */
-async function oldestRunning(on: Queryable): Promise<string> {
+export async function oldestRunning(on: Queryable): Promise<string> {
   const { rows } = await on.query<{ xid: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xid');
   return rows[0]!.xid;
 }

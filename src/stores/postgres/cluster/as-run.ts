@@ -21,3 +21,17 @@ export async function attemptAsRun<T>(
     throw error;
   }
 }
+
+/** As `transact`. Where this run may not write, nothing is written: its membership finds that out by itself. */
+export async function transactAsRun<T>(
+  postgres: Postgres,
+  work: (on: Queryable) => Promise<Result<T, Fault>>,
+): Promise<Result<T, Fault>> {
+  try {
+    return await postgres.transact(work);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === REPLACED || code === UNKNOWN_RUN) return fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
+    throw error;
+  }
+}
