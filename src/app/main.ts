@@ -74,7 +74,7 @@ async function start(context: StartContext): Promise<Gateway> {
   const cluster = await openClusterOf(context, resources, threads);
   const decisions = startDecisions(context, resources, threads, cluster);
   const credentials = await openIdentity(context, resources, threads);
-  const entries = await openAuditLog(context, threads);
+  const entries = await openAuditLog(context, threads, cluster?.membership.name);
   const { agents } = decisions.governor;
   warnOfMissingParts(context, resources, {
     entries,

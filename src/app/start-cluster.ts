@@ -12,7 +12,7 @@ import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import { assert } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
-import type { Member, MemberStore, OnOutage, RunId, SharedAgents, Topic } from '../ports/cluster.ts';
+import type { Beat, Member, MemberStore, OnOutage, RunId, SharedAgents, Topic } from '../ports/cluster.ts';
 import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
 import { createLmdbStates } from '../stores/embedded/states.ts';
@@ -60,13 +60,14 @@ const LOOK_AT_CLOCK_MS = 1_000;
 export async function openCluster(
   context: StartContext,
   { database, onError, policies, store }: Resources,
-  { threads }: Threads,
+  { audit, threads }: Threads,
 ): Promise<Cluster> {
   const { config, log, closers } = context;
   const url = config.SVC_DATABASE_URL;
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
   const run = randomUUID() as string as RunId;
   const policyVersion = (): string => policies.policies.version;
+  const reportOf = () => ({ policyVersion: policyVersion(), auditHead: audit.head });
   const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
   // Outages are logged by the other connections of this gateway, and by its membership.
   const quiet = { info: () => undefined, warn: () => undefined };
@@ -84,7 +85,7 @@ export async function openCluster(
   const replaced = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const membership = keepMembership(context, { run, name, members, replicas, threads, policyVersion, onReplaced: end });
+  const membership = keepMembership(context, { run, name, members, replicas, threads, reportOf, onReplaced: end });
   const barriers = new Barriers({
     bus,
     membership,
@@ -143,13 +144,13 @@ type Kept = {
   readonly members: MemberStore;
   readonly replicas: Replicas;
   readonly threads: IoThreads;
-  readonly policyVersion: () => string;
+  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead'>;
   readonly onReplaced: () => void;
 };
 
 function keepMembership(
   { config, log }: StartContext,
-  { run, name, members, replicas, threads, policyVersion, onReplaced }: Kept,
+  { run, name, members, replicas, threads, reportOf, onReplaced }: Kept,
 ): KeptMembership {
   return new KeptMembership({
     store: members,
@@ -162,7 +163,7 @@ function keepMembership(
       return read;
     },
     hasCaughtUp: () => replicas.takePolled(),
-    reportOf: () => ({ policyVersion: policyVersion(), auditHead: undefined }),
+    reportOf,
     onReplaced: () => {
       log.error('another gateway has taken the name of this one, or an operator has forgotten it; stopping', { name });
       onReplaced();

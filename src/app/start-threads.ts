@@ -55,9 +55,15 @@ export function createThreads({ config, log, closers }: StartContext, onUnwritab
   return { clock, audit, threads, supervisor, witnesses };
 }
 
-/** Starts the audit thread. Resolves with the id of the log's last entry. */
-export async function openAuditLog({ log, closers }: StartContext, { supervisor }: Threads): Promise<number> {
-  const opened = await orStartError(supervisor.startAudit());
+/**
+ * Starts the audit thread. Resolves with the id of the log's last entry. `gateway`: the name of this one in a cluster.
+ */
+export async function openAuditLog(
+  { log, closers }: StartContext,
+  { supervisor }: Threads,
+  gateway: string | undefined,
+): Promise<number> {
+  const opened = await orStartError(supervisor.startAudit(gateway));
   closers.add('the audit log', () => supervisor.closeAudit());
   for (const note of opened.notes) log.warn(note);
   return opened.headId;

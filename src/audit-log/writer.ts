@@ -19,7 +19,7 @@ import {
 import { join } from 'node:path';
 import { HASH_LENGTH, HASH_PREFIX, ID_PREFIX, PREV_HASH_LENGTH, PREV_HASH_PREFIX } from '../core/audit/audit-line.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
-import { codeOf, messageOf } from '../core/base/text.ts';
+import { codeOf, messageOf, quote } from '../core/base/text.ts';
 import { ifThere, ifThereSync, syncDirectory, syncFile, textIfThereSync, withOpenFile } from '../system/files.ts';
 import { isProcess } from '../system/machine.ts';
 import type { ChainHead } from './line.ts';
@@ -108,6 +108,8 @@ export type AuditWriterOptions = {
   /** `always`: an entry survives the loss of power, not only that of the process. */
   readonly fsync: 'always' | 'never';
   readonly nowMs: () => number;
+  /** Named in every line, where several gateways act as one. */
+  readonly gateway?: string | undefined;
   /** A segment this large or this old is followed by a new one. */
   readonly segmentBytes?: number;
   readonly segmentAgeMs?: number;
@@ -163,6 +165,7 @@ export class AuditWriter {
   readonly #lock: Lock;
   readonly #segmentBytes: number;
   readonly #segmentAgeMs: number;
+  readonly #gatewayField: string;
   #head: ChainHead;
   #segment: OpenSegment | undefined;
   /** A failed write may have left bytes behind the end, and the attempt to cut them off may have failed too. */
@@ -182,6 +185,7 @@ export class AuditWriter {
     if (segment !== undefined) this.#unflushed.add(segment.path);
     this.#segmentBytes = Math.min(options.segmentBytes ?? DEFAULT_SEGMENT_BYTES, MAX_SEGMENT_BYTES);
     this.#segmentAgeMs = options.segmentAgeMs ?? DEFAULT_SEGMENT_AGE_MS;
+    this.#gatewayField = options.gateway === undefined ? '' : `,"gateway":${quote(options.gateway)}`;
   }
 
   /** The last entry written; id 0 before the first. */
@@ -267,7 +271,9 @@ export class AuditWriter {
 
   /** The lines of a batch, in the reused buffer, and the hash of the last. */
   #seal(bodies: string, count: number): { readonly bytes: Buffer; readonly hash: string } {
-    const buffer = this.#bufferOf(bodies.length * UTF8_BYTES_PER_UNIT + count * ENVELOPE_BYTES);
+    const gateway = this.#gatewayField;
+    const envelopeBytes = ENVELOPE_BYTES + gateway.length * UTF8_BYTES_PER_UNIT;
+    const buffer = this.#bufferOf(bodies.length * UTF8_BYTES_PER_UNIT + count * envelopeBytes);
     let { id, hash: last } = this.#head;
     let end = 0;
     let from = 0;
@@ -277,7 +283,7 @@ export class AuditWriter {
       const body = feed === -1 ? bodies.slice(from) : bodies.slice(from, feed);
       id += 1;
       const start = end;
-      end += buffer.write(`${ID_PREFIX}${id}${body}${PREV_HASH_PREFIX}${last}"`, end);
+      end += buffer.write(`${ID_PREFIX}${id}${body}${gateway}${PREV_HASH_PREFIX}${last}"`, end);
       last = hash('sha256', buffer.subarray(start, end), 'hex');
       end += buffer.write(`${HASH_PREFIX}${last}"}\n`, end, 'latin1');
       from = feed + 1;

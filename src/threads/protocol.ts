@@ -1,5 +1,6 @@
 /** The messages between the threads: plain data, in closed unions that both ends of every channel import. */
 import type { MessagePort } from 'node:worker_threads';
+import type { ChainHead } from '../audit-log/line.ts';
 import type { WitnessStatement } from '../audit-log/witness/statement.ts';
 import type { AgentKey } from '../core/base/ids.ts';
 import type { Command, Replies } from '../core/commands.ts';
@@ -123,6 +124,8 @@ export type AuditToMain =
   /** Nothing is written from here on, until `resume`. */
   | { readonly type: 'not-written'; readonly reason: string }
   | { readonly type: 'writable' }
+  /** The last entry, where other gateways are to know it. */
+  | { readonly type: 'head'; readonly head: ChainHead }
   /** For the witnesses of the log. */
   | { readonly type: 'statement'; readonly statement: WitnessStatement }
   /** For the log of the gateway. */

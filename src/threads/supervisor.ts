@@ -73,6 +73,7 @@ const DRAIN_LATE_MS = 2_000;
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #io = new Map<IoId, IoThread>();
+  #auditData: AuditThreadOptions;
   #ports: Ports;
   /** Those in the main thread, if that is where they are. */
   #doors: LocalDoors | undefined;
@@ -98,6 +99,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    this.#auditData = options.auditData;
     this.#ports = options.ports;
     setMaxListeners(0, this.#stopping.signal); // each thread that waits to be started again is one
   }
@@ -134,24 +136,31 @@ export class Supervisor {
     return this.#ports.httpPort;
   }
 
-  /** Rejects with the reason when the log cannot be opened. */
-  async startAudit(): Promise<Opened> {
+  /**
+   * Rejects with the reason when the log cannot be opened. `gateway`: the name of this one, where several act as one.
+   */
+  async startAudit(gateway?: string): Promise<Opened> {
+    this.#auditData = { ...this.#options.auditData, gateway };
+    return this.#startAudit();
+  }
+
+  async #startAudit(): Promise<Opened> {
     const { ioThreads, auditData } = this.#options;
     // To wait for the disk at every write would stop the main thread.
     return ioThreads === 0 && auditData.fsync === 'never' ? this.#openAuditHere() : this.#startAuditThread();
   }
 
   #openAuditHere(): Opened {
-    const { audit, auditData } = this.#options;
+    const { audit } = this.#options;
     const here = openAuditHere(
-      auditData,
+      this.#auditData,
       (message) => this.#receiveOfAudit(message),
       (error) => {
         this.#auditHere = undefined;
         audit.disconnect();
         here.abandon();
         const failure = error instanceof Error ? error : new Error(String(error));
-        void this.#restart('the writing of the audit log', failure, () => this.startAudit());
+        void this.#restart('the writing of the audit log', failure, () => this.#startAudit());
       },
     );
     this.#auditHere = here;
@@ -167,9 +176,9 @@ export class Supervisor {
   }
 
   #startAuditThread(): Promise<Opened> {
-    const { audit, auditData } = this.#options;
+    const { audit } = this.#options;
     return new Promise((resolve, reject) => {
-      const worker = new Worker(workerFile('audit'), { workerData: auditData, name: 'audit' });
+      const worker = new Worker(workerFile('audit'), { workerData: this.#auditData, name: 'audit' });
       this.#startingAudit = worker;
       let failure: Error | undefined;
       worker.on('error', (error) => {
@@ -182,7 +191,7 @@ export class Supervisor {
         this.#auditWorker = undefined;
         this.#onAuditClosed?.();
         audit.disconnect();
-        void this.#restart('the audit thread', failure, () => this.startAudit());
+        void this.#restart('the audit thread', failure, () => this.#startAudit());
       });
       worker.on('message', (bytes: Uint8Array) => {
         const message = decode(bytes) as AuditToMain;

@@ -15,6 +15,7 @@ import { createCheckpointer, loadCheckpointKey } from '../../src/audit-log/check
 import { explainNotice } from '../../src/audit-log/recovery.ts';
 import { applyRetention } from '../../src/audit-log/retention.ts';
 import { StrangersShare } from '../../src/audit-log/strangers-share.ts';
+import { hashOfLine } from '../../src/audit-log/line.ts';
 import { type AuditWriter, type AuditWriterOptions, openAuditWriter } from '../../src/audit-log/writer.ts';
 import { type AuditDraft, NO_LINEAGE } from '../../src/core/audit/audit.ts';
 import { encodeDraft } from '../../src/core/audit/audit-line.ts';
@@ -95,6 +96,21 @@ describe('writer', () => {
     expect(again.head()).toEqual({ id: 3, hash: '52570f6285336516a7a4e082d0c8f5821305606247b74d12b33e018a1bfd5b84' });
     again.close();
     expect(read()).toBe(GOLDEN);
+  });
+
+  test('lines of one of several gateways name it, sealed by the hash', () => {
+    const name = 'gateway "één"';
+    const { writer } = open({ gateway: name });
+    // More lines than the buffer was made for: what the name takes has to be counted.
+    write(writer, 1, 2_000);
+    const head = writer.head();
+    writer.close();
+    const lines = read().trimEnd().split('\n');
+    expect(lines[0]).toContain(`,"payload":{},"gateway":"gateway \\"één\\"","prev_hash":"${GENESIS}"`);
+    expect(lines.every((line) => JSON.parse(line).gateway === name)).toBe(true);
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ id: 2_000, hash: head.hash });
+    expect(hashOfLine(Buffer.from(lines[0]!))).toBe(JSON.parse(lines[0]!).hash);
+    expect(hashOfLine(Buffer.from(lines[0]!.replace('één', 'een')))).not.toBe(JSON.parse(lines[0]!).hash);
   });
 
   test('a reopened log continues with the next id and the last hash', () => {

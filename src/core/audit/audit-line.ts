@@ -4,9 +4,11 @@
  *   {"id":7,"timestamp":…,"event_type":…,"lineage":{"org_id":…,"team_id":…,"agent_id":…},"op_id":…,"decision":…,
  *    "reason":…,"policy":…,"rule_id":…,"cause":…,"actor":…,"payload":{…},"prev_hash":"…","hash":"…"}
  *
+ * Where several gateways act as one, `,"gateway":"<name>"` stands behind the payload.
+ *
  * `hash` is the SHA-256 of the bytes before `,"hash":`, in hex. `prev_hash` is among them, so every hash seals all
  * lines before it. The thread that decides encodes the body, from `,"timestamp":` to the end of the payload; the
- * thread that writes puts the id before it and the two hashes after it.
+ * thread that writes puts the id before it, and the gateway and the two hashes after it.
  */
 
 import { escapeControls, quote, quoteOrNull } from '../base/text.ts';

@@ -97,6 +97,8 @@ export type AuditEntry = {
   readonly cause?: DecisionCause | null;
   readonly actor: string;
   readonly payload: Readonly<Record<string, unknown>>;
+  /** Only where several gateways act as one: which of them has decided. */
+  readonly gateway?: string;
   readonly prev_hash: string;
   readonly hash: string;
 };

@@ -192,6 +192,7 @@ const auditEntry = z.strictObject({
   cause: z.enum(DECISION_CAUSES).nullable().optional().meta({ description: 'Why it was denied.' }),
   actor: z.string(),
   payload: z.record(z.string(), z.unknown()),
+  gateway: z.string().optional().meta({ description: 'Which of several gateways that act as one has decided.' }),
   prev_hash: z.string(),
   hash: z.string(),
 });

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { ChainHead } from '../../audit-log/line.ts';
 import type { AuditDraft } from '../../core/audit/audit.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
 import { assertNever, fail, ok, type Result } from '../../core/base/result.ts';
@@ -82,6 +83,7 @@ export class AuditLink implements AuditLog {
   #entriesTotal = 0;
   #failuresTotal = 0;
   #isWritable = true;
+  #head: ChainHead | undefined;
 
   /** With `allow` nothing is rolled back, so that entries are tried even while the log is not writable. */
   constructor(clock: Clock, onFailure: 'deny' | 'allow', onTrouble: (trouble: Trouble) => void) {
@@ -93,6 +95,11 @@ export class AuditLink implements AuditLog {
   /** False from the first failed write until the log takes entries again. */
   get isWritable(): boolean {
     return this.#isWritable;
+  }
+
+  /** The last entry as of a second ago, where several gateways act as one; undefined: there is none, or nobody asks. */
+  get head(): ChainHead | undefined {
+    return this.#head;
   }
 
   /** Whether callers that are not identified have had their share of the log. */
@@ -173,12 +180,15 @@ export class AuditLink implements AuditLog {
     });
   }
 
-  receive(message: Extract<AuditToMain, { type: 'written' | 'released' | 'not-written' | 'writable' }>): void {
+  receive(message: Extract<AuditToMain, { type: 'written' | 'released' | 'not-written' | 'writable' | 'head' }>): void {
     switch (message.type) {
       case 'written':
         return this.catchUp();
       case 'released':
         return this.#release(message.batches);
+      case 'head':
+        this.#head = message.head;
+        return;
       case 'not-written':
         // Reported once, however many batches fail until the log is writable again.
         if (this.#isWritable) this.#onTrouble({ isWritable: false, reason: message.reason });

@@ -12,6 +12,8 @@ import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
+  /** The name of this gateway, where several act as one: it is in every entry, and the others know the last one. */
+  readonly gateway?: string | undefined;
   /** Counters that the main thread reads: WRITTEN and RELEASED of the audit link. */
   readonly counters: SharedArrayBuffer;
 };
@@ -160,6 +162,8 @@ class AuditRecording {
   readonly #counters: Int32Array;
   readonly #ends: Ends;
   readonly #upkeep: AuditUpkeep;
+  /** The last head that was reported; undefined: nobody asks for it. */
+  #headId: number | undefined;
   #waiting: Append[] = [];
   readonly #look: NodeJS.Timeout;
   #probe: NodeJS.Timeout | undefined;
@@ -171,6 +175,7 @@ class AuditRecording {
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
     this.#ends = ends;
+    this.#headId = options.gateway === undefined ? undefined : 0;
     this.#upkeep = new AuditUpkeep(
       writer,
       options,
@@ -260,12 +265,20 @@ class AuditRecording {
    * and deny the next check.
    */
   #lookForLog(): void {
+    this.#reportHead();
     this.#shareStrangers(); // retention may have made room
     this.#writer.look();
     const { displacement } = this.#writer;
     // Never between a failure and `resume`, which must answer only that failure.
     const isNotified = this.#isFailing || this.#probe !== undefined;
     if (displacement !== undefined && !isNotified) this.#fail(displacement);
+  }
+
+  #reportHead(): void {
+    const head = this.#writer.head();
+    if (this.#headId === undefined || this.#headId === head.id) return;
+    this.#headId = head.id;
+    this.#ends.notify({ type: 'head', head });
   }
 
   /** Tells the main thread as soon as the log can be written again. */

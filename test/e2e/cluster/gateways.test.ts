@@ -61,7 +61,7 @@ describe('gateways of a cluster', () => {
         lease_until: expect.stringMatching(/Z$/),
         skew_ms: expect.any(Number),
         policy_version: expect.any(String),
-        audit_head: null,
+        audit_head: { id: expect.any(Number), hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
         unconfirmed: 0,
         stranded_usd: 0,
       });
