@@ -108,7 +108,7 @@ export function startDecisions(
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
-    parking: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording, governor, clock)),
+    money: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording, governor, clock)),
     strangers: new Strangers({
       perMinute: config.SVC_RATE_LIMIT_UNIDENTIFIED,
       checksPerMinute: config.SVC_RATE_LIMIT_CHECK,

@@ -1,6 +1,9 @@
 /** The money of a gateway in a cluster: what it has spent, and its trade with the ledger. */
 import { BudgetExchange } from '../cluster/exchange.ts';
 import { LEASE_MS } from '../cluster/membership.ts';
+import { UsageClaims } from '../cluster/usage-claims.ts';
+import { orgInReach } from '../core/access.ts';
+import { ok } from '../core/base/result.ts';
 import type { BudgetTracker } from '../core/budget/budget.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import { ownerOf } from '../core/budget/grants.ts';
@@ -10,15 +13,20 @@ import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
 import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
 import { readStoredRuns } from '../stores/embedded/runs.ts';
 import { createPostgresLedger } from '../stores/postgres/cluster/ledger.ts';
+import { createPostgresLedgerPages } from '../stores/postgres/cluster/ledger-pages.ts';
 import type { Settlement } from '../stores/postgres/cluster/members.ts';
+import { createPostgresUsageIds } from '../stores/postgres/cluster/usage-ids.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
+import type { SharedMoney } from '../threads/main/command-runner.ts';
 import type { Config } from './config.ts';
 
 export type MoneyStart = {
   readonly config: Config;
   readonly store: EmbeddedStore;
-  /** With a single connection. */
+  /** With a single connection, for exchanges. */
   readonly postgres: Postgres;
+  /** For all else. */
+  readonly pool: Postgres;
   readonly run: RunId;
   readonly bus: Bus;
   readonly policyVersion: () => string;
@@ -31,17 +39,22 @@ export type Money = {
   /** For how long a grant is to last. */
   readonly sliceMs: number;
   /** Has these budgets trade with the ledger, once the gateway has joined. Call it once. */
-  tradeFor(budgets: BudgetTracker, clock: Clock, onAlerts: (alerts: readonly BudgetAlert[]) => void): BudgetExchange;
+  tradeFor(budgets: BudgetTracker, clock: Clock, onAlerts: (alerts: readonly BudgetAlert[]) => void): SharedMoney;
+  /** After caps were lowered: resolves when the ledger has what is not in use here, or cannot be asked. */
+  giveBack(): Promise<void>;
   /** Call it when the gateway has joined. */
   start(): Promise<void>;
   /** Reports what was spent, and returns the rest. */
   close(): Promise<void>;
 };
 
-export function openMoney({ config, store, postgres, run, bus, policyVersion, onError }: MoneyStart): Money {
+export function openMoney({ config, store, postgres, pool, run, bus, policyVersion, onError }: MoneyStart): Money {
   const runs = readStoredRuns<RunId>(store);
   const { load, save } = createLmdbBudgets(store);
   let exchange: BudgetExchange | undefined;
+  const steadyMs = (): number => performance.now();
+  const claims = new UsageClaims({ store: createPostgresUsageIds(pool, run), steadyMs, onError });
+  const pages = createPostgresLedgerPages(pool);
   return {
     sliceMs: config.SVC_CLUSTER_SLICE_SECS * 1_000,
     budgets: {
@@ -52,22 +65,45 @@ export function openMoney({ config, store, postgres, run, bus, policyVersion, on
       },
     },
     tradeFor: (budgets, clock, onAlerts) => {
-      exchange = new BudgetExchange({
+      const trade = new BudgetExchange({
         budgets,
         ledger: createPostgresLedger({ postgres, run, leaseMs: LEASE_MS, policyVersion }),
         bus,
         nowMs: () => clock.nowMs(),
-        steadyMs: () => performance.now(),
+        steadyMs,
         onAlerts,
         onError,
       });
-      return exchange;
+      exchange = trade;
+      return {
+        park: (check, short, retry) => trade.park(check, short, retry),
+        claim: (key) => claims.claim(key),
+        settle: (key) => claims.settle(key),
+        listBudgets: async (command) => {
+          const org = orgInReach(command.principal, command.orgId);
+          if (!org.ok) return org;
+          await trade.report();
+          const periods = budgets.periodNames(clock.nowMs());
+          const { cursor: after, perPage: limit } = command;
+          const page = await pages.page({ periods, orgId: org.value, after, limit });
+          if (!page.ok) return page;
+          const { items, next } = page.value;
+          return ok({
+            items: items.map(({ owner, spentMicroUsd }) => budgets.sharedStatus(owner, spentMicroUsd)),
+            next,
+          });
+        },
+      };
     },
+    giveBack: async () => exchange?.report(),
     start: async () => {
       await runs.begin(run);
       exchange?.start();
     },
-    close: async () => exchange?.close(),
+    close: async () => {
+      claims.stop();
+      await exchange?.close();
+    },
   };
 }
 

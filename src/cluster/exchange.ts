@@ -48,6 +48,7 @@ export class BudgetExchange {
   #reachedAtMs: number;
   #isUnreachable = false;
   #isRunning = false;
+  #running: Promise<void> = Promise.resolve();
   #isDue = false;
   #isClosed = false;
   #ticking: NodeJS.Timeout | undefined;
@@ -113,9 +114,25 @@ export class BudgetExchange {
     if (this.#options.budgets.recall(names)) void this.#run();
   }
 
+  /**
+   * Tells the ledger what was spent and what is no longer kept, as far as one exchange goes. Resolves when it knows, or
+   * could not be asked.
+   */
+  async report(): Promise<void> {
+    const { budgets, nowMs } = this.#options;
+    budgets.reportSoon(MOST_ROWS, nowMs());
+    if (!budgets.hasUrgentRows) return;
+    await this.#running; // an exchange under way knows nothing of it
+    if (budgets.hasUrgentRows) await this.#run();
+  }
+
   /** One exchange after the other, as long as something is due. */
-  async #run(): Promise<void> {
-    if (this.#isRunning) return;
+  #run(): Promise<void> {
+    if (!this.#isRunning) this.#running = this.#runOn();
+    return this.#running;
+  }
+
+  async #runOn(): Promise<void> {
     this.#isRunning = true;
     try {
       for (let pause = 0; !this.#isClosed && pause !== undefined; ) {
@@ -144,7 +161,9 @@ export class BudgetExchange {
     // The rows that all gateways want come last, so that nobody waits for them while it holds others.
     const isReached =
       (await this.#exchange(rows.filter((row) => !isGlobal(row)))) && (await this.#exchange(rows.filter(isGlobal)));
-    if (this.#parked.length === 0) return isReached && rows.length === MOST_ROWS ? 0 : undefined;
+    // What was recalled or reported meanwhile is waited for as well.
+    if (this.#parked.length === 0)
+      return isReached && (rows.length === MOST_ROWS || budgets.hasUrgentRows) ? 0 : undefined;
     return isReached ? this.#afterRefusals() : this.#afterFailure();
   }
 

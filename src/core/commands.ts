@@ -128,6 +128,8 @@ export type Command =
       readonly costMicroUsd: number;
       readonly opId: OpId | undefined;
       readonly usageId: string | undefined;
+      /** In a cluster: whether the id has been claimed for this gateway, or was counted by another. */
+      readonly claim?: 'mine' | 'counted' | undefined;
     })
   | (OrgFilter & PageRequest & { readonly type: 'list-budgets' })
   | (Voucher & {

@@ -1,7 +1,11 @@
+import type { AgentKey } from './base/ids.ts';
 import type { Shortage } from './budget/grants.ts';
 import type { CommandType, Replies } from './commands.ts';
 import { type Effect, NO_EFFECTS } from './effects.ts';
 import type { Undo } from './rollback.ts';
+
+/** A usage id, and the agent whose it is. */
+export type UsageKey = { readonly agent: AgentKey; readonly usageId: string };
 
 /**
  * The reply to a command, and what the shell must do. `undo` is given for a change that must be rolled back when it
@@ -15,6 +19,8 @@ export type Outcome<T extends CommandType = CommandType> = {
   readonly short?: readonly Shortage[];
   /** Of a command that changed nothing: what gateways that share approvals have to agree on before it is decided. */
   readonly turn?: ApprovalTurn;
+  /** Of a usage record that changed nothing: the id that has to be claimed among the gateways of a cluster first. */
+  readonly claims?: UsageKey;
 };
 
 /** Approvals with this digest change one after the other; or this one is not known here, and may be elsewhere. */

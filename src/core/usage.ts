@@ -4,12 +4,13 @@ import { usageIdOfCompletion } from './base/ids.ts';
 import { microToUsd } from './base/money.ts';
 import { ok } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
+import type { Exceeded } from './budget/envelope.ts';
 import { exceededPayload, exceededReason } from './budget/exceeded.ts';
-import type { CommandOf } from './commands.ts';
+import type { CommandOf, Replies } from './commands.ts';
 import type { Effect } from './effects.ts';
 import type { Speaker } from './identify.ts';
 import type { OpSlot, OpsRegistry } from './ops/ops.ts';
-import type { Outcome } from './outcome.ts';
+import { type Outcome, unchanged } from './outcome.ts';
 
 type Registries = { readonly budgets: BudgetTracker; readonly ops: OpsRegistry };
 
@@ -18,13 +19,20 @@ export function recordUsage(
   { budgets, ops }: Registries,
   { entry, actor }: Speaker,
   op: OpSlot | undefined,
-  { costMicroUsd, opId, usageId }: CommandOf<'record-usage'>,
+  { claim, costMicroUsd, opId, usageId }: CommandOf<'record-usage'>,
   nowMs: number,
 ): Outcome<'record-usage'> {
   // Once an operation is forgotten, an agent may reuse its id: the later operation's completion is then a different
   // record.
   const isOfCompletion = op !== undefined && opId !== undefined && usageId === usageIdOfCompletion(opId);
   const usageSinceMs = isOfCompletion ? ops.registeredAtMs(op) : undefined;
+  // An operation lives at one gateway, and so does the record of its completion.
+  const isShared =
+    budgets.isShared && usageId !== undefined && (opId === undefined || usageId !== usageIdOfCompletion(opId));
+  if (isShared && claim === undefined)
+    return { ...unchanged(ok({ status: 'ok' } as const)), claims: { agent: entry.key, usageId } };
+  if (isShared && claim === 'counted')
+    return unchanged(answerTo(budgets.wouldExceed(entry.budget ?? entry.identity, 0, nowMs)));
   if (entry.credential !== undefined) entry.budget ??= budgets.handleOf(entry.identity, true);
   const { exceeded, alerts, duplicate } = budgets.record(
     entry.budget ?? entry.identity,
@@ -32,11 +40,7 @@ export function recordUsage(
     { usageId, usageSinceMs, op },
     nowMs,
   );
-  const reply = ok(
-    exceeded === undefined
-      ? ({ status: 'ok' } as const)
-      : ({ status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period } as const),
-  );
+  const reply = answerTo(exceeded);
   // A retry may overtake the first record on its way to the disk; it must not be answered earlier.
   if (duplicate) return { reply, effects: [{ kind: 'spend-recorded' }] };
   if (op !== undefined) ops.addSpend(op, costMicroUsd);
@@ -66,3 +70,10 @@ export function recordUsage(
   }
   return { reply, effects };
 }
+
+const answerTo = (exceeded: Exceeded | undefined): Replies['record-usage'] =>
+  ok(
+    exceeded === undefined
+      ? { status: 'ok' }
+      : { status: 'limit_exceeded', tier: exceeded.tier, period: exceeded.period },
+  );

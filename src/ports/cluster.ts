@@ -2,9 +2,12 @@
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { AgentKey, Brand, SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
+import type { Period } from '../core/budget/config.ts';
+import type { BudgetOwner } from '../core/budget/envelope.ts';
 import type { AccountRow, Grant } from '../core/budget/grants.ts';
 import type { Command, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
+import type { UsageKey } from '../core/outcome.ts';
 
 /** One run of a gateway, from its start to its end: a random UUID. */
 export type RunId = Brand<string, 'RunId'>;
@@ -99,6 +102,36 @@ export type Ledger = {
     sequence: number,
     rows: readonly AccountRow[],
   ): Promise<Result<readonly Grant[] | undefined, Fault | Replaced | UnknownRun>>;
+};
+
+/** What all gateways have spent of an account of the ledger, in each of the periods asked for. */
+export type LedgerSpend = { readonly owner: BudgetOwner; readonly spentMicroUsd: Readonly<Record<Period, number>> };
+
+export type LedgerPageRequest = {
+  /** What the ledger calls the running periods. */
+  readonly periods: Readonly<Record<Period, string>>;
+  readonly orgId: string | undefined;
+  /** The `next` of the page before. */
+  readonly after: string | undefined;
+  readonly limit: number;
+};
+
+/** What all gateways have reported as spent, widest tier first. Faults of the database: `store_unreachable`. */
+export type LedgerPages = {
+  page(
+    request: LedgerPageRequest,
+  ): Promise<Result<{ readonly items: readonly LedgerSpend[]; readonly next: string | undefined }, Fault>>;
+};
+
+/** `busy`: another gateway counts it at this moment, or has stopped in the middle of that. */
+export type UsageClaim = 'mine' | 'counted' | 'busy';
+
+/** Usage ids of all gateways: each is counted by one run. Faults of the database: `store_unreachable`. */
+export type UsageIds = {
+  /** In the order of the keys. */
+  claim(keys: readonly UsageKey[]): Promise<Result<readonly UsageClaim[], Fault | Replaced | UnknownRun>>;
+  /** This run has counted them. */
+  settle(keys: readonly UsageKey[]): Promise<Result<void, Fault | Replaced | UnknownRun>>;
 };
 
 /** What an agent's registration is now; undefined: it has none. */

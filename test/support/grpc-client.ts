@@ -8,6 +8,7 @@ export type GrpcAnswer = {
   readonly code: string;
   readonly details: string;
   readonly message: Record<string, unknown> | undefined;
+  readonly trailers: Metadata;
 };
 
 export type GrpcClient = {
@@ -36,19 +37,21 @@ export function grpcClient(address: string): GrpcClient {
           if (!message.ok) throw new Error(JSON.stringify(message.fault));
           return message.value;
         };
-        client.makeUnaryRequest(
+        let message: Record<string, unknown> | undefined;
+        const call = client.makeUnaryRequest(
           shape.path,
           encode,
           decode,
           request,
           metadata,
           { deadline: Date.now() + 30_000 },
-          (error: ServiceError | null, value?: object) =>
-            resolve(
-              error === null
-                ? { code: 'OK', details: '', message: value as Record<string, unknown> }
-                : { code: status[error.code] ?? '', details: error.details, message: undefined },
-            ),
+          (_: ServiceError | null, value?: object) => {
+            message = value as Record<string, unknown> | undefined;
+          },
+        );
+        // Comes last, of an error too.
+        call.on('status', ({ code, details, metadata: trailers }) =>
+          resolve({ code: status[code] ?? '', details: code === status.OK ? '' : details, message, trailers }),
         );
       });
     },

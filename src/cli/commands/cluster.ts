@@ -7,6 +7,14 @@ import { printable } from '../terminal/printable.ts';
 import { confirmed } from '../terminal/prompt.ts';
 import { awayAt, type Column, isRows, type Row } from '../terminal/table.ts';
 
+/** Enough of the hash to compare by eye. */
+const HASH_SHOWN = 12;
+
+function headOf({ audit_head: head }: Row): string {
+  const { id, hash } = Object(head) as { readonly id?: number; readonly hash?: string };
+  return hash === undefined ? '-' : `${id} ${hash.slice(0, HASH_SHOWN)}`;
+}
+
 const COLUMNS: readonly Column[] = [
   { title: 'NAME', cell: 'name', isWhole: true },
   { title: 'STATE', cell: 'state' },
@@ -15,6 +23,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'SKEW', cell: ({ skew_ms: ms }) => `${String(ms)} ms` },
   { title: 'UNCONFIRMED', cell: 'unconfirmed' },
   { title: 'STRANDED', cell: ({ stranded_usd: usd }) => (usd === 0 ? '-' : `$${String(usd)}`) },
+  { title: 'AUDIT HEAD', cell: headOf, isSpare: true },
   { title: 'POLICY', cell: 'policy_version', isSpare: true },
   { title: 'RUN', cell: 'run', isSpare: true },
 ];

@@ -2,7 +2,7 @@ import type { AgentIdentity } from '../base/ids.ts';
 import { microToUsd } from '../base/money.ts';
 import { firstPage, type Page } from '../base/page.ts';
 import { assert, fail, ok, type Result } from '../base/result.ts';
-import { type BudgetConfig, type Period, TIERS, type Tier, UNLIMITED } from './config.ts';
+import { type BudgetConfig, PERIODS, type Period, TIERS, type Tier, UNLIMITED } from './config.ts';
 import {
   type BudgetAlert,
   type BudgetHandle,
@@ -15,7 +15,7 @@ import {
   type Spend,
   setCaps,
 } from './envelope.ts';
-import type { AccountName, AccountRow, BudgetGrants, Grant, Shortage } from './grants.ts';
+import { type AccountName, type AccountRow, type BudgetGrants, type Grant, nameOf, type Shortage } from './grants.ts';
 import { PeriodCalendar, type PeriodWindow } from './period.ts';
 import { type Held, type OpNumber, Reservations } from './reservations.ts';
 import {
@@ -26,7 +26,14 @@ import {
   type SpendRow,
   type UsageRow,
 } from './rows.ts';
-import { type BudgetFilter, type BudgetStatusRow, cursorOf, envelopesAfter, statusRow } from './status.ts';
+import {
+  type BudgetFilter,
+  type BudgetStatusRow,
+  cursorOf,
+  envelopesAfter,
+  type PeriodStatus,
+  statusRow,
+} from './status.ts';
 import { EnvelopeTree, type TreeLimits } from './tree.ts';
 import { UsageMemory, type UsageMemoryLimits, usageLimitsFor } from './usage.ts';
 
@@ -122,6 +129,17 @@ export class BudgetTracker {
     return this.#grants?.isUrgent === true;
   }
 
+  /** Has the ledger told soon what was spent, of so many accounts at most. */
+  reportSoon(most: number, nowMs: number): void {
+    this.#advance(nowMs);
+    this.#grants?.report(most, this.#window, this.#epoch);
+  }
+
+  /** Whether there is a ledger, so that other gateways spend of the same caps. */
+  get isShared(): boolean {
+    return this.#grants !== undefined;
+  }
+
   /** Everything that is left to tell, when this run ends. */
   closingRows(nowMs: number): readonly AccountRow[] {
     this.#advance(nowMs);
@@ -165,7 +183,11 @@ export class BudgetTracker {
   reconfigure(config: BudgetConfig | undefined, nowMs: number): void {
     this.#advance(nowMs);
     const { limitsMicroUsd } = config ?? UNLIMITED;
+    const lowered = TIERS.filter((tier) =>
+      PERIODS.some((period) => (limitsMicroUsd[tier][period] ?? Infinity) < this.#caps[tier][period]),
+    );
     for (const tier of TIERS) setCaps(this.#caps[tier], limitsMicroUsd[tier], this.#grants !== undefined);
+    this.#grants?.giveBack(lowered);
     if (config === undefined || config.timezone === this.#calendar.timezone) return;
     this.#calendar = new PeriodCalendar(config.timezone);
     const there = this.#calendar.windowAt(this.#timeMs);
@@ -374,6 +396,20 @@ export class BudgetTracker {
     return { items: items.map((envelope) => statusRow(envelope, this.#window, this.#epoch, this.#grants)), next };
   }
 
+  /** What the ledger of a cluster calls the running periods. */
+  periodNames(nowMs: number): Readonly<Record<Period, string>> {
+    this.#advance(nowMs);
+    return { monthly: nameOf('monthly', this.#window), daily: nameOf('daily', this.#window) };
+  }
+
+  /** A line about an account of the ledger. What is reserved of it elsewhere is not known here. */
+  sharedStatus(owner: BudgetOwner, spentMicroUsd: Readonly<Record<Period, number>>): BudgetStatusRow {
+    const names = [owner.orgId, owner.teamId, owner.agentId].filter((name) => name !== null);
+    const row = statusRow(this.#tree.peekAt(...names), this.#window, this.#epoch);
+    const spentIn = (period: Period): PeriodStatus => ({ ...row[period], spentMicroUsd: spentMicroUsd[period] });
+    return { ...row, ...owner, monthly: spentIn('monthly'), daily: spentIn('daily') };
+  }
+
   /**
    * What a store must put or remove to catch up, since the last call. To be written as one transaction: a usage id must
    * not be stored without its spend. Reservations are not stored, because the operations they belong to end with the
@@ -442,6 +478,7 @@ export class BudgetTracker {
     if (envelope === undefined) return void this.#dropped.add(keyOfOwner(row));
     envelope.setSpend(monthly, daily, this.#epoch);
     envelope.stored = true;
+    this.#grants?.touch(envelope, true, this.#window, this.#timeMs); // the ledger knows nothing of it yet
     if (row.monthly.name > this.#window.month || row.daily.name > this.#window.day) this.#markDirty(envelope);
   }
 

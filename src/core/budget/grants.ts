@@ -1,4 +1,4 @@
-import { PERIODS, type Period } from './config.ts';
+import { PERIODS, type Period, type Tier } from './config.ts';
 import type { AlertPercent, BudgetAlert, BudgetOwner, Envelope, Epoch, Exceeded } from './envelope.ts';
 import type { PeriodWindow } from './period.ts';
 import { keyOfOwner } from './rows.ts';
@@ -157,6 +157,24 @@ export class BudgetGrants {
       isAny = true;
     }
     return isAny;
+  }
+
+  /** Caps of these tiers are lower now: what is not in use of them is given back with the next exchange. */
+  giveBack(tiers: readonly Tier[]): void {
+    for (const account of this.#byName.values()) {
+      if (!tiers.includes(account.envelope.tier)) continue;
+      account.isRecalled = true;
+      this.#urgent.add(account);
+    }
+  }
+
+  /** What was spent and is not reported yet is told with the next exchange, of so many accounts at most. */
+  report(most: number, window: PeriodWindow, epoch: Epoch): void {
+    for (const account of [...this.#byName.values()]) {
+      if (this.#urgent.size >= most) return;
+      this.#roll(account, window, epoch);
+      if (spentOf(account, epoch) !== account.reportedMicroUsd) this.#urgent.add(account);
+    }
   }
 
   /** Whether a check waits for an exchange, or another gateway does. */
@@ -361,7 +379,7 @@ export class BudgetGrants {
   }
 }
 
-const nameOf = (period: Period, { day, month }: PeriodWindow): string =>
+export const nameOf = (period: Period, { day, month }: PeriodWindow): string =>
   period === 'monthly' ? `m:${month}` : `d:${day}`;
 
 /** As the ledger names it: `global`, `org/acme`. */

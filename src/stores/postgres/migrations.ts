@@ -1,5 +1,6 @@
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
 import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
+import { USAGE_MIGRATIONS } from './cluster/usage-schema.ts';
 import type { Migration } from './migration.ts';
 
 /**
@@ -148,4 +149,9 @@ const ACCOUNT_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-export const MIGRATIONS: readonly Migration[] = [...ACCOUNT_MIGRATIONS, ...CLUSTER_MIGRATIONS, ...STATE_MIGRATIONS];
+export const MIGRATIONS: readonly Migration[] = [
+  ...ACCOUNT_MIGRATIONS,
+  ...CLUSTER_MIGRATIONS,
+  ...STATE_MIGRATIONS,
+  ...USAGE_MIGRATIONS,
+];

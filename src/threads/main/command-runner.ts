@@ -6,9 +6,9 @@ import { CHANGES, type Command, type CommandOf, type CommandType, type Replies }
 import { NO_EFFECTS } from '../../core/effects.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Governor } from '../../core/governor.ts';
-import type { ApprovalTurn, Outcome } from '../../core/outcome.ts';
+import type { ApprovalTurn, Outcome, UsageKey } from '../../core/outcome.ts';
 import type { RateLimiter } from '../../limits/rate-limit.ts';
-import type { Clock } from '../../ports/ports.ts';
+import type { Clock, SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
 import { type IoId, OWN } from '../protocol.ts';
 import { type Batch, INTERNAL, newBatch, unrecordedCommand } from './batches.ts';
@@ -19,8 +19,17 @@ import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
 import { isOfStranger, type Strangers } from './strangers.ts';
 
-/** False: too many wait already. `retry` has the check decided again, when the ledger has been asked. */
-export type CheckParking = { park(check: object, short: readonly Shortage[], retry: () => void): boolean };
+/** What gateways of a cluster have in common about money. */
+export type SharedMoney = {
+  /** False: too many wait already. `retry` has the check decided again, when the ledger has been asked. */
+  park(check: object, short: readonly Shortage[], retry: () => void): boolean;
+  /** Whether this gateway is to count the usage record with this id. Never rejects. */
+  claim(key: UsageKey): Promise<'mine' | 'counted' | 'busy'>;
+  /** Call it when the record is saved, before it is answered. Never rejects. */
+  settle(key: UsageKey): Promise<void>;
+  /** What all gateways have spent. */
+  listBudgets(command: CommandOf<'list-budgets'>): Promise<Replies['list-budgets']>;
+};
 
 /** Has commands that are about approvals decided when all gateways agree on what they are about. */
 export type TurnTaking = { take(turn: ApprovalTurn, decide: () => void, refuse: (fault: Fault) => void): void };
@@ -39,8 +48,8 @@ export type CommandRunnerOptions = {
   readonly maxUnrecorded: number;
   readonly checkLimiter?: RateLimiter | undefined;
   readonly strangers: Strangers;
-  /** Of a gateway in a cluster: where checks wait for the ledger. */
-  readonly parking?: CheckParking | undefined;
+  /** Of a gateway in a cluster. */
+  readonly money?: SharedMoney | undefined;
   readonly turns?: TurnTaking | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
@@ -104,11 +113,17 @@ export class CommandRunner {
    * once.
    */
   perform(io: IoId, id: number, command: Command, batch: Batch, isLookedFor = false): void {
+    const { money } = this.#options;
+    if (money !== undefined && command.type === 'list-budgets') return void this.#listShared(io, id, command, money);
     const outcome = this.#apply(command, batch.bodies.length, batch.appliedAtMs);
     if (outcome.turn !== undefined && this.#isPutOff(io, id, command, outcome.turn, isLookedFor)) return;
     if (outcome.short !== undefined) {
       const retry = (): void => this.performAlone(io, id, command);
-      if (this.#options.parking?.park(command, outcome.short, retry) === true) return;
+      if (money?.park(command, outcome.short, retry) === true) return;
+    }
+    if (money !== undefined && outcome.claims !== undefined) {
+      void this.#claim(io, id, command as CommandOf<'record-usage'>, outcome.claims, money);
+      return;
     }
     if (command.type !== 'check' || !isOfStranger(outcome)) return this.#finish(io, id, command, outcome, batch);
     const { strangers, threads } = this.#options;
@@ -128,6 +143,36 @@ export class CommandRunner {
     return true;
   }
 
+  /** Counts the record here, or answers that another gateway has. */
+  async #claim(
+    io: IoId,
+    id: number,
+    command: CommandOf<'record-usage'>,
+    key: UsageKey,
+    money: SharedMoney,
+  ): Promise<void> {
+    const claim = await money.claim(key);
+    if (claim !== 'busy') return this.performAlone(io, id, { ...command, claim });
+    this.#options.recorder.answer(io, id, fail({ kind: 'store_unreachable', retryAfterSecs: 1 }));
+    this.#options.threads.flush(io);
+  }
+
+  async #listShared(io: IoId, id: number, command: CommandOf<'list-budgets'>, money: SharedMoney): Promise<void> {
+    const { onError, recorder, threads } = this.#options;
+    const { cursor } = command;
+    const opened = cursor === undefined ? undefined : this.#cursors.open('list-budgets', cursor);
+    let reply: Replies['list-budgets'] = BAD_CURSOR;
+    try {
+      if ((cursor === undefined) === (opened === undefined))
+        reply = await money.listBudgets({ ...command, cursor: opened });
+    } catch (error) {
+      onError(error, command.type);
+      reply = INTERNAL;
+    }
+    recorder.answer(io, id, this.#sealed('list-budgets', reply));
+    threads.flush(io);
+  }
+
   /** A command that had to wait, in a batch of its own. */
   performAlone(io: IoId, id: number, command: Command, isLookedFor = false): void {
     const { audit, clock, governor, recorder, threads } = this.#options;
@@ -143,7 +188,9 @@ export class CommandRunner {
     const { bodies, signals, appliedAtMs } = batch;
     const auditIndex = bodies.length;
     const signalIndex = signals.length;
-    const durable = effectRunner.run(effects, appliedAtMs, batch);
+    let durable = effectRunner.run(effects, appliedAtMs, batch);
+    if (command.type === 'record-usage' && command.claim === 'mine' && durable !== undefined)
+      durable = this.#settled(command, durable);
     if (command.type === 'open-control' && reply.ok)
       controlStreams.open(agentKeyOf(command.agent), { io, stream: command.stream });
     if (durable !== undefined) {
@@ -168,6 +215,13 @@ export class CommandRunner {
     }
   }
 
+  /** Saved here first: a claim that is settled is counted nowhere else. */
+  async #settled({ agent, usageId }: CommandOf<'record-usage'>, durable: Promise<SavedAt>): Promise<SavedAt> {
+    const saved = await durable;
+    if (usageId !== undefined) await this.#options.money?.settle({ agent: agentKeyOf(agent), usageId });
+    return saved;
+  }
+
   /** A defect met by one command must not lose the others of its batch, nor leave its caller waiting. */
   #apply(command: Command, unsentEntries: number, nowMs: number): Outcome {
     try {
@@ -186,11 +240,12 @@ export class CommandRunner {
     const cursor = command.cursor === undefined ? undefined : this.#cursors.open(command.type, command.cursor);
     if (command.cursor !== undefined && cursor === undefined) return { reply: BAD_CURSOR, effects: NO_EFFECTS };
     const { reply, effects } = this.#options.governor.apply<ListCommand['type']>({ ...command, cursor }, nowMs);
-    if (!reply.ok || reply.value.next === undefined) return { reply, effects };
-    return {
-      reply: ok({ ...reply.value, next: this.#cursors.seal(command.type, reply.value.next) }) as typeof reply,
-      effects,
-    };
+    return { reply: this.#sealed(command.type, reply), effects };
+  }
+
+  #sealed<T extends ListCommand['type']>(type: T, reply: Replies[T]): Replies[T] {
+    if (!reply.ok || reply.value.next === undefined) return reply;
+    return ok({ ...reply.value, next: this.#cursors.seal(type, reply.value.next) }) as typeof reply;
   }
 
   /**

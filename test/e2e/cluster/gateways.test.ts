@@ -1,8 +1,13 @@
 /** Gateways that act as one: who takes part, what holds everywhere, and what a replaced gateway does. */
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { grpcClient } from '../../support/grpc-client.ts';
 import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
@@ -24,23 +29,44 @@ rules:
   - { id: pay, actions: ["tool.call"], resources: ["pay*"], effect: require_approval }
 `;
 
-const startMember = (url: string, name: string, env: Readonly<Record<string, string>> = {}): Promise<TestGateway> =>
-  startTestGateway({ env: { ...ENV, SVC_DATABASE_URL: url, SVC_NODE_NAME: name, ...env } });
+const startMember = (
+  url: string,
+  name: string,
+  env: Readonly<Record<string, string>> = {},
+  dataDir?: string,
+): Promise<TestGateway> =>
+  startTestGateway({
+    ...(dataDir === undefined ? {} : { dataDir }),
+    env: { ...ENV, SVC_DATABASE_URL: url, SVC_NODE_NAME: name, ...env },
+  });
 
 describe('gateways of a cluster', () => {
   let url: string;
   let one: TestGateway;
   let two: TestGateway;
   let three: TestGateway;
+  let veteran: string;
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bygone-'));
 
   beforeAll(async () => {
     url = await newDatabase();
     ENV.SVC_POLICY_PATH = policyFile(POLICY, afterAll).path;
-    one = await startMember(url, 'one');
+    // It has been alone before.
+    const alone = await startTestGateway({ dataDir: folder });
+    const agent = { org_id: 'bygone', team_id: 'search', agent_id: 'veteran' };
+    veteran = (await alone.call('POST', '/api/v1/agents', { agent })).body.credential_token;
+    await alone.call('POST', '/api/v1/usage', { agent, cost_usd: 0.5 });
+    await alone.stop();
+    one = await startMember(url, 'one', {}, folder);
     [two, three] = await Promise.all([startMember(url, 'two'), startMember(url, 'three')]);
   });
-  afterAll(() => Promise.all([one, two, three].map((gateway) => gateway?.stop('SIGKILL'))));
+  afterAll(async () => {
+    await Promise.all([one, two, three].map((gateway) => gateway?.stop('SIGKILL')));
+    rmSync(folder, { recursive: true, force: true });
+  });
 
+  const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
+  const UNKNOWN = 'DECISION_CAUSE_CREDENTIAL';
   const membersAt = async (gateway: TestGateway) =>
     (await gateway.call('GET', '/api/v1/cluster')).body.members as { name: string; state: string; run: string }[];
   const newKey = async () =>
@@ -48,6 +74,42 @@ describe('gateways of a cluster', () => {
   const revoke = (id: string) => one.call('POST', `/api/v1/iam/api-keys/${id}/revoke`);
   const usedAt = async (gateway: TestGateway, key: string) =>
     (await gateway.call('GET', '/api/v1/ops', undefined, key)).status;
+
+  test('keep what the first of them had when it was alone', async () => {
+    const agent = { orgId: 'bygone', teamId: 'search', agentId: 'veteran' };
+    const subject = { agent, credentialToken: veteran, traceId: 't', spanId: 's', action: 'tool.call', resource: 'x' };
+    const checked = await three.call('POST', '/svc.governance.v1.PolicyService/CheckAction', subject, null);
+    expect(checked.body.cause).not.toBe(UNKNOWN);
+    await eventually(async () => {
+      const { body } = await two.call('GET', '/api/v1/budgets?org_id=bygone');
+      expect(body.budgets.map((row: any) => [row.tier, row.daily.spent_usd])).toEqual([
+        ['org', 0.5],
+        ['team', 0.5],
+        ['agent', 0.5],
+      ]);
+    }, 15_000);
+  });
+
+  test('name themselves in what they record, each in its own log', async () => {
+    await register(two, 'named');
+    const { body } = await two.call('GET', '/api/v1/logs?per_page=1');
+    expect(body.entries[0]).toMatchObject({ gateway: 'two', hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  });
+
+  test('count a usage id once, at whichever of them it arrives', async () => {
+    const agent = { org_id: 'umbrella', team_id: 'search', agent_id: 'crawler' };
+    const record = (gateway: TestGateway, usage_id: string) =>
+      gateway.call('POST', '/api/v1/usage', { agent, cost_usd: 0.25, usage_id });
+    const ids = Array.from({ length: 20 }, (_, nth) => `usage-${nth}`);
+    const answers = await Promise.all(ids.flatMap((id) => [one, two, three, two].map((at) => record(at, id))));
+    // 503 where two arrive at the same moment and the machine is busy; every id was counted by somebody.
+    for (const { status, body } of answers) if (status !== 503) expect([status, body]).toEqual([200, { status: 'ok' }]);
+    for (const at of [one, two, three]) expect((await record(at, 'usage-0')).body).toEqual({ status: 'ok' });
+    await eventually(async () => {
+      const { body } = await three.call('GET', '/api/v1/budgets?org_id=umbrella');
+      expect(body.budgets[0]).toMatchObject({ tier: 'org', daily: { spent_usd: 5 }, monthly: { spent_usd: 5 } });
+    }, 15_000);
+  });
 
   test('are listed with their leases at each of them', async () => {
     await eventually(async () => {
@@ -82,10 +144,15 @@ describe('gateways of a cluster', () => {
   test('name who has not confirmed a revocation; it acts by it before it serves again', async () => {
     const { id, key } = await newKey();
     expect(await usedAt(three, key)).toBe(200);
+    expect((await register(one, 'rotating')).status).toBe(201);
     three.process.kill('SIGSTOP');
     try {
       const revoked = await revoke(id);
       expect([revoked.status, revoked.headers.get('svc-unconfirmed')]).toEqual([204, 'three']);
+      const client = grpcClient(one.grpc);
+      onTestFinished(() => client.close());
+      const rotated = await client.call('RegisterAgent', { agent: { ...AGENT, agentId: 'rotating' } }, ADMIN_KEY);
+      expect([rotated.code, rotated.trailers.get('svc-unconfirmed')]).toEqual(['OK', ['three']]);
       await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'suspect' }), 15_000);
     } finally {
       three.process.kill('SIGCONT');
@@ -94,7 +161,6 @@ describe('gateways of a cluster', () => {
     await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'live', unconfirmed: 0 }));
   });
 
-  const AGENT = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
   let made = 0;
   const register = async (gateway: TestGateway, agentId: string, parent?: string) => {
     const agent = { org_id: 'acme', team_id: 'search', agent_id: agentId };
@@ -106,7 +172,6 @@ describe('gateways of a cluster', () => {
     const body = { agent: { ...AGENT, agentId }, credentialToken, ...subject };
     return (await gateway.call('POST', '/svc.governance.v1.PolicyService/CheckAction', body, null)).body;
   };
-  const UNKNOWN = 'DECISION_CAUSE_CREDENTIAL';
 
   test('know an agent at once that registered at another of them', async () => {
     for (let round = 0; round < 20; round += 1) {
@@ -120,7 +185,7 @@ describe('gateways of a cluster', () => {
     expect((await checkAt(two, 'agent-0', 'a token that nobody has, of 32 characters')).cause).toBe(UNKNOWN);
     await eventually(async () => {
       const { body } = await three.call('GET', '/api/v1/agents?per_page=1000');
-      expect(body.agents.length).toBe(20);
+      expect(body.agents.filter((row: unknown) => /"agent-\d+"/.test(JSON.stringify(row))).length).toBe(20);
     });
   });
 
@@ -283,6 +348,42 @@ describe('gateways of a cluster', () => {
     const running = await one.call('POST', '/api/v1/cluster/forget', { name: 'two' });
     expect([running.status, running.body.code]).toEqual([409, 'conflict']);
     expect((await one.call('POST', '/api/v1/cluster/forget', { name: 'nobody' })).status).toBe(404);
+    // One that ended long ago, and has not returned what it was granted.
+    const database = new pg.Client({ connectionString: url });
+    await database.connect();
+    onTestFinished(() => database.end());
+    const gone = randomUUID();
+    await database.query(`SELECT cluster_join($1, 'gone', 1, '1', '{1,1}', 'serve', NULL, '{}', '{}', '{}')`, [gone]);
+    await database.query(`UPDATE cluster_node SET lease_until = now() - interval '11 minutes' WHERE epoch = $1`, [
+      gone,
+    ]);
+    await database.query(
+      `INSERT INTO budget_account (owner, period, out, ends_at) VALUES ('org/gone', 'd:2026-01-01', 700000, now())`,
+    );
+    await database.query(`INSERT INTO budget_grant VALUES ($1, 'org/gone', 'd:2026-01-01', 700000, 0)`, [gone]);
+    const forgotten = await one.call('POST', '/api/v1/cluster/forget', { name: 'gone' });
+    expect([forgotten.status, forgotten.body]).toEqual([200, { unspent_usd: 0.7 }]);
+    expect((await membersAt(one)).map(({ name }) => name)).not.toContain('gone');
+    const { body } = await one.call('GET', '/api/v1/logs?event_type=GatewayForgotten');
+    expect(body.entries.map(({ payload }: any) => payload)).toEqual([{ gateway: 'gone', charged_usd: 0.7 }]);
+    const { rows } = await database.query(`SELECT spent::int, out::int FROM budget_account WHERE owner = 'org/gone'`);
+    expect(rows).toEqual([{ spent: 700_000, out: 0 }]);
+  });
+
+  test('wait with joining until their clock is right', async () => {
+    const mark = join(folder, 'set-back');
+    writeFileSync(mark, '');
+    const NODE_OPTIONS = `--import=${new URL('../../support/clock-set-back.mjs', import.meta.url).href}`;
+    const late = await startTestGateway({
+      env: { ...ENV, SVC_DATABASE_URL: url, SVC_NODE_NAME: 'late', CLOCK_SET_BACK: mark, NODE_OPTIONS },
+      meanwhile: (child) =>
+        child.stderr!.on('data', (said: Buffer) => {
+          if (said.toString().includes('waiting until it is right')) rmSync(mark, { force: true });
+        }),
+    });
+    onTestFinished(async () => void (await late.stop()));
+    expect(late.output.stderr).toMatch(/the clock of this gateway is 3600\.\d s behind/);
+    expect((await membersAt(one)).map(({ name, state }) => `${name} ${state}`)).toContain('late live');
   });
 
   test('deny every check soon after they lost the database, where that is asked for', async () => {
