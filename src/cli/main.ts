@@ -2,9 +2,8 @@
 /** The `svc` command: `svc serve` is the gateway, everything else is its client. */
 import { constants } from 'node:os';
 import { codeOf } from '../core/base/text.ts';
-import { COMMANDS, GROUPS } from './commands.ts';
 import { CliError, EXIT, renderError } from './errors.ts';
-import { parseCommandLine } from './program.ts';
+import { runCommandLine } from './run.ts';
 import { isReaderNeeded } from './terminal/output.ts';
 
 // The reader of a pipe may stop early, as `head` does: that is no error.
@@ -31,15 +30,5 @@ if (process.pid === 1) {
   }
 }
 
-try {
-  const status = await runCommandLine(process.argv.slice(2));
-  if (status !== undefined) process.exitCode = status;
-} catch (error) {
-  process.stderr.write(renderError(error, process.argv.includes('--debug')));
-  process.exitCode = error instanceof CliError ? error.status : EXIT.failed;
-}
-
-async function runCommandLine(argv: readonly string[]): Promise<number | void> {
-  const parsed = await parseCommandLine(COMMANDS, GROUPS, argv);
-  return parsed.kind === 'over' ? parsed.status : parsed.run({ ...parsed.invocation, env: process.env });
-}
+const status = await runCommandLine(process.argv.slice(2), process.env);
+if (status !== undefined) process.exitCode = status;

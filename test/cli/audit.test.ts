@@ -149,7 +149,7 @@ describe('audit', () => {
 
   test('exports from the gateway or its folder, to a private file never overwritten', async () => {
     const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
-    const remote = await cli.run(['audit', 'export', '--org', 'acme'], { env });
+    const remote = await cli.start(['audit', 'export', '--org', 'acme'], { env });
     const local = await cli.run(['audit', 'export', '--org', 'acme', '--dir', gateway.dataDir]);
     expect(remote).toMatchObject({ status: 0, stderr: '' });
     expect(local.stdout).toBe(remote.stdout);
@@ -374,7 +374,7 @@ describe('audit', () => {
     execFileSync('mkfifo', [pipe]);
     const [first, ended] = await Promise.all([
       text(spawn('head', ['-n', '1', pipe]).stdout),
-      cli.run(['audit', 'export', '--file', pipe, '--force'], { env: { SVC_CLI_API_URL: server.url } }),
+      cli.start(['audit', 'export', '--file', pipe, '--force'], { env: { SVC_CLI_API_URL: server.url } }),
     ]);
     expect({ first, ended }).toEqual({
       first: '{"id":1}\n',

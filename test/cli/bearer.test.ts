@@ -198,7 +198,7 @@ describe('bearer', () => {
   test('an answer that never comes ends with an error', async () => {
     const server = await startFakeServer(() => {});
     const env = { NODE_OPTIONS: `--import=${new URL('../support/time-lapse.mjs', import.meta.url).href}` };
-    expect((await cli.run(['ops', 'ls', '--api-url', server.url], { env })).stderr).toBe(
+    expect((await cli.start(['ops', 'ls', '--api-url', server.url], { env })).stderr).toBe(
       `error: cannot reach the gateway at ${server.url}: no answer\nStart it with \`svc serve\`, or choose another with --context or --api-url.\n`,
     );
     await server.stop();

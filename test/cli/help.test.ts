@@ -93,6 +93,12 @@ describe('help', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('the process ends with the status of the command', async () => {
+    expect((await cli.start(['--version'])).status).toBe(0);
+    expect((await cli.start(['context', 'use', 'nowhere'])).status).toBe(1);
+    expect((await cli.start(['ops', 'show'])).status).toBe(2);
+  });
+
   test('a usage error exits with 2 and a hint on standard error', async () => {
     const cases: readonly (readonly [readonly string[], string])[] = [
       [['wohami'], "error: unknown command 'wohami'\n(Did you mean whoami?)\nRun `svc --help` for help.\n"],

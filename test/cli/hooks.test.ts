@@ -1,12 +1,10 @@
-/** `svc hooks`, by the built command in a home of its own. */
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+/** `svc hooks`, in a home of its own. */
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
-import { describe, expect, inject, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createCliHome } from '../support/cli.ts';
 
-const COMMAND = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 const TOKEN = 'token-of-coder-0123456789-0123456789';
 
 const FILES: Readonly<Record<string, string>> = {
@@ -29,7 +27,9 @@ const EXISTING: Readonly<Record<string, string>> = {
 };
 
 function openHome() {
-  const home = mkdtempSync(join(inject('scratch'), 'home-'));
+  const cli = createCliHome();
+  onTestFinished(cli.remove);
+  const { home } = cli;
   return {
     path: (tool: string): string => join(home, FILES[tool]!),
     read: (tool: string): string => readFileSync(join(home, FILES[tool]!), 'utf8'),
@@ -37,26 +37,20 @@ function openHome() {
       mkdirSync(dirname(join(home, FILES[tool]!)), { recursive: true });
       writeFileSync(join(home, FILES[tool]!), text, { mode: 0o640 });
     },
-    svc: (args: readonly string[], input = '') => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND, 'hooks', ...args], {
-        env: { PATH: process.env.PATH, HOME: home, SVC_AGENT_TOKEN: TOKEN },
-        encoding: 'utf8',
-        input,
-      });
-      return { status, stdout, stderr };
-    },
+    svc: (args: readonly string[], input = '') =>
+      cli.run(['hooks', ...args], { env: { SVC_AGENT_TOKEN: TOKEN }, input }),
   };
 }
 
 const valueOf = (tool: string, text: string): any => (tool === 'codex' ? parse(text) : JSON.parse(text));
 
 describe('svc hooks', () => {
-  test.each(TOOLS)('%s: installs once, blocks without a gateway, and restores every byte', (tool) => {
+  test.each(TOOLS)('%s: installs once, blocks without a gateway, and restores every byte', async (tool) => {
     const home = openHome();
     home.write(tool, EXISTING[tool]!);
-    expect(home.svc(['doctor', tool]).status).toBe(1);
+    expect((await home.svc(['doctor', tool])).status).toBe(1);
     expect(
-      home.svc(['install', tool, '--url', 'http://gateway.example:8080', '--agent', 'acme/dev/coder']).status,
+      (await home.svc(['install', tool, '--url', 'http://gateway.example:8080', '--agent', 'acme/dev/coder'])).status,
     ).toBe(0);
     const installed = home.read(tool);
     expect(installed).not.toContain(TOKEN);
@@ -66,18 +60,18 @@ describe('svc hooks', () => {
     for (const [event, hooks] of Object.entries(before.hooks))
       if (Array.isArray(hooks))
         for (const hook of hooks) expect(valueOf(tool, installed).hooks[event]).toContainEqual(hook);
-    expect(home.svc(['doctor', tool])).toMatchObject({ status: 0 });
-    home.svc(['install', tool, '--url', 'http://gateway.example:8080', '--agent', 'acme/dev/coder']);
+    expect(await home.svc(['doctor', tool])).toMatchObject({ status: 0 });
+    await home.svc(['install', tool, '--url', 'http://gateway.example:8080', '--agent', 'acme/dev/coder']);
     expect(home.read(tool)).toBe(installed);
-    expect(home.svc(['uninstall', tool]).status).toBe(0);
+    expect((await home.svc(['uninstall', tool])).status).toBe(0);
     expect(home.read(tool)).toBe(EXISTING[tool]);
-    expect(home.svc(['doctor', tool]).status).toBe(1);
+    expect((await home.svc(['doctor', tool])).status).toBe(1);
   });
 
-  test.each(TOOLS)('%s: a file that was not there is gone afterwards', (tool) => {
+  test.each(TOOLS)('%s: a file that was not there is gone afterwards', async (tool) => {
     const home = openHome();
-    expect(home.svc(['install', tool]).status).toBe(0);
-    expect(home.svc(['uninstall', tool]).status).toBe(0);
+    expect((await home.svc(['install', tool])).status).toBe(0);
+    expect((await home.svc(['uninstall', tool])).status).toBe(0);
     expect(existsSync(home.path(tool))).toBe(false);
   });
 
@@ -88,19 +82,22 @@ describe('svc hooks', () => {
     ['codex', 'hooks = {}'],
     ['cursor', '[]'],
     ['gemini', '{"hooks": []}'],
-  ])('%s: a file that it cannot use stays as it is: %s', (tool, text) => {
+  ])('%s: a file that it cannot use stays as it is: %s', async (tool, text) => {
     const home = openHome();
     home.write(tool, text);
-    expect(home.svc(['install', tool])).toMatchObject({ status: 1, stderr: expect.stringContaining(FILES[tool]!) });
+    expect(await home.svc(['install', tool])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(FILES[tool]!),
+    });
     expect(home.read(tool)).toBe(text);
   });
 
-  test('what its user changed since stays when the hooks are removed', () => {
+  test('what its user changed since stays when the hooks are removed', async () => {
     const home = openHome();
     home.write('claude-code', EXISTING['claude-code']!);
-    home.svc(['install', 'claude-code']);
+    await home.svc(['install', 'claude-code']);
     home.write('claude-code', home.read('claude-code').replace('opus', 'sonnet'));
-    home.svc(['uninstall', 'claude-code']);
+    await home.svc(['uninstall', 'claude-code']);
     const { model, hooks } = JSON.parse(home.read('claude-code'));
     expect({ model, hooks }).toEqual({ model: 'sonnet', hooks: JSON.parse(EXISTING['claude-code']!).hooks });
   });
@@ -112,27 +109,27 @@ describe('svc hooks', () => {
     ['codex', (text: string) => `features = { hooks = false }\n${text}`],
     ['cursor', (text: string) => text.replaceAll('"failClosed": true', '"failClosed": false')],
     ['gemini', (text: string) => text.replaceAll('|| exit 2', '|| true')],
-  ])('doctor finds that %s would run its tools without the gateway', (tool, spoil) => {
+  ])('doctor finds that %s would run its tools without the gateway', async (tool, spoil) => {
     const home = openHome();
-    home.svc(['install', tool]);
+    await home.svc(['install', tool]);
     const spoiled = spoil(home.read(tool));
     expect(spoiled).not.toBe(home.read(tool));
     home.write(tool, spoiled);
     // Of Codex, exit status 2 of the command itself already blocks; but not that of a shell that does not find it.
     if (tool === 'codex' && !spoiled.includes('features')) home.write(tool, spoiled.replaceAll('/main.js', '/gone.js'));
-    expect(home.svc(['doctor', tool]).status).toBe(1);
+    expect((await home.svc(['doctor', tool])).status).toBe(1);
   });
 
-  test('an agent that it does not know is a mistake', () => {
+  test('an agent that it does not know is a mistake', async () => {
     const home = openHome();
     for (const verb of ['install', 'uninstall', 'doctor', 'run'])
-      expect(home.svc([verb, 'emacs']).status, verb).toBe(2);
-    expect(home.svc(['install', 'copilot', '--managed']).status).toBe(2);
+      expect((await home.svc([verb, 'emacs'])).status, verb).toBe(2);
+    expect((await home.svc(['install', 'copilot', '--managed'])).status).toBe(2);
   });
 
-  test('run blocks with a reason when the gateway is away, and prints nothing', () => {
+  test('run blocks with a reason when the gateway is away, and prints nothing', async () => {
     const event = JSON.stringify({ hook_event_name: 'PreToolUse' });
-    expect(openHome().svc(['run', 'codex', '--url', 'http://127.0.0.1:9'], event)).toMatchObject({
+    expect(await openHome().svc(['run', 'codex', '--url', 'http://127.0.0.1:9'], event)).toMatchObject({
       status: 2,
       stdout: '',
       stderr: expect.stringContaining('blocked'),

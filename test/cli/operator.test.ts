@@ -64,12 +64,13 @@ describe('operator', () => {
 
   test('check exits with 0 for allow and 3 for deny, and prints why', async () => {
     await svc('agents register acme/search/asks');
-    const allowed = await svc('check --agent acme/search/asks --action tool.call --resource web_search');
+    const inProcess = (command: string) => cli.start(command.split(' '));
+    const allowed = await inProcess('check --agent acme/search/asks --action tool.call --resource web_search');
     expect(allowed).toMatchObject({ status: 0, stderr: '' });
     expect(allowed.stdout).toMatch(
       /^allow {2}allowed by rule harmless-tools of policy starter {2}\([0-9a-f]{32}:[0-9a-f]{16}\)\n$/,
     );
-    const denied = await svc('check --agent acme/search/asks --action tool.call --resource rm --op asks:1');
+    const denied = await inProcess('check --agent acme/search/asks --action tool.call --resource rm --op asks:1');
     expect(denied).toEqual({
       status: 3,
       stdout: 'deny  no policy allows tool.call on rm for acme/search/asks  (asks:1)\n',

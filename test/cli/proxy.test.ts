@@ -70,19 +70,19 @@ describe('proxy', () => {
   test('an https gateway is reached through HTTPS_PROXY for all kinds of calls', async () => {
     const proxy = await proxyTo(tlsPort(), 'ann:pass@word');
     const env = behind({ HTTPS_PROXY: `http://ann:pass%40word@127.0.0.1:${proxy.port}` });
-    expect(await cli.run(['agents', 'register', 'acme/search/behind', '-o', 'json'], { env })).toMatchObject({
+    expect(await cli.start(['agents', 'register', 'acme/search/behind', '-o', 'json'], { env })).toMatchObject({
       status: 0,
       stderr: '',
     });
-    expect(JSON.parse((await cli.run(['agents', 'ls', '-o', 'json'], { env })).stdout).agents).toMatchObject([
+    expect(JSON.parse((await cli.start(['agents', 'ls', '-o', 'json'], { env })).stdout).agents).toMatchObject([
       { agent_id: 'behind' },
     ]);
-    expect((await cli.run(['audit', 'export'], { env })).stdout).toContain('"event_type":"AgentRegistered"');
+    expect((await cli.start(['audit', 'export'], { env })).stdout).toContain('"event_type":"AgentRegistered"');
     const watch = cli.inTerminal(['ops', 'watch'], { env });
     await watch.until('https://gateway.test: no operations in flight');
     expect(
       (
-        await cli.run(
+        await cli.start(
           [
             'check',
             '--agent',
@@ -101,16 +101,16 @@ describe('proxy', () => {
     await watch.until('proxy:1');
     watch.type('\u0003');
     expect(await watch.ended).toBe(0);
-    expect((await cli.run(['login'], { env })).stdout).toContain('Logged in to https://gateway.test with admin;');
-    expect((await cli.run(['ops', 'pause', 'proxy:1'], { env })).stdout).toBe('proxy:1 is paused.\n');
+    expect((await cli.start(['login'], { env })).stdout).toContain('Logged in to https://gateway.test with admin;');
+    expect((await cli.start(['ops', 'pause', 'proxy:1'], { env })).stdout).toBe('proxy:1 is paused.\n');
     expect(new Set(proxy.asked)).toEqual(new Set(['CONNECT gateway.test:443']));
-    await cli.run(['logout'], { env });
+    await cli.start(['logout'], { env });
   });
 
   test('a request to an http gateway goes to HTTP_PROXY; its live stream is tunnelled', async () => {
     const proxy = await proxyTo(httpPort());
     const env = behind({ http_proxy: `127.0.0.1:${proxy.port}` }, 'http://gateway.test:8080/');
-    expect(await cli.run(['budgets'], { env })).toMatchObject({ status: 0 });
+    expect(await cli.start(['budgets'], { env })).toMatchObject({ status: 0 });
     const watch = cli.inTerminal(['ops', 'watch'], { env });
     await watch.until('http://gateway.test:8080:');
     watch.type('\u0003');
@@ -130,7 +130,7 @@ describe('proxy', () => {
       const { body } = await gateway.call('POST', '/api/v1/iam/api-keys', { name: 'behind', scopes: ['read'] });
       const ms = async (args: readonly string[]): Promise<number> => {
         const startMs = performance.now();
-        expect(await cli.run(args, { env })).toMatchObject({ status: 0, stderr: '' });
+        expect(await cli.start(args, { env })).toMatchObject({ status: 0, stderr: '' });
         return performance.now() - startMs;
       };
       // Less than the gateway keeps a connection on which nothing comes.
@@ -145,11 +145,11 @@ describe('proxy', () => {
     const front = await startTls(own, proxy.port);
     onTestFinished(() => void front.close());
     const env = behind({ HTTPS_PROXY: `https://localhost:${portOf(front)}` });
-    expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    expect((await cli.start(['budgets'], { env })).stderr).toMatch(
       /^error: cannot reach the proxy https:\/\/localhost:\d+ on the way to gateway\.test:443: self-signed certificate\nIf you trust it, set NODE_EXTRA_CA_CERTS /,
     );
     appendFileSync(own.certFile, certificate.cert);
-    expect(await cli.run(['budgets'], { env: { ...env, NODE_EXTRA_CA_CERTS: own.certFile } })).toMatchObject({
+    expect(await cli.start(['budgets'], { env: { ...env, NODE_EXTRA_CA_CERTS: own.certFile } })).toMatchObject({
       status: 0,
     });
     expect(proxy.asked).toEqual(['CONNECT gateway.test:443']);
@@ -163,7 +163,7 @@ describe('proxy', () => {
     const proxy = await proxyTo(Number(new URL(server.url).port));
     const file = join(cli.home, 'cut.ndjson');
     const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
-    expect(await cli.run(['audit', 'export', '--file', file], { env })).toEqual({
+    expect(await cli.start(['audit', 'export', '--file', file], { env })).toEqual({
       status: 1,
       stdout: '',
       stderr: `error: the connection was lost before the export ended\n${file} is unchanged; run the command again.\n`,
@@ -174,7 +174,7 @@ describe('proxy', () => {
     const proxy = await proxyTo(tlsPort());
     const env = behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` });
     const ids = Array.from({ length: 40 }, (_, at) => `nowhere:${at}`);
-    expect((await cli.run(['ops', 'pause', ...ids], { env })).stderr.match(/operation \S+ not found/g)).toHaveLength(
+    expect((await cli.start(['ops', 'pause', ...ids], { env })).stderr.match(/operation \S+ not found/g)).toHaveLength(
       40,
     );
     expect(proxy.asked.length).toBeLessThanOrEqual(16);
@@ -184,7 +184,7 @@ describe('proxy', () => {
     const proxy = await proxyTo(tlsPort(), 'ann:right');
     const at = `127.0.0.1:${proxy.port}`;
     const errorOf = async (env: Readonly<Record<string, string>>, args = ['budgets']) => {
-      const { status, stdout, stderr } = await cli.run([...args, '--debug'], { env: behind(env) });
+      const { status, stdout, stderr } = await cli.start([...args, '--debug'], { env: behind(env) });
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
       expect(stderr).not.toMatch(/wrong|right/);
       return stderr.split('\n').slice(0, 2);
@@ -224,19 +224,19 @@ describe('proxy', () => {
   test('refusals of an http proxy and of the gateway are distinguished', async () => {
     const proxy = await proxyTo(httpPort());
     const env = behind({ HTTP_PROXY: `http://127.0.0.1:${proxy.port}` }, 'http://gateway.test');
-    expect((await cli.run(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(
+    expect((await cli.start(['ops', 'show', 'nowhere:0'], { env })).stderr).toMatch(
       /^error: operation nowhere:0 not found\n/,
     );
     proxy.answer('504 Gateway Timeout');
-    expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    expect((await cli.start(['budgets'], { env })).stderr).toMatch(
       `error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 504 Gateway Timeout\n`,
     );
     proxy.answer('403 Forbidden');
-    expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    expect((await cli.start(['budgets'], { env })).stderr).toMatch(
       `error: the proxy http://127.0.0.1:${proxy.port} cannot connect to gateway.test: it answers 403 Forbidden\n`,
     );
     proxy.answer('401 Unauthorized');
-    expect((await cli.run(['budgets'], { env })).stderr).toMatch(
+    expect((await cli.start(['budgets'], { env })).stderr).toMatch(
       `error: the proxy http://127.0.0.1:${proxy.port} requires a user and password\n`,
     );
   });
@@ -286,13 +286,13 @@ describe('proxy', () => {
 
   test('an invalid proxy setting stops only what needs it, and is not printed', async () => {
     const env = behind({ HTTPS_PROXY: 'socks5://ann:hunter2@proxy:1080' });
-    expect(await cli.run(['budgets'], { env })).toEqual({
+    expect(await cli.start(['budgets'], { env })).toEqual({
       status: 2,
       stdout: '',
       stderr:
         'error: HTTPS_PROXY is not a proxy URL that svc can use\nIt must be http://host:port or https://host:port, optionally with user:password@ before the host.\n',
     });
-    expect((await cli.run(['whoami'], { env })).status).toBe(0);
+    expect((await cli.start(['whoami'], { env })).status).toBe(0);
   });
 
   test("a gateway's unsigned certificate is refused, also behind a proxy, with advice", async () => {
@@ -300,12 +300,12 @@ describe('proxy', () => {
     const env = { ...behind({ HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` }), NODE_EXTRA_CA_CERTS: '' };
     for (const args of [['budgets'], ['ops', 'watch']]) {
       expect(
-        (await cli.run(args, { env })).stderr,
+        (await cli.start(args, { env })).stderr,
       ).toBe(`error: cannot reach the gateway at https://gateway.test: self-signed certificate
 If you trust it, set NODE_EXTRA_CA_CERTS to a PEM file with its certificate or that of its CA.
 `);
     }
-    const direct = (apiUrl: string) => cli.run(['budgets'], { env: behind({}, apiUrl) });
+    const direct = (apiUrl: string) => cli.start(['budgets'], { env: behind({}, apiUrl) });
     expect((await direct(`https://localhost:${tlsPort()}`)).stderr).toMatch(
       /altnames.*\nUse a host name that its certificate is valid for\.\n$/,
     );

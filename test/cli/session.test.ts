@@ -48,7 +48,7 @@ describe('session', () => {
   });
 
   test('the prompt is on standard error, the result alone on standard output', async () => {
-    const { status, stdout, stderr } = await cli.run(['login'], { env: here(), input: `${ADMIN_KEY}\n` });
+    const { status, stdout, stderr } = await cli.start(['login'], { env: here(), input: `${ADMIN_KEY}\n` });
     expect({ status, stdout, stderr }).toEqual({
       status: 0,
       stdout: `Logged in to ${gateway.url} with admin; the session expires in about 24 hours.\n`,
@@ -74,7 +74,7 @@ describe('session', () => {
     async () => {
       await cli.run(['login'], { env: withKey() });
       const path = join(cli.folder, 'credentials.yaml');
-      const whoami = () => cli.run(['whoami', '-o', 'json'], { env: here() });
+      const whoami = () => cli.start(['whoami', '-o', 'json'], { env: here() });
       expect((await whoami()).stderr).toBe('');
       chmodSync(path, 0o644);
       const { status, stdout, stderr } = await whoami();
@@ -83,18 +83,18 @@ describe('session', () => {
 Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with \`svc keys revoke\`.
 `);
       chmodSync(path, 0o640);
-      expect((await cli.run(['keys', 'ls'], { env: here() })).stderr).toContain('(mode 0640)');
+      expect((await cli.start(['keys', 'ls'], { env: here() })).stderr).toContain('(mode 0640)');
       await cli.run(['login'], { env: withKey() });
       expect({ mode: modeOf(path), stderr: (await whoami()).stderr }).toEqual({ mode: 0o600, stderr: '' });
 
       const config = join(cli.folder, 'config.yaml');
       await cli.run(['context', 'add', 'plain', gateway.url]);
       chmodSync(config, 0o644);
-      expect((await cli.run(['context', 'ls'])).stderr).toBe(''); // there is no secret in it
+      expect((await cli.start(['context', 'ls'])).stderr).toBe(''); // there is no secret in it
       await cli.run(['context', 'add', 'stored', gateway.url, '--with-key'], { input: `${ADMIN_KEY}\n` });
       expect(modeOf(config)).toBe(0o600);
       chmodSync(config, 0o644);
-      expect((await cli.run(['context', 'ls'])).stderr).toContain(
+      expect((await cli.start(['context', 'ls'])).stderr).toContain(
         `warning: ${config} contains an API key and is accessible to others (mode 0644)`,
       );
     },
@@ -239,7 +239,7 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     const names = ['a', 'b', 'c', 'd'];
     for (const name of names) await cli.run(['context', 'add', name, gateway.url]);
     const results = await Promise.all(
-      names.map((name) => cli.run(['login', '--context', name], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })),
+      names.map((name) => cli.start(['login', '--context', name], { env: { SVC_CLI_API_KEY: ADMIN_KEY } })),
     );
     expect(results.map(({ status }) => status)).toEqual([0, 0, 0, 0]);
     const { contexts } = JSON.parse((await cli.run(['context', 'ls', '-o', 'json'])).stdout);

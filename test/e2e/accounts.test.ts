@@ -102,7 +102,7 @@ describe('accounts', () => {
     const cli = createCliHome();
     onTestFinished(() => cli.remove());
     const console = (email: string) =>
-      cli.run(['accounts', 'reset', email, '--dir', join(folder, 'data'), '-o', 'json']);
+      cli.start(['accounts', 'reset', email, '--dir', join(folder, 'data'), '-o', 'json']);
     expect(await console('nobody@example.com')).toMatchObject({ status: 1, stderr: 'error: account not found\n' });
     const { link } = JSON.parse((await console(OWNER.email)).stdout) as { link: string };
     const confirmed = await second.call(

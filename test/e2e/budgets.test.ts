@@ -64,7 +64,7 @@ describe('budgets', () => {
     onTestFinished(() => cli.remove());
     const options = ['--api-url', gateway.url, '--api-key', ADMIN_KEY];
     const asked = ['check', '--explain', '--agent', 'acme/search/crawler-1', '--action', 'file.read', ...options];
-    const { status, stdout } = await cli.run(asked);
+    const { status, stdout } = await cli.start(asked);
     expect({ status, lines: stdout.split('\n').filter((line) => /budget/.test(line) && !/resets/.test(line)) }).toEqual(
       {
         status: 3,
@@ -76,7 +76,7 @@ describe('budgets', () => {
         ],
       },
     );
-    const { documents, policies_decide } = JSON.parse((await cli.run([...asked, '-o', 'json'])).stdout);
+    const { documents, policies_decide } = JSON.parse((await cli.start([...asked, '-o', 'json'])).stdout);
     expect({ decided: documents[0].rules[0].decided, policies_decide }).toMatchObject({
       decided: false,
       policies_decide: { decision: 'allow', rule_id: 'all' },

@@ -135,7 +135,7 @@ describe('monitoring', () => {
     expect(metrics).not.toContain('acme');
     const cli = createCliHome();
     onTestFinished(() => cli.remove());
-    const { stdout } = await cli.run(['stats', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });
+    const { stdout } = await cli.start(['stats', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });
     expect(stdout).toContain('2 allowed, 1 denied, 0 left to people; $8.50 spent.');
     expect(stdout).toMatch(/^1 +acme\/search\/crawler$/m);
   });

@@ -66,7 +66,7 @@ describe('a server that changes a definition', () => {
   const connect = () => guarded(world, { env: { SCRIPT_FILE: script }, command: [process.execPath, SCRIPTED] });
   const pins = async (...args: string[]): Promise<string> => {
     const home = createCliHome();
-    const { status, stdout, stderr } = await home.run(['mcp', 'pins', ...args], {
+    const { status, stdout, stderr } = await home.start(['mcp', 'pins', ...args], {
       env: { SVC_MCP_PINS: join(world.folder, '.svc', 'mcp-pins.json') },
     });
     home.remove();

@@ -1,13 +1,16 @@
 /**
- * The built `svc` as a child process, in a home folder of its own, and in a pseudo-terminal where it asks something.
+ * `svc` in a home folder of its own: within the test, as the built command in a process, and in a pseudo-terminal where
+ * it asks something.
  */
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import { spawn as spawnInTerminal } from '@lydell/node-pty';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
+import { runCommandLine } from '../../src/cli/run.ts';
 
 export const SVC = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
 
@@ -40,7 +43,13 @@ export type TerminalSession = {
 export type CliHome = {
   readonly home: string;
   readonly folder: string;
+  /**
+   * Runs the sources within the process of the test, one command after the other: to start a process for each takes
+   * thirty times as long.
+   */
   run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
+  /** Starts the built command: for what depends on the process, such as how it ends or what others see of it. */
+  start(args: readonly string[], options?: CliOptions): Promise<CliResult>;
   inTerminal(args: readonly string[], options?: TerminalOptions): TerminalSession;
   remove(): void;
 };
@@ -51,7 +60,8 @@ export function createCliHome(): CliHome {
   return {
     home,
     folder: join(home, '.svc'),
-    run: (args, { env, input = '', cwd } = {}) =>
+    run: (args, { env, ...options } = {}) => runHere(args, { env: envOf(env), ...options }),
+    start: (args, { env, input = '', cwd } = {}) =>
       new Promise((resolve, reject) => {
         const child = spawn(process.execPath, [SVC, ...args], {
           env: envOf(env),
@@ -107,4 +117,59 @@ export function createCliHome(): CliHome {
     },
     remove: () => rmSync(home, { recursive: true, force: true }),
   };
+}
+
+let last: Promise<unknown> = Promise.resolve();
+
+function runHere(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  const run = last.then(() => runAlone(args, options));
+  last = run.catch(() => undefined);
+  return run;
+}
+
+/** What of the process the command sees is its own until it has ended. */
+async function runAlone(args: readonly string[], { env = {}, input = '', cwd }: CliOptions): Promise<CliResult> {
+  const [stdout, stderr] = [new Collected(1), new Collected(2)];
+  const before = { env: process.env, argv: process.argv, cwd: process.cwd() };
+  const streams = (['stdin', 'stdout', 'stderr'] as const).map(
+    (name) => [name, Object.getOwnPropertyDescriptor(process, name)!] as const,
+  );
+  Object.assign(process, { argv: [process.execPath, SVC, ...args] });
+  const hidden = Object.entries(before.env).filter(([name]) => !(name in env));
+  const changed = Object.keys(env).map((name) => [name, process.env[name]] as const);
+  for (const [name] of hidden) delete process.env[name];
+  Object.assign(process.env, env);
+  for (const [name, value] of Object.entries({ stdin: Readable.from([Buffer.from(input)]), stdout, stderr }))
+    Object.defineProperty(process, name, { value, configurable: true, enumerable: true });
+  if (cwd !== undefined) process.chdir(cwd);
+  try {
+    const status = (await runCommandLine(args, process.env)) ?? 0;
+    return { status, stdout: stdout.text, stderr: stderr.text };
+  } finally {
+    process.chdir(before.cwd);
+    for (const [name, descriptor] of streams) Object.defineProperty(process, name, descriptor);
+    process.argv = before.argv;
+    for (const [name, value] of [...hidden, ...changed])
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+  }
+}
+
+class Collected extends Writable {
+  readonly fd: number;
+  readonly #chunks: Buffer[] = [];
+
+  constructor(fd: number) {
+    super();
+    this.fd = fd;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString();
+  }
 }
