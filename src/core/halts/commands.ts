@@ -159,6 +159,12 @@ export function resumeHalted(
   for (const [number, at] of paused) {
     const slot = at as OpSlot;
     if (!ops.holds(slot, number) || halts.isKeptPaused(number)) continue;
+    // One that came into force since the release found it paused, and left it so.
+    const other = halts.coveringAny(ops.ownerOf(slot), (isCovered) => ops.isAnyAction(slot, isCovered));
+    if (other !== undefined) {
+      if (ops.stateOf(slot) === 'paused') halts.keepPaused(other.id, number, slot);
+      continue;
+    }
     const resumed = move(slot, 'resume', cause);
     if (resumed === undefined) continue;
     effects.push(...resumed.effects);

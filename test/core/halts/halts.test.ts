@@ -163,6 +163,22 @@ describe('halts', () => {
     expect(stateOf(governor, 't:1')).toBe('running');
   });
 
+  test('one that comes between a release and its resuming keeps the operation paused', () => {
+    const governor = openGovernor();
+    check(governor, CRAWLER, 't:1');
+    create(governor, { scope: 'org:acme', mode: 'pause', id: 'h1' }, 1_700);
+    enforce(governor, 'h1');
+    const asked = { type: 'release-halt', principal: ADMIN, id: 'h1', reason: 'over' } as const;
+    const { reply } = governor.apply<'release-halt'>(asked, 1_800);
+    if (!reply.ok) throw new Error(reply.fault.kind);
+    create(governor, { scope: 'agent:acme/search/crawler', mode: 'pause', id: 'h2' }, 1_900);
+    enforce(governor, 'h2');
+    governor.apply<'resume-halted'>({ type: 'resume-halted', actor: 'key:admin', ...reply.value }, 2_000);
+    expect(stateOf(governor, 't:1')).toBe('paused');
+    expect(release(governor, 'h2')).toBe(1);
+    expect(stateOf(governor, 't:1')).toBe('running');
+  });
+
   test('released again, it stays as it was', () => {
     const governor = openGovernor();
     create(governor, { scope: 'org:acme' });
