@@ -200,7 +200,8 @@ export class Checker {
     const outcome = this.#evaluate(command, speaker, slot, nowMs);
     if (from === 'running' && about !== undefined && isAllowed(outcome))
       ops.addAction(slot, this.#shown(command.action));
-    else if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd) return outcome;
+    else if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd && budgets.heldUntilMs(slot) === heldUntilMs)
+      return outcome;
     return {
       ...outcome,
       undo: withUndo(outcome.undo, {

@@ -66,6 +66,16 @@ describe('what could not be recorded has not happened', () => {
     ).toEqual(batch.map(() => [true, true]));
   });
 
+  test('a check that holds no more than before does not hold it longer either', () => {
+    const governor = openGovernor();
+    governor.apply<'check'>(checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 10 }), 1_000);
+    const undos = applyAll(governor, [checkOf(CRAWLER, 't:s', { estimatedCostMicroUsd: 10 })], 5_000);
+    const slot = governor.ops.find(opId('t:s'), 'acme')!;
+    expect(governor.budgets.heldUntilMs(slot)).toBe(605_000);
+    governor.rollBack(undos, [], 1, 6_000);
+    expect(governor.budgets.heldUntilMs(slot)).toBe(601_000);
+  });
+
   test('event readers are notified with a time no older than the last', () => {
     const governor = openGovernor();
     governor.apply<'check'>(checkOf(CRAWLER, 't:s'), 1_000);
