@@ -156,7 +156,7 @@ export function openAuditHere(
  * nothing is written, because it may build on what failed: whatever was sent before `resume` is dropped, and the main
  * thread answers it.
  */
-class AuditRecording {
+export class AuditRecording {
   readonly #writer: AuditWriter;
   readonly #directory: string;
   readonly #counters: Int32Array;

@@ -324,7 +324,7 @@ describe('unrecorded properties', () => {
           if (type === 'check') expect(answer).not.toMatchObject({ value: { decision: 'allow' } });
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -339,7 +339,7 @@ describe('unrecorded properties', () => {
           expect(answer).not.toMatchObject({ fault: { kind: 'audit_unavailable' } });
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
   });
 });
