@@ -50,6 +50,11 @@ const POLICIES: OptionRow = {
   meaning: 'policy files or folders (default: SVC_POLICY_PATH)',
 };
 
+const HALTS: OptionRow = {
+  flags: '--halts <file>',
+  meaning: 'as if these halts were in force: a list `halts`, such as of `svc halts ls -o yaml`',
+};
+
 const CHECKED: readonly OptionRow[] = [
   { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, or /<team>/<agent>', isRequired: true },
   { flags: '--action <action>', meaning: 'such as tool.call or file.write', isRequired: true },
@@ -474,14 +479,14 @@ const ADMINISTRATION: readonly CommandRow[] = [
   {
     synopsis: 'policy test <file...>',
     summary: 'run the cases of *.test.yaml against policies, offline',
-    options: [{ ...POLICIES, meaning: 'policies (default: x.yaml next to x.test.yaml)' }],
+    options: [{ ...POLICIES, meaning: 'policies (default: x.yaml next to x.test.yaml)' }, HALTS],
     example: 'svc policy test policies/search.test.yaml',
     load: async () => (await import('./commands/policy-test.ts')).run,
   },
   {
     synopsis: 'policy explain',
     summary: 'show which rules apply to a check, and their results, offline',
-    options: [...CHECKED, POLICIES],
+    options: [...CHECKED, POLICIES, HALTS],
     example: 'svc policy explain --agent acme/search/a1 --action llm.call',
     load: async () => (await import('./commands/check.ts')).explain,
   },

@@ -5,6 +5,7 @@ import type { DocumentProblem } from '../core/base/mapping.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Steps } from '../core/base/steps.ts';
 import { codeOf } from '../core/base/text.ts';
+import { type AssumedHalt, parseHaltsFile } from '../core/policy/assumed-halts.ts';
 import { type PolicyCase, parsePolicyCases } from '../core/policy/cases.ts';
 import { type PolicyDocument, parsePolicyDocument, parsingPolicyDocument } from '../core/policy/document.ts';
 import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } from '../core/policy/policy.ts';
@@ -32,17 +33,30 @@ export async function loadPolicyCases(
 }
 
 /** The cases of every document of the text, one after the other. */
-export function loadPolicyCasesText(
+export const loadPolicyCasesText = (
   text: string,
   file: string,
-): Result<readonly PolicyCase[], readonly PolicyFileProblem[]> {
+): Result<readonly PolicyCase[], readonly PolicyFileProblem[]> => parsedAlike(text, file, parsePolicyCases);
+
+/** The halts of a file: of `svc halts ls`, or written by hand. */
+export async function loadHalts(file: string): Promise<Result<readonly AssumedHalt[], readonly PolicyFileProblem[]>> {
+  const read = await readPolicyFile(file);
+  return read.ok ? parsedAlike(read.value.text, file, parseHaltsFile) : fail([read.fault]);
+}
+
+/** What every document of the text holds, one after the other. */
+function parsedAlike<T>(
+  text: string,
+  file: string,
+  parse: (raw: unknown) => Result<readonly T[], readonly DocumentProblem[]>,
+): Result<readonly T[], readonly PolicyFileProblem[]> {
   const { documents, problems: syntax } = readYaml(text);
-  const parsed = documents.map((yaml) => ({ yaml, cases: parsePolicyCases(yaml.raw) }));
-  const mistakes = parsed.flatMap(({ yaml, cases }) =>
-    cases.ok ? [] : cases.fault.map((mistake) => place(file, yaml, mistake)),
+  const parsed = documents.map((yaml) => ({ yaml, held: parse(yaml.raw) }));
+  const mistakes = parsed.flatMap(({ yaml, held }) =>
+    held.ok ? [] : held.fault.map((mistake) => place(file, yaml, mistake)),
   );
   const problems = [...syntax.map((problem) => ({ file, path: '', ...problem })), ...mistakes];
-  return problems.length > 0 ? fail(problems) : ok(parsed.flatMap(({ cases }) => (cases.ok ? cases.value : [])));
+  return problems.length > 0 ? fail(problems) : ok(parsed.flatMap(({ held }) => (held.ok ? held.value : [])));
 }
 
 export type LoadedPolicies = {

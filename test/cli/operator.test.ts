@@ -341,7 +341,7 @@ describe('operator', () => {
     expect((await svc('budgets --org acme')).stdout).toMatch(/^team +acme\/cents +\$0\.002000 +\$0\.002000 +\$0\.00 /m);
     expect((await svc('policy ls')).stdout).toMatch(/^starter +global +\d+ +starter\.yaml$/m);
     expect((await svc('policy rules starter')).stdout).toMatch(
-      /^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN +OBLIGES TO\nstarter +\S+ +(allow|require_approval|deny) /,
+      /^POLICY +RULE +EFFECT +ACTIONS +RESOURCES +WHEN +APPROVAL +OBLIGES TO\nstarter +\S+ +(allow|require_approval|deny) /,
     );
     expect(await svc('policy rules nothing')).toMatchObject({ status: 0, stdout: '', stderr: 'No rules match.\n' });
     expect((await svc('policy reload')).stdout).toMatch(

@@ -174,6 +174,38 @@ search  (team:acme/search, search.yaml)
 `);
   });
 
+  test('explain shows the terms of an approval, and what a halt makes of the decision', async () => {
+    const policy = write(
+      'pay.yaml',
+      'name: pay\nscope: org:acme\nrules:\n  - { id: ask, effect: require_approval, approval: { min: 2, expires: 90m, valid: 8h, approvers: ["role:admin", "key:ops"] } }\n',
+    );
+    const halts = write('halts.yaml', 'halts:\n  - { scope: org:acme, actions: ["money.*"], reason: leak }\n');
+    const explain = (action: string, ...more: string[]) =>
+      cli.run([
+        ...['policy', 'explain', '--policies', policy, '--agent', 'acme/pay/a1', '--action', action],
+        ...['--halts', halts, ...more],
+      ]);
+    expect(
+      (await explain('mail.send')).stdout,
+    ).toBe(`require_approval  needs an approval, required by rule ask of policy pay
+
+pay  (org:acme, pay.yaml)
+  ask  require_approval  matched: require_approval by 2 of role:admin, key:ops within 90m, valid for 8h  <- decided
+`);
+    expect((await explain('money.send')).stdout).toBe(`deny  a halt of org:acme is in force: leak
+
+pay  (org:acme, pay.yaml)
+  ask  require_approval  matched: require_approval by 2 of role:admin, key:ops within 90m, valid for 8h  <- overruled by a halt
+`);
+    expect(JSON.parse((await explain('money.send', '--output', 'json')).stdout)).toMatchObject({
+      decision: {
+        decision: 'require_approval',
+        approval: { min: 2, expires_secs: 5_400, valid_secs: 28_800, approvers: ['role:admin', 'key:ops'] },
+      },
+      overruled_by: { cause: 'halt', reason: 'a halt of org:acme is in force: leak' },
+    });
+  });
+
   test('explain shows a failing condition, which denies, and why', async () => {
     const policy = write('search.yaml', POLICY);
     const { status, stdout } = await cli.run([

@@ -1,7 +1,9 @@
 /** `svc check`: one policy check, as an agent would ask it. */
 import { randomBytes } from 'node:crypto';
 import { MAX_COST_USD, usdToMicro } from '../../core/base/money.ts';
-import type { Explanation, RuleTrace } from '../../core/policy/explain.ts';
+import { termsView } from '../../core/policy/approval-terms.ts';
+import { haltOver } from '../../core/policy/assumed-halts.ts';
+import type { Explanation, Overruling, RuleTrace } from '../../core/policy/explain.ts';
 import { EXIT, type ExitStatus, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
@@ -10,7 +12,7 @@ import { printable } from '../terminal/printable.ts';
 import { cellText, fieldLines, isRows, type Row } from '../terminal/table.ts';
 import { LEAST_ID } from './approval-lines.ts';
 import { parseAgent, wireAgent } from './listing.ts';
-import { gatewayPolicyPath, needPolicies } from './policy-files.ts';
+import { assumedHalts, gatewayPolicyPath, needPolicies } from './policy-files.ts';
 import { decisionLine, documentLines, tracesIn } from './policy-traces.ts';
 
 // `svc policy explain`: which documents and rules were looked at, and why each did or did not decide.
@@ -20,28 +22,34 @@ export async function explain({ options, globals, env }: Invocation): Promise<vo
   const caller = options.text('caller');
   const given = options.list('policies');
   const { policies } = await needPolicies(globals.output, given.length > 0 ? given : [gatewayPolicyPath(env)]);
-  const explanation = policies.explain({
+  const subject = {
     agent,
     caller: caller === undefined ? undefined : parseAgent(caller),
     action: options.text('action') ?? '',
     resource: options.text('resource') ?? '',
     attributes: attributesIn(options),
     estimatedCostMicroUsd: costIn(options).microUsd,
-  });
-  await show(globals.output, viewOf(explanation), () => [
-    decisionLine(explanation.decision.kind, explanation.decision.reason),
-    ...explanation.documents.flatMap((document) => documentLines(document)),
+  };
+  const halted = haltOver(await assumedHalts(globals.output, options.text('halts')), subject);
+  const explanation = policies.explain(subject);
+  const { kind, reason } = explanation.decision;
+  await show(globals.output, viewOf(explanation, halted), () => [
+    halted === undefined ? decisionLine(kind, reason) : decisionLine('deny', halted.reason),
+    ...explanation.documents.flatMap((document) => documentLines(document, halted && OVERRULED_BY.halt)),
   ]);
 }
 
-const viewOf = ({ decision, documents }: Explanation) => ({
+/** As the API explains checks. */
+const viewOf = ({ decision, documents }: Explanation, overruledBy: Overruling | undefined) => ({
   decision: {
     decision: decision.kind,
     policy: decision.policy ?? null,
     rule_id: decision.ruleId ?? null,
     reason: decision.reason,
+    approval: decision.approval === undefined ? null : termsView(decision.approval),
     obligations: decision.obligations ?? [],
   },
+  overruled_by: overruledBy ?? null,
   documents,
 });
 

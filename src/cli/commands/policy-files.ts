@@ -1,8 +1,10 @@
 /** What the commands that read policy files have in common. They work offline, on the files alone. */
 
 import { STARTER_POLICY } from '../../app/package-files.ts';
+import type { AssumedHalt } from '../../core/policy/assumed-halts.ts';
 import {
   type LoadedPolicies,
+  loadHalts,
   loadPolicies,
   type PolicyFileProblem,
   renderPolicyProblem,
@@ -21,6 +23,14 @@ export const isCaseFile = (path: string): boolean => /\.test\.ya?ml$/i.test(path
 /** Policies that a command needs to go on; their problems are printed before it gives up. */
 export async function needPolicies(format: OutputFormat, paths: readonly string[]): Promise<LoadedPolicies> {
   const loaded = await loadPolicies(...paths);
+  if (loaded.ok) return loaded.value;
+  throw await refusedFiles(format, loaded.fault);
+}
+
+/** The halts of --halts; without it, none. */
+export async function assumedHalts(format: OutputFormat, file: string | undefined): Promise<readonly AssumedHalt[]> {
+  if (file === undefined) return [];
+  const loaded = await loadHalts(file);
   if (loaded.ok) return loaded.value;
   throw await refusedFiles(format, loaded.fault);
 }

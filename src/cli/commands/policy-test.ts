@@ -9,19 +9,20 @@ import type { Invocation } from '../invocation.ts';
 import { green, red, show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { counted } from '../terminal/words.ts';
-import { gatewayPolicyPath, isCaseFile, needPolicies, refusedFiles } from './policy-files.ts';
+import { assumedHalts, gatewayPolicyPath, isCaseFile, needPolicies, refusedFiles } from './policy-files.ts';
 
 type RunCase = { readonly policyCase: PolicyCase; readonly outcome: CaseOutcome };
 type RunFile = { readonly file: string; readonly policies: readonly string[]; readonly cases: readonly RunCase[] };
 
 export async function run({ args, options, globals, env }: Invocation): Promise<ExitStatus> {
+  const halts = await assumedHalts(globals.output, options.text('halts'));
   const files: RunFile[] = [];
   for (const file of args.flatMap(caseFilesAt)) {
     const loaded = await loadPolicyCases(file);
     if (!loaded.ok) throw await refusedFiles(globals.output, loaded.fault);
     const paths = policiesFor(file, options.list('policies'), env);
     const { policies, files: policyFiles } = await needPolicies(globals.output, paths);
-    const outcomes = runPolicyCases(policies, loaded.value);
+    const outcomes = runPolicyCases(policies, loaded.value, halts);
     files.push({
       file,
       policies: policyFiles,
@@ -72,7 +73,7 @@ function differenceLines({
   policyCase: { subject, name },
   outcome: { expected, actual, difference = '' },
 }: RunCase): readonly string[] {
-  // The same decision by the same rule: then it is the obligations that differ.
+  // The same decision by the same rule: then it is the cause or the obligations that differ.
   const isByDecision = actual.kind !== expected.kind || (expected.ruleId ?? actual.ruleId) !== actual.ruleId;
   return [
     '',
@@ -99,6 +100,7 @@ const viewOf = ({ file, policies, cases }: RunFile) => ({
       policy: actual.policy ?? null,
       rule_id: actual.ruleId ?? null,
       reason: actual.reason,
+      cause: actual.cause ?? null,
     },
     difference: difference ?? null,
   })),

@@ -1,10 +1,11 @@
+import { termsText } from '../../core/policy/approval-terms.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
 /** `svc policy ls|rules|reload`: the policies in force at the gateway. */
 import { Api } from '../remote/api.ts';
 import { note, show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
-import { type Column, cellText, isRows } from '../terminal/table.ts';
+import { type Column, cellText, isRows, type Row } from '../terminal/table.ts';
 import { counted } from '../terminal/words.ts';
 import { showList } from './listing.ts';
 import { gatewayPolicyPath, isCaseFile, needPolicies } from './policy-files.ts';
@@ -59,11 +60,24 @@ const RULE_COLUMNS: readonly Column[] = [
   { title: 'ACTIONS', cell: 'actions' },
   { title: 'RESOURCES', cell: 'resources' },
   { title: 'WHEN', cell: 'when' },
+  { title: 'APPROVAL', cell: (row) => approvalOf(row.approval), isSpare: true },
   { title: 'OBLIGES TO', cell: (row) => typesOf(row.obligations), isSpare: true },
 ];
 
 const typesOf = (obligations: unknown): readonly string[] | undefined =>
   isRows(obligations) && obligations.length > 0 ? [...new Set(obligations.map(({ type }) => String(type)))] : undefined;
+
+/** The terms of a rule that requires an approval. */
+function approvalOf(terms: unknown): string | undefined {
+  if (typeof terms !== 'object' || terms === null) return undefined;
+  const row = terms as Row;
+  return termsText({
+    min: Number(row.min),
+    expiresMs: Number(row.expires_secs) * 1000,
+    validMs: row.valid_secs === null ? undefined : Number(row.valid_secs) * 1000,
+    approvers: Array.isArray(row.approvers) ? row.approvers.map(String) : [],
+  });
+}
 
 /** In the order in which a check goes through them. */
 export const rules: Run = (invocation) =>

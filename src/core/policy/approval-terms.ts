@@ -17,6 +17,27 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const UNITS: Readonly<Record<string, number>> = { s: 1000, m: MINUTE_MS, h: 60 * MINUTE_MS, d: DAY_MS };
 
+/** As the API and the command line show them. */
+export const termsView = ({ min, expiresMs, validMs, approvers }: ApprovalTerms) => ({
+  min,
+  expires_secs: expiresMs / 1000,
+  valid_secs: validMs === undefined ? null : validMs / 1000,
+  approvers,
+});
+
+/** `by 2 of role:admin, key:ops within 15m, valid for 8h` */
+export function termsText({ min, expiresMs, validMs, approvers }: ApprovalTerms): string {
+  const whom = approvers.length === 0 ? 'any admin' : approvers.join(', ');
+  const valid = validMs === undefined ? 'valid once' : `valid for ${durationText(validMs)}`;
+  return `by ${min === 1 ? '' : `${min} of `}${whom} within ${durationText(expiresMs)}, ${valid}`;
+}
+
+/** In the largest unit that needs no fraction, as rules have it. */
+function durationText(ms: number): string {
+  const [unit, unitMs] = Object.entries(UNITS).findLast(([, each]) => ms % each === 0) ?? ['s', 1000];
+  return `${ms / unitMs}${unit}`;
+}
+
 export const MAX_APPROVAL_MIN = 10;
 const MAX_EXPIRES_MS = 7 * DAY_MS;
 const MAX_VALID_MS = DAY_MS;

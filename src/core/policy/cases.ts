@@ -4,6 +4,7 @@ import { type DocumentProblem, isMapping, type Mapping, MappingReader } from '..
 import { MAX_COST_USD, usdToMicro } from '../base/money.ts';
 import { fail, ok, type Result } from '../base/result.ts';
 import type { CheckSubject } from '../condition/condition.ts';
+import { type AssumedHalt, haltOver, readHalts } from './assumed-halts.ts';
 import { EFFECT_FORMS, RULE_EFFECTS, type RuleEffect } from './effect.ts';
 import type { PolicySet } from './policy.ts';
 import type { PolicyDecision } from './rule.ts';
@@ -16,7 +17,15 @@ export type PolicyCase = {
   readonly rule: string | undefined;
   /** The ids of all obligations that must come with the decision, in any order; undefined: any. */
   readonly obligations: readonly string[] | undefined;
+  /** Why it must be denied; undefined: for any cause. */
+  readonly cause: CaseCause | undefined;
+  /** Those that its document assumes. */
+  readonly halts: readonly AssumedHalt[];
 };
+
+/** The causes of a deny that need no gateway. */
+export const CASE_CAUSES = ['rule', 'no_rule', 'condition_error', 'halt'] as const;
+type CaseCause = (typeof CASE_CAUSES)[number];
 
 export type CaseOutcome = {
   readonly name: string;
@@ -39,26 +48,33 @@ const KEY_OF = {
   expect: 'expect',
   rule: 'rule',
   obligations: 'obligations',
-} as const satisfies Record<Exclude<keyof PolicyCase, 'subject'> | keyof CheckSubject, string>;
+  cause: 'cause',
+} as const satisfies Record<Exclude<keyof PolicyCase, 'subject' | 'halts'> | keyof CheckSubject, string>;
 export type CaseKey = (typeof KEY_OF)[keyof typeof KEY_OF];
 const CASE_KEYS: readonly string[] = Object.values(KEY_OF);
 
 /**
- * Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`.
+ * Reads `{ cases: [{ name, agent: acme/search/a1, action, resource, attributes, expect: allow, rule: web-only }] }`,
+ * and the `halts` that are in force for all of them.
  */
 export function parsePolicyCases(raw: unknown): Result<readonly PolicyCase[], readonly DocumentProblem[]> {
   if (!isMapping(raw) || !Array.isArray(raw.cases))
-    return fail([{ path: [], problem: 'a policy test file must be a mapping with one key, cases, that holds a list' }]);
+    return fail([{ path: [], problem: 'a policy test file must be a mapping with the key cases, that holds a list' }]);
   const problems: DocumentProblem[] = [];
   const file = new MappingReader(raw, [], problems);
-  for (const key of Object.keys(raw))
-    if (key !== 'cases') file.note({ path: [key], problem: 'unknown key; the only valid key is cases', onKey: true });
-  const cases = raw.cases.map((each: unknown, index) => readCase(file, index, each));
+  file.refuseKeysExcept(['cases', 'halts']);
+  const halts = readHalts(file);
+  const cases = raw.cases.map((each: unknown, index) => readCase(file, index, each, halts));
   if (problems.length > 0) return fail(problems);
   return ok(cases.filter((each) => each !== undefined));
 }
 
-function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase | undefined {
+function readCase(
+  file: MappingReader,
+  index: number,
+  raw: unknown,
+  halts: readonly AssumedHalt[],
+): PolicyCase | undefined {
   const path = ['cases', index];
   if (!isMapping(raw))
     return file.note({ path, problem: `a case must be a mapping with the keys ${CASE_KEYS.join(', ')}` });
@@ -71,6 +87,7 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
     RULE_EFFECTS.find((effect) => effect === raw.expect) ?? from.refuse('expect', `must be ${EFFECT_FORMS}`);
   const rule = raw.rule === undefined ? undefined : readText(from, 'rule');
   const obligations = readIds(from);
+  const cause = readCause(from, expect);
   const subject = {
     attributes: readAttributes(from),
     caller: readAgent(from, 'caller'),
@@ -80,13 +97,22 @@ function readCase(file: MappingReader, index: number, raw: unknown): PolicyCase 
   const name = raw.name === undefined ? wantedOf({ action, resource }) : readText(from, 'name');
   return name === undefined
     ? undefined
-    : { name, subject: { agent, action, resource, ...subject }, expect, rule, obligations };
+    : { name, subject: { agent, action, resource, ...subject }, expect, rule, obligations, cause, halts };
 }
 
 function readText(from: MappingReader, key: string): string | undefined {
   const value = from.raw[key];
   if (value === undefined) return from.missing(key);
   return typeof value === 'string' && value !== '' ? value : from.refuse(key, 'must be a non-empty string');
+}
+
+function readCause(from: MappingReader, expect: RuleEffect | undefined): CaseCause | undefined {
+  const { cause } = from.raw;
+  if (cause === undefined) return undefined;
+  if (expect !== undefined && expect !== 'deny') return from.refuse('cause', 'only a deny has a cause');
+  return (
+    CASE_CAUSES.find((known) => known === cause) ?? from.refuse('cause', `must be one of ${CASE_CAUSES.join(', ')}`)
+  );
 }
 
 function readIds(from: MappingReader): readonly string[] | undefined {
@@ -129,12 +155,30 @@ function readCost(from: MappingReader): number {
 export const wantedOf = ({ action, resource }: Pick<CheckSubject, 'action' | 'resource'>): string =>
   resource === '' ? action : `${action} on ${resource}`;
 
-export const runPolicyCases = (policies: PolicySet, cases: readonly PolicyCase[]): readonly CaseOutcome[] =>
-  cases.map(({ name, subject, expect, rule, obligations }) => {
-    const actual = policies.decide(subject);
-    const difference = differenceOf(expect, rule, actual) ?? obligationsDiffer(obligations, actual);
+/** `halts` are in force beside those of each case. */
+export const runPolicyCases = (
+  policies: PolicySet,
+  cases: readonly PolicyCase[],
+  halts: readonly AssumedHalt[] = [],
+): readonly CaseOutcome[] =>
+  cases.map((each) => {
+    const { name, subject, expect, rule } = each;
+    const halted = haltOver([...each.halts, ...halts], subject);
+    const actual: PolicyDecision =
+      halted === undefined
+        ? policies.decide(subject)
+        : { kind: 'deny', policy: undefined, ruleId: undefined, ...halted };
+    const difference =
+      differenceOf(expect, rule, actual) ??
+      causeDiffers(each.cause, actual) ??
+      obligationsDiffer(each.obligations, actual);
     return { name, passed: difference === undefined, expected: { kind: expect, ruleId: rule }, actual, difference };
   });
+
+const causeDiffers = (expected: CaseCause | undefined, { cause, reason }: PolicyDecision): string | undefined =>
+  expected === undefined || expected === cause
+    ? undefined
+    : `expected the cause ${expected}, got ${cause ?? 'none'}: ${reason}`;
 
 function obligationsDiffer(
   expected: readonly string[] | undefined,

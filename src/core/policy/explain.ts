@@ -1,5 +1,6 @@
 import type { Steps } from '../base/steps.ts';
 import { type CheckSubject, ConditionVariables } from '../condition/condition.ts';
+import { termsText } from './approval-terms.ts';
 import type { RuleEffect } from './effect.ts';
 import { type CompiledDocument, type CompiledRule, covered, type PolicyDecision, type RuleOutcome } from './rule.ts';
 import { covers, formatPolicyScope } from './scope.ts';
@@ -76,8 +77,9 @@ function outcomeOf(
   const held = compiled.rule.when?.evaluate(variables) ?? true;
   if (held === false) return { outcome: 'condition-false', detail: 'condition is false' };
   if (held !== true) return { outcome: 'condition-failed', detail: `condition failed: ${held.error}` };
-  const { effect, obligations } = compiled.rule;
+  const { effect, obligations, approval } = compiled.rule;
   const obliging =
     obligations === undefined ? '' : ` with ${obligations.map(({ id, type }) => `${type} ${id}`).join(', ')}`;
-  return { outcome: 'matched', detail: `matched: ${effect}${obliging}` };
+  const terms = approval === undefined ? '' : ` ${termsText(approval)}`;
+  return { outcome: 'matched', detail: `matched: ${effect}${terms}${obliging}` };
 }

@@ -14,7 +14,8 @@ import {
   MAX_APPROVER_LENGTH,
   MAX_APPROVERS,
 } from './approval-terms.ts';
-import type { CaseKey } from './cases.ts';
+import type { ASSUMED_HALT_KEYS } from './assumed-halts.ts';
+import { CASE_CAUSES, type CaseKey } from './cases.ts';
 import { MAX_NAME_LENGTH, MAX_REASON_LENGTH, MAX_RULES, type PolicyDocument, type Rule } from './document.ts';
 import { RULE_EFFECTS } from './effect.ts';
 import { MAX_GLOB_LENGTH } from './glob.ts';
@@ -39,6 +40,7 @@ const DRAFT = 'http://json-schema.org/draft-07/schema#';
 const NAME = '(?!\\.{1,2}(?:/|$))[^\\s\\p{C}/]{1,256}';
 const ORG_NAME = `(?!-(?:/|$))${NAME}`;
 const SCOPE = `^(?:global|org:${ORG_NAME}|team:${ORG_NAME}/${NAME}|agent:${ORG_NAME}/${NAME}/${NAME})$`;
+const HALT_SCOPE = `${SCOPE.slice(0, -2)}|lineage:${ORG_NAME}/${NAME}/${NAME})$`;
 const AGENT = `^(?:${ORG_NAME})?/${NAME}/${NAME}$`;
 
 const COMMON_ACTIONS = ['tool.call', 'llm.call', 'file.read', 'file.write', 'net.connect', 'process.exec'];
@@ -272,7 +274,19 @@ const CASE_PROPERTIES = {
     type: 'array',
     items: { type: 'string', minLength: 1 },
   },
+  cause: { description: 'Why it must be denied. Omitted: for any cause.', enum: CASE_CAUSES },
 } as const satisfies Record<CaseKey, JsonSchema>;
+
+const HALT_PROPERTIES = {
+  scope: {
+    description: 'What it stops. Of a lineage only its first agent is known.',
+    type: 'string',
+    pattern: HALT_SCOPE,
+    examples: ['org:acme', 'lineage:acme/search/crawler'],
+  },
+  actions: globsSchema('The actions that it stops. Omitted: all.', COMMON_ACTIONS),
+  reason: { description: 'Shown in the result.', type: 'string', pattern: '\\S' },
+} as const satisfies Record<(typeof ASSUMED_HALT_KEYS)[number], JsonSchema>;
 
 /** A file of cases for `svc policy test`. */
 export const POLICY_TEST_SCHEMA: JsonSchema = {
@@ -287,8 +301,16 @@ export const POLICY_TEST_SCHEMA: JsonSchema = {
         type: 'object',
         properties: CASE_PROPERTIES,
         required: ['agent', 'action', 'resource', 'expect'],
+        if: { required: ['cause'] },
+        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+        then: { properties: { expect: { enum: ['deny'] } } },
         additionalProperties: false,
       },
+    },
+    halts: {
+      description: 'Halts that are in force for all cases of this document.',
+      type: 'array',
+      items: { type: 'object', properties: HALT_PROPERTIES, required: ['scope'], additionalProperties: false },
     },
   },
   required: ['cases'],

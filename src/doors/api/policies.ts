@@ -4,7 +4,7 @@ import { usdToMicro } from '../../core/base/money.ts';
 import { ok } from '../../core/base/result.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 import { invalid } from '../../core/fault.ts';
-import type { ApprovalTerms } from '../../core/policy/approval-terms.ts';
+import { termsView } from '../../core/policy/approval-terms.ts';
 import type { RuleTrace } from '../../core/policy/explain.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
@@ -60,13 +60,6 @@ async function listRules({ principal, query }: Authorized, link: Link): Promise<
   return ok({ status: 200, body: { version: listed.value.version, rules, ...cursorView(listed.value) } });
 }
 
-const termsView = ({ min, expiresMs, validMs, approvers }: ApprovalTerms) => ({
-  min,
-  expires_secs: expiresMs / 1000,
-  valid_secs: validMs === undefined ? null : validMs / 1000,
-  approvers,
-});
-
 async function explain({ principal, body }: Authorized<typeof check>, link: Link): Promise<HttpReply> {
   const { agent, caller, action, resource, attributes, estimated_cost_usd: costUsd } = body;
   const problem = problemOfAction(action);
@@ -88,7 +81,7 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
   const {
     version,
     overruledBy = null,
-    decision: { kind, policy, ruleId, reason, obligations = [] },
+    decision: { kind, policy, ruleId, reason, approval, obligations = [] },
     documents,
   } = explained.value;
   const views = documents.map(({ name, scope, source, rules }) => ({
@@ -101,7 +94,14 @@ async function explain({ principal, body }: Authorized<typeof check>, link: Link
     status: 200,
     body: {
       version,
-      decision: { decision: kind, policy: policy ?? null, rule_id: ruleId ?? null, reason, obligations },
+      decision: {
+        decision: kind,
+        policy: policy ?? null,
+        rule_id: ruleId ?? null,
+        reason,
+        approval: approval === undefined ? null : termsView(approval),
+        obligations,
+      },
       overruled_by: overruledBy,
       documents: views,
     },

@@ -69,6 +69,15 @@ export const policyPage = z.strictObject({
   next_cursor: nextCursor,
 });
 
+const approvalTerms = z
+  .strictObject({
+    min: z.int(),
+    expires_secs: z.number(),
+    valid_secs: z.number().nullable().meta({ description: 'Null: for one use.' }),
+    approvers: z.array(z.string()).meta({ description: 'Empty: every credential with admin scope.' }),
+  })
+  .nullable();
+
 export const rulePage = z.strictObject({
   version: z.string(),
   rules: z
@@ -83,15 +92,7 @@ export const rulePage = z.strictObject({
         resources: z.array(z.string()),
         when: z.string().nullable(),
         reason: z.string().nullable(),
-        approval: z
-          .strictObject({
-            min: z.int(),
-            expires_secs: z.number(),
-            valid_secs: z.number().nullable().meta({ description: 'Null: for one use.' }),
-            approvers: z.array(z.string()).meta({ description: 'Empty: every credential with admin scope.' }),
-          })
-          .nullable()
-          .meta({ description: 'Of a rule that requires an approval.' }),
+        approval: approvalTerms.meta({ description: 'Of a rule that requires an approval.' }),
         obligations: obligations.meta({ description: 'What a caller that the rule allows must do.' }),
       }),
     )
@@ -113,6 +114,7 @@ export const policyExplanation = z.strictObject({
     policy: z.string().nullable(),
     rule_id: z.string().nullable(),
     reason: z.string(),
+    approval: approvalTerms.meta({ description: 'On which terms, where an approval is required.' }),
     obligations: obligations.meta({
       description: 'Of all rules that allow and match: what the caller of an allow must do.',
     }),

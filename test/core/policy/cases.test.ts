@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseHaltsFile } from '../../../src/core/policy/assumed-halts.ts';
 import { parsePolicyCases, runPolicyCases } from '../../../src/core/policy/cases.ts';
 import { parsePolicyDocument } from '../../../src/core/policy/document.ts';
 import { compilePolicies } from '../../../src/core/policy/policy.ts';
@@ -22,11 +23,16 @@ const { document } = parsePolicyDocument(
   'search.yaml',
 );
 
-function run(...cases: readonly object[]) {
+function policies() {
   const compiled = compilePolicies(document === undefined ? [] : [document]);
+  if (!compiled.ok) throw new Error(JSON.stringify(compiled));
+  return compiled.value;
+}
+
+function run(...cases: readonly object[]) {
   const parsed = parsePolicyCases({ cases });
-  if (!compiled.ok || !parsed.ok) throw new Error(JSON.stringify([compiled, parsed]));
-  return runPolicyCases(compiled.value, parsed.value);
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed));
+  return runPolicyCases(policies(), parsed.value);
 }
 
 const base = { agent: 'acme/search/a1', action: 'tool.call', resource: 'web_search' };
@@ -103,8 +109,66 @@ describe('policy cases', () => {
   });
 
   test.each([
-    ['no list', {}, [], 'a policy test file must be a mapping with one key, cases, that holds a list'],
-    ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; the only valid key is cases'],
+    ['global', 'halt', 'halt'],
+    ['org:acme', 'halt', 'no_rule'],
+    ['agent:acme/search/a1', 'halt', 'no_rule'],
+    ['lineage:acme/search/a1', 'halt', 'no_rule'],
+    ['org:globex', undefined, 'halt'],
+  ])('a halt of %s decides before any rule, for whom it covers', (scope, own, other) => {
+    const parsed = parsePolicyCases({
+      halts: [{ scope, actions: ['tool.*'], reason: 'leak' }],
+      cases: [
+        { ...base, expect: 'deny', cause: 'halt' },
+        { ...base, agent: 'globex/search/a1', expect: 'deny', cause: 'halt' },
+        { ...base, action: 'llm.call', resource: 'web_page', expect: 'allow', rule: 'web' },
+      ],
+    });
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.fault));
+    const [first, second, third] = runPolicyCases(policies(), parsed.value);
+    expect([first?.actual.cause, second?.actual.cause, third?.actual.cause]).toEqual([own, other, undefined]);
+    if (own === 'halt') expect(first?.actual.reason).toBe(`a halt of ${scope} is in force: leak`);
+  });
+
+  test('a case that expects another cause fails, and says which it got', () => {
+    expect(
+      run(
+        { ...base, resource: 'mail', expect: 'deny', cause: 'rule' },
+        { ...base, resource: 'mail', estimated_cost_usd: 2, expect: 'deny', cause: 'rule' },
+      ).map(({ difference }) => difference),
+    ).toEqual([
+      'expected the cause rule, got no_rule: no policy allows tool.call on mail for acme/search/a1',
+      undefined,
+    ]);
+  });
+
+  test('a list of halts of a gateway is taken, without those released', () => {
+    const listed = {
+      id: 'h1',
+      scope: 'org:acme',
+      mode: 'terminate',
+      actions: ['*'],
+      reason: 'leak',
+      created_by: 'key:1',
+      created_at: '2026-11-04T12:00:00.000Z',
+      expires_at: null,
+      released_at: null,
+      released_by: null,
+      release_reason: null,
+    };
+    const parsed = parseHaltsFile({
+      halts: [listed, { ...listed, scope: 'global', released_at: '2026-11-04T13:00:00.000Z' }],
+      next_cursor: null,
+    });
+    expect(parsed.ok && parsed.value.map(({ text }) => text)).toEqual(['org:acme']);
+    expect(parseHaltsFile({ halts: [{ scope: 'org:acme', resons: 'x' }] })).toEqual({
+      ok: false,
+      fault: [{ path: ['halts', 0, 'resons'], problem: 'unknown key; did you mean reason?', onKey: true }],
+    });
+  });
+
+  test.each([
+    ['no list', {}, [], 'a policy test file must be a mapping with the key cases, that holds a list'],
+    ['another key beside', { cases: [], policies: 'x' }, ['policies'], 'unknown key; valid keys are cases, halts'],
     [
       'an agent that is no triple',
       { cases: [{ ...base, agent: 'a1', expect: 'deny' }] },

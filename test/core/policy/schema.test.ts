@@ -33,6 +33,9 @@ const obliging = (...obligations: unknown[]): object => rule({ obligations });
 const CASE = { agent: 'acme/search/a1', action: 'tool.call', resource: 'web_search', expect: 'allow' };
 const cases = (change: object): object => ({ cases: [{ ...CASE, ...change }] });
 
+const halted = (halts: unknown): object => ({ cases: [{ ...CASE, expect: 'deny' }], halts });
+const HALT_SCOPES = ['global', 'org:acme', 'team:acme/search', 'agent:acme/search/a1', 'lineage:acme/search/a1'];
+
 describe('policy schema', () => {
   test.each<[string, unknown]>([
     ['rules only', policy({})],
@@ -185,6 +188,10 @@ describe('policy test schema', () => {
     ['an agent without an org', cases({ agent: '/search/a1' })],
     ['no resource', cases({ resource: '' })],
     ['the largest cost', cases({ estimated_cost_usd: 1_000_000 })],
+    ['a cause', cases({ expect: 'deny', cause: 'halt' })],
+    ['no halts in the list', halted([])],
+    ['halts of every scope', halted(HALT_SCOPES.map((scope) => ({ scope })))],
+    ['every key of a halt', halted([{ scope: 'org:acme', actions: ['tool.*'], reason: 'leak' }])],
   ])('and parser accept %s', (_, raw) => {
     expect({ parser: isCases(raw), schema: conforms(raw, POLICY_TEST_SCHEMA) }).toEqual({ parser: true, schema: true });
   });
@@ -209,6 +216,15 @@ describe('policy test schema', () => {
     ['an unknown decision', cases({ expect: 'pending' })],
     ['an empty rule', cases({ rule: '' })],
     ['an empty name', cases({ name: '' })],
+    ['a cause of an allow', cases({ cause: 'halt' })],
+    ['a cause that takes a gateway', cases({ expect: 'deny', cause: 'budget' })],
+    ['halts as a mapping', halted({ scope: 'org:acme' })],
+    ['a halt as text', halted(['org:acme'])],
+    ['a halt without a scope', halted([{}])],
+    ['a halt of an unknown scope', halted([{ scope: 'lineage:acme/search' }])],
+    ['a halt of no actions', halted([{ scope: 'global', actions: [] }])],
+    ['a halt without a reason', halted([{ scope: 'global', reason: ' ' }])],
+    ['an unknown key of a halt', halted([{ scope: 'global', mode: 'pause' }])],
   ])('and parser refuse %s', (_, raw) => {
     expect({ parser: isCases(raw), schema: conforms(raw, POLICY_TEST_SCHEMA) }).toEqual({
       parser: false,
