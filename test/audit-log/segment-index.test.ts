@@ -24,7 +24,7 @@ describe('segment index', () => {
       Buffer.concat([whole, whole]),
     ];
     // Each byte of its beginning, which says what the rest is, and some of the rest.
-    for (let at = 0; at < whole.length; at += at < 64 ? 1 : Math.ceil(whole.length / 400)) {
+    for (let at = 0; at < whole.length; at += at < 64 ? 1 : Math.ceil(whole.length / 40)) {
       const flipped = Buffer.from(whole);
       flipped[at] = (flipped[at] ?? 0) ^ 0x41;
       damages.push(flipped);

@@ -294,8 +294,8 @@ describe('listing operations by what they are about', () => {
   });
 
   test('is done in pages of bounded work', () => {
-    const governor = openGovernor({ maxOps: 200_000, maxOrgOps: 200_000 });
-    for (let at = 0; at < 150_000; at += 1) check(governor, {}, `t:${at}`);
+    const governor = openGovernor({ maxOps: 120_000, maxOrgOps: 120_000 });
+    for (let at = 0; at < 110_000; at += 1) check(governor, {}, `t:${at}`);
     for (const orgId of [undefined, 'acme']) {
       const asked = {
         type: 'list-ops',

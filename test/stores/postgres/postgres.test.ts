@@ -7,7 +7,7 @@ import { fail, ok } from '../../../src/core/base/result.ts';
 import { MigrationError, migrate, schemaTrouble, UNIQUE_COLUMNS } from '../../../src/stores/postgres/migrate.ts';
 import { POSTGRES_DEFAULTS, Postgres, type PostgresOptions } from '../../../src/stores/postgres/postgres.ts';
 import { eventually } from '../../support/eventually.ts';
-import { SILENT, startTestPostgres, withPostgres } from '../../support/postgres.ts';
+import { layDatabase, SILENT, startTestPostgres, withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();
@@ -18,10 +18,10 @@ function open(url: string, overrides: Partial<PostgresOptions> = {}): Postgres {
   return postgres;
 }
 
-async function connect(url: string): Promise<pg.Client> {
+async function connect(url: string, onceOver = onTestFinished): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  onTestFinished(() => client.end());
+  onceOver(() => client.end());
   return client;
 }
 
@@ -134,14 +134,16 @@ describe('postgres', () => {
     expect((await Promise.all(waiting)).map((result) => result.ok)).toEqual(waiting.map(() => true));
   });
 
-  test('logs an outage once, and its end once nothing fails any more', async () => {
+  test.concurrent('logs an outage once, and its end once nothing fails any more', async ({
+    onTestFinished: onceOver,
+  }) => {
     const lines: string[] = [];
     const log = {
       info: (line: string) => void lines.push(line),
       warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`),
     };
     const postgres = new Postgres({ url: await newDatabase(), ...POSTGRES_DEFAULTS, statementTimeoutMs: 100 }, log);
-    onTestFinished(() => postgres.close());
+    onceOver(() => postgres.close());
     await postgres.start();
     lines.length = 0;
     for (let time = 0; time < 5; time += 1) {
@@ -152,7 +154,7 @@ describe('postgres', () => {
     await eventually(() => expect(lines.slice(1)).toEqual(['the database responds again']));
   });
 
-  test('logs what keeps an outage going as well as what began it', async () => {
+  test.concurrent('logs what keeps an outage going as well as what began it', async ({ onTestFinished: onceOver }) => {
     const url = await newDatabase();
     const lines: string[] = [];
     const log = {
@@ -160,9 +162,9 @@ describe('postgres', () => {
       warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`),
     };
     const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, log);
-    onTestFinished(() => postgres.close());
+    onceOver(() => postgres.close());
     await postgres.start();
-    const other = await connect(url);
+    const other = await connect(url, onceOver);
     const during = postgres.attempt((on) => on.query('SELECT pg_sleep(5)'));
     const asleep = `FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()`;
     await eventually(async () => expect((await other.query(`SELECT 1 ${asleep}`)).rowCount).toBe(1));
@@ -178,10 +180,12 @@ describe('postgres', () => {
     );
   });
 
-  test('a start that the database rejects says so, and continues once it is accepted', async () => {
+  test.concurrent('a start that the database rejects says so, and continues once it is accepted', async ({
+    onTestFinished: onceOver,
+  }) => {
     const url = await newDatabase();
-    const admin = await connect(url);
-    onTestFinished(async () => {
+    const admin = await connect(url, onceOver);
+    onceOver(async () => {
       await admin.query('DROP DATABASE IF EXISTS late WITH (FORCE)');
       await admin.query('DROP ROLE IF EXISTS late');
     });
@@ -192,7 +196,7 @@ describe('postgres', () => {
       warn: (line: string, fields?: object) => void lines.push(`${line}: ${Object.values(fields ?? {}).join()}`),
     };
     const postgres = new Postgres({ url: asLate.href, ...POSTGRES_DEFAULTS }, log);
-    onTestFinished(() => postgres.close());
+    onceOver(() => postgres.close());
     const started = postgres.start();
     const ADVICE = 'check the user, password and database in SVC_DATABASE_URL';
     await eventually(() =>
@@ -207,11 +211,13 @@ describe('postgres', () => {
     expect((await postgres.attempt((on) => on.query('SELECT 1'))).ok).toBe(true);
   });
 
-  test('logs a changed database password as a rejection, not as a silent server', async () => {
+  test.concurrent('logs a changed database password as a rejection, not as a silent server', async ({
+    onTestFinished: onceOver,
+  }) => {
     const url = await newDatabase();
-    const admin = await connect(url);
+    const admin = await connect(url, onceOver);
     await admin.query(`CREATE ROLE changed LOGIN PASSWORD 'first'; GRANT CREATE, USAGE ON SCHEMA public TO changed`);
-    onTestFinished(async () => {
+    onceOver(async () => {
       await admin.query('DROP OWNED BY changed CASCADE; DROP ROLE changed');
     });
     const lines: string[] = [];
@@ -223,7 +229,7 @@ describe('postgres', () => {
       { url: Object.assign(new URL(url), { username: 'changed', password: 'first' }).href, ...POSTGRES_DEFAULTS },
       log,
     );
-    onTestFinished(() => postgres.close());
+    onceOver(() => postgres.close());
     await postgres.start();
     const during = postgres.attempt((on) => on.query('SELECT pg_sleep(5)'));
     const asleep = `FROM pg_stat_activity WHERE usename = 'changed' AND query LIKE '%pg_sleep%'`;
@@ -350,6 +356,7 @@ describe('postgres', () => {
 
   test('a database that goes away is a fault meanwhile, and is used again when back', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'svc-away-'));
+    await layDatabase(dataDir);
     const server = await startTestPostgres({ dataDir });
     const postgres = new Postgres({ url: server.url, ...POSTGRES_DEFAULTS }, SILENT);
     onTestFinished(async () => {

@@ -50,7 +50,7 @@ describe('embedded postgres', () => {
     Number((await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[0]);
 
   test('keeps its rows over restarts and is gone after stop', async () => {
-    const dataDir = await temporaryDir();
+    const dataDir = await dirWithDatabase();
     const first = await start(dataDir);
     await ask(first.url, 'CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)');
     await first.stop();
@@ -59,17 +59,10 @@ describe('embedded postgres', () => {
     expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([{ n: 7 }]);
   });
 
-  test('removes half a password that a killed gateway left behind', async () => {
+  test('listens on loopback only, with a private password and private files alone', async () => {
     const dataDir = await temporaryDir();
-    const remains = join(dataDir, 'postgres', 'password.0123abcd.partial');
     await mkdir(join(dataDir, 'postgres'), { recursive: true });
-    await writeFile(remains, 'half');
-    await start(dataDir);
-    expect(existsSync(remains)).toBe(false);
-  });
-
-  test('listens on loopback only, with a private password and private files', async () => {
-    const dataDir = await temporaryDir();
+    await writeFile(join(dataDir, 'postgres', 'password.0123abcd.partial'), 'half'); // left by a killed gateway
     const { url } = await start(dataDir);
     expect(await ask(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
     const wrong = new URL(url);

@@ -78,12 +78,12 @@ describe('policy reader', () => {
     };
     swapTo('a');
     for (const name of names) symlinkSync(join('..data', name), join(folder, name));
-    for (let round = 0; round < 120; round += 1) {
+    for (let round = 0; round < 40; round += 1) {
       // From one turn of the event loop to the next, so that it falls into every part of the reading.
       let turns = 0;
       let ended = false;
       const swapIn = (): void => {
-        if (turns === 5 * round) swapTo(round % 2 === 0 ? 'b' : 'a');
+        if (turns === 15 * round) swapTo(round % 2 === 0 ? 'b' : 'a');
         else if (!ended) setImmediate(swapIn);
         turns += 1;
       };
