@@ -115,7 +115,9 @@ export async function openCluster(
     onError,
     trouble: () => database.postgres.trouble,
   });
-  const money = openMoney({ config, store, postgres, pool: database.postgres, run, bus, onError, policyVersion });
+  const pool = database.postgres;
+  const isCutOff = (): boolean => !membership.isLeased;
+  const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
   const start: Cluster['start'] = async (governor, refreshes) => {
     for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
     membership.onChange(() => {

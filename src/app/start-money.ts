@@ -27,6 +27,8 @@ export type MoneyStart = {
   readonly postgres: Postgres;
   /** For all else. */
   readonly pool: Postgres;
+  /** Whether the database has not been reached for longer than a lease lasts. */
+  readonly isCutOff: () => boolean;
   readonly run: RunId;
   readonly bus: Bus;
   readonly policyVersion: () => string;
@@ -48,12 +50,22 @@ export type Money = {
   close(): Promise<void>;
 };
 
-export function openMoney({ config, store, postgres, pool, run, bus, policyVersion, onError }: MoneyStart): Money {
+export function openMoney({
+  config,
+  store,
+  postgres,
+  pool,
+  run,
+  bus,
+  policyVersion,
+  isCutOff,
+  onError,
+}: MoneyStart): Money {
   const runs = readStoredRuns<RunId>(store);
   const { load, save } = createLmdbBudgets(store);
   let exchange: BudgetExchange | undefined;
   const steadyMs = (): number => performance.now();
-  const claims = new UsageClaims({ store: createPostgresUsageIds(pool, run), steadyMs, onError });
+  const claims = new UsageClaims({ store: createPostgresUsageIds(pool, run), isCutOff, steadyMs, onError });
   const pages = createPostgresLedgerPages(pool);
   return {
     sliceMs: config.SVC_CLUSTER_SLICE_SECS * 1_000,

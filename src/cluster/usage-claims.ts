@@ -3,6 +3,8 @@ import type { UsageClaim, UsageIds } from '../ports/cluster.ts';
 
 export type UsageClaimsOptions = {
   readonly store: UsageIds;
+  /** Whether the database has not been reached for longer than a lease lasts. */
+  readonly isCutOff: () => boolean;
   /** A clock that nobody sets. */
   readonly steadyMs: () => number;
   readonly onError: (error: unknown, doing: string) => void;
@@ -10,10 +12,8 @@ export type UsageClaimsOptions = {
 
 /** One statement takes 9 ms for this many. */
 const MOST_AT_ONCE = 1_000;
-/** How long a record waits for the database. */
-const WAIT_MS = 500;
-/** How long for another gateway that counts the same id at this moment. */
-const BUSY_MS = 3_000;
+/** How long a record waits for the database, or for another gateway that counts the same id at this moment. */
+const WAIT_MS = 3_000;
 const RETRY_MS = 20;
 /** How often the database is told again what it has not taken. */
 const SETTLE_AGAIN_MS = 1_000;
@@ -32,8 +32,6 @@ export class UsageClaims {
   readonly #options: UsageClaimsOptions;
   #claims: Claim[] = [];
   #isClaiming = false;
-  /** While the database does not answer, nobody waits for it. */
-  #awayUntilMs = -Infinity;
   readonly #unsettled = new Map<string, UsageKey>();
   #settling: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -43,14 +41,15 @@ export class UsageClaims {
   }
 
   /**
-   * Whether this gateway is to count the record. Without the database it is: money that was spent is counted, even if a
-   * retry that arrives elsewhere counts once more.
+   * Whether this gateway is to count the record. Cut off from the database it is: money that was spent is counted, even
+   * if a retry that arrives elsewhere counts once more. While the database is only slow, a retry finds out.
    */
   claim(key: UsageKey): Promise<UsageClaim> {
-    const nowMs = this.#options.steadyMs();
-    if (nowMs < this.#awayUntilMs) return Promise.resolve('mine');
+    const { isCutOff, steadyMs } = this.#options;
+    const nowMs = steadyMs();
+    if (isCutOff()) return Promise.resolve('mine');
     return new Promise((done) => {
-      this.#claims.push({ key, deadlineMs: nowMs + BUSY_MS, done });
+      this.#claims.push({ key, deadlineMs: nowMs + WAIT_MS, done });
       if (!this.#isClaiming) void this.#claimAll();
     });
   }
@@ -60,7 +59,7 @@ export class UsageClaims {
     const oldest = this.#unsettled.size < MOST_UNSETTLED ? undefined : this.#unsettled.keys().next().value;
     if (oldest !== undefined) this.#unsettled.delete(oldest);
     this.#unsettled.set(nameOf(key), key);
-    if (this.#options.steadyMs() < this.#awayUntilMs) return this.#settleLater();
+    if (this.#options.isCutOff()) return this.#settleLater();
     await within(WAIT_MS, this.#settleSoon());
   }
 
@@ -89,7 +88,7 @@ export class UsageClaims {
   }
 
   async #verdictsOn(keys: readonly UsageKey[]): Promise<readonly UsageClaim[]> {
-    const { onError, steadyMs, store } = this.#options;
+    const { isCutOff, onError, store } = this.#options;
     try {
       const claimed = await within(WAIT_MS, store.claim(keys));
       if (claimed?.ok === true) return claimed.value;
@@ -97,8 +96,8 @@ export class UsageClaims {
     } catch (error) {
       onError(error, 'claiming usage ids');
     }
-    this.#awayUntilMs = steadyMs() + WAIT_MS;
-    return keys.map(() => 'mine');
+    const verdict = isCutOff() ? 'mine' : 'busy';
+    return keys.map(() => verdict);
   }
 
   /** Those of the same moment together, one statement after the other. */
