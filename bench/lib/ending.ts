@@ -31,6 +31,15 @@ export function endingOf(child: ChildProcess, folder?: string): () => Promise<vo
   return end;
 }
 
+/** For what is no process of its own. `end` is called once, by who started it or when the benchmark ends early. */
+export function endedBy(end: () => Promise<void>): () => Promise<void> {
+  const once = async (): Promise<void> => {
+    if (running.delete(once)) await end();
+  };
+  running.add(once);
+  return once;
+}
+
 /** An empty folder for what nobody needs afterwards. */
 export function scratchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));

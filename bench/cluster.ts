@@ -1,0 +1,190 @@
+/**
+ * What does it cost a gateway to act as one with others? Checks per second of a gateway in a cluster beside one that is
+ * alone, with caps at every tier; how soon a registration counts at another gateway; and what simulated gateways, each
+ * with the real escrow of 20,000 checks/s, ask of the database. All on one machine, with the database.
+ */
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { parseBudgetConfig } from '../src/core/budget/config.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../src/stores/postgres/postgres.ts';
+import { startEmbeddedPostgres } from '../src/stores/trial-postgres/trial-postgres.ts';
+import { endedBy, scratchFolder } from './lib/ending.ts';
+import { loadHttp } from './lib/http-load.ts';
+import { isBrief } from './lib/options.ts';
+import { heading, line, percentile } from './lib/report.ts';
+import { joinMember, type Trade } from './lib/simulated-member.ts';
+import { ADMIN_KEY, AGENT, CHECK_BODY, type Subject, startGateway, TOKEN } from './lib/subject.ts';
+
+const ROUNDS = isBrief ? 1 : 5;
+const SECONDS = isBrief ? 1 : 5;
+const REGISTRATIONS = isBrief ? 5 : 200;
+const MEMBERS = isBrief ? [1, 3] : [1, 10, 50];
+const AGENTS = 200;
+const CHECKS_PER_SECOND = 20_000;
+/** Until grants have found their size. */
+const SETTLING_MS = isBrief ? 500 : 15_000;
+const MEASURED_MS = isBrief ? 1_000 : 30_000;
+
+const CAPS = {
+  daily_limit_usd: 1e9,
+  monthly_limit_usd: 1e9,
+  org_daily_limit_usd: 1e8,
+  org_monthly_limit_usd: 1e8,
+  team_daily_limit_usd: 1e7,
+  agent_daily_limit_usd: 1e6,
+};
+
+const folder = scratchFolder();
+const quiet = { info: () => undefined, warn: (message: string) => console.error(message) };
+const server = await startEmbeddedPostgres({ dataDir: folder }, quiet);
+const stopServer = endedBy(() => server.stop());
+
+async function newDatabase(name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name}`);
+  await client.end();
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+const policy = join(folder, 'policy.yaml');
+const caps = Object.entries(CAPS).map(([name, usd]) => `  ${name}: ${usd}`);
+writeFileSync(
+  policy,
+  [
+    'name: capped',
+    'scope: global',
+    'rules:',
+    '  - { id: all, actions: ["*"], effect: allow }',
+    'budget:',
+    ...caps,
+    '',
+  ].join('\n'),
+);
+const CAPPED = { SVC_POLICY_PATH: policy };
+const BODY = CHECK_BODY.replace('"resource"', '"estimatedCostUsd":0.001,"resource"');
+const CHECK = 'svc.governance.v1.PolicyService/CheckAction';
+
+heading('Checks of a gateway in a cluster and of one that is alone, every tier capped, over Connect JSON, audit on');
+const url = await newDatabase('gateways');
+const IN_CLUSTER = {
+  ...CAPPED,
+  SVC_CLUSTER: 'on',
+  SVC_DATABASE_URL: url,
+  SVC_JWT_PRIVATE_KEY: generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+};
+const alone = await startGateway(CAPPED);
+const member = await startGateway({ ...IN_CLUSTER, SVC_NODE_NAME: 'one' });
+const rateOf = async (subject: Subject): Promise<number> => {
+  const load = {
+    url: `${subject.url}/${CHECK}`,
+    headers: { 'content-type': 'application/json' },
+    body: BODY,
+    connections: 64,
+    seconds: SECONDS,
+  };
+  return (await loadHttp(load)).perSecond;
+};
+for (const subject of [alone, member]) await rateOf(subject); // warm
+const rates: { alone: number; member: number }[] = [];
+for (let round = 0; round < ROUNDS; round += 1)
+  rates.push({ alone: await rateOf(alone), member: await rateOf(member) });
+line(
+  'checks/s of a gateway alone',
+  rates.map((round) => round.alone),
+  '/s',
+);
+line(
+  'checks/s of a gateway in a cluster',
+  rates.map((round) => round.member),
+  '/s',
+);
+line(
+  'rate of a gateway in a cluster / alone',
+  rates.map((round) => round.member / round.alone),
+  '×',
+  'goal: at least 0.9',
+);
+await alone.stop();
+
+const other = await startGateway({ ...IN_CLUSTER, SVC_NODE_NAME: 'two' });
+const post = async (at: Subject, path: string, body: object, bearer?: string) => {
+  const headers = {
+    'content-type': 'application/json',
+    ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+  };
+  const answer = await fetch(`${at.url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  return (await answer.json()) as { decision?: string; credentialToken?: string };
+};
+const usableAfterMs: number[] = [];
+for (let nth = 0; nth < REGISTRATIONS; nth += 1) {
+  const agent = { ...AGENT, agentId: `new-${nth}` };
+  const credentialToken = `${TOKEN}-${nth}`;
+  await post(member, 'svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken }, ADMIN_KEY);
+  const startedMs = performance.now();
+  const subject = { agent, credentialToken, traceId: `new-${nth}`, spanId: 's', action: 'tool.call', resource: 'web' };
+  const { decision } = await post(other, CHECK, subject);
+  usableAfterMs.push(performance.now() - startedMs);
+  if (decision !== 'DECISION_ALLOW') throw new Error(`a check at once after its registration was answered ${decision}`);
+}
+usableAfterMs.sort((a, b) => a - b);
+line('first check at another gateway, p50', percentile(usableAfterMs, 50), 'ms', 'allowed at once, every time');
+line('first check at another gateway, p99', percentile(usableAfterMs, 99), 'ms');
+await Promise.all([member.stop(), other.stop()]);
+
+const parsed = parseBudgetConfig(CAPS);
+if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
+for (const count of MEMBERS) {
+  const name = `${count} gateway${count === 1 ? '' : 's'}`;
+  heading(`What ${name} with 20,000 checks/s each ask of the database`);
+  const ledger = await newDatabase(`ledger_${count}`);
+  const postgres = new Postgres({ url: ledger, ...POSTGRES_DEFAULTS, maxConnections: 2 }, quiet);
+  await postgres.start();
+  const trade: Trade = { exchanges: 0, rows: 0, tookMs: [], spends: 0, waits: 0 };
+  const options = { url: ledger, caps: parsed.value, agents: AGENTS, checksPerSecond: CHECKS_PER_SECOND, trade };
+  const members = await Promise.all(
+    Array.from({ length: count }, (_, at) => joinMember({ ...options, name: `gateway-${at}` })),
+  );
+  for (const each of members) each.start();
+  await sleep(SETTLING_MS);
+  const before = { ...trade, tookAt: trade.tookMs.length, wal: await walBytes(postgres), atMs: performance.now() };
+  await sleep(MEASURED_MS);
+  const secs = (performance.now() - before.atMs) / 1_000;
+  const tookMs = trade.tookMs.slice(before.tookAt).sort((a, b) => a - b);
+  const spends = trade.spends - before.spends;
+  line(`${name}: exchanges`, (trade.exchanges - before.exchanges) / secs, '/s');
+  line(`${name}: accounts`, (trade.rows - before.rows) / secs, '/s');
+  line(`${name}: written by the database`, ((await walBytes(postgres)) - before.wal) / secs / 1_000, 'kB/s', 'its log');
+  line(`${name}: an exchange, p50`, percentile(tookMs, 50), 'ms');
+  line(`${name}: an exchange, p99`, percentile(tookMs, 99), 'ms');
+  line(`${name}: agents that waited for the ledger`, (100 * (trade.waits - before.waits)) / Math.max(1, spends), '%');
+  await Promise.all(members.map((each) => each.stop()));
+  await expectExact(postgres);
+  await postgres.close();
+}
+await stopServer();
+
+async function walBytes(postgres: Postgres): Promise<number> {
+  const read = await postgres.attempt((on) =>
+    on.query<{ bytes: string }>(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`),
+  );
+  if (!read.ok) throw new Error(JSON.stringify(read.fault));
+  return Number(read.value.rows[0]?.bytes);
+}
+
+/** Everything was reported and returned, and the tiers agree. */
+async function expectExact(postgres: Postgres): Promise<void> {
+  const read = await postgres.attempt((on) =>
+    on.query<{ held: string; tiers: string }>(
+      `SELECT sum(out) AS held, count(DISTINCT spent) AS tiers FROM (SELECT sum(out) AS out, sum(spent) AS spent
+         FROM budget_account WHERE period LIKE 'd:%' GROUP BY split_part(owner, '/', 1)) AS tier`,
+    ),
+  );
+  const { held, tiers } = (read.ok ? read.value.rows[0] : undefined) ?? { held: undefined, tiers: undefined };
+  if (Number(held) !== 0 || Number(tiers) !== 1) throw new Error(`the ledger is off: ${held} held, ${tiers} sums`);
+}
