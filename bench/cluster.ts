@@ -26,6 +26,7 @@ const AGENTS = 200;
 const CHECKS_PER_SECOND = 20_000;
 /** Until grants have found their size. */
 const SETTLING_MS = isBrief ? 500 : 15_000;
+const ATTEMPTS = 20;
 const MEASURED_MS = isBrief ? 1_000 : 30_000;
 
 const CAPS = {
@@ -170,21 +171,29 @@ for (const count of MEMBERS) {
 await stopServer();
 
 async function walBytes(postgres: Postgres): Promise<number> {
-  const read = await postgres.attempt((on) =>
-    on.query<{ bytes: string }>(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`),
+  const { bytes } = await asked<{ bytes: string }>(
+    postgres,
+    `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`,
   );
-  if (!read.ok) throw new Error(JSON.stringify(read.fault));
-  return Number(read.value.rows[0]?.bytes);
+  return Number(bytes);
 }
 
 /** Everything was reported and returned, and the tiers agree. */
 async function expectExact(postgres: Postgres): Promise<void> {
-  const read = await postgres.attempt((on) =>
-    on.query<{ held: string; tiers: string }>(
-      `SELECT sum(out) AS held, count(DISTINCT spent) AS tiers FROM (SELECT sum(out) AS out, sum(spent) AS spent
-         FROM budget_account WHERE period LIKE 'd:%' GROUP BY split_part(owner, '/', 1)) AS tier`,
-    ),
+  const { held, tiers } = await asked<{ held: string; tiers: string }>(
+    postgres,
+    `SELECT sum(out) AS held, count(DISTINCT spent) AS tiers FROM (SELECT sum(out) AS out, sum(spent) AS spent
+       FROM budget_account WHERE period LIKE 'd:%' GROUP BY split_part(owner, '/', 1)) AS tier`,
   );
-  const { held, tiers } = (read.ok ? read.value.rows[0] : undefined) ?? { held: undefined, tiers: undefined };
   if (Number(held) !== 0 || Number(tiers) !== 1) throw new Error(`the ledger is off: ${held} held, ${tiers} sums`);
+}
+
+/** The one row. A database that is kept this busy may need a second attempt. */
+async function asked<Row extends object>(postgres: Postgres, text: string): Promise<Row> {
+  for (let attempt = 1; ; attempt += 1) {
+    const read = await postgres.attempt((on) => on.query<Row>(text));
+    if (read.ok) return read.value.rows[0]!;
+    if (attempt === ATTEMPTS) throw new Error(JSON.stringify(read.fault));
+    await sleep(1_000);
+  }
 }

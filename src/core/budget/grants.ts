@@ -41,6 +41,8 @@ type Account = {
   /** Of the period that the following are about. */
   name: string;
   reportedMicroUsd: number;
+  /** Spent or reserved at that time. */
+  heldMicroUsd: number;
   exchangedAtMs: number;
   /** When a check last used it. */
   usedAtMs: number;
@@ -241,6 +243,7 @@ export class BudgetGrants {
       if (account.name !== grant.period) continue; // midnight has passed meanwhile
       if (row.capMicroUsd !== Infinity) account.envelope.setGranted(account.period, grant.grantedMicroUsd);
       account.reportedMicroUsd = row.spentMicroUsd;
+      account.heldMicroUsd = heldBy(account, epoch);
       account.spentByOthersMicroUsd = grant.spentByAllMicroUsd - row.spentMicroUsd;
       account.exchangedAtMs = nowMs;
       const needed = row.neededMicroUsd;
@@ -296,6 +299,7 @@ export class BudgetGrants {
       period,
       name,
       reportedMicroUsd: 0,
+      heldMicroUsd: 0,
       exchangedAtMs: -Infinity,
       usedAtMs: -Infinity,
       neededMicroUsd: 0,
@@ -320,6 +324,7 @@ export class BudgetGrants {
     Object.assign(account, {
       name,
       reportedMicroUsd: 0,
+      heldMicroUsd: 0,
       exchangedAtMs: -Infinity,
       neededMicroUsd: 0,
       isRecalled: false,
@@ -340,15 +345,17 @@ export class BudgetGrants {
     const isIdle = nowMs - account.usedAtMs >= IDLE_AFTER_MS;
     if (isIdle && granted > heldBy(account, epoch)) return true;
     const isCapped = envelope.limitMicroUsd(period) !== undefined;
-    const isLow = isCapped && !isIdle && granted - heldBy(account, epoch) < this.#wantedBy(account, spent, nowMs) / 2;
+    const isLow = isCapped && !isIdle && granted - heldBy(account, epoch) < this.#wantedBy(account, epoch, nowMs) / 2;
     const sinceMs = nowMs - account.exchangedAtMs;
     return (isLow && sinceMs >= EXHAUSTED_FOR_MS) || (spent !== account.reportedMicroUsd && sinceMs >= REPORT_AFTER_MS);
   }
 
-  /** What is spent in a slice, by what was spent and is held since the last exchange. */
-  #wantedBy(account: Account, spent: number, nowMs: number): number {
+  /** What is spent in a slice, by what was spent or reserved since the last exchange. */
+  #wantedBy(account: Account, epoch: Epoch, nowMs: number): number {
     const sinceMs = Math.max(1_000, Math.min(nowMs - account.exchangedAtMs, REPORT_AFTER_MS));
-    const rate = (spent - account.reportedMicroUsd) / sinceMs;
+    const spent = spentOf(account, epoch) - account.reportedMicroUsd;
+    // Of what runs for long, nothing is spent yet.
+    const rate = Math.max(spent, heldBy(account, epoch) - account.heldMicroUsd) / sinceMs;
     const inUse = account.envelope.reservedMicroUsd / LEAST_WANTED_PARTS;
     return Math.ceil(2 * rate * this.#sliceMs + inUse);
   }
@@ -374,7 +381,7 @@ export class BudgetGrants {
       spentMicroUsd: spent,
       // The ledger counts from what is kept or spent, whichever is more.
       neededMicroUsd: Math.max(0, account.neededMicroUsd - isOver),
-      wantedMicroUsd: isGivenBack ? 0 : Math.max(demand, this.#wantedBy(account, spent, nowMs)),
+      wantedMicroUsd: isGivenBack ? 0 : Math.max(demand, this.#wantedBy(account, epoch, nowMs)),
     };
   }
 }
