@@ -454,6 +454,7 @@ describe('operator', () => {
     expect(crawler.shown()).toMatch(/running {2}acme\/search\/crawler {2}tool\.call {2}web_search {2}\d+s/);
     expect((await svc('ops show ababab:cdcdcd --org narrow')).stdout).toContain(`operation     ${opId}\n`);
     expect((await svc('logs --op ababab:cdcdcd --org narrow')).stdout).toContain(`  ${opId}  tool.call web_search  `);
+    expect((await svc('audit export --op ababab:cdcdcd --org narrow')).stdout).toContain(`"op_id":"${opId}"`);
   });
 
   test('agents fit a narrow terminal: names stay whole, minor columns go', async () => {

@@ -18,7 +18,7 @@ import { green, red, show } from '../terminal/output.ts';
 import { printable, printableLines } from '../terminal/printable.ts';
 import { interruptible } from '../terminal/prompt.ts';
 import { counted } from '../terminal/words.ts';
-import { logQuery } from './logs.ts';
+import { logQuery, withWholeId } from './logs.ts';
 
 /** Offline, over the data directory of a gateway, running or not, or over a copy of its log. */
 export async function verify({ args: [path], options, globals, env }: Invocation): Promise<ExitStatus> {
@@ -252,11 +252,12 @@ export async function exportLog(invocation: Invocation): Promise<void> {
 }
 
 async function remoteExport(invocation: Invocation, query: Query, format: string): Promise<Readable> {
-  return (await Api.of(invocation)).stream(
-    '/api/v1/logs/export',
-    format === 'csv' ? 'text/csv' : 'application/x-ndjson',
-    { ...query, format },
-  );
+  const api = await Api.of(invocation);
+  const whole = await withWholeId(api, query);
+  return api.stream('/api/v1/logs/export', format === 'csv' ? 'text/csv' : 'application/x-ndjson', {
+    ...whole,
+    format,
+  });
 }
 
 async function offlineExport(dir: string, query: Query, format: 'ndjson' | 'csv'): Promise<AsyncIterable<string>> {

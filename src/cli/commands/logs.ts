@@ -62,7 +62,7 @@ export async function run(invocation: Invocation): Promise<void> {
 }
 
 /** An id that the log does not have may be short for that of an operation in flight. */
-async function withWholeId(api: Api, query: Query): Promise<Query> {
+export async function withWholeId(api: Api, query: Query): Promise<Query> {
   const { op_id: text, org_id } = query;
   if (typeof text !== 'string' || !text.includes(':')) return query;
   const { rows } = await api.list(PATH, 'entries', { query: { op_id: text, org_id }, limit: 1 });

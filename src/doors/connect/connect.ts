@@ -7,6 +7,7 @@
 import { ok, type Result } from '../../core/base/result.ts';
 import { quote } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
+import { refuseUnknown } from '../api/body.ts';
 import { binaryCodec } from '../proto/binary.ts';
 import { jsonCodec } from '../proto/json.ts';
 import type { MessageName, Messages } from '../proto/messages.ts';
@@ -30,6 +31,8 @@ export type ConnectHeader =
 export type ConnectRequest = Caller & {
   /** In capitals. */
   readonly method: string;
+  /** What follows the question mark. */
+  readonly query: string;
   /** Undefined when it was not sent, or empty. */
   header(name: ConnectHeader): string | undefined;
   /** The whole body. It need not stay valid after `answer` has returned. */
@@ -139,6 +142,8 @@ function formatNamed(contentType: string | undefined, json: Format, proto: Forma
 
 function problemOfRequest(request: ConnectRequest, maxBytes: number): ConnectReply | undefined {
   if (request.method !== 'POST') return METHOD_NOT_ALLOWED;
+  const unknown = request.query === '' ? undefined : refuseUnknown(new URLSearchParams(request.query));
+  if (unknown?.ok === false) return connectError(unknown.fault);
   if (request.body.length > maxBytes) return connectError({ kind: 'payload_too_large', limitBytes: maxBytes });
   const version = request.header('connect-protocol-version');
   if (version !== undefined && version !== '1')

@@ -83,6 +83,7 @@ function send(
 /** What the protocol needs of a request's head, copied while the request is valid. */
 class ConnectHead implements ConnectRequest {
   readonly method: string;
+  readonly query: string;
   body: Buffer = EMPTY;
   origin: string | undefined = undefined;
   host: string | undefined = undefined;
@@ -104,7 +105,8 @@ class ConnectHead implements ConnectRequest {
   constructor(request: RequestHead, exchange: Exchange, addressOf: AddressOf | undefined) {
     this.#exchange = exchange;
     this.#addressOf = addressOf;
-    const { method } = request;
+    const { method, query } = request;
+    this.query = query;
     this.method = method === 'post' ? 'POST' : method.toUpperCase();
     request.forEach((name, value) => this.#take(name, value));
   }

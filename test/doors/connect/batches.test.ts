@@ -47,6 +47,7 @@ describe('batches', () => {
       methods.get(BATCH)!.answer(
         {
           method: 'POST',
+          query: '',
           header: (name) => (name === 'content-type' ? 'application/proto' : undefined),
           body,
           cancelled: false,
@@ -105,6 +106,7 @@ describe('batches', () => {
         methods.get(BATCH)!.answer(
           {
             method: 'POST',
+            query: '',
             header: (name) => (name === 'content-type' ? 'application/json' : undefined),
             body: Buffer.from(largeBatch('acme')),
             get cancelled() {

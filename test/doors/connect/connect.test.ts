@@ -272,6 +272,11 @@ describe('connect', () => {
       status: 400,
       message: 'connect-protocol-version: must be 1',
     });
+    expect(bodyOf(await call(`${CHECK}?dry_run=true`, body))).toMatchObject({
+      status: 400,
+      code: 'invalid_argument',
+      message: 'dry_run: unknown parameter; this route takes no parameters',
+    });
     const compressed = await call(CHECK, body, { 'content-encoding': 'gzip' });
     expect({ told: bodyOf(compressed), headers: compressed.headers }).toMatchObject({
       told: { status: 501, code: 'unimplemented' },
@@ -309,8 +314,9 @@ describe('connect', () => {
       const replies: ConnectReply[] = [];
       methods
         .get(CHECK)!
-        .answer({ method: 'POST', header, body: Buffer.from(JSON.stringify(request)), cancelled: false }, (reply) =>
-          replies.push(reply),
+        .answer(
+          { method: 'POST', query: '', header, body: Buffer.from(JSON.stringify(request)), cancelled: false },
+          (reply) => replies.push(reply),
         );
       return replies;
     };
@@ -375,7 +381,7 @@ describe('connect', () => {
         methods
           .get(req.url ?? '')
           ?.answer(
-            { method: req.method ?? '', header, body: Buffer.concat(chunks), cancelled: false },
+            { method: req.method ?? '', query: '', header, body: Buffer.concat(chunks), cancelled: false },
             ({ status, contentType, content, headers }) => {
               res.writeHead(status, { 'content-type': contentType, ...Object.fromEntries(headers) }).end(content);
             },

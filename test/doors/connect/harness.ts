@@ -30,10 +30,11 @@ export async function call(
   method = 'POST',
 ): Promise<ConnectReply> {
   const all: Record<string, string> = { 'content-type': 'application/json', ...headers };
-  const found = methods.get(path);
+  const [route = '', query = ''] = path.split('?');
+  const found = methods.get(route);
   if (found === undefined) throw new Error(`no method ${path}`);
   return new Promise((resolve) => {
-    found.answer({ method, header: (name) => all[name], body: Buffer.from(body), cancelled: false }, resolve);
+    found.answer({ method, query, header: (name) => all[name], body: Buffer.from(body), cancelled: false }, resolve);
   });
 }
 
