@@ -1,6 +1,7 @@
 /** Puts the gateway together, starts it, and takes it apart again. */
 
 import type { Refreshes } from '../cluster/replicas.ts';
+import { newRun } from '../cluster/run.ts';
 import { messageOf } from '../core/base/text.ts';
 import type { Bootstrap } from '../credentials/api-key-start.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
@@ -55,7 +56,8 @@ export type Gateway = {
 export async function startGateway(config: Config, log: Logger, signal: AbortSignal): Promise<Gateway> {
   const closers = new Closers();
   try {
-    return await start({ config, log, signal, closers });
+    const run = config.SVC_CLUSTER === undefined ? undefined : newRun();
+    return await start({ config, log, signal, closers, run });
   } catch (error) {
     await closers
       .closeAll(0)

@@ -1,5 +1,5 @@
 /** Gateways on one database that act as one: loaded only with SVC_CLUSTER=on. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { Barriers } from '../cluster/barriers.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
 import { ClusterPeers } from '../cluster/questions.ts';
 import { type Refreshes, Replicas } from '../cluster/replicas.ts';
+import type { Routing } from '../cluster/routing.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import { assert } from '../core/base/result.ts';
@@ -24,11 +25,13 @@ import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
+import type { Switchboard } from '../threads/main/switchboard.ts';
 import { packageVersion } from './package-files.ts';
 import { StartError, valueOrStartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { type Money, openMoney, settlementIn } from './start-money.ts';
 import type { Resources } from './start-resources.ts';
+import { type Deciding, startRouting } from './start-routing.ts';
 import { openStates, type States } from './start-states.ts';
 import type { Threads } from './start-threads.ts';
 
@@ -43,6 +46,8 @@ export type Cluster = {
   readonly agents: AgentFeed;
   readonly money: Money;
   readonly states: States;
+  /** Opens the door for the other gateways. What comes through it goes to `receive`. */
+  route(decisions: Deciding, receive: Switchboard['receive']): Routing;
   /** Resolves when this run was replaced, or forgotten: it must end. */
   readonly replaced: Promise<void>;
   /** Joins, and from then on follows what is shared. Call it before the doors open. */
@@ -62,10 +67,10 @@ export async function openCluster(
   { database, onError, policies, store }: Resources,
   { audit, threads }: Threads,
 ): Promise<Cluster> {
-  const { config, log, closers } = context;
+  const { config, log, closers, run } = context;
   const url = config.SVC_DATABASE_URL;
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
-  const run = randomUUID() as string as RunId;
+  assert(run !== undefined, 'a gateway of a cluster has a run');
   const policyVersion = (): string => policies.policies.version;
   const reportOf = () => ({ policyVersion: policyVersion(), auditHead: audit.head });
   const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
@@ -137,7 +142,9 @@ export async function openCluster(
     });
     log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
   };
-  return { membership, members, bus, barriers, peers, replicas, agents, money, states, replaced, start };
+  const route: Cluster['route'] = (decisions, receive) =>
+    startRouting({ config, log, onError, threads, peers, membership, lookup: agents, ...decisions, receive });
+  return { membership, members, bus, barriers, peers, route, replicas, agents, money, states, replaced, start };
 }
 
 type Kept = {

@@ -1,3 +1,4 @@
+import type { RunId } from '../ports/cluster.ts';
 import type { Logger } from '../system/log.ts';
 import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
@@ -10,4 +11,6 @@ export type StartContext = {
   readonly signal: AbortSignal;
   /** Whoever opens something adds how to close it. */
   readonly closers: Closers;
+  /** Of a gateway in a cluster: this start of it. */
+  readonly run: RunId | undefined;
 };

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { homeOf } from '../cluster/run.ts';
 import type { Approval } from '../core/approvals/approval.ts';
 import type { BudgetAlert } from '../core/budget/envelope.ts';
 import type { Governor } from '../core/governor.ts';
@@ -108,6 +109,7 @@ export function startDecisions(
     onError,
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
     maxUnrecorded: MAX_UNRECORDED_ENTRIES,
+    home: context.run && homeOf(context.run),
     money: cluster?.money.tradeFor(governor.budgets, clock, (alerts) => raise(alerts, recording, governor, clock)),
     strangers: new Strangers({
       perMinute: config.SVC_RATE_LIMIT_UNIDENTIFIED,

@@ -31,8 +31,10 @@ export function createSwitchboard(context: StartContext, parts: Parts): Switchbo
     resources: { onError },
     threads: { audit, clock, threads },
     decisions: { commands, governor, recording },
+    cluster,
   } = parts;
-  return new Switchboard({
+  const routing = cluster?.route(parts.decisions, (io, messages) => switchboard.receive(io, messages));
+  const switchboard: Switchboard = new Switchboard({
     ...recording,
     governor,
     audit,
@@ -40,10 +42,11 @@ export function createSwitchboard(context: StartContext, parts: Parts): Switchbo
     clock,
     onError,
     gate: gateOf(parts),
-    lookup: parts.cluster?.agents,
+    diversion: routing,
     commands,
     useCases: startUseCases(context, parts),
   });
+  return switchboard;
 }
 
 function gateOf({ cluster, identity: { credentials } }: Parts): ServingGate | undefined {

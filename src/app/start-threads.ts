@@ -2,6 +2,7 @@
 
 import { targetOf } from '../audit-log/witness/target.ts';
 import { Witnesses } from '../audit-log/witness/witnesses.ts';
+import { homeOf } from '../cluster/run.ts';
 import type { Clock } from '../ports/ports.ts';
 import { createClock } from '../system/clock.ts';
 import type { Logger } from '../system/log.ts';
@@ -26,7 +27,10 @@ export type Threads = {
 const WITNESS_GRACE_MS = 2_000;
 
 /** Starts none of them yet. `onUnwritable` is called with the reason when the audit log cannot be written any more. */
-export function createThreads({ config, log, closers }: StartContext, onUnwritable: (reason: string) => void): Threads {
+export function createThreads(
+  { config, log, closers, run }: StartContext,
+  onUnwritable: (reason: string) => void,
+): Threads {
   const clock = createClock();
   const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => {
     logTrouble(trouble, config, log);
@@ -41,7 +45,7 @@ export function createThreads({ config, log, closers }: StartContext, onUnwritab
     threads,
     audit,
     clock,
-    ioData: ioDataOf(config),
+    ioData: ioDataOf(config, run && homeOf(run)),
     ioThreads: config.SVC_IO_THREADS,
     ports: { httpPort: config.SVC_HTTP_ADDR.port, grpcPort: config.SVC_GRPC_ADDR.port },
     auditData: auditDataOf(config, audit.counters),

@@ -19,9 +19,10 @@ const HALF_SENT_PART = 1 / 8;
 
 export const auditFolderOf = (config: Config): string => join(config.SVC_DATA_DIR, 'audit');
 
-export function ioDataOf(config: Config): IoData {
+export function ioDataOf(config: Config, home: string | undefined): IoData {
   const logins = loginBounds(config);
   return {
+    home,
     httpHost: config.SVC_HTTP_ADDR.host,
     httpEngine: config.SVC_HTTP_ENGINE,
     grpcHost: config.SVC_GRPC_ADDR.host,

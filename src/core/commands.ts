@@ -14,6 +14,9 @@ import type { Obligation } from './obligations.ts';
 import type { OpEnd, OpState } from './ops/op-state.ts';
 import type { AgentView, ControlTrigger, OpView, SignalMessage, Voucher } from './views.ts';
 
+/** Which gateway of a cluster has the operation, as an earlier answer said; undefined: it was not said. */
+type Homed = { readonly home?: string | undefined };
+
 /** How an action ended, as its agent reports it. */
 export type OpOutcome = 'success' | 'failure';
 
@@ -37,7 +40,7 @@ export type CheckCommand = Voucher & {
   readonly dryRun: boolean;
   /** The types of obligations that the caller fulfils; undefined: none. */
   readonly supportedObligations?: readonly string[] | undefined;
-};
+} & Homed;
 
 /** An action that a door refuses by itself, such as one it cannot read. It is recorded as a denied check is. */
 export type RefuseCommand = Voucher & {
@@ -87,9 +90,16 @@ export type Command =
       readonly opId: OpId;
       readonly orgId?: string | undefined;
       readonly trigger: ControlTrigger;
+    } & Homed)
+  | (Voucher &
+      Completion &
+      Homed & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
+  | (Homed & {
+      readonly type: 'get-op';
+      readonly principal: Principal;
+      readonly opId: OpId;
+      readonly orgId?: string | undefined;
     })
-  | (Voucher & Completion & { readonly type: 'complete-op'; readonly agent: AgentIdentity; readonly opId: OpId })
-  | { readonly type: 'get-op'; readonly principal: Principal; readonly opId: OpId; readonly orgId?: string | undefined }
   | (OrgFilter &
       PageRequest & {
         readonly type: 'list-ops';
@@ -130,7 +140,7 @@ export type Command =
       readonly usageId: string | undefined;
       /** In a cluster: whether the id has been claimed for this gateway, or was counted by another. */
       readonly claim?: 'mine' | 'counted' | undefined;
-    })
+    } & Homed)
   | (OrgFilter & PageRequest & { readonly type: 'list-budgets' })
   | (Voucher & {
       readonly type: 'open-control';
@@ -142,7 +152,7 @@ export type Command =
       readonly agent: AgentIdentity;
       readonly opId: OpId;
       readonly sequence: number;
-    })
+    } & Homed)
   | {
       readonly type: 'create-halt';
       readonly principal: Principal;
@@ -197,6 +207,9 @@ export type CommandType = Command['type'];
 type Commands = { readonly [T in CommandType]: Extract<Command, { readonly type: T }> };
 export type CommandOf<T extends CommandType> = Commands[T];
 
+/** In a cluster: the names of gateways that did not answer, so that what they have is not among it. */
+export type Incomplete = { readonly incomplete?: readonly string[] | undefined };
+
 /** Has the compiler report a missing row at the table itself, ahead of every place that takes a reply. */
 type ForEveryCommand<R extends Record<CommandType, Result<unknown, Fault>>> = R;
 
@@ -211,8 +224,9 @@ export type Replies = ForEveryCommand<{
   'register-op': Result<{ readonly op: OpView; readonly created: boolean }, Fault>;
   'control-op': Result<OpView, Fault>;
   'complete-op': Result<OpView, Fault>;
-  'get-op': Result<OpView, Fault>;
-  'list-ops': Result<Page<OpView>, Fault>;
+  /** `others`: where several gateways have an operation of this id. */
+  'get-op': Result<OpView & { readonly others?: readonly OpView[] | undefined }, Fault>;
+  'list-ops': Result<Page<OpView> & Incomplete, Fault>;
   'register-agent': Result<{ readonly agent: AgentView; readonly rotated: boolean }, Fault>;
   'deregister-agent': Result<void, Fault>;
   'list-agents': Result<Page<AgentView>, Fault>;

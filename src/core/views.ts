@@ -22,7 +22,11 @@ export type AgentView = {
 };
 
 /** An operation, and when its agent acknowledged the operator's last signal. */
-export type OpView = OpRecord & { readonly acknowledgedAtMs: number | undefined };
+export type OpView = OpRecord & {
+  readonly acknowledgedAtMs: number | undefined;
+  /** Which gateway of a cluster has it; undefined: this one. */
+  readonly home?: string | undefined;
+};
 
 export type Signal = 'pause' | 'resume' | 'terminate';
 

@@ -115,7 +115,7 @@ export function encode(value: unknown): Uint8Array<ArrayBuffer> {
 export const decode = (bytes: Uint8Array): unknown => packr.unpack(bytes);
 
 // Checks and their answers are nearly all the traffic, so they travel as bare arrays: no keys to write or to match.
-type PackedCheck = readonly [
+type PackedCheck = [
   id: number,
   orgId: string,
   teamId: string,
@@ -130,6 +130,7 @@ type PackedCheck = readonly [
   dryRun: boolean,
   principal: CheckCommand['principal'] | null,
   supportedObligations: CheckCommand['supportedObligations'] | null,
+  home?: string,
 ];
 type PackedAnswer = readonly [id: number, auditIndex: number, verdict: number, opState: number];
 
@@ -229,7 +230,7 @@ const isPacked = <P extends readonly unknown[]>(message: P | object): message is
 
 function packCheck(id: number, command: CheckCommand): PackedCheck {
   const { orgId, teamId, agentId } = command.agent;
-  return [
+  const packed: PackedCheck = [
     id,
     orgId,
     teamId,
@@ -245,6 +246,8 @@ function packCheck(id: number, command: CheckCommand): PackedCheck {
     command.principal ?? null,
     command.supportedObligations ?? null,
   ];
+  if (command.home !== undefined) packed.push(command.home);
+  return packed;
 }
 
 // Decoded texts are parts of the text of the whole message, and whoever keeps one keeps all of that. Ids of operations
@@ -270,6 +273,7 @@ function unpackCheck(packed: PackedCheck): IoToMain {
     dryRun,
     principal,
     supportedObligations,
+    home,
   ] = packed;
   const command: CheckCommand = {
     type: 'check',
@@ -284,6 +288,7 @@ function unpackCheck(packed: PackedCheck): IoToMain {
     dryRun,
     principal: principal ?? undefined,
     supportedObligations: supportedObligations ?? undefined,
+    home,
   };
   return { type: 'command', id, command };
 }
@@ -292,6 +297,7 @@ function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | Main
   if (
     message.type !== 'command-reply' ||
     !message.reply.ok ||
+    message.elsewhere !== undefined ||
     message.reply.value === undefined ||
     !('decision' in message.reply.value) ||
     message.reply.value.approvalId !== undefined ||

@@ -17,6 +17,9 @@ export type IoId = number;
 /** Stands for the main thread itself, where a use case or a timer asks the governor. */
 export const OWN: IoId = -1;
 
+/** In place of an I/O thread: the other gateways of a cluster. */
+export const PEERS: IoId = -3;
+
 /** In place of the I/O thread that answers are released to: they wait in the main thread. */
 export const MAIN = -2;
 
@@ -72,6 +75,8 @@ export type Reply =
       readonly id: number;
       readonly reply: Replies[Command['type']];
       readonly auditIndex: number;
+      /** Of what another gateway has decided: where its entry is. */
+      readonly elsewhere?: { readonly home: string; readonly auditId: number | undefined };
     }
   | { readonly type: 'call-reply'; readonly id: number; readonly reply: unknown };
 

@@ -29,7 +29,12 @@ import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './
 // What the protocols, in I/O threads, may ask of the main thread.
 
 /** A reply, and the id of its audit entry; undefined when there was nothing to record, or it could not be recorded. */
-export type Recorded<R> = { readonly reply: R; readonly auditId: number | undefined };
+export type Recorded<R> = {
+  readonly reply: R;
+  readonly auditId: number | undefined;
+  /** The gateway of a cluster that decided it, and recorded it in its log; undefined: this one. */
+  readonly home?: string | undefined;
+};
 
 /** Where a check comes from. It is read only if the caller turns out not to be known. */
 export type Origin = {
@@ -38,6 +43,8 @@ export type Origin = {
 };
 
 export type Link = {
+  /** What operations that begin here have as their home; undefined: the gateway is alone. */
+  readonly home?: string | undefined;
   /** `type` stands here once more because it is what the compiler infers the rest from. */
   ask<T extends CommandType>(
     command: CommandOf<T> & { readonly type: T },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Replicas } from '../../src/cluster/replicas.ts';
 import type { Bus, ClusterMessage, Member, Membership, RunId } from '../../src/ports/cluster.ts';
 
@@ -28,7 +29,7 @@ export class FakeCluster {
   });
 
   join(name: string, state: Member['state'] = 'live'): FakeMember {
-    const run = `run-of-${name}` as RunId;
+    const run = runOf(name);
     const fake = this.#fakeOf(run, name);
     this.#members.set(run, { member: memberOf(run, name, state), fake });
     this.#announce();
@@ -37,12 +38,12 @@ export class FakeCluster {
 
   /** Everybody knows that this run has ended, but the run itself. */
   retire(name: string): void {
-    this.#members.delete(`run-of-${name}` as RunId);
+    this.#members.delete(runOf(name));
     this.#announce();
   }
 
   suspect(name: string): void {
-    const run = `run-of-${name}` as RunId;
+    const run = runOf(name);
     const known = this.#members.get(run)!;
     this.#members.set(run, { ...known, member: { ...known.member, state: 'suspect' } });
     this.#announce();
@@ -110,6 +111,11 @@ export class FakeCluster {
     };
   }
 }
+
+const runOf = (name: string): RunId => {
+  const digits = createHash('sha256').update(name).digest('hex');
+  return [8, 4, 4, 4, 12].map((length, at) => digits.slice(at * 12, at * 12 + length)).join('-') as RunId;
+};
 
 const memberOf = (run: RunId, name: string, state: Member['state']): Member => ({
   run,

@@ -37,6 +37,7 @@ const check = fc
     caller: optional(identity),
     dryRun: fc.boolean(),
     supportedObligations: optional(fc.array(text, { minLength: 1, maxLength: 4 })),
+    home: optional(text),
   } satisfies Record<keyof CheckCommand, fc.Arbitrary<unknown>>)
   .filter(wellFormed) as fc.Arbitrary<unknown> as fc.Arbitrary<CheckCommand>;
 

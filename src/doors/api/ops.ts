@@ -2,12 +2,14 @@
 import { z } from 'zod';
 import type { OpId } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
+import type { Replies } from '../../core/commands.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { OP_ENDS, OP_STATES } from '../../core/ops/op-state.ts';
 import type { ControlTrigger } from '../../core/views.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
 import { isLongerThan, MAX_ERROR_BYTES } from '../shared/limits.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import {
   agentIdentity,
   type Listing,
@@ -20,7 +22,7 @@ import {
   withBody,
   withListing,
 } from './body.ts';
-import { opPage, opShape } from './shapes.ts';
+import { opOrOps, opPage, opShape } from './shapes.ts';
 import { opView, pageView } from './views.ts';
 
 const registration = z.strictObject({
@@ -34,7 +36,7 @@ async function register({ principal, body }: Authorized<typeof registration>, li
   const opId = opIdIn(body);
   if (!opId.ok) return opId;
   const { reply } = await link.ask({ type: 'register-op', principal, opId: opId.value, agent: body.agent });
-  return reply.ok ? ok({ status: reply.value.created ? 201 : 200, body: opView(reply.value.op) }) : reply;
+  return reply.ok ? ok({ status: reply.value.created ? 201 : 200, body: opView(reply.value.op, link.home) }) : reply;
 }
 
 function opIdIn({ op_id, trace_id, span_id }: z.output<typeof registration>): Result<OpId, Fault> {
@@ -59,20 +61,31 @@ async function list(listing: Listing, link: Link, request: Authorized): Promise<
   const { team_id: teamId, agent_id: agentId, policy, rule_id: ruleId } = names.value;
   const filter = { teamId, agentId, state: state.value, ...globs.value, policy, ruleId, ended: ended.value };
   const { reply } = await link.ask({ type: 'list-ops', ...filter, ...listing });
-  return reply.ok ? ok({ status: 200, body: pageView('ops', reply.value, opView) }) : reply;
+  if (!reply.ok) return reply;
+  const { incomplete } = reply.value;
+  const page = pageView('ops', reply.value, (op) => opView(op, link.home));
+  return ok({ status: 200, body: incomplete === undefined ? page : { ...page, incomplete } });
 }
 
 /** An id is an org's own. For a credential that sees several orgs `org_id` says whose is meant. */
 function readNamed({ principal, params, query }: Omit<Authorized, 'body'>) {
   const opId = readOpId(params.id ?? '');
-  return opId.ok ? ok({ principal, opId: opId.value, orgId: query.get('org_id') ?? undefined }) : opId;
+  if (!opId.ok) return opId;
+  const orgId = query.get('org_id') ?? undefined;
+  return ok({ principal, opId: opId.value, orgId, home: query.get('op_home') ?? undefined });
 }
+
+const controlled = (reply: Replies['control-op'], link: Link): HttpReply =>
+  reply.ok ? ok({ status: 200, body: opView(reply.value, link.home), headers: unconfirmedHeaders(reply) }) : reply;
 
 async function get(request: Authorized, link: Link): Promise<HttpReply> {
   const named = readNamed(request);
   if (!named.ok) return named;
   const { reply } = await link.ask({ type: 'get-op', ...named.value });
-  return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+  if (!reply.ok) return reply;
+  const { others, ...first } = reply.value;
+  if (others === undefined) return ok({ status: 200, body: opView(first, link.home) });
+  return ok({ status: 200, body: { ops: [first, ...others].map((op) => opView(op, link.home)) } });
 }
 
 const completion = z.strictObject({
@@ -94,7 +107,7 @@ async function complete(request: Authorized<typeof completion>, link: Link): Pro
   const error = body.error === '' ? undefined : body.error;
   if (error !== undefined && outcome !== 'failure') return invalid('error', 'is only for OUTCOME_FAILURE');
   const { reply } = await link.ask({ type: 'control-op', ...named.value, trigger: 'complete', outcome, error });
-  return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+  return controlled(reply, link);
 }
 
 const control = (trigger: Exclude<ControlTrigger, 'complete'>, summary: string): Route => ({
@@ -102,14 +115,14 @@ const control = (trigger: Exclude<ControlTrigger, 'complete'>, summary: string):
   path: `/api/v1/ops/:id/${trigger}`,
   access: { scope: 'write' },
   summary,
-  query: ['org_id'],
+  query: ['org_id', 'op_home'],
   answers: { 200: opShape },
   refusals: [409],
   handle: async (request: Authorized, link: Link): Promise<HttpReply> => {
     const named = readNamed(request);
     if (!named.ok) return named;
     const { reply } = await link.ask({ type: 'control-op', ...named.value, trigger });
-    return reply.ok ? ok({ status: 200, body: opView(reply.value) }) : reply;
+    return controlled(reply, link);
   },
 });
 
@@ -137,9 +150,9 @@ export const opRoutes: readonly Route[] = [
     path: '/api/v1/ops/:id',
     access: { scope: 'read' },
     summary: 'Shows an operation',
-    query: ['org_id'],
+    query: ['org_id', 'op_home'],
     refusals: [409],
-    answers: { 200: opShape },
+    answers: { 200: opOrOps },
     handle: get,
   },
   control('pause', 'Pauses a running operation'),
@@ -150,7 +163,7 @@ export const opRoutes: readonly Route[] = [
     path: '/api/v1/ops/:id/complete',
     access: { scope: 'write' },
     summary: 'Completes a running operation',
-    query: ['org_id'],
+    query: ['org_id', 'op_home'],
     answers: { 200: opShape },
     refusals: [409],
     ...withBody(completion, complete),

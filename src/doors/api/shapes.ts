@@ -306,6 +306,7 @@ export const readiness = z.strictObject({
 
 export const opShape = z.strictObject({
   op_id: z.string().meta({ description: '`<trace_id>:<span_id>`' }),
+  op_home: z.string().optional().meta({ description: 'Which gateway of a cluster has it. Absent: there is one only.' }),
   state: z.enum(OP_STATES),
   registered_at: rfc3339,
   updated_at: rfc3339,
@@ -325,7 +326,17 @@ export const opShape = z.strictObject({
   ended: z.enum(OP_ENDS).nullable().meta({ description: 'Null while it runs or waits.' }),
   acknowledged_at: rfc3339.nullable().meta({ description: 'When the agent acknowledged the last signal.' }),
 });
-export const opPage = pageOf('ops', opShape);
+const incomplete = z
+  .array(z.string())
+  .optional()
+  .meta({ description: 'Of a cluster: the gateways that did not answer, so that what they have is missing.' });
+export const opPage = pageOf('ops', opShape).extend({ incomplete });
+export const opOrOps = z.union([
+  opShape,
+  z
+    .strictObject({ ops: z.array(opShape) })
+    .meta({ description: 'Of a cluster: where several gateways have an operation of this id.' }),
+]);
 
 const halt = z.strictObject({
   id: z.string(),

@@ -36,8 +36,10 @@ export const aboutView = (op: Omit<OpView, 'agent' | 'acknowledgedAtMs'>) => ({
   ended: op.ended ?? null,
 });
 
-export const opView = (op: OpView) => ({
+/** `home`: that of this gateway, if it is one of a cluster. */
+export const opView = (op: OpView, home: string | undefined) => ({
   op_id: op.opId,
+  ...(home !== undefined && { op_home: op.home ?? home }),
   state: op.state,
   registered_at: rfc3339(op.registeredAtMs),
   updated_at: rfc3339(op.updatedAtMs),

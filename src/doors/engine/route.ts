@@ -30,6 +30,10 @@ export const QUERY = {
   event_type: z.enum(AUDIT_EVENTS).meta({ description: 'Only entries of this type.' }),
   decision: z.enum(['allow', 'deny']).meta({ description: 'Only entries with this decision.' }),
   op_id: z.string().min(1).meta({ description: 'Only entries about this operation.' }),
+  op_home: z
+    .string()
+    .min(1)
+    .meta({ description: 'Only at this gateway of a cluster, as `op_home` of an answer names it. Default: all.' }),
   actor: z.string().min(1).meta({ description: 'Only entries caused by this actor, such as `key:<id>`.' }),
   since: time.meta({ description: 'Only entries at or after this time.' }),
   until: time.meta({ description: 'Only entries before this time.' }),

@@ -86,7 +86,7 @@ async function answerBatch(
     if (answered === undefined) return UNREAD;
     answers.push(...answered);
   }
-  return respondToBatch(requests, commands, answers);
+  return respondToBatch(ports, requests, commands, answers);
 }
 
 /**
@@ -113,16 +113,17 @@ async function checkTogether(
 }
 
 function respondToBatch(
+  { link }: WirePorts,
   requests: readonly CheckActionRequest[],
   commands: readonly CheckCommand[],
   answers: readonly Recorded<Replies['check']>[],
 ): Result<BatchCheckActionsResponse, Fault> {
   const first = answers[0]?.reply;
   if (first?.ok === false && answers.every(({ reply }) => !reply.ok)) return first;
-  const responses = answers.map(({ reply, auditId }, index): StreamCheckActionsResponse => {
+  const responses = answers.map(({ reply, auditId, home = link.home }, index): StreamCheckActionsResponse => {
     const correlationId = requests[index]?.correlationId ?? '';
     return reply.ok
-      ? checkResponseOf(commands[index]!, correlationId, reply.value, auditId)
+      ? checkResponseOf(commands[index]!, correlationId, reply.value, auditId, home)
       : undecided(correlationId, reply.fault);
   });
   return ok({ responses });

@@ -95,8 +95,8 @@ export function checkHandler(
     if (!command.ok) return Promise.resolve(command);
     return ports.link
       .ask(command.value, origin)
-      .then(({ reply, auditId }) =>
-        reply.ok ? ok(checkResponseOf(command.value, request.correlationId, reply.value, auditId)) : reply,
+      .then(({ reply, auditId, home = ports.link.home }) =>
+        reply.ok ? ok(checkResponseOf(command.value, request.correlationId, reply.value, auditId, home)) : reply,
       );
   };
   return (request, authorization, origin) => {

@@ -111,6 +111,7 @@ export function checkCommandOf(
     caller: request.caller,
     dryRun,
     supportedObligations: request.supportedObligations.length === 0 ? undefined : request.supportedObligations,
+    home: request.opHome === '' ? undefined : request.opHome,
   });
 }
 
@@ -120,6 +121,7 @@ export function checkResponseOf(
   correlationId: string,
   answer: CheckAnswer,
   auditId: number | undefined,
+  home: string | undefined,
 ): CheckActionResponse {
   return {
     decision: answer.decision,
@@ -136,7 +138,7 @@ export function checkResponseOf(
     resetsAt: answer.exceeded?.resetsAtMs,
     approvalId: answer.approvalId ?? '',
     obligations: answer.obligations ?? NO_ANSWER.obligations,
-    opHome: '',
+    opHome: home === undefined || answer.opState === undefined ? '' : home,
   };
 }
 
@@ -197,13 +199,21 @@ export function completionOf(
     outcome: outcome === 'unspecified' ? undefined : outcome,
     error: error === '' ? undefined : error,
     ...voucher.value,
+    ...homeIn(request),
   } as const;
   if (request.costUsd === undefined) return ok({ command, usage: undefined });
   const costMicroUsd = usdToMicro(request.costUsd);
   if (costMicroUsd === undefined) return invalid('cost_usd', COST_RULE);
   return ok({
     command,
-    usage: { type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId: usageIdOfCompletion(opId) },
+    usage: {
+      type: 'record-usage',
+      ...voucher.value,
+      costMicroUsd,
+      opId,
+      usageId: usageIdOfCompletion(opId),
+      ...homeIn(request),
+    },
   });
 }
 
@@ -222,7 +232,7 @@ export function usageOf(
   if (homeless !== undefined) return homeless;
   const { usageId } = request;
   if (usageId !== undefined && !isUsageId(usageId)) return invalid('usage_id', USAGE_ID_RULE);
-  return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId });
+  return ok({ type: 'record-usage', ...voucher.value, costMicroUsd, opId, usageId, ...homeIn(request) });
 }
 
 /** The command without the number of the stream, which is given only after the request was found valid. */
@@ -245,7 +255,7 @@ export function acknowledgementOf(
   if (request.sequence === 0) return invalid('sequence', 'is required');
   const homeless = problemOfHome(request.opHome);
   if (homeless !== undefined) return homeless;
-  return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value });
+  return ok({ type: 'ack-signal', opId, sequence: request.sequence, ...voucher.value, ...homeIn(request) });
 }
 
 /** The agent that asks for an approval of its own, what vouches for it, and which approval. */
@@ -301,6 +311,8 @@ function problemOfObligations(types: readonly string[]): Result<never, Fault> | 
   const at = types.findIndex((type) => type === '' || isLongerThan(type, MAX_HINT_BYTES));
   return at === -1 ? undefined : invalid(`supported_obligations[${at}]`, `must be 1 to ${MAX_HINT_BYTES} bytes`);
 }
+
+const homeIn = ({ opHome }: { readonly opHome: string }) => (opHome === '' ? undefined : { home: opHome });
 
 const problemOfHome = (opHome: string): Result<never, Fault> | undefined =>
   isLongerThan(opHome, MAX_HINT_BYTES) ? invalid('op_home', `must be at most ${MAX_HINT_BYTES} bytes`) : undefined;

@@ -19,9 +19,13 @@ export type Notification = Exclude<MainToIo, Reply | { readonly type: 'locate' }
 export type IoLinkOptions = {
   /** Most requests waiting for an answer; further ones are refused at once. One org may have half of them. */
   readonly maxPending: number;
+  /** See `Link`. */
+  readonly home?: string | undefined;
   /** Receives every message of the main thread that is not a reply. */
   readonly onMessage: (message: Notification) => void;
 };
+
+type Elsewhere = Extract<Reply, { type: 'command-reply' }>['elsewhere'];
 
 /** In place of the time of asking, for requests whose duration nobody measures. */
 const UNTIMED = 0;
@@ -78,6 +82,10 @@ export class IoLink implements Link {
       receive: (messages) => this.#receive(messages),
       release: (firstId, replies) => this.#release(firstId, replies),
     });
+  }
+
+  get home(): string | undefined {
+    return this.#options.home;
   }
 
   get pending(): number {
@@ -189,8 +197,9 @@ export class IoLink implements Link {
   #receive(messages: readonly MainToIo[]): void {
     const nowMs = performance.now();
     for (const message of messages) {
-      if (message.type === 'command-reply' || message.type === 'call-reply')
-        this.#settle(message.id, message.reply, undefined, nowMs);
+      if (message.type === 'command-reply')
+        this.#settle(message.id, message.reply, undefined, nowMs, message.elsewhere);
+      else if (message.type === 'call-reply') this.#settle(message.id, message.reply, undefined, nowMs);
       else if (message.type === 'locate') this.#locate(message.id);
       else this.#options.onMessage(message);
     }
@@ -210,11 +219,11 @@ export class IoLink implements Link {
     }
   }
 
-  #settle(id: number, reply: unknown, auditId: number | undefined, nowMs: number): void {
+  #settle(id: number, reply: unknown, auditId: number | undefined, nowMs: number, elsewhere?: Elsewhere): void {
     const askedMs = this.#waiting.markOf(id);
     const settle = this.#waiting.take(id);
     if (settle === undefined) return;
     if (askedMs !== UNTIMED) this.checks.add(nowMs - askedMs);
-    settle({ reply, auditId });
+    settle(elsewhere === undefined ? { reply, auditId } : { reply, ...elsewhere });
   }
 }

@@ -27,6 +27,8 @@ import { IoLink, type Notification } from './io-link.ts';
 
 /** The part of the configuration that each I/O thread gets. */
 export type IoData = {
+  /** See `Link`. */
+  readonly home: string | undefined;
   readonly httpHost: string;
   readonly httpEngine: EngineChoice;
   readonly grpcHost: string;
@@ -105,8 +107,8 @@ class IoThread {
     this.#start = start;
     this.#data = start.data as IoData;
     this.#clock = createClock(undefined, undefined, start.nowMs);
-    const { maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams, trustedProxies } = this.#data;
-    const link = new IoLink(channel, { maxPending, onMessage: (message) => this.#receive(message) });
+    const { home, maxPending, bodyTimeoutMs, maxHalfSentBytes, maxGrpcStreams, trustedProxies } = this.#data;
+    const link = new IoLink(channel, { home, maxPending, onMessage: (message) => this.#receive(message) });
     this.#link = link;
     this.#credentials = new CachedAuthenticator({
       cache: new VerifiedCache(),

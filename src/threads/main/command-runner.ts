@@ -51,6 +51,8 @@ export type CommandRunnerOptions = {
   /** Of a gateway in a cluster. */
   readonly money?: SharedMoney | undefined;
   readonly turns?: TurnTaking | undefined;
+  /** Of a gateway in a cluster: see `CursorSeal`. */
+  readonly home?: string | undefined;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -59,13 +61,14 @@ type ListCommand = Extract<Command, PageRequest>;
 /** Has commands decided by the governor, refuses those that must not be applied, and sees to their answers. */
 export class CommandRunner {
   readonly #options: CommandRunnerOptions;
-  readonly #cursors = new CursorSeal();
+  readonly #cursors: CursorSeal;
   /** The main thread's own questions, by number. */
   readonly #asked = new Map<number, (reply: Replies[CommandType]) => void>();
   #lastAsked = 0;
 
   constructor(options: CommandRunnerOptions) {
     this.#options = options;
+    this.#cursors = new CursorSeal(options.home);
     options.threads.connectOwn((message) => {
       if (message.type !== 'command-reply') return;
       this.#asked.get(message.id)?.(message.reply);

@@ -1,5 +1,5 @@
-import type { SecretDigest } from '../../core/base/ids.ts';
 import { assertNever } from '../../core/base/result.ts';
+import type { Command } from '../../core/commands.ts';
 import type { Governor } from '../../core/governor.ts';
 import type { Clock } from '../../ports/ports.ts';
 import type { UseCases } from '../../use-cases/use-cases.ts';
@@ -13,11 +13,8 @@ import type { IoThreads } from './io-threads.ts';
 import type { Recorder } from './recorder.ts';
 import type { ServingGate } from './serving-gate.ts';
 
-/** Finds agents that another gateway has registered. Calls back when a token that is one's is known here. */
-export type AgentLookup = {
-  isUnknown(credential: SecretDigest): boolean;
-  lookFor(credential: SecretDigest, done: () => void): void;
-};
+/** Takes commands that are decided elsewhere, or later. False: it is decided here, now. */
+export type Diversion = { divert(io: IoId, id: number, command: Command): boolean };
 
 export type SwitchboardOptions = {
   readonly governor: Governor;
@@ -29,8 +26,8 @@ export type SwitchboardOptions = {
   readonly commands: CommandRunner;
   readonly useCases: UseCases;
   readonly clock: Clock;
-  /** Of a gateway in a cluster: tokens that are unknown here are looked for. */
-  readonly lookup?: AgentLookup | undefined;
+  /** Of a gateway in a cluster: tokens that are unknown here are looked for, and operations live where they began. */
+  readonly diversion?: Diversion | undefined;
   /** Of a gateway in a cluster: what comes while it catches up waits a moment. */
   readonly gate?: ServingGate | undefined;
   readonly onError: (error: unknown, doing: string) => void;
@@ -65,29 +62,20 @@ export class Switchboard {
   }
 
   #receiveNow(io: IoId, messages: readonly IoToMain[]): void {
-    const { audit, clock, commands, governor, lookup, recorder, threads } = this.#options;
+    const { audit, clock, commands, diversion, governor, recorder, threads } = this.#options;
     // An operator's entry counts as written before its answer leaves, so an agent that connects afterwards finds the
     // signal.
     audit.catchUp();
     const batch = newBatch(clock.nowMs(), governor.ops.lastNumber);
     for (const message of messages) {
       if (message.type === 'command') {
-        if (lookup !== undefined && this.#isLookedFor(io, message, lookup)) continue;
+        if (diversion?.divert(io, message.id, message.command)) continue;
         commands.perform(io, message.id, message.command, batch);
       } else if (message.type === 'located') commands.performLocated(io, message.id, message.network, batch);
       else this.#receiveOther(io, message);
     }
     if (batch.replies.length > 0) recorder.record(io, batch);
     threads.flush(io);
-  }
-
-  /** A token that is unknown here is looked for before it is refused: another gateway may have registered its agent. */
-  #isLookedFor(io: IoId, { id, command }: Extract<IoToMain, { type: 'command' }>, lookup: AgentLookup): boolean {
-    if (command.type === 'register-agent' || !('credential' in command)) return false;
-    const { credential } = command;
-    if (credential === undefined || !lookup.isUnknown(credential)) return false;
-    lookup.lookFor(credential, () => this.#options.commands.performAlone(io, id, command));
-    return true;
   }
 
   #receiveOther(io: IoId, message: Exclude<IoToMain, { type: 'command' | 'located' }>): void {

@@ -153,6 +153,7 @@ describe('gateways of a cluster', () => {
       onTestFinished(() => client.close());
       const rotated = await client.call('RegisterAgent', { agent: { ...AGENT, agentId: 'rotating' } }, ADMIN_KEY);
       expect([rotated.code, rotated.trailers.get('svc-unconfirmed')]).toEqual(['OK', ['three']]);
+      expect((await two.call('GET', '/api/v1/ops')).body.incomplete).toEqual(['three']);
       await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'suspect' }), 15_000);
     } finally {
       three.process.kill('SIGCONT');
@@ -213,6 +214,90 @@ describe('gateways of a cluster', () => {
     await register(one, 'upper');
     await register(one, 'lower', 'upper');
     await eventually(async () => expect((await register(two, 'upper', 'lower')).status).toBeGreaterThanOrEqual(400));
+  });
+
+  describe('have operations that live where they began', () => {
+    let token: string;
+    beforeAll(async () => {
+      token = (await register(one, 'worker')).body.credential_token;
+    });
+    const agent = { ...AGENT, agentId: 'worker' };
+    const asAgent = async (at: TestGateway, method: string, body: object) => {
+      const service = method === 'CheckAction' ? 'PolicyService' : 'AgentService';
+      const whole = { agent, credentialToken: token, ...body };
+      return (await at.call('POST', `/svc.governance.v1.${service}/${method}`, whole, null)).body;
+    };
+    const checked = (at: TestGateway, traceId: string, more: object = {}) =>
+      asAgent(at, 'CheckAction', { traceId, spanId: 's', action: 'tool.call', resource: 'web_search', ...more });
+    const begin = async (at: TestGateway, traceId: string, more: object = {}): Promise<string> =>
+      (await checked(at, traceId, more)).opHome;
+    const opAt = async (at: TestGateway, traceId: string) => (await at.call('GET', `/api/v1/ops/${traceId}:s`)).body;
+
+    test('and say where that is', async () => {
+      const homes = await Promise.all([one, two, three].map((at, index) => begin(at, `home-${index}`)));
+      for (const home of homes) expect(home).toMatch(/^[\w-]{11}$/);
+      expect(new Set(homes).size).toBe(3);
+      expect((await opAt(three, 'home-0')).op_home).toBe(homes[0]);
+      expect((await opAt(one, 'home-1')).op_home).toBe(homes[1]);
+      const mine = await two.call('POST', '/api/v1/ops', {
+        op_id: 'home-3:s',
+        agent: { org_id: 'acme', team_id: 'search', agent_id: 'worker' },
+      });
+      expect([mine.status, mine.body.op_home]).toEqual([201, homes[1]]);
+    });
+
+    test('which may be checked, completed and paid for at any of them', async () => {
+      const opHome = await begin(one, 'work', { estimatedCostUsd: 2 });
+      expect(await checked(two, 'work', { opHome })).toMatchObject({ opHome, opState: 'OP_STATE_RUNNING' });
+      expect(Number((await checked(two, 'work', { opHome })).auditId)).toBeGreaterThan(0);
+      const opId = 'work:s';
+      expect(await asAgent(three, 'RecordUsage', { opId, costUsd: 0.5, opHome })).toEqual({
+        status: 'BUDGET_STATUS_OK',
+      });
+      expect(await asAgent(two, 'RecordUsage', { opId, costUsd: 0.25 })).toEqual({ status: 'BUDGET_STATUS_OK' });
+      expect(await opAt(three, 'work')).toMatchObject({ state: 'running', spent_usd: 0.75 });
+      expect(await asAgent(three, 'CompleteOp', { opId })).toMatchObject({ opState: 'OP_STATE_COMPLETING' });
+      expect(await opAt(one, 'work')).toMatchObject({ state: 'completing', ended: 'completed', op_home: opHome });
+      expect(await asAgent(two, 'CompleteOp', { opId, opHome })).toMatchObject({ code: 'failed_precondition' });
+      expect(await asAgent(two, 'CompleteOp', { opId: 'nobody:s' })).toMatchObject({ code: 'not_found' });
+    });
+
+    test('controlled and listed at any of them', async () => {
+      await Promise.all([one, two, three].map((at, index) => begin(at, `many-${index}`)));
+      const order = async (at: TestGateway, traceId: string, verb: string) => {
+        const { status, body } = await at.call('POST', `/api/v1/ops/${traceId}:s/${verb}`);
+        return `${status} ${body.state ?? body.code}`;
+      };
+      expect(await order(three, 'many-0', 'pause')).toBe('200 paused');
+      expect(await order(two, 'many-0', 'resume')).toBe('200 running');
+      expect(await order(one, 'many-2', 'terminate')).toBe('200 terminated');
+      expect(await order(two, 'many-2', 'pause')).toBe('409 invalid_transition');
+      expect(await order(two, 'many-9', 'pause')).toBe('404 not_found');
+      const seen: string[] = [];
+      for (let cursor = '', at = 0; at < 100; at += 1) {
+        const from = [one, two, three][at % 3]!;
+        const page = (await from.call('GET', `/api/v1/ops?agent_id=worker&per_page=2${cursor}`)).body;
+        expect(page).toMatchObject({ incomplete: [] });
+        seen.push(...page.ops.map((op: { op_id: string }) => op.op_id));
+        if (page.next_cursor === null) break;
+        cursor = `&cursor=${page.next_cursor}`;
+      }
+      expect(seen.filter((id) => id.startsWith('many-')).sort()).toEqual(['many-0:s', 'many-1:s', 'many-2:s']);
+      expect(new Set(seen).size).toBe(seen.length);
+    });
+
+    test('and may have the same id at two of them', async () => {
+      const homes = [await begin(one, 'twice'), await begin(two, 'twice')];
+      const { ops } = await opAt(three, 'twice');
+      expect(ops.map((op: { op_home: string }) => op.op_home).sort()).toEqual([...homes].sort());
+      const one_ = await three.call('GET', `/api/v1/ops/twice:s?op_home=${homes[1]}`);
+      expect(one_.body.op_home).toBe(homes[1]);
+      await three.call('POST', '/api/v1/ops/twice:s/terminate');
+      expect((await opAt(one, 'twice')).ops.map(({ state }: { state: string }) => state)).toEqual([
+        'terminated',
+        'terminated',
+      ]);
+    });
   });
 
   /** An agent of its own, which any gateway may ask for. */

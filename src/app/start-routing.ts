@@ -1,0 +1,46 @@
+/** Connects what other gateways of a cluster ask with what decides it. */
+import { type AgentLookup, Routing } from '../cluster/routing.ts';
+import type { Governor } from '../core/governor.ts';
+import type { Membership, Peers } from '../ports/cluster.ts';
+import type { Logger } from '../system/log.ts';
+import type { CommandRunner } from '../threads/main/command-runner.ts';
+import type { IoThreads } from '../threads/main/io-threads.ts';
+import type { Switchboard } from '../threads/main/switchboard.ts';
+import { openPeerDoor } from '../threads/peer-door.ts';
+import { PEERS } from '../threads/protocol.ts';
+import type { Config } from './config.ts';
+
+export type Deciding = { readonly governor: Governor; readonly commands: CommandRunner };
+
+type Routed = Deciding & {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly onError: (error: unknown, doing: string) => void;
+  readonly threads: IoThreads;
+  readonly peers: Peers;
+  readonly membership: Membership;
+  readonly lookup: AgentLookup;
+  /** What comes through the door of the other gateways. */
+  readonly receive: Switchboard['receive'];
+};
+
+export function startRouting({ config, log, threads, governor, commands, receive, ...given }: Routed): Routing {
+  const door = openPeerDoor({
+    threads,
+    switchboard: { receive },
+    maxPending: config.SVC_MAX_PENDING,
+    onMessage: () => undefined,
+  });
+  return new Routing({
+    ...given,
+    ops: governor.ops,
+    peersIo: PEERS,
+    decideHere: async (command) => door.ask(command),
+    resume: (io, id, command) => commands.performAlone(io, id, command),
+    answer: (io, id, reply, elsewhere) =>
+      threads.send(io, { type: 'command-reply', id, reply, auditIndex: -1, ...(elsewhere && { elsewhere }) }),
+    steadyMs: () => performance.now(),
+    wallMs: Date.now,
+    warn: (message) => log.warn(message),
+  });
+}

@@ -1,0 +1,334 @@
+import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '../core/base/ids.ts';
+import { assert, fail, ok, type Result } from '../core/base/result.ts';
+import type { Command, CommandOf, CommandType, Replies } from '../core/commands.ts';
+import type { Fault } from '../core/fault.ts';
+import type { OpsRegistry } from '../core/ops/ops.ts';
+import type { OpView } from '../core/views.ts';
+import type { Decided, Membership, Peers, RunId, Unconfirmed } from '../ports/cluster.ts';
+import { gatherOps } from './op-listing.ts';
+import { homeOf } from './run.ts';
+
+/** Finds agents that another gateway has registered. Calls back when a token that is one's is known here. */
+export type AgentLookup = {
+  isUnknown(credential: SecretDigest): boolean;
+  lookFor(credential: SecretDigest, done: () => void): void;
+};
+
+/** Where the entry of an answer is, and the operation that it is about. */
+export type Elsewhere = { readonly home: string; readonly auditId: number | undefined };
+
+export type RoutingOptions = {
+  readonly peers: Peers;
+  readonly membership: Membership;
+  readonly ops: Pick<OpsRegistry, 'find' | 'findAll' | 'ownerOf'>;
+  readonly lookup: AgentLookup;
+  /** The number under which the other gateways ask: what comes from there is decided here. */
+  readonly peersIo: number;
+  /** Decides a command here, as one that another gateway has sent. */
+  readonly decideHere: (command: Command) => Promise<Decided>;
+  /** Has a command decided here that had to wait. */
+  readonly resume: (io: number, id: number, command: Command) => void;
+  readonly answer: (io: number, id: number, reply: Replies[CommandType], elsewhere: Elsewhere | undefined) => void;
+  readonly steadyMs: () => number;
+  readonly wallMs: () => number;
+  readonly warn: (message: string) => void;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+type Answered = { readonly reply: Replies[CommandType]; readonly elsewhere?: Elsewhere | undefined };
+/** What an agent says about an operation of its own. */
+type Followup = CommandOf<'complete-op' | 'ack-signal' | 'record-usage'>;
+type OfOperator = CommandOf<'get-op' | 'control-op'>;
+type OpReply = Replies['get-op'] & Unconfirmed;
+
+/** Beyond that, whoever has an operation is not asked for. */
+const ASK_ALL_PER_SECOND = 2_000;
+const WARN_EVERY_MS = 60_000;
+/** One whose lease has been over for so long is taken for dead where nobody says that an operation lives there. */
+const MAY_RETURN_MS = 30_000;
+/** What another gateway may have decided here. */
+const DECIDED_FOR_OTHERS: ReadonlySet<CommandType> = new Set([
+  'check',
+  'complete-op',
+  'ack-signal',
+  'record-usage',
+  'get-op',
+  'control-op',
+  'list-ops',
+  'list-agents',
+  'topology-overview',
+  'topology-tree',
+  'topology-stats',
+  'topology-team',
+  'topology-lineage',
+  'list-budgets',
+  'list-halts',
+  'list-approvals',
+] satisfies readonly CommandType[]);
+
+const TOO_MANY: Result<never, Fault> = fail({
+  kind: 'overloaded',
+  retryAfterSecs: 1,
+  what: 'the number of requests without op_home that concern operations at other gateways',
+});
+const INTERNAL: Result<never, Fault> = fail({ kind: 'internal' });
+
+/**
+ * Which gateway decides a command. An operation lives where it began; what concerns it is passed on to there, once, and
+ * its answer comes back from there.
+ */
+export class Routing {
+  readonly #options: RoutingOptions;
+  readonly #home: string;
+  #askedAll = { sinceMs: 0, count: 0 };
+  #warnedAtMs = Number.NEGATIVE_INFINITY;
+  /** Commands that were passed on, since the start: for the metrics. */
+  passedOn = 0;
+
+  constructor(options: RoutingOptions) {
+    this.#options = options;
+    this.#home = homeOf(options.membership.self);
+    options.peers.serve('decide', ({ command, ifKnown }) => this.#decideForOther(command, ifKnown));
+  }
+
+  /** Whether the command is answered otherwise or later; else it is decided here, now. */
+  divert(io: number, id: number, command: Command): boolean {
+    const { lookup, peersIo, resume } = this.#options;
+    const isOwn = io !== peersIo;
+    if (command.type !== 'register-agent' && 'credential' in command) {
+      const { credential } = command;
+      if (credential !== undefined && lookup.isUnknown(credential)) {
+        lookup.lookFor(credential, () => {
+          if (!isOwn || !this.#isRouted(io, id, command)) resume(io, id, command);
+        });
+        return true;
+      }
+    }
+    return isOwn && this.#isRouted(io, id, command);
+  }
+
+  async #decideForOther(command: Command, ifKnown: boolean): Promise<Decided> {
+    assert(DECIDED_FOR_OTHERS.has(command.type), `${command.type} is decided where it arrives`);
+    if (ifKnown && !this.#isKnownHere(command)) return {};
+    this.passedOn += 1;
+    // A cursor of undefined is lost on the way, but its place says that this is a listing.
+    return this.#options.decideHere('perPage' in command ? { ...command, cursor: command.cursor } : command);
+  }
+
+  #isKnownHere(command: Command): boolean {
+    const { ops } = this.#options;
+    if (!('opId' in command) || command.opId === undefined) return false;
+    if (command.type === 'get-op' || command.type === 'control-op') return ops.findAll(command.opId).length > 0;
+    return 'agent' in command && this.#isOwnHere(command.agent, command.opId);
+  }
+
+  /** Another agent may have an operation of the same id at another gateway. */
+  #isOwnHere(agent: AgentIdentity, opId: OpId): boolean {
+    const { ops } = this.#options;
+    const slot = ops.find(opId, agent.orgId);
+    return slot !== undefined && ops.ownerOf(slot).key === agentKeyOf(agent);
+  }
+
+  #isRouted(io: number, id: number, command: Command): boolean {
+    switch (command.type) {
+      case 'check': {
+        if (command.home === undefined || command.home === this.#home) return false;
+        const run = this.#runOf(command.home);
+        // Of a run that has ended the operation is gone, and the check begins a new one here.
+        if (run === undefined || !this.#isVouchedFor(command)) return false;
+        return this.#answerWith(io, id, command, () => this.#passOn(run, command, false));
+      }
+      case 'complete-op':
+      case 'ack-signal':
+      case 'record-usage': {
+        const { opId } = command;
+        if (opId === undefined || this.#isAlone || this.#isOwnHere(command.agent, opId)) return false;
+        if (!this.#isVouchedFor(command)) return false;
+        return this.#answerWith(io, id, command, () => this.#followUp(command));
+      }
+      case 'get-op':
+      case 'control-op':
+        if (this.#isAlone && command.home === undefined) return false;
+        return this.#answerWith(io, id, command, () => this.#ofOperator(command));
+      case 'list-ops':
+        return this.#answerWith(io, id, command, async () => ({ reply: await this.#listOps(command) }));
+      default:
+        return this.#isRoutedPage(io, id, command);
+    }
+  }
+
+  /** The next page is at the gateway that had the one before: places in its registries are its own. */
+  #isRoutedPage(io: number, id: number, command: Command): boolean {
+    if (!('cursor' in command) || command.cursor === undefined) return false;
+    const [home, rest] = command.cursor.split('.');
+    const run = rest === undefined || home === undefined || home === this.#home ? undefined : this.#runOf(home);
+    if (run === undefined) return false;
+    return this.#answerWith(io, id, command, () => this.#passOn(run, command, false));
+  }
+
+  get #isAlone(): boolean {
+    return this.#options.membership.others().length === 0;
+  }
+
+  /** What is refused anyway is refused here. */
+  #isVouchedFor({ credential, principal }: CommandOf<'check'> | Followup): boolean {
+    return credential === undefined ? principal !== undefined : !this.#options.lookup.isUnknown(credential);
+  }
+
+  #runOf(home: string): RunId | undefined {
+    return this.#options.membership.others().find(({ run }) => homeOf(run) === home)?.run;
+  }
+
+  #answerWith(io: number, id: number, command: Command, work: () => Promise<Answered>): true {
+    const { answer, onError } = this.#options;
+    work().then(
+      ({ reply, elsewhere }) => answer(io, id, reply, elsewhere),
+      (error: unknown) => {
+        onError(error, `${command.type} at another gateway`);
+        answer(io, id, INTERNAL, undefined);
+      },
+    );
+    return true;
+  }
+
+  async #passOn(run: RunId, command: Command, ifKnown: boolean): Promise<Answered> {
+    const asked = await this.#options.peers.ask(run, 'decide', { command, ifKnown });
+    if (!asked.ok) return { reply: asked };
+    const { reply, auditId } = asked.value;
+    return reply === undefined ? this.#here(command) : decidedAt(homeOf(run), reply, auditId);
+  }
+
+  /** At the home that it names, else at whoever has the operation, else here, where it is told that nobody has. */
+  async #followUp(command: Followup): Promise<Answered> {
+    const run = command.home === undefined ? undefined : this.#runOf(command.home);
+    if (run !== undefined) return this.#passOn(run, command, true);
+    const refused = this.#refusalToAskAll();
+    if (refused !== undefined) return { reply: refused };
+    const asked = { command, ifKnown: true };
+    const gathered = await this.#options.peers.askAll('decide', asked, ({ reply }) => reply !== undefined);
+    if (!gathered.ok) return { reply: gathered };
+    for (const { from, answer } of gathered.value.answers)
+      if (answer.reply !== undefined) return decidedAt(homeOf(from.run), answer.reply, answer.auditId);
+    const doubtful = this.#doubtful(gathered.value.missing);
+    return doubtful.length === 0 ? this.#here(command) : { reply: unreachable(doubtful) };
+  }
+
+  async #here(command: Command): Promise<Answered> {
+    const { reply, auditId } = await this.#options.decideHere(command);
+    assert(reply !== undefined, 'what is decided here has a reply');
+    return { reply, elsewhere: { home: this.#home, auditId } };
+  }
+
+  async #ofOperator(command: OfOperator): Promise<Answered> {
+    if (command.home === this.#home) return this.#here(command);
+    if (command.home !== undefined) {
+      const run = this.#runOf(command.home);
+      return run === undefined ? { reply: noOp(command.opId) } : this.#passOn(run, command, true);
+    }
+    const refused = this.#refusalToAskAll();
+    if (refused !== undefined) return { reply: refused };
+    if (command.type === 'get-op') return { reply: await this.#gatherOp(command) };
+    return { reply: await this.#control(command) };
+  }
+
+  /** An order holds for every operation of this id, within one org. */
+  async #control(command: CommandOf<'control-op'>): Promise<OpReply> {
+    let { orgId } = command;
+    if (orgId === undefined && command.principal.orgId === null) {
+      const { principal, opId } = command;
+      const found = await this.#gatherOp({ type: 'get-op', principal, opId });
+      if (!found.ok && found.fault.kind === 'ambiguous') return found;
+      if (found.ok) orgId = found.value.agent.orgId;
+    }
+    return this.#gatherOp({ ...command, orgId });
+  }
+
+  async #gatherOp(command: OfOperator): Promise<OpReply> {
+    const [here, gathered] = await Promise.all([
+      this.#options.decideHere(command),
+      this.#options.peers.askAll('decide', { command, ifKnown: true }),
+    ]);
+    if (!gathered.ok) return gathered;
+    const there = gathered.value.answers.flatMap(({ from, answer: { reply } }) =>
+      reply === undefined ? [] : [withHome(reply, homeOf(from.run)) as OpReply],
+    );
+    const { missing } = gathered.value;
+    const merged = mergeOps(command, [here.reply as OpReply, ...there], missing);
+    const doubtful = merged.ok || merged.fault.kind !== 'not_found' ? [] : this.#doubtful(missing);
+    return doubtful.length === 0 ? merged : unreachable(doubtful);
+  }
+
+  /** Of gateways that did not answer, those whose operations may still be there. */
+  #doubtful(missing: readonly string[]): readonly string[] {
+    const { membership, wallMs } = this.#options;
+    const lostMs = wallMs() - membership.skewMs - MAY_RETURN_MS;
+    const others = membership.others();
+    return missing.filter((missed) =>
+      others.some(({ name, state, leaseUntilMs }) => name === missed && (state === 'live' || leaseUntilMs > lostMs)),
+    );
+  }
+
+  async #listOps(command: CommandOf<'list-ops'>): Promise<Replies['list-ops']> {
+    const { membership, peers, decideHere } = this.#options;
+    return gatherOps(
+      { home: this.#home, name: membership.name },
+      membership.others().map(({ run, name }) => ({ home: homeOf(run), name, run })),
+      command,
+      async (at, page) => {
+        if (at.run === undefined) return (await decideHere(page)).reply as Replies['list-ops'];
+        const asked = await peers.ask(at.run, 'decide', { command: page, ifKnown: false });
+        return asked.ok ? withHomes(asked.value.reply as Replies['list-ops'], at.home) : asked;
+      },
+    );
+  }
+
+  #refusalToAskAll(): Result<never, Fault> | undefined {
+    const nowMs = this.#options.steadyMs();
+    if (nowMs - this.#askedAll.sinceMs >= 1_000) this.#askedAll = { sinceMs: nowMs, count: 0 };
+    this.#askedAll.count += 1;
+    if (this.#askedAll.count <= ASK_ALL_PER_SECOND) return undefined;
+    if (nowMs - this.#warnedAtMs >= WARN_EVERY_MS) {
+      this.#warnedAtMs = nowMs;
+      this.#options.warn(
+        'too many requests concern operations at other gateways and do not say where: use a client that returns op_home, or a balancer that keeps an agent at one gateway',
+      );
+    }
+    return TOO_MANY;
+  }
+}
+
+const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
+
+const unreachable = (names: readonly string[]): Result<never, Fault> =>
+  fail({ kind: 'unreachable_gateway', gateway: names.join(', '), retryAfterSecs: 1 });
+
+const decidedAt = (home: string, reply: Replies[CommandType], auditId: number | undefined): Answered => ({
+  reply: withHome(reply, home),
+  elsewhere: { home, auditId },
+});
+
+/** The operation in an answer says where it lives. */
+function withHome(reply: Replies[CommandType], home: string): Replies[CommandType] {
+  if (!reply.ok || reply.value === undefined || !('opId' in reply.value)) return reply;
+  return { ...reply, value: { ...(reply.value as OpView), home } };
+}
+
+const withHomes = (reply: Replies['list-ops'], home: string): Replies['list-ops'] =>
+  reply.ok ? ok({ ...reply.value, items: reply.value.items.map((op) => ({ ...op, home })) }) : reply;
+
+/** Of the answers of all gateways to the same request, one. */
+function mergeOps({ type, opId }: OfOperator, replies: readonly OpReply[], missing: readonly string[]): OpReply {
+  const ops = replies.flatMap((reply) => (reply.ok ? [reply.value] : []));
+  const orgIds = new Set(ops.map(({ agent }) => agent.orgId));
+  for (const reply of replies)
+    if (!reply.ok && reply.fault.kind === 'ambiguous') for (const orgId of reply.fault.orgIds) orgIds.add(orgId);
+  if (orgIds.size > 1) return fail({ kind: 'ambiguous', opId, orgIds: [...orgIds] });
+  const [first, ...others] = ops;
+  if (first === undefined) {
+    const refused = replies.find((reply) => !reply.ok && reply.fault.kind !== 'not_found');
+    return refused ?? noOp(opId);
+  }
+  if (type === 'get-op') return ok(others.length === 0 ? first : { ...first, others });
+  const unconfirmed = new Set([...missing, ...replies.flatMap((reply) => reply.unconfirmed ?? [])]);
+  return { ...ok(first), unconfirmed: [...unconfirmed] };
+}
