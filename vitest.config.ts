@@ -29,7 +29,7 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: UNIT, exclude: excluded, isolate: false } },
       { extends: true, test: { name: 'system', include: ['test/**/*.test.ts'], exclude: [...excluded, ...UNIT] } },
     ],
-    globalSetup: ['test/support/stale-build.ts', 'test/support/scratch.ts'],
+    globalSetup: ['test/support/stale-build.ts', 'test/support/scratch.ts', 'test/support/database-server.ts'],
     setupFiles: ['test/support/own-shell.ts'],
     // Deadlines, not promises: a machine that is busy with other things may take ten times as long.
     testTimeout: 120_000,

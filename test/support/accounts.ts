@@ -13,8 +13,8 @@ import type { AccountEvent, Mail, Passwords } from '../../src/ports/ports.ts';
 import { createPostgresAccountStore } from '../../src/stores/postgres/accounts.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
 import { loadCommonPasswords } from '../../src/system/common-passwords.ts';
+import { SILENT } from './database-server.ts';
 import { eventually } from './eventually.ts';
-import { SILENT } from './postgres.ts';
 
 export const GOOD_PASSWORD = 'a horse that nobody corrects';
 export const START_MS = Date.UTC(2030, 0, 1);

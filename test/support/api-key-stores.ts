@@ -4,8 +4,8 @@ import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
 import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
 import { createPostgresApiKeyStore } from '../../src/stores/postgres/api-keys.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
+import { SILENT } from './database-server.ts';
 import { temporaryStore } from './harness.ts';
-import { SILENT } from './postgres.ts';
 
 /** Each is opened empty, until the test is over. */
 export const apiKeyStores = (newDatabase: () => Promise<string>) =>

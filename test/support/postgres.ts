@@ -1,73 +1,29 @@
-/** A real PostgreSQL for a test file: one server, as many databases as tests ask for. */
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+/** Real PostgreSQL databases for a test file, on the server of the run. */
+import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
-import {
-  type EmbeddedOptions,
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from '../../src/stores/trial-postgres/trial-postgres.ts';
-import type { TroubleLog } from '../../src/system/log.ts';
-import { onceOrphaned } from './orphans.ts';
+import { askingPath, layDatabaseOf } from './database-server.ts';
 
-export const SILENT: TroubleLog = { info: () => undefined, warn: () => undefined };
-
-/** A PostgreSQL of this process, which does not outlive it. */
-export async function startTestPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const callOff = onceOrphaned(
-    'kill -INT "$(head -n 1 "$1")"',
-    join(options.dataDir, 'postgres', 'cluster', 'postmaster.pid'),
-  );
-  try {
-    const server = await startEmbeddedPostgres(options, SILENT);
-    return { ...server, stop: (timeoutMs) => server.stop(timeoutMs).finally(callOff) };
-  } catch (error) {
-    callOff();
-    throw error;
-  }
-}
-
-/**
- * Puts an empty database into a data directory, where the start would make one: a copy of the first takes a tenth of
- * the time.
- */
-export async function layDatabase(dataDir: string): Promise<void> {
-  const kept = join(inject('scratch'), 'postgres');
-  if (!existsSync(kept)) await makeDatabase(kept);
-  await mkdir(join(dataDir, 'postgres'), { recursive: true, mode: 0o700 });
-  await promisify(execFile)('cp', ['-a', join(kept, 'password'), join(kept, 'cluster'), join(dataDir, 'postgres')]);
-}
-
-async function makeDatabase(kept: string): Promise<void> {
-  const dataDir = await mkdtemp(join(inject('scratch'), 'making-'));
-  await (await startTestPostgres({ dataDir })).stop();
-  await rename(join(dataDir, 'postgres'), kept).catch((error: unknown) => {
-    if (!existsSync(kept)) throw error; // another test file was faster
-  });
-}
+/** Puts an empty database into a data directory, where the start would make one. */
+export const layDatabase = (dataDir: string): Promise<void> => layDatabaseOf(inject('scratch'), dataDir);
 
 /** Call at the top of a test file. The returned function makes an empty database and resolves with its URL. */
 export function withPostgres(): () => Promise<string> {
-  let dataDir: string;
-  let server: EmbeddedPostgres;
-  let made = 0;
+  let server: URL;
+  const made: string[] = [];
   beforeAll(async () => {
-    dataDir = await mkdtemp(join(inject('scratch'), 'server-'));
-    await layDatabase(dataDir);
-    server = await startTestPostgres({ dataDir, settings: { fsync: 'off', synchronous_commit: 'off' } });
+    server = new URL(await text(connect(askingPath(inject('scratch')))));
   });
   afterAll(async () => {
-    await server?.stop(0); // without a checkpoint: nobody comes back to it
-    await rm(dataDir, { recursive: true, force: true });
+    for (const name of made) await asked(server.href, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   });
   return async () => {
-    const name = `test_${++made}`;
-    await asked(server.url, `CREATE DATABASE ${name}`);
-    const url = new URL(server.url);
+    const name = `test_${randomUUID().replaceAll('-', '_')}`;
+    await asked(server.href, `CREATE DATABASE ${name}`);
+    made.push(name);
+    const url = new URL(server);
     url.pathname = `/${name}`;
     return url.href;
   };

@@ -10,8 +10,9 @@ import { createLmdbApiKeyStore } from '../../../src/stores/embedded/api-keys.ts'
 import { createPostgresApiKeyStore, moveApiKeys } from '../../../src/stores/postgres/api-keys.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../src/stores/postgres/postgres.ts';
 import { valueOf } from '../../support/accounts.ts';
+import { SILENT } from '../../support/database-server.ts';
 import { ADMIN, START_MS, temporaryStore, testAudit, testClock } from '../../support/harness.ts';
-import { SILENT, withPostgres } from '../../support/postgres.ts';
+import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();

@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ok } from '../../../src/core/base/result.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../src/stores/postgres/postgres.ts';
 import { withClient } from '../../../src/stores/trial-postgres/server.ts';
-import { SILENT, withPostgres } from '../../support/postgres.ts';
+import { SILENT } from '../../support/database-server.ts';
+import { withPostgres } from '../../support/postgres.ts';
 
 const newDatabase = withPostgres();
 

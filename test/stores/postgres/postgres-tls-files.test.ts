@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { fail, ok } from '../../../src/core/base/result.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../src/stores/postgres/postgres.ts';
+import { SILENT } from '../../support/database-server.ts';
 import { eventually } from '../../support/eventually.ts';
-import { SILENT, withPostgres } from '../../support/postgres.ts';
+import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();

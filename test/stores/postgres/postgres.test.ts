@@ -6,8 +6,9 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { fail, ok } from '../../../src/core/base/result.ts';
 import { MigrationError, migrate, schemaTrouble, UNIQUE_COLUMNS } from '../../../src/stores/postgres/migrate.ts';
 import { POSTGRES_DEFAULTS, Postgres, type PostgresOptions } from '../../../src/stores/postgres/postgres.ts';
+import { SILENT, startTestPostgres } from '../../support/database-server.ts';
 import { eventually } from '../../support/eventually.ts';
-import { layDatabase, SILENT, startTestPostgres, withPostgres } from '../../support/postgres.ts';
+import { layDatabase, withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 
 const newDatabase = withPostgres();

@@ -7,8 +7,9 @@ import pg from 'pg';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { stopLeftover } from '../../../src/stores/trial-postgres/leftover.ts';
 import type { EmbeddedOptions, EmbeddedPostgres } from '../../../src/stores/trial-postgres/trial-postgres.ts';
+import { SILENT, startTestPostgres } from '../../support/database-server.ts';
 import { eventually } from '../../support/eventually.ts';
-import { layDatabase, SILENT, startTestPostgres } from '../../support/postgres.ts';
+import { layDatabase } from '../../support/postgres.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 describe('embedded postgres', () => {

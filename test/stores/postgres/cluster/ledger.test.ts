@@ -6,8 +6,9 @@ import type { AccountRow } from '../../../../src/core/budget/grants.ts';
 import type { RunId } from '../../../../src/ports/cluster.ts';
 import { createPostgresLedger } from '../../../../src/stores/postgres/cluster/ledger.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../../src/stores/postgres/postgres.ts';
+import { SILENT } from '../../../support/database-server.ts';
 import { ModelLedger } from '../../../support/model-ledger.ts';
-import { SILENT, withPostgres } from '../../../support/postgres.ts';
+import { withPostgres } from '../../../support/postgres.ts';
 
 const newDatabase = withPostgres();
 const HOUR_MS = 3_600_000;
