@@ -90,7 +90,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   mail: ['limits', 'ports', 'system'],
   hooks: ['core', 'system'],
   mcp: ['core', 'system'],
-  'policy-files': ['core'],
+  'policy-files': ['core', 'ports'],
   cluster: ['core', 'ports'],
   system: ['core', 'credentials', 'ports'],
   'use-cases': ['accounts', 'core', 'credentials', 'limits', 'ports', 'webhooks'],

@@ -3,6 +3,7 @@
 import type { Refreshes } from '../cluster/replicas.ts';
 import { newRun } from '../cluster/run.ts';
 import { messageOf } from '../core/base/text.ts';
+import { explain } from '../core/fault.ts';
 import type { Bootstrap } from '../credentials/api-key-start.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
@@ -72,8 +73,9 @@ async function start(context: StartContext): Promise<Gateway> {
   const threads = createThreads(context, (reason) =>
     decisions.webhooks.reportOwn('audit.unwritable', { reason, checks: config.SVC_AUDIT_ON_FAILURE }),
   );
-  const resources = await openResources(context, threads.clock);
-  const cluster = await openClusterOf(context, resources, threads);
+  const opened = await openResources(context, threads.clock);
+  const cluster = await openClusterOf(context, opened, threads);
+  const resources = cluster === undefined ? opened : { ...opened, policies: cluster.inForce };
   const decisions = startDecisions(context, resources, threads, cluster);
   const credentials = await openIdentity(context, resources, threads);
   const entries = await openAuditLog(context, threads, cluster?.membership.name);
@@ -105,7 +107,9 @@ async function start(context: StartContext): Promise<Gateway> {
     setup: await firstAccount(context, identity, listening.httpPort),
     bootstrap: identity.bootstrap,
     reload: async (actor) => {
-      await decisions.policyKeeper.reload(actor).catch((error: unknown) => onError(error, 'reloading policies'));
+      if (cluster === undefined)
+        await decisions.policyKeeper.reload(actor).catch((error: unknown) => onError(error, 'reloading policies'));
+      else log.warn('policies were not reloaded', { reason: explain({ kind: 'use_publish' }), by: actor });
       await reloadSigningKeys(signingKeys, log);
     },
     stop: (onStep) => (stopping ??= closers.closeAll(config.SVC_SHUTDOWN_SECS * 1000, onStep)),
@@ -117,6 +121,7 @@ async function start(context: StartContext): Promise<Gateway> {
 /** How this gateway takes over what other gateways have written. */
 const refreshesOf = ({ cluster, identity: { accounts, credentials } }: Parts): Refreshes => ({
   ...cluster?.states.refreshes,
+  ...(cluster && { policy: (detail) => cluster.policies.refresh(detail) }),
   'api-keys': () => credentials.apiKeys.refresh(),
   ...(accounts && { accounts: () => accounts.syncRevocations() }),
 });
@@ -175,7 +180,8 @@ function startBackground(context: StartContext, { resources, threads, decisions,
     threads: threads.threads,
     tickApprovals: cluster?.states.tickApprovals,
   });
-  policyChanges.follow((fingerprint) => void reloadChanged(decisions.policyKeeper, onError, fingerprint));
+  if (cluster === undefined)
+    policyChanges.follow((fingerprint) => void reloadChanged(decisions.policyKeeper, onError, fingerprint));
   closers.add('the timers', () => {
     for (const timer of timers) clearInterval(timer);
     policyChanges.close();

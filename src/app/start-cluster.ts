@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentFeed } from '../cluster/agent-feed.ts';
 import { Barriers } from '../cluster/barriers.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
+import type { ClusterPolicies } from '../cluster/policies.ts';
 import { ClusterPeers } from '../cluster/questions.ts';
 import { type Refreshes, Replicas } from '../cluster/replicas.ts';
 import type { Routing } from '../cluster/routing.ts';
@@ -13,6 +14,7 @@ import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import { assert } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
+import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type { Beat, Member, MemberStore, OnOutage, RunId, SharedAgents, Topic } from '../ports/cluster.ts';
 import { createLmdbAgents } from '../stores/embedded/agents.ts';
 import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
@@ -32,6 +34,7 @@ import type { StartContext } from './start-context.ts';
 import { type Money, openMoney, settlementIn } from './start-money.ts';
 import type { Resources } from './start-resources.ts';
 import { type Deciding, startRouting } from './start-routing.ts';
+import { openShelf, type Shelf } from './start-shelf.ts';
 import { openStates, type States } from './start-states.ts';
 import type { Threads } from './start-threads.ts';
 
@@ -48,6 +51,9 @@ export type Cluster = {
   readonly states: States;
   /** Opens the door for the other gateways. What comes through it goes to `receive`. */
   route(decisions: Deciding, receive: Switchboard['receive']): Routing;
+  readonly policies: ClusterPolicies;
+  /** The policies that this gateway decides by from its start on. */
+  readonly inForce: LoadedPolicies;
   /** Resolves when this run was replaced, or forgotten: it must end. */
   readonly replaced: Promise<void>;
   /** Joins, and from then on follows what is shared. Call it before the doors open. */
@@ -64,14 +70,14 @@ const LOOK_AT_CLOCK_MS = 1_000;
 /** Opens connections of its own: one for what extends the lease, one for messages. */
 export async function openCluster(
   context: StartContext,
-  { database, onError, policies, store }: Resources,
+  { database, onError, policyPath, store }: Resources,
   { audit, threads }: Threads,
 ): Promise<Cluster> {
   const { config, log, closers, run } = context;
   const url = config.SVC_DATABASE_URL;
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
   assert(run !== undefined, 'a gateway of a cluster has a run');
-  const policyVersion = (): string => policies.policies.version;
+  const policyVersion = (): string => shelf.policies.version ?? shelf.inForce.policies.version;
   const reportOf = () => ({ policyVersion: policyVersion(), auditHead: audit.head });
   const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
   // Outages are logged by the other connections of this gateway, and by its membership.
@@ -98,6 +104,7 @@ export async function openCluster(
     replicas,
     inAllThreads: () => threads.confirmed(),
   });
+  const shelf = await openShelf({ postgres: database.postgres, run, name, barrier: barriers, log, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
   const shared = createPostgresAgents(database.postgres, run, () => performance.now());
   const agents = new AgentFeed(
@@ -123,7 +130,34 @@ export async function openCluster(
   const pool = database.postgres;
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
-  const start: Cluster['start'] = async (governor, refreshes) => {
+  const { policies, inForce } = shelf;
+  const route: Cluster['route'] = (decisions, receive) =>
+    startRouting({ config, log, onError, threads, peers, membership, lookup: agents, ...decisions, receive });
+  const parts = {
+    membership,
+    members,
+    bus,
+    barriers,
+    peers,
+    route,
+    replicas,
+    agents,
+    money,
+    states,
+    policies,
+    inForce,
+  };
+  return { ...parts, replaced, start: startOf(context, parts, shelf, postgres) };
+}
+
+function startOf(
+  context: StartContext,
+  { membership, members, bus, replicas, money }: Omit<Cluster, 'start' | 'replaced'>,
+  shelf: Shelf,
+  postgres: Postgres,
+): Cluster['start'] {
+  const { config, log, closers } = context;
+  return async (governor, refreshes) => {
     for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
     membership.onChange(() => {
       governor.outage = outageOf(membership, config.SVC_CLUSTER_ON_OUTAGE);
@@ -132,6 +166,7 @@ export async function openCluster(
     await bus.start();
     replicas.start();
     valueOrStartError(await membership.start(), postgres.trouble);
+    await shelf.begin();
     await money.start();
     closers.add('the other gateways of the cluster', async () => {
       membership.stop();
@@ -140,11 +175,11 @@ export async function openCluster(
       await money.close();
       if (!membership.isReplaced) await members.leave();
     });
-    log.info('joined the cluster', { name, others: membership.others().map((other: Member) => other.name) });
+    log.info('joined the cluster', {
+      name: membership.name,
+      others: membership.others().map((other: Member) => other.name),
+    });
   };
-  const route: Cluster['route'] = (decisions, receive) =>
-    startRouting({ config, log, onError, threads, peers, membership, lookup: agents, ...decisions, receive });
-  return { membership, members, bus, barriers, peers, route, replicas, agents, money, states, replaced, start };
 }
 
 type Kept = {

@@ -90,6 +90,7 @@ export function startDecisions(
     onAuditFailure: config.SVC_AUDIT_ON_FAILURE,
   });
   const policyKeeper = createPolicyKeeper({
+    isPublished: cluster !== undefined,
     path: policyPath,
     policies,
     governor,
@@ -121,6 +122,10 @@ export function startDecisions(
   });
   const haltKeeper = haltsFor(commands, onError, cluster?.states.halting);
   const approvalWaits = waitsFor(commands, clock);
+  cluster?.policies.follow({
+    version: () => policyKeeper.version,
+    install: (compiled, actor) => policyKeeper.replace(compiled, actor),
+  });
   cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
   return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
 }

@@ -86,7 +86,7 @@ export function createPolicyKeeper({
     hasRead: (fingerprint) => fingerprint === lastRead,
     load: async () => {
       const isLate = reading !== undefined;
-      const current = (reading ??= loadPoliciesInThread(path, (fingerprint) => {
+      const current = (reading ??= loadPoliciesInThread({ path }, (fingerprint) => {
         lastRead = fingerprint;
       }));
       const loaded = await within(readTimeoutMs, current).catch((error: unknown) => {

@@ -73,7 +73,7 @@ export function useCasesOf({
   return {
     ...confirmed(cluster, 'accounts', accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
     ...confirmed(cluster, 'api-keys', createCredentialUseCases(credentials), ['revokeApiKey']),
-    ...(cluster === undefined ? withoutCluster : createClusterUseCases(cluster.members, audit)),
+    ...(cluster === undefined ? withoutCluster : createClusterUseCases(cluster.members, cluster.policies, audit)),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),

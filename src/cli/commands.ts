@@ -5,9 +5,10 @@ import { SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';
 import type { CommandRow, GroupRow, OptionRow } from './command-row.ts';
-import { LIMIT, ORG } from './common-options.ts';
+import { CHECKED, LIMIT, ORG } from './common-options.ts';
 import { INTERVENTIONS } from './interventions.ts';
 import { refuseOldNode } from './old-node.ts';
+import { POLICY_COMMANDS } from './policy-commands.ts';
 import { ensureYoungGeneration } from './young-generation.ts';
 
 /** The help of `svc`, in this order. */
@@ -30,7 +31,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'keys', summary: 'create and revoke API keys' },
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
   { name: 'webhooks', summary: 'have HTTP calls report what people must know' },
-  { name: 'policy', summary: 'validate, test, explain and reload policies' },
+  { name: 'policy', summary: 'validate, test, explain, reload and publish policies' },
   { name: 'cluster', summary: 'show and forget gateways of a cluster' },
   { name: 'audit', summary: 'verify and export the audit log' },
   { name: 'mcp', summary: 'put MCP servers behind the gateway' },
@@ -45,25 +46,6 @@ const MADE_KEYS: readonly OptionRow[] = [
   { flags: '--keep-keys', meaning: 'keep the API keys that it made, which end with it otherwise' },
   { flags: '--yes', meaning: 'end them without confirmation' },
 ];
-const POLICIES: OptionRow = {
-  flags: '--policies <path...>',
-  meaning: 'policy files or folders (default: SVC_POLICY_PATH)',
-};
-
-const HALTS: OptionRow = {
-  flags: '--halts <file>',
-  meaning: 'as if these halts were in force: a list `halts`, such as of `svc halts ls -o yaml`',
-};
-
-const CHECKED: readonly OptionRow[] = [
-  { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, or /<team>/<agent>', isRequired: true },
-  { flags: '--action <action>', meaning: 'such as tool.call or file.write', isRequired: true },
-  { flags: '--resource <resource>', meaning: 'a tool, a model, a path, a host' },
-  { flags: '--attr <name=value...>', meaning: 'an attribute; the value is JSON, or else plain text' },
-  { flags: '--cost <usd>', meaning: 'expected cost' },
-  { flags: '--caller <agent>', meaning: 'the agent that calls this one' },
-];
-
 const CODING_AGENT_NAMES = ['claude-code', 'codex', 'cursor', 'copilot', 'gemini'];
 const HOOKS: readonly OptionRow[] = [
   { flags: '--managed', meaning: 'the settings of the machine, which its users cannot change' },
@@ -450,46 +432,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
     example: 'svc accounts uninvite ann@example.com',
     load: async () => (await import('./commands/accounts.ts')).uninvite,
   },
-  {
-    synopsis: 'policy ls',
-    summary: 'list the policies in force',
-    options: [LIMIT],
-    example: 'svc policy ls',
-    load: async () => (await import('./commands/policy.ts')).ls,
-  },
-  {
-    synopsis: 'policy rules [policy]',
-    summary: 'list the rules in force, in their order',
-    options: [LIMIT],
-    example: 'svc policy rules search-team',
-    load: async () => (await import('./commands/policy.ts')).rules,
-  },
-  {
-    synopsis: 'policy reload',
-    summary: 'reload the policy files of the gateway',
-    example: 'svc policy reload',
-    load: async () => (await import('./commands/policy.ts')).reload,
-  },
-  {
-    synopsis: 'policy validate [path...]',
-    summary: 'find every mistake in policy files, offline',
-    example: 'svc policy validate ./policies',
-    load: async () => (await import('./commands/policy.ts')).run,
-  },
-  {
-    synopsis: 'policy test <file...>',
-    summary: 'run the cases of *.test.yaml against policies, offline',
-    options: [{ ...POLICIES, meaning: 'policies (default: x.yaml next to x.test.yaml)' }, HALTS],
-    example: 'svc policy test policies/search.test.yaml',
-    load: async () => (await import('./commands/policy-test.ts')).run,
-  },
-  {
-    synopsis: 'policy explain',
-    summary: 'show which rules apply to a check, and their results, offline',
-    options: [...CHECKED, POLICIES, HALTS],
-    example: 'svc policy explain --agent acme/search/a1 --action llm.call',
-    load: async () => (await import('./commands/check.ts')).explain,
-  },
+  ...POLICY_COMMANDS,
   {
     synopsis: 'audit verify [dir]',
     summary: 'verify the chain of a log, live or copied; reports the first broken entry',

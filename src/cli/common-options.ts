@@ -3,3 +3,13 @@ import type { OptionRow } from './command-row.ts';
 
 export const ORG: OptionRow = { flags: '--org <org>', meaning: 'only this org' };
 export const LIMIT: OptionRow = { flags: '--limit <count>', meaning: 'show at most this many (default: 100)' };
+
+/** What a check is about. */
+export const CHECKED: readonly OptionRow[] = [
+  { flags: '--agent <agent>', meaning: '<org>/<team>/<agent>, or /<team>/<agent>', isRequired: true },
+  { flags: '--action <action>', meaning: 'such as tool.call or file.write', isRequired: true },
+  { flags: '--resource <resource>', meaning: 'a tool, a model, a path, a host' },
+  { flags: '--attr <name=value...>', meaning: 'an attribute; the value is JSON, or else plain text' },
+  { flags: '--cost <usd>', meaning: 'expected cost' },
+  { flags: '--caller <agent>', meaning: 'the agent that calls this one' },
+];

@@ -43,6 +43,8 @@ export type Fault =
   | { readonly kind: 'ambiguous'; readonly opId: OpId; readonly orgIds: readonly string[] }
   | { readonly kind: 'conflict'; readonly detail: string }
   | { readonly kind: 'policy_invalid'; readonly problems: readonly string[] }
+  /** The policies of a cluster are published to all its gateways, not read from the files of one. */
+  | { readonly kind: 'use_publish' }
   | { readonly kind: 'weak_password'; readonly problem: string }
   | { readonly kind: 'invalid_invite' }
   | { readonly kind: 'invalid_reset_token' }
@@ -137,6 +139,8 @@ export function explain(fault: Fault): string {
       return fault.detail;
     case 'policy_invalid':
       return `the policies were not loaded; the previous set stays in force: ${fault.problems.join('; ')}`;
+    case 'use_publish':
+      return 'the policies of a cluster are published to all its gateways: use `svc policy publish`';
     case 'weak_password':
       return fault.problem;
     case 'account_locked':

@@ -89,6 +89,10 @@ const EXPLANATIONS: Readonly<Record<FaultKind, Explanation>> = {
     meaning: 'the policy files have mistakes, listed in `problems`; the previous set stays in force',
     remedy: 'Correct the files (`svc policy validate`) and reload.',
   },
+  use_publish: {
+    meaning: 'the gateway belongs to a cluster, whose policies are published to all gateways at once',
+    remedy: 'Use `svc policy publish`, or `POST /api/v1/policies`.',
+  },
   weak_password: {
     meaning: 'the password is too short or too common',
     remedy: 'Choose another, of at least 12 characters.',

@@ -10,6 +10,7 @@ import { type PolicyCase, parsePolicyCases } from '../core/policy/cases.ts';
 import { type PolicyDocument, parsePolicyDocument, parsingPolicyDocument } from '../core/policy/document.ts';
 import { checkTogether, compilePolicies, compilingPolicies, type PolicySet } from '../core/policy/policy.ts';
 import { unreachableAllows } from '../core/policy/unreachable.ts';
+import type { PolicyText } from '../ports/cluster.ts';
 import { MAX_POLICY_FILE_BYTES, readYaml, type YamlDocument } from './policy-yaml.ts';
 
 /**
@@ -86,8 +87,6 @@ export type PolicyFileProblem = {
 
 const MAX_UNREACHABLE_REPORTED = 20;
 
-export type PolicyText = { readonly file: string; readonly text: string };
-
 /** `search.yaml:12:7: rules[2].when: Unknown variable: agnet`, the form that editors and terminals make a link of. */
 export function renderPolicyProblem({ file, line, column, path, problem }: PolicyFileProblem): string {
   const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`;
@@ -106,6 +105,11 @@ export const loadPolicies = (
 export const readPolicyFiles = (
   ...paths: readonly string[]
 ): Promise<Result<ReadPolicies, readonly PolicyFileProblem[]>> => fromFiles(paths, readPolicyTexts);
+
+/** What the files say, as it is written. Whether it is valid is another question. */
+export const textsOfFiles = (
+  ...paths: readonly string[]
+): Promise<Result<readonly PolicyText[], readonly PolicyFileProblem[]>> => fromFiles(paths, ok);
 
 async function fromFiles<T>(
   paths: readonly string[],
@@ -131,7 +135,8 @@ export function loadPolicyTexts(texts: readonly PolicyText[]): Result<LoadedPoli
   return ok({ policies: policies.value, files: texts.map(({ file }) => file), warnings: warningsFor(checked.value) });
 }
 
-function readPolicyTexts(texts: readonly PolicyText[]): Result<ReadPolicies, readonly PolicyFileProblem[]> {
+/** The valid documents of texts that were read elsewhere, as plain data. */
+export function readPolicyTexts(texts: readonly PolicyText[]): Result<ReadPolicies, readonly PolicyFileProblem[]> {
   const checked = checkTexts(texts);
   if (!checked.ok) return checked;
   const documents = checked.value.map(({ file, yaml: { raw } }) => ({ raw, source: basename(file) }));

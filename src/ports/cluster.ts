@@ -206,6 +206,20 @@ export type Peers = {
   serve<K extends QuestionKind>(kind: K, answer: (asked: Asked<K>, from: Member) => Promise<Answer<K>>): void;
 };
 
+/** A file of policy documents, as it was written. */
+export type PolicyText = { readonly file: string; readonly text: string };
+
+/** Sets of policies by their version, and which one is in force everywhere. Faults: `store_unreachable`. */
+export type PolicyShelf = {
+  /** Undefined: none yet. `by`: who has activated it. */
+  active(): Promise<Result<{ readonly version: string; readonly by: string } | undefined, Fault>>;
+  /** Undefined: there is no such version, or none any more. */
+  read(version: string): Promise<Result<readonly PolicyText[] | undefined, Fault>>;
+  add(version: string, texts: readonly PolicyText[], by: string): Promise<Result<void, Fault>>;
+  /** Answers which version is in force afterwards: with `isFirst`, one that is in force already stays. */
+  activate(version: string, by: string, isFirst: boolean): Promise<Result<string, Fault>>;
+};
+
 /** What people have decided, kept for all gateways. */
 export type StateKind = 'halts' | 'approvals';
 

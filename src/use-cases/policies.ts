@@ -42,6 +42,8 @@ export type PolicyKeeperDeps = {
   readonly inSlices: <T>(steps: Steps<T>) => Promise<T>;
   /** Puts the set in force, from the next check on. */
   readonly install: (policies: PolicySet) => void;
+  /** Of a gateway in a cluster: they are published, and not read from files. */
+  readonly isPublished?: boolean;
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly log: { info(message: string, fields?: object): void; error(message: string, fields?: object): void };
@@ -130,6 +132,7 @@ export class PolicyKeeper {
    * that.
    */
   reload(actor: string, fingerprint?: string): Promise<Result<Reloaded, Fault>> {
+    if (this.#deps.isPublished === true) return Promise.resolve(fail({ kind: 'use_publish' }));
     const reloaded = this.#queue.run(null, () =>
       fingerprint !== undefined && this.#deps.hasRead(fingerprint)
         ? Promise.resolve(this.#unchanged())
@@ -143,10 +146,22 @@ export class PolicyKeeper {
   }
 
   async #reload(actor: string): Promise<Result<Reloaded, Fault>> {
-    const { load, install, audit, clock, log } = this.#deps;
-    const loaded = await load();
+    const loaded = await this.#deps.load();
     if (!loaded.ok) return this.#failed({ kind: 'policy_invalid', problems: loaded.fault }, actor);
-    const { policies, warnings } = loaded.value;
+    return this.replace(loaded.value, actor);
+  }
+
+  /** Which set is in force. */
+  get version(): string {
+    return this.#policies.version;
+  }
+
+  /** Records the set, and puts it in force. One at a time: `reload` sees to that, and so does what publishes. */
+  async replace(
+    { policies, warnings }: { readonly policies: PolicySet; readonly warnings: readonly string[] },
+    actor: string,
+  ): Promise<Result<Reloaded, Fault>> {
+    const { install, audit, clock, log } = this.#deps;
     const {
       version,
       documents: { length: documents },

@@ -332,6 +332,7 @@ describe('isolation', () => {
     ...ROWS.map(nameOf).filter((row) => row.startsWith('post /api/v1/hooks/')),
     'post /api/v1/auth/sessions/revoke',
     'post /api/v1/policies/reload',
+    'post /api/v1/policies',
     'get /api/v1/policies',
     'get /api/v1/halts',
     'get /api/v1/cluster',

@@ -84,6 +84,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'get /api/v1/policies/rules': scoped(200, 200, 200, 200),
   'post /api/v1/policies/explain': scoped(403, 200, 200, 200),
   'post /api/v1/policies/reload': scoped(403, 403, 403, 200),
+  'post /api/v1/policies': scoped(404, 403, 403, 404), // it is alone
   'post /api/v1/auth/ws-ticket': scoped(200, 200, 200, 200),
   'get /api/v1/stream': scoped(426, 426, 426, 426), // no handshake
   'get /api/v1/stats': scoped(403, 200, 200, 200),
@@ -271,6 +272,7 @@ describe('routes', () => {
     }),
     'post /api/v1/approvals/:id/deny': async () => ({ path: '/api/v1/approvals/none/deny', body: { reason: 'x' } }),
     'post /api/v1/cluster/forget': () => ({ path: '/api/v1/cluster/forget', body: { name: 'none' } }),
+    'post /api/v1/policies': () => ({ path: '/api/v1/policies', body: { files: [] } }),
     'post /api/v1/halts': async () => ({ path: '/api/v1/halts', body: { scope: 'org:elsewhere', reason: 'test' } }),
     'post /api/v1/halts/:id/release': async () => ({
       path: `/api/v1/halts/${await haltId()}/release`,

@@ -1,14 +1,16 @@
+import { basename } from 'node:path';
 import { termsText } from '../../core/policy/approval-terms.ts';
+import { textsOfFiles } from '../../policy-files/policy-file.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
-/** `svc policy ls|rules|reload`: the policies in force at the gateway. */
+/** `svc policy ls|rules|reload|publish`: the policies in force at the gateway. */
 import { Api } from '../remote/api.ts';
 import { note, show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { type Column, cellText, isRows, type Row } from '../terminal/table.ts';
 import { counted } from '../terminal/words.ts';
 import { showList } from './listing.ts';
-import { gatewayPolicyPath, isCaseFile, needPolicies } from './policy-files.ts';
+import { gatewayPolicyPath, isCaseFile, needPolicies, refusedFiles } from './policy-files.ts';
 
 // `svc policy validate [path...]`: every mistake at its line and column.
 
@@ -97,4 +99,30 @@ export async function reload(invocation: Invocation): Promise<void> {
       `The policies were reloaded${typeof answer.version === 'string' ? `; version ${cellText(answer.version)} is in force` : ''}.`,
     ),
   ]);
+}
+
+/** Mistakes are found here first, at their line and column; the gateway looks again. */
+export async function publish(invocation: Invocation): Promise<void> {
+  const { args, globals, options } = invocation;
+  const set = options.text('set');
+  const paths = args.filter((path) => !isCaseFile(path));
+  if ((set === undefined) === (paths.length === 0))
+    throw usageError('name either policy files or folders, or a set with --set', 'Versions are in `svc cluster ls`.');
+  const body = set === undefined ? { files: await filesOf(invocation, paths) } : { version: set };
+  const answer = await (await Api.of(invocation)).post('/api/v1/policies', 'version', body);
+  await show(globals.output, answer, () => [
+    printable(
+      answer.changed === true
+        ? `Version ${cellText(answer.version)} is in force at all gateways.`
+        : `Version ${cellText(answer.version)} was in force already.`,
+    ),
+  ]);
+}
+
+async function filesOf({ globals }: Invocation, paths: readonly string[]) {
+  const { warnings } = await needPolicies(globals.output, paths);
+  for (const warning of warnings) note(`warning: ${warning}`);
+  const texts = await textsOfFiles(...paths);
+  if (!texts.ok) throw await refusedFiles(globals.output, texts.fault);
+  return texts.value.map(({ file, text }) => ({ name: basename(file), text }));
 }

@@ -40,6 +40,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   invalid_transition: 'See its state with `svc ops show`.',
   invalid_argument: 'Run the command with --help to see what it accepts.',
   policy_invalid: 'The previous policies stay in force. Find all mistakes with `svc policy validate`.',
+  use_publish: 'Run `svc policy publish <file or folder>`.',
   internal: 'See the log of the gateway for the cause.',
 };
 

@@ -13,15 +13,20 @@ import { attempt } from '../proto/schema.ts';
 import {
   isLongerThan,
   MAX_ACTION_BYTES,
+  MAX_LABEL_BYTES,
   MAX_RESOURCE_BYTES,
   problemOfAction,
   problemOfResource,
 } from '../shared/limits.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { agentIdentity, moneyUsd, optional, optionalOr, readNames, readPage, ruled, withBody } from './body.ts';
 import { policyExplanation, policyPage, policyReload, rulePage } from './shapes.ts';
 import { cursorView } from './views.ts';
 
 const textOf = (bytes: number) => ruled((text) => !isLongerThan(text, bytes), `must be at most ${bytes} bytes`);
+
+const MAX_FILES = 1_000;
+const NAME_RULE = `must be 1 to ${MAX_LABEL_BYTES} bytes`;
 
 const check = z.strictObject({
   agent: agentIdentity,
@@ -31,6 +36,20 @@ const check = z.strictObject({
   // Not checked further: a record schema would drop a key named __proto__, for which a check is refused.
   attributes: optional(z.unknown().meta({ type: 'object', additionalProperties: {} })),
   estimated_cost_usd: optionalOr(moneyUsd, 0),
+});
+
+const publishing = z.strictObject({
+  files: optional(
+    z
+      .array(
+        z.strictObject({
+          name: ruled((name) => name !== '' && !isLongerThan(name, MAX_LABEL_BYTES), NAME_RULE),
+          text: z.string().meta({ description: 'YAML, as in a policy file.' }),
+        }),
+      )
+      .max(MAX_FILES, `must be at most ${MAX_FILES} files`),
+  ),
+  version: optional(z.string()).meta({ description: 'Of a set that was published before, in place of `files`.' }),
 });
 
 async function list({ principal, query }: Authorized, link: Link): Promise<HttpReply> {
@@ -115,6 +134,17 @@ async function reload({ principal }: Authorized, link: Link): Promise<HttpReply>
   return reloaded.ok ? ok({ status: 200, body: reloaded.value }) : reloaded;
 }
 
+async function publish({ principal, body }: Authorized<typeof publishing>, link: Link): Promise<HttpReply> {
+  const { files, version } = body;
+  if ((files === undefined) === (version === undefined))
+    return invalid('files', 'either `files` or the `version` of a set published before must be given');
+  const set =
+    version === undefined ? { texts: (files ?? []).map(({ name, text }) => ({ file: name, text })) } : { version };
+  const published = await link.call('publishPolicies', { principal, set });
+  if (!published.ok) return published;
+  return ok({ status: 200, headers: unconfirmedHeaders(published), body: published.value });
+}
+
 export const policyRoutes: readonly Route[] = [
   {
     method: 'get',
@@ -150,9 +180,18 @@ export const policyRoutes: readonly Route[] = [
     method: 'post',
     path: '/api/v1/policies/reload',
     access: { scope: 'admin' },
-    summary: 'Reloads the policy files, all or none',
+    summary: 'Reloads the policy files, all or none; 409 in a cluster',
     answers: { 200: policyReload },
     refusals: [409],
     handle: reload,
+  },
+  {
+    method: 'post',
+    path: '/api/v1/policies',
+    access: { scope: 'admin' },
+    summary: 'Publishes policies to all gateways of a cluster, all or none; 404 for one that is alone',
+    answers: { 200: policyReload },
+    refusals: [404, 409, 503],
+    ...withBody(publishing, publish),
   },
 ];

@@ -26,6 +26,7 @@ export const HTTP_STATUS = {
   conflict: 409,
   halted: 409,
   policy_invalid: 409,
+  use_publish: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   upgrade_required: 426,

@@ -60,6 +60,7 @@ export const RPC_CODE = {
   conflict: 'already_exists',
   halted: 'failed_precondition',
   policy_invalid: 'failed_precondition',
+  use_publish: 'failed_precondition',
   weak_password: 'invalid_argument',
   invalid_invite: 'invalid_argument',
   invalid_reset_token: 'invalid_argument',

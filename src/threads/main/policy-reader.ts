@@ -15,8 +15,10 @@ import {
   type PolicyFileProblem,
   type ReadPolicies,
   readPolicyFiles,
+  readPolicyTexts,
 } from '../../policy-files/policy-file.ts';
 import { fingerprint } from '../../policy-files/policy-watch.ts';
+import type { PolicyText } from '../../ports/cluster.ts';
 import { workerFile } from '../worker-file.ts';
 
 /** How long one slice of long work on the main thread may delay a check. */
@@ -39,15 +41,18 @@ export async function inSlices<T>(steps: Steps<T>): Promise<T> {
   }
 }
 
-export type PolicyReading = { readonly path: string };
+/** Files to read, or what was read of them elsewhere. */
+export type PolicyReading = { readonly path: string } | { readonly texts: readonly PolicyText[] };
 type Reply = Result<ReadPolicies, readonly PolicyFileProblem[]>;
 /** `fingerprint`: of the files as they were read. */
 type WholeRead = { readonly read: Reply; readonly fingerprint: string };
 
 /** The whole life of the thread: it reads once, answers, and ends. */
-export async function runPolicyReader(main: MessagePort, { path }: PolicyReading): Promise<void> {
+export async function runPolicyReader(main: MessagePort, reading: PolicyReading): Promise<void> {
   lowerOwnPriority();
-  main.postMessage((await readWhole(path)) satisfies WholeRead);
+  const read =
+    'path' in reading ? await readWhole(reading.path) : { read: readPolicyTexts(reading.texts), fingerprint: '' };
+  main.postMessage(read satisfies WholeRead);
 }
 
 /** Steps of `nice` below the process: a third of the processor time of any other thread, where they compete. */
@@ -86,12 +91,12 @@ export async function readWhole(path: string): Promise<WholeRead> {
  * `onRead` gets the fingerprint of what was read, valid or not.
  */
 export async function loadPoliciesInThread(
-  path: string,
+  reading: PolicyReading,
   onRead: (fingerprint: string) => void = () => undefined,
 ): Promise<Result<LoadedPolicies, readonly PolicyFileProblem[]>> {
   const { read, fingerprint: readAs } = await new Promise<WholeRead>((resolve, reject) => {
     const worker = new Worker(workerFile('policy-reader'), {
-      workerData: { path } satisfies PolicyReading,
+      workerData: reading,
       name: 'policy-reader',
     });
     worker.once('message', resolve);

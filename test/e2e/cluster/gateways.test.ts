@@ -348,22 +348,6 @@ describe('gateways of a cluster', () => {
     expect(logged.flatMap(({ entries }) => entries).length).toBe(1);
   });
 
-  test('keep a halt whose gateway was killed, also one that was stopped meanwhile', async () => {
-    const { check, scope } = await newAgent('outlived');
-    const killed = await startMember(url, 'seven');
-    onTestFinished(async () => void (await killed.stop('SIGKILL')));
-    three.process.kill('SIGSTOP');
-    try {
-      const made = await halt(killed, scope);
-      expect([made.status, made.headers.get('svc-unconfirmed')]).toEqual([201, 'three']);
-      await killed.stop('SIGKILL');
-    } finally {
-      three.process.kill('SIGCONT');
-    }
-    for (const gateway of [one, two]) expect(await check(gateway, 's')).toMatchObject(HALTED);
-    await eventually(async () => expect(await check(three, `s${(made += 1)}`)).toMatchObject(HALTED));
-  });
-
   const PENDING = { decision: 'DECISION_PENDING' };
   const approvalAt = async (gateway: TestGateway, path: string) =>
     (await gateway.call('GET', `/api/v1/approvals${path}`)).body;
@@ -415,6 +399,40 @@ describe('gateways of a cluster', () => {
     const ended = (await halt(three, scope)).body.halt;
     expect((await approvalAt(one, `/${id}`)).approval).toMatchObject({ state: 'cancelled' });
     await one.call('POST', `/api/v1/halts/${ended.id}/release`, { reason: 'over' });
+  });
+
+  test('decide by what is published at one of them, at once, and by what was before', async () => {
+    const { check } = await newAgent('governed');
+    const version = async (gateway: TestGateway) => (await gateway.call('GET', '/api/v1/policies')).body.version;
+    const first = await version(one);
+    const publish = (gateway: TestGateway, body: object) => gateway.call('POST', '/api/v1/policies', body);
+    const text = `${POLICY}  - { id: never, resources: ["secret*"], effect: deny, reason: closed }\n`;
+    const published = await publish(two, { files: [{ name: 'p.yaml', text }] });
+    expect([published.status, published.headers.get('svc-unconfirmed')]).toEqual([200, null]);
+    expect(published.body).toMatchObject({ documents: 1, changed: true, warnings: [] });
+    for (const gateway of [one, two, three]) {
+      expect(await check(gateway, `s${(made += 1)}`, 'secret-1')).toMatchObject({ ruleId: 'never' });
+      expect(await version(gateway)).toBe(published.body.version);
+    }
+    await eventually(async () => {
+      const { members } = (await one.call('GET', '/api/v1/cluster')).body;
+      const live = members.filter(({ state }: { state: string }) => state === 'live');
+      expect(live.map((each: { policy_version: string }) => each.policy_version)).toEqual(
+        live.map(() => published.body.version),
+      );
+    });
+    const wrong = await publish(three, { files: [{ name: 'p.yaml', text: `${text}  - { id: odd }\n` }] });
+    expect([wrong.status, wrong.body.code, wrong.body.problems]).toEqual([
+      409,
+      'policy_invalid',
+      [expect.stringContaining('p.yaml:8:')],
+    ]);
+    const reloaded = await one.call('POST', '/api/v1/policies/reload');
+    expect([reloaded.status, reloaded.body.code]).toEqual([409, 'use_publish']);
+    expect((await publish(three, { version: 'none' })).status).toBe(404);
+    expect((await publish(three, { version: first })).body).toMatchObject({ version: first, changed: true });
+    for (const gateway of [one, two, three])
+      expect(await check(gateway, `s${(made += 1)}`, 'secret-1')).toMatchObject(ALLOWED);
   });
 
   test('end when another takes their name', async () => {
@@ -505,6 +523,22 @@ describe('gateways of a cluster', () => {
     expect((await cutOff.call('GET', '/readyz')).body).toMatchObject({ status: 'degraded', cluster: 'unreachable' });
     proxy.thaw();
     await eventually(async () => expect((await check()).reason).not.toContain('database'));
+  });
+
+  test('keep a halt whose gateway was killed, also one that was stopped meanwhile', async () => {
+    const { check, scope } = await newAgent('outlived');
+    const killed = await startMember(url, 'seven');
+    onTestFinished(async () => void (await killed.stop('SIGKILL')));
+    three.process.kill('SIGSTOP');
+    try {
+      const made = await halt(killed, scope);
+      expect([made.status, made.headers.get('svc-unconfirmed')]).toEqual([201, 'three']);
+      await killed.stop('SIGKILL');
+    } finally {
+      three.process.kill('SIGCONT');
+    }
+    for (const gateway of [one, two]) expect(await check(gateway, 's')).toMatchObject(HALTED);
+    await eventually(async () => expect(await check(three, `s${(made += 1)}`)).toMatchObject(HALTED));
   });
 
   test('do not start on a database of their own, or with a signing key of their own', async () => {

@@ -25,7 +25,7 @@ describe('policy reader', () => {
     const path = fileOf(
       `name: one\nscope: global\nrules:\n${rules(20)}budget: { daily_limit_usd: 5 }\n---\nname: two\nscope: org:acme\nrules:\n  - { id: no, actions: ["act.7"], effect: deny }\n`,
     );
-    const [aside, atOnce] = [await loadPoliciesInThread(path), await loadPolicies(path)];
+    const [aside, atOnce] = [await loadPoliciesInThread({ path }), await loadPolicies(path)];
     if (!aside.ok || !atOnce.ok) throw new Error('refused');
     expect(aside.value.policies.summary()).toEqual(atOnce.value.policies.summary());
     expect(aside.value.policies.budget).toEqual(atOnce.value.policies.budget);
@@ -53,11 +53,11 @@ describe('policy reader', () => {
     const path = fileOf(
       'name: broken\nscope: global\nrules:\n  - { id: r, effect: allow, when: "agnet.org_id == \'x\'" }\n',
     );
-    expect(await loadPoliciesInThread(path)).toMatchObject({
+    expect(await loadPoliciesInThread({ path })).toMatchObject({
       ok: false,
       fault: [{ file: path, line: 4, path: 'rules[0].when', problem: expect.stringContaining('agnet') }],
     });
-    expect(await loadPoliciesInThread(`${path}.not`)).toMatchObject({
+    expect(await loadPoliciesInThread({ path: `${path}.not` })).toMatchObject({
       ok: false,
       fault: [{ file: `${path}.not`, line: undefined, problem: 'does not exist' }],
     });

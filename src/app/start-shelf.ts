@@ -1,0 +1,56 @@
+/** The policies of a cluster, which are published to all its gateways. */
+import { ClusterPolicies } from '../cluster/policies.ts';
+import { fail, type Result } from '../core/base/result.ts';
+import { explain } from '../core/fault.ts';
+import { type LoadedPolicies, renderPolicyProblem, textsOfFiles } from '../policy-files/policy-file.ts';
+import type { Barrier, PolicyText, RunId } from '../ports/cluster.ts';
+import { createPostgresPolicies } from '../stores/postgres/cluster/policies.ts';
+import type { Postgres } from '../stores/postgres/postgres.ts';
+import type { Logger } from '../system/log.ts';
+import { loadPoliciesInThread } from '../threads/main/policy-reader.ts';
+import { StartError, valueOrStartError } from './start-checks.ts';
+
+export type ShelfStart = {
+  readonly postgres: Postgres;
+  readonly run: RunId;
+  readonly name: string;
+  readonly barrier: Barrier;
+  readonly log: Logger;
+  /** The first set, where there is none yet. */
+  readonly policyPath: string;
+};
+
+export type Shelf = {
+  readonly policies: ClusterPolicies;
+  /** What this gateway decides by from its start on. */
+  readonly inForce: LoadedPolicies;
+  /** Call it when the gateway has joined: then no other one is in force anywhere. */
+  begin(): Promise<void>;
+};
+
+export async function openShelf({ postgres, run, name, barrier, log, policyPath }: ShelfStart): Promise<Shelf> {
+  const policies = new ClusterPolicies({
+    name,
+    shelf: createPostgresPolicies(postgres, run),
+    barrier,
+    compile: compileTexts,
+    log,
+  });
+  const active = await policies.inForce();
+  if (!active.ok) throw new StartError(`the policies of the cluster cannot be loaded: ${explain(active.fault)}`);
+  if (active.value !== undefined) return { policies, inForce: active.value, begin: async () => undefined };
+  const texts = await textsOfFiles(policyPath);
+  const compiled = texts.ok ? await compileTexts(texts.value) : fail(texts.fault.map(renderPolicyProblem));
+  if (!texts.ok || !compiled.ok) throw new StartError(compiled.ok ? policyPath : compiled.fault.join('\n'));
+  const begin = async (): Promise<void> => {
+    const begun = await policies.begin(texts.value, compiled.value.policies.version);
+    valueOrStartError(begun, postgres.trouble);
+  };
+  return { policies, inForce: compiled.value, begin };
+}
+
+/** Problems are sentences that name file, line and column. */
+async function compileTexts(texts: readonly PolicyText[]): Promise<Result<LoadedPolicies, readonly string[]>> {
+  const loaded = await loadPoliciesInThread({ texts });
+  return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
+}

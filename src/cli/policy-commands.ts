@@ -1,0 +1,63 @@
+import type { CommandRow, OptionRow } from './command-row.ts';
+import { CHECKED, LIMIT } from './common-options.ts';
+
+const POLICIES: OptionRow = {
+  flags: '--policies <path...>',
+  meaning: 'policy files or folders (default: SVC_POLICY_PATH)',
+};
+
+const HALTS: OptionRow = {
+  flags: '--halts <file>',
+  meaning: 'as if these halts were in force: a list `halts`, such as of `svc halts ls -o yaml`',
+};
+
+/** `svc policy …`, in the order of its help. */
+export const POLICY_COMMANDS: readonly CommandRow[] = [
+  {
+    synopsis: 'policy ls',
+    summary: 'list the policies in force',
+    options: [LIMIT],
+    example: 'svc policy ls',
+    load: async () => (await import('./commands/policy.ts')).ls,
+  },
+  {
+    synopsis: 'policy rules [policy]',
+    summary: 'list the rules in force, in their order',
+    options: [LIMIT],
+    example: 'svc policy rules search-team',
+    load: async () => (await import('./commands/policy.ts')).rules,
+  },
+  {
+    synopsis: 'policy reload',
+    summary: 'reload the policy files of the gateway',
+    example: 'svc policy reload',
+    load: async () => (await import('./commands/policy.ts')).reload,
+  },
+  {
+    synopsis: 'policy publish [path...]',
+    summary: 'put policy files in force at all gateways of a cluster',
+    options: [{ flags: '--set <version>', meaning: 'instead of files, a set that was published before' }],
+    example: 'svc policy publish ./policies',
+    load: async () => (await import('./commands/policy.ts')).publish,
+  },
+  {
+    synopsis: 'policy validate [path...]',
+    summary: 'find every mistake in policy files, offline',
+    example: 'svc policy validate ./policies',
+    load: async () => (await import('./commands/policy.ts')).run,
+  },
+  {
+    synopsis: 'policy test <file...>',
+    summary: 'run the cases of *.test.yaml against policies, offline',
+    options: [{ ...POLICIES, meaning: 'policies (default: x.yaml next to x.test.yaml)' }, HALTS],
+    example: 'svc policy test policies/search.test.yaml',
+    load: async () => (await import('./commands/policy-test.ts')).run,
+  },
+  {
+    synopsis: 'policy explain',
+    summary: 'show which rules apply to a check, and their results, offline',
+    options: [...CHECKED, POLICIES, HALTS],
+    example: 'svc policy explain --agent acme/search/a1 --action llm.call',
+    load: async () => (await import('./commands/check.ts')).explain,
+  },
+];

@@ -1,0 +1,177 @@
+import { fail, ok, type Result } from '../core/base/result.ts';
+import type { Fault } from '../core/fault.ts';
+import type { PolicySet } from '../core/policy/policy.ts';
+import type { Barrier, PolicyShelf, PolicyText, Unconfirmed } from '../ports/cluster.ts';
+
+export type CompiledPolicies = {
+  readonly policies: PolicySet;
+  readonly files: readonly string[];
+  readonly warnings: readonly string[];
+};
+
+/** What a gateway does with the policies of its cluster. */
+export type PolicyWork = {
+  /** Records it and puts it in force, from the next check on. */
+  readonly install: (compiled: CompiledPolicies, actor: string) => Promise<Result<unknown, Fault>>;
+  /** The one that is in force here. */
+  readonly version: () => string;
+};
+
+export type ClusterPoliciesOptions = {
+  readonly name: string;
+  readonly shelf: PolicyShelf;
+  readonly barrier: Barrier;
+  /** Compiles without holding up checks. Problems are sentences that name file, line and column. */
+  readonly compile: (texts: readonly PolicyText[]) => Promise<Result<CompiledPolicies, readonly string[]>>;
+  readonly log: { error(message: string, fields?: object): void };
+};
+
+export type Published = {
+  readonly version: string;
+  readonly documents: number;
+  readonly changed: boolean;
+  readonly warnings: readonly string[];
+};
+
+/** How long others may take to compile a set before it is activated without them. */
+const PREPARE_WITHIN_MS = 30_000;
+
+/**
+ * The policies of all gateways: a set is stored, compiled by every gateway, and only then put in force, at all of them
+ * by one step of the database. A gateway that cannot compile it keeps it from being activated; one that does not answer
+ * is named.
+ */
+export class ClusterPolicies {
+  readonly #options: ClusterPoliciesOptions;
+  #work: PolicyWork | undefined;
+  /** The latest set that was compiled, or could not be: it is not compiled again with every reading. */
+  #prepared: { readonly version: string; readonly result: Result<CompiledPolicies, readonly string[]> } | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ClusterPoliciesOptions) {
+    this.#options = options;
+  }
+
+  /** Call it once there is a set in force here. */
+  follow(work: PolicyWork): void {
+    this.#work = work;
+  }
+
+  get version(): string | undefined {
+    return this.#work?.version();
+  }
+
+  /** The set that is in force everywhere; undefined: none is yet. Faults: as those of `publishAgain`. */
+  async inForce(): Promise<Result<CompiledPolicies | undefined, Fault>> {
+    const active = await this.#options.shelf.active();
+    if (!active.ok || active.value === undefined) return active as Result<undefined, Fault>;
+    const prepared = await this.#prepare(active.value.version);
+    if (!prepared.ok) return prepared;
+    return prepared.value.ok ? prepared.value : fail({ kind: 'policy_invalid', problems: prepared.value.fault });
+  }
+
+  /** Publishes this set, if none is in force everywhere, and follows the one that is. */
+  async begin(texts: readonly PolicyText[], version: string): Promise<Result<unknown, Fault>> {
+    const { shelf } = this.#options;
+    const active = await shelf.active();
+    if (!active.ok || active.value !== undefined) return active.ok ? this.#follow() : active;
+    const added = await shelf.add(version, texts, 'gateway');
+    if (!added.ok) return added;
+    const activated = await shelf.activate(version, 'gateway', true);
+    return activated.ok ? this.#follow() : activated;
+  }
+
+  /** What the other gateways are told to do: to prepare a set, or to act by the one in force. */
+  async refresh(detail: unknown): Promise<Result<unknown, Fault>> {
+    const { prepare } = Object(detail) as { readonly prepare?: unknown };
+    if (typeof prepare !== 'string') return this.#follow();
+    const prepared = await this.#prepare(prepare);
+    if (!prepared.ok) return prepared;
+    return ok(prepared.value.ok ? undefined : { gateway: this.#options.name, problems: prepared.value.fault });
+  }
+
+  /** Puts these documents in force everywhere. Faults: `policy_invalid`; those of the database. */
+  async publish(texts: readonly PolicyText[], actor: string): Promise<Result<Published, Fault> & Unconfirmed> {
+    const compiled = await this.#options.compile(texts);
+    if (!compiled.ok) return fail({ kind: 'policy_invalid', problems: compiled.fault });
+    const { version } = compiled.value.policies;
+    this.#prepared = { version, result: compiled };
+    const added = await this.#options.shelf.add(version, texts, actor);
+    return added.ok ? this.#activate(version, compiled.value, actor) : added;
+  }
+
+  /** Puts a set in force again that was published before. Faults: `not_found`, and as above. */
+  async publishAgain(version: string, actor: string): Promise<Result<Published, Fault> & Unconfirmed> {
+    const prepared = await this.#prepare(version);
+    if (!prepared.ok) return prepared;
+    const compiled = prepared.value;
+    if (!compiled.ok) return fail({ kind: 'policy_invalid', problems: compiled.fault });
+    return this.#activate(version, compiled.value, actor);
+  }
+
+  async #activate(
+    version: string,
+    { policies, warnings }: CompiledPolicies,
+    actor: string,
+  ): Promise<Result<Published, Fault> & Unconfirmed> {
+    const { barrier, shelf } = this.#options;
+    const changed = this.#work?.version() !== version;
+    const problems = await this.#problemsElsewhere(version);
+    if (problems.length > 0) return fail({ kind: 'policy_invalid', problems });
+    const activated = await shelf.activate(version, actor, false);
+    if (!activated.ok) return activated;
+    const followed = await this.#follow();
+    const unconfirmed = await barrier.pass('policy');
+    if (!followed.ok) return followed; // it is in force everywhere else, and here as soon as it can be recorded
+    return { ...ok({ version, documents: policies.summary().documents.length, changed, warnings }), unconfirmed };
+  }
+
+  async #problemsElsewhere(version: string): Promise<readonly string[]> {
+    const problems: string[] = [];
+    const onSaid = (said: unknown): void => {
+      const { gateway, problems: theirs } = Object(said) as { readonly gateway?: unknown; readonly problems?: unknown };
+      if (Array.isArray(theirs)) problems.push(...theirs.map((each) => `gateway ${String(gateway)}: ${String(each)}`));
+    };
+    await this.#options.barrier.pass('policy', { prepare: version }, { withinMs: PREPARE_WITHIN_MS, onSaid });
+    return problems;
+  }
+
+  /** Compiles a set that is stored. Fault: `not_found` where there is no such set. */
+  #prepare(version: string): Promise<Result<Result<CompiledPolicies, readonly string[]>, Fault>> {
+    return this.#oneByOne(async () => {
+      if (this.#prepared?.version === version) return ok(this.#prepared.result);
+      const texts = await this.#options.shelf.read(version);
+      if (!texts.ok) return texts;
+      if (texts.value === undefined) return fail({ kind: 'not_found', what: `policy version ${version}` });
+      const result = await this.#options.compile(texts.value);
+      if (!result.ok)
+        this.#options.log.error('the policies of the cluster cannot be read here', { version, problems: result.fault });
+      this.#prepared = { version, result };
+      return ok(result);
+    });
+  }
+
+  /** Puts the set in force here that is in force everywhere. */
+  async #follow(): Promise<Result<unknown, Fault>> {
+    const active = await this.#options.shelf.active();
+    if (!active.ok) return active;
+    if (active.value === undefined || this.#work === undefined) return ok(undefined);
+    const { version, by } = active.value;
+    if (this.#work.version() === version) return ok(undefined);
+    const prepared = await this.#prepare(version);
+    if (!prepared.ok) return prepared;
+    const compiled = prepared.value;
+    if (!compiled.ok) return fail({ kind: 'policy_invalid', problems: compiled.fault });
+    return this.#oneByOne(async () =>
+      this.#work === undefined || this.#work.version() === version
+        ? ok(undefined)
+        : this.#work.install(compiled.value, by),
+    );
+  }
+
+  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+}
