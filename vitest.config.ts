@@ -21,13 +21,19 @@ const UNIT = ['core', 'limits', 'credentials', 'accounts', 'use-cases', 'policy-
 );
 /** Those that take minutes: vitest.soak.config.ts. */
 const SOAKS = 'test/soak/**';
+/** Their files start what they test, and leave nothing behind: one process runs many, with one browser. */
+const CLIENTS = ['cli', 'web'].map((folder) => `test/${folder}/**/*.test.ts`);
 const excluded = [...configDefaults.exclude, SOAKS, ...quarantine().files.keys()];
 
 export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'unit', include: UNIT, exclude: excluded, isolate: false } },
-      { extends: true, test: { name: 'system', include: ['test/**/*.test.ts'], exclude: [...excluded, ...UNIT] } },
+      { extends: true, test: { name: 'clients', include: CLIENTS, exclude: excluded, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'system', include: ['test/**/*.test.ts'], exclude: [...excluded, ...UNIT, ...CLIENTS] },
+      },
     ],
     globalSetup: ['test/support/stale-build.ts', 'test/support/scratch.ts', 'test/support/database-server.ts'],
     setupFiles: ['test/support/own-shell.ts'],

@@ -7,7 +7,10 @@ let cli: CliHome;
 
 describe('accounts', () => {
   beforeAll(async () => {
-    gateway = await startTestGateway({ env: { SVC_DATABASE_URL: 'embedded' }, startTimeoutMs: 60_000 });
+    gateway = await startTestGateway({
+      env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '1024' },
+      startTimeoutMs: 60_000,
+    });
     cli = createCliHome();
   });
   afterAll(async () => {

@@ -67,10 +67,30 @@ export async function openBrowser(host?: string): Promise<Browser> {
   });
 }
 
+let shared: Promise<Browser> | undefined;
+
+/** One for all files that this process runs; it ends with the process. */
+export async function sharedBrowser(): Promise<Browser> {
+  const browser = await (shared ??= openBrowser());
+  if (browser.isConnected()) return browser;
+  shared = undefined;
+  return sharedBrowser();
+}
+
 /** A page without cookies of others, for one test: any error and any dialog of a script fails that test. */
 export async function openPage(browser: Browser, url: string): Promise<Page> {
-  const context = await browser.newContext();
-  const page = await context.newPage();
+  const { page, surprises } = await newPage(browser);
+  onTestFinished(async () => {
+    await page.context().close();
+    expect(surprises).toEqual([]);
+  });
+  await page.goto(url);
+  return page;
+}
+
+/** `surprises` are the errors and dialogs of scripts so far. */
+export async function newPage(browser: Browser): Promise<{ readonly page: Page; readonly surprises: string[] }> {
+  const page = await (await browser.newContext()).newPage();
   const surprises: string[] = [];
   page.on('pageerror', (error) => surprises.push(String(error)));
   page.on('dialog', (dialog) => {
@@ -80,11 +100,6 @@ export async function openPage(browser: Browser, url: string): Promise<Page> {
   page.on('console', (message) => {
     if (/Content Security Policy/.test(message.text())) surprises.push(message.text());
   });
-  onTestFinished(async () => {
-    await context.close();
-    expect(surprises).toEqual([]);
-  });
   page.setDefaultTimeout(30_000);
-  await page.goto(url);
-  return page;
+  return { page, surprises };
 }

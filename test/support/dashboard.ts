@@ -1,7 +1,7 @@
 /** The dashboard in a real browser: a gateway, pages that are signed in, and agents that ask. */
 import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { openBrowser, openPage } from './browser.ts';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { newPage, openPage, sharedBrowser } from './browser.ts';
 import { eventually } from './eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from './gateway.ts';
 
@@ -9,31 +9,53 @@ export type Dashboard = {
   gateway(): TestGateway;
   /** A page of its own, in which any error and any dialog of a script fails the test. */
   openPage(url?: string): Promise<Page>;
+  /**
+   * Without a key, the page that the tests of the suite share: where one installs a clock, patches a script, signs out
+   * or leaves a request unanswered, it opens a page of its own.
+   */
   signedIn(key?: string, url?: string): Promise<Page>;
   /** Registers an agent, and returns a function by which it asks whether it may call a tool. */
   agent(org: string, team: string, name: string): Promise<(trace: string, resource?: string) => Promise<void>>;
 };
 
-/** One gateway and one browser for all tests of the suite in which it is called. */
-export function useDashboard(): Dashboard {
+/** One gateway for all tests of the suite in which it is called. */
+export function useDashboard(env: Readonly<Record<string, string>> = {}): Dashboard {
   let gateway: TestGateway;
   let browser: Browser;
+  let kept: Awaited<ReturnType<typeof newPage>> | undefined;
   beforeAll(async () => {
-    [gateway, browser] = await Promise.all([startTestGateway(), openBrowser()]);
+    [gateway, browser] = await Promise.all([startTestGateway({ env }), sharedBrowser()]);
   });
   afterAll(async () => {
-    await browser?.close();
+    await kept?.page.context().close();
     await gateway?.stop();
   });
 
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
 
+  async function keptPage(): Promise<Page> {
+    if (kept === undefined) {
+      kept = await newPage(browser);
+      await kept.page.goto(gateway.url);
+      await signIn(kept.page, ADMIN_KEY);
+    } else await tidied(kept.page, gateway.url);
+    const { page, surprises } = kept;
+    onTestFinished(async ({ task }) => {
+      const hasFailed = task.result?.state === 'fail' || surprises.length > 0;
+      if (hasFailed) kept = undefined; // what it has left is no other test's concern
+      if (hasFailed) await page.context().close();
+      expect(surprises).toEqual([]);
+    });
+    return page;
+  }
+
   return {
     gateway: () => gateway,
     openPage: open,
-    async signedIn(key = ADMIN_KEY, url = gateway.url) {
+    async signedIn(key, url) {
+      if (key === undefined && url === undefined) return keptPage();
       const page = await open(url);
-      await signIn(page, key);
+      await signIn(page, key ?? ADMIN_KEY);
       return page;
     },
     async agent(org, team, name) {
@@ -58,6 +80,23 @@ export function useDashboard(): Dashboard {
       };
     },
   };
+}
+
+/** Leaves nothing of the test before but its session: its view is drawn anew, and what it said is gone. */
+async function tidied(page: Page, url: string): Promise<void> {
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await page.emulateMedia({ media: null, forcedColors: null });
+  await page.setViewportSize({ width: 1280, height: 720 });
+  await page.mouse.move(0, 0);
+  await page.goto(`${url}/#/policies`);
+  await page.getByRole('heading', { name: 'Policies' }).waitFor();
+  await page.goto(`${url}/#/operations`);
+  await page.getByRole('heading', { name: 'Operations' }).waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page
+    .locator('#notices button')
+    .evaluateAll((buttons: { click(): void }[]) => buttons.forEach((button) => void button.click()));
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
 }
 
 export async function signIn(page: Page, key: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BROWSER_PATH, NO_BROWSER, openBrowser, openPage } from '../support/browser.ts';
+import { BROWSER_PATH, NO_BROWSER, openPage, sharedBrowser } from '../support/browser.ts';
 import { linesOf } from '../support/dashboard.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -14,13 +14,15 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites as seen by an 
   let browser: Browser;
   beforeAll(async () => {
     [gateway, browser] = await Promise.all([
-      startTestGateway({ startTimeoutMs: 60_000, env: { SVC_DATABASE_URL: 'embedded' } }),
-      openBrowser(),
+      startTestGateway({
+        startTimeoutMs: 60_000,
+        env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '1024' },
+      }),
+      sharedBrowser(),
     ]);
     await gateway.call('POST', '/api/v1/auth/register', { email: 'owner@example.com', password: PASSWORD }, null);
   });
   afterAll(async () => {
-    await browser?.close();
     await gateway?.stop();
   });
 

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { BROWSER_PATH, NO_BROWSER, openBrowser, openPage } from '../support/browser.ts';
+import { BROWSER_PATH, NO_BROWSER, openPage, sharedBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -40,13 +40,17 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts at the dashboard', () => {
     [gateway, browser] = await Promise.all([
       startTestGateway({
         startTimeoutMs: 60_000,
-        env: { SVC_DATABASE_URL: 'embedded', SVC_SMTP_HOST: '127.0.0.1', SVC_SMTP_PORT: String(port) },
+        env: {
+          SVC_DATABASE_URL: 'embedded',
+          SVC_ARGON2_MEMORY_KIB: '1024',
+          SVC_SMTP_HOST: '127.0.0.1',
+          SVC_SMTP_PORT: String(port),
+        },
       }),
-      openBrowser(),
+      sharedBrowser(),
     ]);
   });
   afterAll(async () => {
-    await browser?.close();
     await gateway?.stop();
     await new Promise<void>((resolve) => relay.close(resolve));
   });

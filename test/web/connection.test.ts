@@ -46,7 +46,8 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of
 
   test('what could not be read during an outage of the network is read afterwards', async () => {
     await agent('acme', 'search', 'waited-for');
-    const page = await signedIn();
+    const page = await openPage();
+    await signIn(page, ADMIN_KEY);
     await page.context().setOffline(true);
     await page.getByText('Connection lost').waitFor();
     for (const [view, label] of [
@@ -258,33 +259,26 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of
     await page.getByText('Live', { exact: true }).waitFor();
   });
 
-  test('a change cut off midway is reported as possibly made', async () => {
-    const page = await signedIn();
+  test('a change cut off midway is reported as possibly made, a list requested again', async () => {
+    const page = await openPage();
+    await signIn(page, ADMIN_KEY);
     await page.evaluate(`{
       const { text } = Response.prototype;
-      Response.prototype.text = function () { return this.url.endsWith('/api/v1/policies/reload') ? Promise.reject(new TypeError('Failed to fetch')) : text.call(this); };
-    }`);
-    await page.getByRole('link', { name: 'Policies' }).click();
-    await page.getByRole('button', { name: 'Reload files' }).click();
-    await page
-      .getByText('The response was cut off. The change may still have been made: check before you try again.')
-      .waitFor();
-  });
-
-  test('an answer cut off midway is requested again', async () => {
-    const page = await signedIn();
-    await page.evaluate(`{
-      const { text } = Response.prototype;
-      let isWhole = false;
+      const left = ['/api/v1/policies?', '/api/v1/policies/reload'];
       Response.prototype.text = function () {
-        if (isWhole || !this.url.includes('/api/v1/policies?')) return text.call(this);
-        isWhole = true;
+        const at = left.findIndex((path) => this.url.includes(path));
+        if (at === -1) return text.call(this);
+        left.splice(at, 1);
         return Promise.reject(new TypeError('Failed to fetch'));
       };
     }`);
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByText('The response was cut off. Try again.').waitFor();
     await page.getByRole('cell', { name: 'starter', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Reload files' }).click();
+    await page
+      .getByText('The response was cut off. The change may still have been made: check before you try again.')
+      .waitFor();
   });
 
   test('a laptop that slept shows the current state, although its old line looks open', async () => {
@@ -304,26 +298,36 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of
     expect(opened).toBe(2);
   });
 
-  test('after a restart of the gateway the stream returns with the current state', async () => {
+  test('after a restart of the gateway the stream returns, and a list continues', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
     const first = await startTestGateway(options);
-    const page = await signedIn(ADMIN_KEY, first.url);
+    for (let index = 0; index < 130; index += 1)
+      await first.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: `a${index}` } });
+    const [page, lists] = [await signedIn(ADMIN_KEY, first.url), await signedIn(ADMIN_KEY, first.url)];
+    await lists.getByRole('link', { name: 'Agents' }).click();
+    const more = lists.getByRole('button', { name: 'Load more' });
+    await more.waitFor();
     const owner = { org_id: 'acme', team_id: 't', agent_id: 'a' };
     await first.call('POST', '/api/v1/ops', { op_id: 'before:s', agent: owner });
     await rowOf(page, 'before:s').waitFor();
     await first.stop();
-    await page.getByText('Connection lost').waitFor();
+    for (const each of [page, lists]) await each.getByText('Connection lost').waitFor();
     await page.getByText('as of when the connection was lost').waitFor();
     const second = await startTestGateway(options);
     onTestFinished(async () => {
       await second.stop();
     });
     await second.call('POST', '/api/v1/ops', { op_id: 'after:s', agent: owner });
-    await page.getByText('Live', { exact: true }).waitFor();
+    for (const each of [page, lists]) await each.getByText('Live', { exact: true }).waitFor();
     await rowOf(page, 'after:s').waitFor();
     expect(await rowOf(page, 'before:s').count()).toBe(0);
+    // Its cursor was lost with the first.
+    await more.click();
+    await eventually(async () => expect(await lists.locator('tbody tr').count()).toBe(130));
+    expect(new Set(await lists.locator('tbody td:first-child').allTextContents()).size).toBe(130);
+    expect(await lists.locator('.notice').allTextContents()).toEqual([]);
   });
 
   test('existing operations all appear at once, not one first', async () => {
@@ -396,29 +400,5 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of
     release();
     await eventually(async () => expect(await terminate.getAttribute('aria-disabled')).toBe('false'));
     expect(await page.locator('tr.gone').count()).toBe(0);
-  });
-
-  test('a list continues after a restart of the gateway that lost its cursor', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-dashboard-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
-    const first = await startTestGateway(options);
-    for (let index = 0; index < 130; index += 1)
-      await first.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: `a${index}` } });
-    const page = await signedIn(ADMIN_KEY, first.url);
-    await page.getByRole('link', { name: 'Agents' }).click();
-    const more = page.getByRole('button', { name: 'Load more' });
-    await more.waitFor();
-    await first.stop();
-    await page.getByText('Connection lost').waitFor();
-    const second = await startTestGateway(options);
-    onTestFinished(async () => {
-      await second.stop();
-    });
-    await page.getByText('Live', { exact: true }).waitFor();
-    await more.click();
-    await eventually(async () => expect(await page.locator('tbody tr').count()).toBe(130));
-    expect(new Set(await page.locator('tbody td:first-child').allTextContents()).size).toBe(130);
-    expect(await page.locator('.notice').allTextContents()).toEqual([]);
   });
 });

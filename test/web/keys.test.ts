@@ -73,6 +73,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
       name: 'key-actor',
       scopes: ['read'],
     });
+    await gateway().call('POST', '/api/v1/auth/token', {});
     await gateway().call('POST', '/api/v1/auth/token', {}, created.key as string);
     const { body } = await gateway().call('GET', '/api/v1/logs?event_type=TokenIssued&per_page=2');
     const [minted, bootstrap] = (body.entries as { actor: string }[]).map(({ actor }) => actor.replace('key:', ''));

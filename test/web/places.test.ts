@@ -1,12 +1,13 @@
 /** Where things stand: a hand that acts in a hurry must not hit what it did not mean. */
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { rowOf, useDashboard } from '../support/dashboard.ts';
+import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
+import { ADMIN_KEY } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of places on the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('positions on the dashboard', () => {
-  const { agent, gateway, signedIn } = useDashboard();
+  const { agent, gateway, openPage, signedIn } = useDashboard();
 
   test('the terminate button touches no other, on any screen', async () => {
     const page = await signedIn();
@@ -22,7 +23,8 @@ describe.skipIf(BROWSER_PATH === undefined)('positions on the dashboard', () => 
   });
 
   test('growing counts above the operations move no row under a pressing hand', async () => {
-    const page = await signedIn();
+    const page = await openPage();
+    await signIn(page, ADMIN_KEY);
     const check = await agent('acme', 'places', 'counted');
     for (const name of ['d', 'c', 'b', 'a']) await check(`counted-above-${name}`);
     for (const [name, what] of [

@@ -38,7 +38,8 @@ describe.skipIf(BROWSER_PATH === undefined)('sign-in state at the dashboard', ()
     const { body: next } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'next', scopes: ['write'] });
     const ask = await agent('acme', 'fleet', 'left-behind');
     for (const trace of ['left-1', 'left-2']) await ask(trace);
-    const page = await signedIn();
+    const page = await openPage();
+    await signIn(page, ADMIN_KEY);
     await page.getByLabel('Search').fill('left-behind');
     const bearers: string[] = [];
     await page.route('**/api/v1/ops/*/pause*', (route) => {
@@ -60,7 +61,8 @@ describe.skipIf(BROWSER_PATH === undefined)('sign-in state at the dashboard', ()
 
   test('signing out clears the screen, however slow the gateway is', async () => {
     await (await agent('acme', 'search', 'unseen'))('unseen-1');
-    const page = await signedIn();
+    const page = await openPage();
+    await signIn(page, ADMIN_KEY);
     await rowOf(page, 'unseen-1:s').waitFor();
     const answer = await holdBack(page, '**/api/v1/auth/methods');
     await page.getByRole('button', { name: 'Sign out' }).click();
