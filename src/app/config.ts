@@ -316,7 +316,7 @@ export const VARIABLES = {
     1,
     1024,
     '4',
-    'Node.js worker pool size, shared by password hashing and the store; two threads are reserved for the store',
+    'Node.js worker pool size, shared by password hashing and files; two threads are reserved for files',
   ),
   SVC_RATE_LIMIT_API: countOf(
     'requests a minute',

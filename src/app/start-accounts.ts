@@ -7,8 +7,8 @@ import type { ApiKeyStore } from '../credentials/api-key-store.ts';
 import { createMailer } from '../mail/mailer.ts';
 import type { SmtpOptions } from '../mail/smtp.ts';
 import type { AccessTokens, AccountEvents, AuditLog, Clock, Passwords } from '../ports/ports.ts';
-import { createLmdbApiKeyStore } from '../stores/embedded/api-keys.ts';
-import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { createPostgresAccountStore } from '../stores/postgres/accounts.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from '../stores/postgres/api-keys.ts';
 import { PostgresClock } from '../stores/postgres/clock.ts';
@@ -67,7 +67,7 @@ export async function openDatabase({ url, config, store, log, signal }: Database
     ); // reads the certificates that the URL names
     const apiKeys = createPostgresApiKeyStore(postgres);
     await startWithin(postgres, { timeoutMs: START_TIMEOUT_MS, signal, log });
-    const moved = await moveApiKeys(store, createLmdbApiKeyStore(store), apiKeys);
+    const moved = await moveApiKeys(store, createEmbeddedApiKeyStore(store), apiKeys);
     if (!moved.ok) throw new Error(`cannot move the API keys to the database: ${explain(moved.fault)}`);
     if (moved.value > 0) log.info('moved the API keys from the embedded store to the database', { keys: moved.value });
     return { postgres, apiKeys, close };

@@ -1,16 +1,17 @@
 /** What must be right before a gateway starts, each with an error message for the operator. */
-import { chmodSync, existsSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { join, relative, resolve } from 'node:path';
-import { getSystemErrorName } from 'node:util';
+import { dirname, join, relative, resolve } from 'node:path';
 import type { Result } from '../core/base/result.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
 import { explain, type Fault } from '../core/fault.ts';
 import { type LoadedPolicies, loadPolicies, renderPolicyProblem } from '../policy-files/policy-file.ts';
-import { damagedStoreFile, STORE_VERSION, strangeStoreFile } from '../stores/embedded/damage.ts';
-import { DATA_FORMAT, type DataDirLock, lockDataDir, unknownFormat } from '../stores/embedded/data-dir.ts';
-import { type EmbeddedStore, openEmbeddedStore } from '../stores/embedded/lmdb.ts';
-import { makeFolder } from '../system/files.ts';
+import { type DataDirLock, lockDataDir } from '../stores/embedded/data-dir.ts';
+import { StoreDamaged, StoreOfLaterRelease } from '../stores/embedded/database.ts';
+import { DATA_FORMAT, unknownFormat, upgradeDataDir } from '../stores/embedded/old-store.ts';
+import { type EmbeddedStore, openEmbeddedStore, STORE_FILE } from '../stores/embedded/store.ts';
+import { ifThereSync, makeFolder } from '../system/files.ts';
+import type { Logger } from '../system/log.ts';
 import type { Address } from './config.ts';
 
 // Errors of the system about files that the gateway needs to start, in words: which path, which setting, and what to
@@ -61,28 +62,25 @@ function troubleOf(
   if (!(error instanceof Error)) return undefined;
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   // Errors of listening and connecting are reported with their address elsewhere.
-  const name = syscall === 'connect' || 'port' in error ? undefined : nameOf(code);
-  const found = name === undefined ? undefined : TROUBLES[name];
+  if (code === undefined || syscall === 'connect' || 'port' in error) return undefined;
+  const found = TROUBLES[code];
   const trouble = found === NOT_OURS && syscall === 'mkdir' ? NOT_OURS_TO_MAKE : found;
-  return name === undefined || trouble === undefined ? undefined : { name, path, trouble };
+  return trouble === undefined ? undefined : { name: code, path, trouble };
 }
 
 const isWithin = (path: string, folder: string): boolean => !relative(resolve(folder), resolve(path)).startsWith('..');
-
-/** The embedded store gives the number of the system instead of the name. */
-function nameOf(code: unknown): string | undefined {
-  if (typeof code === 'string') return code;
-  return typeof code === 'number' && code > 0 ? getSystemErrorName(-code) : undefined;
-}
 
 // Detects what a partial restore has left out, so that startup can warn: missing parts are created anew, as on a first
 // start.
 
 /** Call it before anything is opened. */
 export const lookForParts = (dataDir: string) => ({
-  store: existsSync(join(dataDir, 'store', 'data.mdb')),
+  store: hasContent(join(dataDir, 'store', STORE_FILE)) || hasContent(join(dataDir, 'store', 'data.mdb')),
   signingKey: existsSync(join(dataDir, 'keys', 'signing.json')),
 });
+
+/** An empty file is what a full disk leaves of a copy. */
+const hasContent = (path: string): boolean => (ifThereSync(() => statSync(path))?.size ?? 0) > 0;
 
 export type FoundParts = ReturnType<typeof lookForParts>;
 
@@ -155,6 +153,8 @@ function environmentTrouble(error: unknown): string | undefined {
 
 /** Explains errors of the system; every other error is returned unchanged. */
 export function startErrorOf(error: unknown, dataDir: string): unknown {
+  const damage = storeTrouble(error);
+  if (damage !== undefined) return damage;
   const trouble = environmentTrouble(error) ?? fileTrouble(error, dataDir);
   return trouble === undefined ? error : new StartError(trouble, { cause: error });
 }
@@ -196,25 +196,29 @@ export async function refuseUnknownFormat(path: string): Promise<void> {
 }
 
 /**
- * Rejects with a `StartError` where the store is damaged or of another version, and with the error of the system where
- * it has one.
+ * Opens the store; that of an earlier release is read first. Rejects with a `StartError` where it is damaged or of a
+ * later release, and with the error of the system where it has one.
  */
-export async function openStore(dataDir: string): Promise<EmbeddedStore> {
-  const strange = strangeStoreFile(dataDir);
-  if (strange !== undefined)
-    throw new StartError(
-      `${strange.path} has format version ${strange.version}, but this release supports only ${STORE_VERSION}; ${GO_BACK}`,
-    );
-  const damaged = await damagedStoreFile(dataDir);
-  if (damaged !== undefined)
-    throw new StartError(
-      `${damaged} is damaged; restore it from a backup, or remove it to start without the previous API keys, registrations and spend`,
-    );
+export async function openStore(dataDir: string, log: Pick<Logger, 'warn'>): Promise<EmbeddedStore> {
   try {
+    const upgraded = await upgradeDataDir(dataDir);
+    if (upgraded !== undefined)
+      log.warn('the store of an earlier release was read; its files are kept until you delete them', upgraded);
     return openEmbeddedStore(dataDir);
   } catch (error) {
-    throw isFileTrouble(error) ? error : new StartError(`cannot open the store in ${dataDir}: ${messageOf(error)}`);
+    if (isFileTrouble(error)) throw error;
+    throw storeTrouble(error) ?? new StartError(`cannot open the store in ${dataDir}: ${messageOf(error)}`);
   }
+}
+
+/** Rows are read after the store was opened, so damage is found there, too. Undefined for other errors. */
+function storeTrouble(error: unknown): StartError | undefined {
+  if (error instanceof StoreDamaged)
+    return new StartError(
+      `${error.message}; restore the folder ${dirname(error.path)} from a backup, or remove it to start without the previous API keys, registrations and spend`,
+      { cause: error },
+    );
+  return error instanceof StoreOfLaterRelease ? new StartError(`${error.message}; ${GO_BACK}`) : undefined;
 }
 
 /** `what`: what the message calls them. */

@@ -16,9 +16,9 @@ import { assert } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type { Beat, Member, MemberStore, OnOutage, RunId, SharedAgents, Topic } from '../ports/cluster.ts';
-import { createLmdbAgents } from '../stores/embedded/agents.ts';
-import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
-import { createLmdbStates } from '../stores/embedded/states.ts';
+import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
+import { createEmbeddedStates } from '../stores/embedded/states.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
 import { PostgresBus } from '../stores/postgres/cluster/bus.ts';
 import { createPostgresMembers } from '../stores/postgres/cluster/members.ts';
@@ -120,7 +120,7 @@ export async function openCluster(
   replicas.keep('agents', () => agents.refresh());
   const states = await openStates({
     shared: createPostgresStates(database.postgres, run, () => performance.now()),
-    own: createLmdbStates(store),
+    own: createEmbeddedStates(store),
     bus,
     barrier: barriers,
     log,
@@ -230,7 +230,7 @@ async function loadAgents(
   store: EmbeddedStore,
   { trouble }: Postgres,
 ): Promise<readonly AgentRegistration[]> {
-  const brought = valueOrStartError(await shared.adopt([...createLmdbAgents(store).load()]), trouble);
+  const brought = valueOrStartError(await shared.adopt([...createEmbeddedAgents(store).load()]), trouble);
   if (brought > 0) log.info('brought the registrations of this gateway into the cluster', { agents: brought });
   return valueOrStartError(await shared.load(), trouble);
 }

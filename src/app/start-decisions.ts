@@ -9,9 +9,9 @@ import type { Governor } from '../core/governor.ts';
 import { Stats } from '../core/stats/stats.ts';
 import { RateLimiter } from '../limits/rate-limit.ts';
 import type { Clock } from '../ports/ports.ts';
-import { createLmdbAgents } from '../stores/embedded/agents.ts';
-import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
-import { createLmdbStates } from '../stores/embedded/states.ts';
+import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
+import { createEmbeddedBudgets } from '../stores/embedded/budgets.ts';
+import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import { BUCKET_SECS } from '../threads/durations.ts';
 import { newBatch } from '../threads/main/batches.ts';
 import { CommandRunner } from '../threads/main/command-runner.ts';
@@ -55,9 +55,9 @@ export function startDecisions(
   cluster: Cluster | undefined,
 ): Decisions {
   const { config, log } = context;
-  const agents = cluster?.agents ?? createLmdbAgents(store);
-  const budgets = cluster?.money.budgets ?? createLmdbBudgets(store);
-  const ownStates = createLmdbStates(store);
+  const agents = cluster?.agents ?? createEmbeddedAgents(store);
+  const budgets = cluster?.money.budgets ?? createEmbeddedBudgets(store);
+  const ownStates = createEmbeddedStates(store);
   const states = cluster?.states.store ?? ownStates;
   const governor = restoreGovernor({
     config,

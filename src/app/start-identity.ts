@@ -4,8 +4,8 @@ import { holds } from '../core/identity/roles.ts';
 import { type Bootstrap, bootstrapApiKeys } from '../credentials/api-key-start.ts';
 import { endMadeKeys } from '../credentials/made-keys.ts';
 import { mintSecret } from '../credentials/secret-token.ts';
-import { createLmdbApiKeyStore } from '../stores/embedded/api-keys.ts';
-import { createLmdbRevocationStore } from '../stores/embedded/revocations.ts';
+import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
+import { createEmbeddedRevocationStore } from '../stores/embedded/revocations.ts';
 import { createSteadyClock, within } from '../system/clock.ts';
 import type { EventBoard } from '../threads/main/event-board.ts';
 import { needsSetup, publicUrlOf } from './account-settings.ts';
@@ -42,9 +42,9 @@ export async function openIdentity(
       audit,
       clock,
       onError,
-      keyStore: database?.apiKeys ?? createLmdbApiKeyStore(store),
+      keyStore: database?.apiKeys ?? createEmbeddedApiKeyStore(store),
       isKeyStoreShared: database !== undefined,
-      revocationStore: createLmdbRevocationStore(store),
+      revocationStore: createEmbeddedRevocationStore(store),
     }),
     database?.postgres.trouble,
   );

@@ -9,9 +9,9 @@ import type { BudgetAlert } from '../core/budget/envelope.ts';
 import { ownerOf } from '../core/budget/grants.ts';
 import type { Bus, RunId } from '../ports/cluster.ts';
 import type { BudgetStore, Clock } from '../ports/ports.ts';
-import { createLmdbBudgets } from '../stores/embedded/budgets.ts';
-import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import { createEmbeddedBudgets } from '../stores/embedded/budgets.ts';
 import { readStoredRuns } from '../stores/embedded/runs.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { createPostgresLedger } from '../stores/postgres/cluster/ledger.ts';
 import { createPostgresLedgerPages } from '../stores/postgres/cluster/ledger-pages.ts';
 import type { Settlement } from '../stores/postgres/cluster/members.ts';
@@ -62,7 +62,7 @@ export function openMoney({
   onError,
 }: MoneyStart): Money {
   const runs = readStoredRuns<RunId>(store);
-  const { load, save } = createLmdbBudgets(store);
+  const { load, save } = createEmbeddedBudgets(store);
   let exchange: BudgetExchange | undefined;
   const steadyMs = (): number => performance.now();
   const claims = new UsageClaims({ store: createPostgresUsageIds(pool, run), isCutOff, steadyMs, onError });

@@ -4,7 +4,7 @@ import { stackOf } from '../core/base/text.ts';
 import type { SigningKeys } from '../credentials/signing-keys.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import { type Clock, StoreUnwritable } from '../ports/ports.ts';
-import type { EmbeddedStore } from '../stores/embedded/lmdb.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import type { Logger } from '../system/log.ts';
 import { openSigningKeys } from '../system/signing-keys.ts';
 import { type CryptoPool, createCryptoPool } from '../threads/crypto/pool.ts';
@@ -64,9 +64,9 @@ export async function openResources(context: StartContext, clock: Clock): Promis
     policyPath,
     config.SVC_POLICY_PATH === undefined ? 'the policies' : 'the policies in SVC_POLICY_PATH',
   );
-  const store = await openStore(dataDir);
+  const store = await openStore(dataDir, log);
   closers.add('the embedded store; everything is written', () => store.close());
-  const storeOutage = new StoreOutage(() => store.probe(), log);
+  const storeOutage = new StoreOutage(store, log);
   closers.add('the look after the embedded store; everything is written', () => storeOutage.stop());
   const onError = failureLog(log, storeOutage, dataDir);
   const signingKeys = await orStartError(openSigningKeys({ dataDir, given: config.SVC_JWT_PRIVATE_KEY, clock }));

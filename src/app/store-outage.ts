@@ -1,4 +1,5 @@
 import type { StoreUnwritable } from '../ports/ports.ts';
+import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import type { Logger } from '../system/log.ts';
 
 const PROBE_EVERY_MS = 2_000;
@@ -9,12 +10,12 @@ const PROBE_EVERY_MS = 2_000;
  */
 export class StoreOutage {
   readonly #log: Logger;
-  readonly #probe: () => Promise<void>;
+  readonly #store: Pick<EmbeddedStore, 'path' | 'probe'>;
   readonly #logged = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(probe: () => Promise<void>, log: Logger) {
-    this.#probe = probe;
+  constructor(store: Pick<EmbeddedStore, 'path' | 'probe'>, log: Logger) {
+    this.#store = store;
     this.#log = log;
   }
 
@@ -24,7 +25,7 @@ export class StoreOutage {
 
   /** Notes that `doing` has failed; true when that is to be logged. */
   noteFailure(error: StoreUnwritable, doing: string): boolean {
-    if (typeof error.code !== 'number') return true; // of another file: only the embedded store reports a number
+    if (error.path !== this.#store.path) return true; // of another file
     this.#timer ??= setInterval(() => void this.#look(), PROBE_EVERY_MS).unref();
     const isFirst = !this.#logged.has(doing);
     this.#logged.add(doing);
@@ -37,7 +38,7 @@ export class StoreOutage {
 
   async #look(): Promise<void> {
     try {
-      await this.#probe();
+      await this.#store.probe();
     } catch {
       return; // not over yet
     }

@@ -5,6 +5,7 @@ import type { WitnessStatement } from '../audit-log/witness/statement.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
+import { workerFile } from '../system/worker-file.ts';
 import { type AuditLink, toAuditThread } from './audit/audit-link.ts';
 import { type AuditHere, type AuditThreadOptions, type ConnectIo, openAuditHere } from './audit/audit-thread.ts';
 import { toThread } from './batcher.ts';
@@ -13,7 +14,6 @@ import { isOfDoors, type LocalDoors, openLocalDoors } from './local-doors.ts';
 import type { IoThreads } from './main/io-threads.ts';
 import type { Switchboard } from './main/switchboard.ts';
 import type { AuditToMain, IoId, IoNotice, IoStart, Ports } from './protocol.ts';
-import { workerFile } from './worker-file.ts';
 
 type Thread = { readonly performance: Pick<typeof performance, 'eventLoopUtilization'> };
 

@@ -3,7 +3,9 @@ import { StoreOutage } from '../../src/app/store-outage.ts';
 import { StoreUnwritable } from '../../src/ports/ports.ts';
 import type { Logger } from '../../src/system/log.ts';
 
-const STORE_FULL = new StoreUnwritable(Object.assign(new Error('No space left on device'), { code: 28 }));
+const STORE_FULL = new StoreUnwritable(
+  Object.assign(new Error('database or disk is full'), { code: 'ENOSPC', path: '/data/store/gateway.sqlite' }),
+);
 const KEYS_FULL = new StoreUnwritable(
   Object.assign(new Error('no space left on device'), { code: 'ENOSPC', path: '/data/keys/signing.json' }),
 );
@@ -18,7 +20,9 @@ function openOutage() {
   const said: string[] = [];
   const attempts: { readonly resolve: () => void; readonly reject: (cause: Error) => void }[] = [];
   const probe = () => new Promise<void>((resolve, reject) => void attempts.push({ resolve, reject }));
-  const outage = new StoreOutage(probe, { warn: (line: string) => void said.push(line) } as unknown as Logger);
+  const outage = new StoreOutage({ path: '/data/store/gateway.sqlite', probe }, {
+    warn: (line: string) => void said.push(line),
+  } as unknown as Logger);
   onTestFinished(() => outage.stop());
   return { outage, said, attempts };
 }

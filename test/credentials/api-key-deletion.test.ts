@@ -5,7 +5,7 @@ import { createApiKey, revokeApiKey } from '../../src/credentials/api-key-admin.
 import { ApiKeyDeletion, bootstrapApiKeys } from '../../src/credentials/api-key-start.ts';
 import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
 import { ApiKeys } from '../../src/credentials/api-keys.ts';
-import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
 import { apiKeyStores, openPostgresApiKeys } from '../support/api-key-stores.ts';
 import { ADMIN, must, temporaryStore, testAudit, testClock } from '../support/harness.ts';
 import { withTables } from '../support/postgres.ts';
@@ -113,7 +113,7 @@ describe.each(apiKeyStores(newDatabase))('in %s', (_name, open) => {
 
 describe('api key deletion', () => {
   test('a deleted key that the operator once set does not become valid again', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     const clock = testClock(daysAgo(200));
     const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, maxOrgKeys: 10 }));
     const keys = await gateway();

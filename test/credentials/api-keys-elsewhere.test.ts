@@ -4,14 +4,14 @@ import { fail } from '../../src/core/base/result.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../src/credentials/api-key-admin.ts';
 import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
 import { ApiKeys } from '../../src/credentials/api-keys.ts';
-import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
 import { ADMIN, must, START_MS, temporaryStore, testAudit, testClock } from '../support/harness.ts';
 
 const AWAY = fail({ kind: 'store_unreachable', retryAfterSecs: 2 } as const);
 
 /** A gateway on a store that another one writes to as well, where a test says when the store may be asked again. */
 async function startBeside() {
-  const store = createLmdbApiKeyStore(temporaryStore());
+  const store = createEmbeddedApiKeyStore(temporaryStore());
   const seen = { looks: 0, isAway: false, endPause: () => {} };
   const changedWithin: ApiKeyStore['changedWithin'] = async (ms) => {
     seen.looks += 1;

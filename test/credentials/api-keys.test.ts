@@ -7,7 +7,7 @@ import { bootstrapApiKeys } from '../../src/credentials/api-key-start.ts';
 import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
 import type { ApiKeys } from '../../src/credentials/api-keys.ts';
 import { digestOf } from '../../src/credentials/secret-token.ts';
-import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
 import {
   ACME_ADMIN,
   ADMIN,
@@ -182,7 +182,7 @@ describe('creating', () => {
   });
 
   test('a key being written counts towards the limit until it is stored', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     let written = Promise.resolve();
     const { keys } = await start(
       {
@@ -315,7 +315,7 @@ describe('revoking', () => {
   });
 
   test('a refresh covers twice the time since the last success plus a minute', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     const asked: number[] = [];
     let isAway = false;
     const changedWithin: ApiKeyStore['changedWithin'] = async (ms) => {
@@ -496,7 +496,7 @@ describe('api keys', () => {
     });
 
     test('a start that cannot revoke the previous environment key fails; the next retries', async () => {
-      const store = createLmdbApiKeyStore(temporaryStore());
+      const store = createEmbeddedApiKeyStore(temporaryStore());
       const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
       const { keys } = await start(store);
       must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));

@@ -10,7 +10,7 @@ import { ApiKeys } from '../../src/credentials/api-keys.ts';
 import { createAuthenticator } from '../../src/credentials/authenticate.ts';
 import { RevocationList } from '../../src/credentials/revocations.ts';
 import { createTokenIssuer } from '../../src/credentials/tokens.ts';
-import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
 import { CryptoLane } from '../../src/threads/crypto/lane.ts';
 import { createTokens } from '../../src/threads/crypto/tokens.ts';
 import { FRAME, openTestCredentials, testCryptoPool } from '../support/credentials.ts';
@@ -365,7 +365,7 @@ describe('tokens', () => {
       const { mint, issuer: elsewhere, ...parts } = await start();
       const { key } = await mint();
       const { token } = must(await elsewhere.exchange(key));
-      const store = { ...createLmdbApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
+      const store = { ...createEmbeddedApiKeyStore(temporaryStore()), changedWithin: async () => fail(away) };
       const deps = {
         ...parts,
         apiKeys: must(await ApiKeys.open({ ...parts, store, maxOrgKeys: 1, pauseBetweenLooks: async () => {} })),

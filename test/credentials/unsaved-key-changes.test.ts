@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { fail } from '../../src/core/base/result.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from '../../src/credentials/api-key-admin.ts';
 import type { ApiKeys } from '../../src/credentials/api-keys.ts';
-import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
 import { ADMIN, faultOf, must, START_MS, startApiKeys as start, temporaryStore } from '../support/harness.ts';
 
 describe('unsaved key changes', () => {
   test('a key is revoked here even when the store is away', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     const { keys } = await start({
       ...store,
       revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
@@ -28,7 +28,7 @@ describe('unsaved key changes', () => {
     ['the next look at the store', (keys: ApiKeys) => keys.refresh()],
     ['the next flush, and so the end of the gateway', (keys: ApiKeys) => keys.flush()],
   ] as const)('a revocation that the store could not take is kept: %s writes it', async (_, next) => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     let isAway = true;
     const { keys, reopen } = await start({
       ...store,
@@ -50,7 +50,7 @@ describe('unsaved key changes', () => {
   });
 
   test('one flush writes all revocations that the store could not take', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     let isAway = true;
     const { keys, reopen } = await start({
       ...store,
@@ -68,7 +68,7 @@ describe('unsaved key changes', () => {
   });
 
   test('each flush reports a revocation the store still refuses, and writes the rest', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     const { keys } = await start({
       ...store,
       revoke: async () => fail({ kind: 'store_unreachable', retryAfterSecs: 1 }),
@@ -83,7 +83,7 @@ describe('unsaved key changes', () => {
   });
 
   test('a store refusing to write still delivers revocations of other gateways', async () => {
-    const store = createLmdbApiKeyStore(temporaryStore());
+    const store = createEmbeddedApiKeyStore(temporaryStore());
     const { keys: other } = await start(store);
     const { keys } = await start({
       ...store,

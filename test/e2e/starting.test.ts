@@ -164,10 +164,10 @@ describe('starting', () => {
     const dataDir = join(folder, 'data');
     mkdirSync(join(dataDir, 'audit'), { recursive: true });
     const [format, segment] = [join(dataDir, 'format'), join(dataDir, 'audit', '0000000000000001.ndjson')];
-    writeFileSync(format, '2\n');
+    writeFileSync(format, '3\n');
     writeFileSync(segment, 'entries of another shape\n');
     await expect(startTestGateway({ dataDir: folder })).rejects.toThrow(
-      `svc-gateway cannot start: the data directory ${dataDir} has format 2, but this release supports only 1; start the release that wrote it, or restore the backup from before the upgrade\n`,
+      `svc-gateway cannot start: the data directory ${dataDir} has format 3, but this release supports only 2; start the release that wrote it, or restore the backup from before the upgrade\n`,
     );
     expect(readdirSync(dataDir).sort()).toEqual(['audit', 'format']);
     expect(readFileSync(segment, 'utf8')).toBe('entries of another shape\n');

@@ -4,8 +4,8 @@ import { ApiKeys } from '../../src/credentials/api-keys.ts';
 import { createAuthenticator } from '../../src/credentials/authenticate.ts';
 import { RevocationList } from '../../src/credentials/revocations.ts';
 import { createTokenIssuer } from '../../src/credentials/tokens.ts';
-import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
-import { createLmdbRevocationStore } from '../../src/stores/embedded/revocations.ts';
+import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import { createEmbeddedRevocationStore } from '../../src/stores/embedded/revocations.ts';
 import { openSigningKeys } from '../../src/system/signing-keys.ts';
 import { type CryptoPool, createCryptoPool } from '../../src/threads/crypto/pool.ts';
 import { createTokens } from '../../src/threads/crypto/tokens.ts';
@@ -37,9 +37,11 @@ export async function openTestCredentials(pool: CryptoPool) {
   const signingKeys = await openSigningKeys({ dataDir, given: undefined, clock });
   const tokens = createTokens({ lane: pool.tokenLane, keys: signingKeys, clock, frame: FRAME });
   const reopen = async () => {
-    const apiKeys = must(await ApiKeys.open({ store: createLmdbApiKeyStore(store), audit, clock, maxOrgKeys: 1_000 }));
+    const apiKeys = must(
+      await ApiKeys.open({ store: createEmbeddedApiKeyStore(store), audit, clock, maxOrgKeys: 1_000 }),
+    );
     const revocations = new RevocationList({
-      store: createLmdbRevocationStore(store),
+      store: createEmbeddedRevocationStore(store),
       clock,
       onError: (message) => {
         throw new Error(message);

@@ -11,9 +11,9 @@ import type { Principal } from '../../src/core/identity/roles.ts';
 import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
 import { ApiKeys } from '../../src/credentials/api-keys.ts';
 import type { AuditLog, Clock } from '../../src/ports/ports.ts';
-import { createLmdbApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
-import type { EmbeddedStore } from '../../src/stores/embedded/lmdb.ts';
-import { openEmbeddedStore } from '../../src/stores/embedded/lmdb.ts';
+import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
+import type { EmbeddedStore } from '../../src/stores/embedded/store.ts';
+import { openEmbeddedStore } from '../../src/stores/embedded/store.ts';
 
 export const START_MS = Date.UTC(2030, 0, 1);
 
@@ -69,7 +69,10 @@ export function must<T>(result: Result<T, Fault>): T {
 export const faultOf = (result: Result<unknown, Fault>): unknown => (result.ok ? 'no fault' : result.fault);
 
 /** API keys on a store, and the same ones as after a restart. */
-export async function startApiKeys(store: ApiKeyStore = createLmdbApiKeyStore(temporaryStore()), maxOrgKeys = 10_000) {
+export async function startApiKeys(
+  store: ApiKeyStore = createEmbeddedApiKeyStore(temporaryStore()),
+  maxOrgKeys = 10_000,
+) {
   const clock = testClock();
   const audit = testAudit();
   const open = async () => must(await ApiKeys.open({ store, audit, clock, maxOrgKeys }));

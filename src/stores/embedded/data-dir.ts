@@ -1,29 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve as absolute, basename, dirname, join, relative } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { codeOf } from '../../core/base/text.ts';
-import { ifThere, removeRemains, replaceFile } from '../../system/files.ts';
-
-/** Increase it with every change in the data directory that older releases would misread. */
-export const DATA_FORMAT = '1';
-
-/**
- * The content of `<dataDir>/format` if this release does not know it, else undefined. A missing file is created: the
- * directory is new, or has the first format. Call it before anything else is opened: the data of another release would
- * be taken for damaged, set aside or overwritten.
- */
-export async function unknownFormat(dataDir: string): Promise<string | undefined> {
-  const path = join(dataDir, 'format');
-  await removeRemains(path);
-  const format = (await ifThere(readFile(path, 'utf8')))?.trim();
-  if (format === undefined) await replaceFile(path, `${DATA_FORMAT}\n`);
-  return format === DATA_FORMAT ? undefined : format;
-}
 
 export type DataDirLock = { release(): Promise<void> };
 export type DataDirInUse = { readonly kind: 'data_dir_in_use'; readonly path: string; readonly holder: string };

@@ -1,5 +1,5 @@
 import type { BudgetRow, SpendRow } from '../../core/budget/rows.ts';
-import type { EmbeddedStore } from './lmdb.ts';
+import type { EmbeddedStore } from './store.ts';
 
 /** Which run of a gateway in a cluster the spend in this store is of. */
 export type StoredRuns<Run extends string> = {
@@ -12,17 +12,17 @@ export type StoredRuns<Run extends string> = {
 };
 
 export function readStoredRuns<Run extends string>(store: EmbeddedStore): StoredRuns<Run> {
-  const runs = store.table<string, Run>('cluster');
-  const budgets = store.table<string, BudgetRow>('budgets');
+  const runs = store.table<Run>('cluster');
+  const budgets = store.table<BudgetRow>('budgets');
   const last = runs.get('run');
   const rows = [...budgets.entries()].filter((entry): entry is [string, SpendRow] => entry[1].kind === 'spend');
   return {
     last,
     spend: rows.map(([, row]) => row),
     begin: (run) =>
-      runs.transaction((inTransaction) => {
-        inTransaction.put('run', run);
-        if (last !== undefined) for (const [key] of rows) void budgets.remove(key);
+      store.transaction((inside) => {
+        inside(runs).put('run', run);
+        if (last !== undefined) for (const [key] of rows) inside(budgets).remove(key);
       }),
   };
 }

@@ -1,14 +1,14 @@
 import type { StateStore } from '../../ports/ports.ts';
-import { type EmbeddedStore, storedKey } from './lmdb.ts';
+import { type EmbeddedStore, storedKey } from './store.ts';
 
 type Stored = { readonly id: string; readonly row: unknown };
 
 /** What operators have decided, in the embedded store: a table for each kind, a row for each id. */
-export function createLmdbStates(store: EmbeddedStore): StateStore {
+export function createEmbeddedStates(store: EmbeddedStore): StateStore {
   const tables = {
-    halts: store.table<string, Stored>('halts'),
-    approvals: store.table<string, Stored>('approvals'),
-    webhooks: store.table<string, Stored>('webhooks'),
+    halts: store.table<Stored>('halts'),
+    approvals: store.table<Stored>('approvals'),
+    webhooks: store.table<Stored>('webhooks'),
   };
   return {
     *load(table) {

@@ -5,8 +5,8 @@ import type { Fault } from '../../core/fault.ts';
 import { type ApiKey, ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR } from '../../core/identity/api-key.ts';
 import type { Scope } from '../../core/identity/roles.ts';
 import type { ApiKeyStore } from '../../credentials/api-key-store.ts';
-import { deleteLmdbApiKeys } from '../embedded/api-keys.ts';
-import type { EmbeddedStore } from '../embedded/lmdb.ts';
+import { deleteEmbeddedApiKeys } from '../embedded/api-keys.ts';
+import type { EmbeddedStore } from '../embedded/store.ts';
 import { dateOf, msOrNull } from './account-rows.ts';
 import type { Postgres } from './postgres.ts';
 import type { Queryable } from './queryable.ts';
@@ -161,7 +161,7 @@ export async function moveApiKeys(
     const failed = moved.find(({ ok: isMoved }) => !isMoved);
     if (failed?.ok === false) return failed;
   }
-  await deleteLmdbApiKeys(embedded, keys.value);
+  await deleteEmbeddedApiKeys(embedded, keys.value);
   return ok(keys.value.length);
 }
 

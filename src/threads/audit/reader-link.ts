@@ -4,9 +4,9 @@ import { stackOf } from '../../core/base/text.ts';
 import type { Fault } from '../../core/fault.ts';
 import { FairQueue } from '../../limits/fair-queue.ts';
 import { within } from '../../system/clock.ts';
+import { workerFile } from '../../system/worker-file.ts';
 import type { AuditReads, LogRequest, LogText } from '../../use-cases/logs.ts';
 import { decode, encode } from '../codec.ts';
-import { workerFile } from '../worker-file.ts';
 import type { AuditReaderOptions, ReadMessage, ReadReply } from './reader-thread.ts';
 
 type Settle = (reply: Result<LogText, Fault>) => void;

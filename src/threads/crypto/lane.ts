@@ -2,7 +2,7 @@ import type { Piscina } from 'piscina';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { messageOf } from '../../core/base/text.ts';
 import type { Fault } from '../../core/fault.ts';
-import { workerFile } from '../worker-file.ts';
+import { workerFile } from '../../system/worker-file.ts';
 import type { CryptoOutcome, CryptoReplies, CryptoTask, CryptoTaskOf, CryptoTaskType } from './tasks.ts';
 
 export type LaneOptions = {

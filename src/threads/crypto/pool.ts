@@ -61,8 +61,8 @@ export type CryptoPoolOptions = {
 };
 
 /**
- * The thread pool in which argon2 really works is one for the whole process, shared with file system calls, name
- * look-ups and the commits of the embedded store. Two of its threads are always left to them.
+ * The thread pool in which argon2 really works is one for the whole process, shared with file system calls and name
+ * look-ups. Two of its threads are always left to them.
  */
 export const passwordThreads = (threads: number, uvThreads: number): number =>
   Math.max(1, Math.min(threads, uvThreads - 2));

@@ -19,7 +19,7 @@ import {
 } from '../../policy-files/policy-file.ts';
 import { fingerprint } from '../../policy-files/policy-watch.ts';
 import type { PolicyText } from '../../ports/cluster.ts';
-import { workerFile } from '../worker-file.ts';
+import { workerFile } from '../../system/worker-file.ts';
 
 /** How long one slice of long work on the main thread may delay a check. */
 const SLICE_MS = 0.5;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { stackOf } from '../../core/base/text.ts';
+import { workerFile } from '../../system/worker-file.ts';
 import type { Call, Delivery } from '../../webhooks/sender.ts';
-import { workerFile } from '../worker-file.ts';
 import type { WebhookReply, WebhookRequest, WebhookThreadOptions } from './webhook-thread.ts';
 
 /**

@@ -6,7 +6,7 @@ import { createApiKey, listApiKeys, revokeApiKey } from '../../../src/credential
 import type { ApiKeyStore } from '../../../src/credentials/api-key-store.ts';
 import { ApiKeys } from '../../../src/credentials/api-keys.ts';
 import { digestOf } from '../../../src/credentials/secret-token.ts';
-import { createLmdbApiKeyStore } from '../../../src/stores/embedded/api-keys.ts';
+import { createEmbeddedApiKeyStore } from '../../../src/stores/embedded/api-keys.ts';
 import { createPostgresApiKeyStore, moveApiKeys } from '../../../src/stores/postgres/api-keys.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../src/stores/postgres/postgres.ts';
 import { valueOf } from '../../support/accounts.ts';
@@ -115,7 +115,7 @@ describe('postgres api keys', () => {
 
   test('the keys of the embedded store move once, and none stays behind', async () => {
     const embedded = temporaryStore();
-    const from = createLmdbApiKeyStore(embedded);
+    const from = createEmbeddedApiKeyStore(embedded);
     const { store: to } = await open();
     await from.insert(KEY);
     await from.insert({ ...OTHER, revokedAtMs: 2500 });
@@ -132,7 +132,7 @@ describe('postgres api keys', () => {
 
   test('the move does not revive a key that the database has under another id', async () => {
     const embedded = temporaryStore();
-    const from = createLmdbApiKeyStore(embedded);
+    const from = createEmbeddedApiKeyStore(embedded);
     const { store: to } = await open();
     await to.insert({ ...KEY, id: 'made there' });
     await from.insert({ ...KEY, revokedAtMs: 2500 });
@@ -143,7 +143,7 @@ describe('postgres api keys', () => {
 
   test('many keys move to a distant database in parallel', async () => {
     const embedded = temporaryStore();
-    const from = createLmdbApiKeyStore(embedded);
+    const from = createEmbeddedApiKeyStore(embedded);
     const { url, proxy } = await throughProxy(await newDatabase());
     const { store: to, postgres } = await open(url.href);
     for (let nth = 0; nth < 300; nth += 1)
@@ -158,7 +158,7 @@ describe('postgres api keys', () => {
 
   test('a move that the database interrupts leaves the keys in place', async () => {
     const embedded = temporaryStore();
-    const from = createLmdbApiKeyStore(embedded);
+    const from = createEmbeddedApiKeyStore(embedded);
     const { store: to, postgres } = await open();
     await from.insert(KEY);
     await postgres.close();
