@@ -62,7 +62,7 @@ const method = (ports: WirePorts, { count, onDefect }: ForeignOptions, answer: A
         const authorization = identity.value.authorization ?? call.authorization;
         // Responses come without the agent's headers: nobody is known there unless agentgateway is told to say who.
         if (authorization === undefined && answer === checkResponse) return ok(PASS);
-        const bearer = await knownBearer(ports, authorization);
+        const bearer = await knownBearer(ports, authorization, { address: call.address });
         if (!bearer.ok) return ok(refusal(bearer.fault));
         const claimed = identity.value.claimed || agent || undefined;
         const read = attempt(() => ({ ...readMessage(bytes), authorization, claimed }));
@@ -260,6 +260,7 @@ function refusal(fault: Fault): Buffer {
     case 'insufficient_scope':
       return error(ERROR_CODE.permissionDenied, explain(fault));
     case 'overloaded':
+    case 'rate_limited':
       return error(ERROR_CODE.resourceExhausted, explain(fault));
     default:
       return error(ERROR_CODE.unknown, explain(fault));

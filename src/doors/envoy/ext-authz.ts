@@ -4,6 +4,7 @@
  */
 import { assert, ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
+import type { Origin } from '../../use-cases/use-cases.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
 import { CODE } from '../grpc/status.ts';
 import { type BytesFields, field, fieldsOf, messageIn, numberField, pairsIn, textOf } from '../proto/fields.ts';
@@ -48,11 +49,11 @@ export function envoyService(ports: WirePorts, { count, onDefect }: ForeignOptio
     },
     encode: (response: Buffer) => response,
     maxBytes: MAX_BATCH_BYTES, // Envoy may be told to send bodies along; they are skipped
-    handle: async (bytes) => {
+    handle: async (bytes, { address }) => {
       const request = attempt(() => readRequest(bytes));
       if (!request.ok) return ok(faulty(request.fault));
       try {
-        return ok(await answer(ports, request.value));
+        return ok(await answer(ports, request.value, { address }));
       } catch (error) {
         onDefect(error);
         return ok(faulty({ kind: 'internal' }));
@@ -84,8 +85,9 @@ const listedHeaders = (http: BytesFields): HttpRequest['headers'] =>
     return [textOf(header, HEADER.key), textOf(header, HEADER.value) || textOf(header, HEADER.rawValue)];
   });
 
-async function answer(ports: WirePorts, request: HttpRequest): Promise<Buffer> {
-  const bearer = await knownBearer(ports, only(request, 'authorization'));
+/** `origin`: of Envoy, or of whom it forwards as a trusted proxy. What the message says of it, anybody could. */
+async function answer(ports: WirePorts, request: HttpRequest, origin: Origin): Promise<Buffer> {
+  const bearer = await knownBearer(ports, only(request, 'authorization'), origin);
   if (!bearer.ok) return faulty(bearer.fault);
   const claimed = only(request, AGENT_HEADER);
   const resource = resourceOf(request);
@@ -165,6 +167,7 @@ const deny = ({ reason, cause, auditId, approvalId }: Verdict): Buffer =>
 function faulty(fault: Fault): Buffer {
   const body = { reason: explain(fault), code: fault.kind };
   if (fault.kind === 'unauthenticated') return refusal(CODE.unauthenticated, 401, body);
+  if (fault.kind === 'rate_limited') return refusal(CODE.resource_exhausted, 429, body);
   const isOutage = OUTAGES.includes(fault.kind);
   return isOutage ? refusal(CODE.unavailable, 503, body) : refusal(CODE.permission_denied, 403, body);
 }

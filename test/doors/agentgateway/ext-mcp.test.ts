@@ -45,7 +45,7 @@ let current: ForeignClient;
 let former: ForeignClient;
 beforeAll(async () => {
   const { path } = policyFile(POLICIES, afterAll);
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path } });
+  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path, SVC_RATE_LIMIT_API: '200' } });
   agent = await registerAgent(gateway, 'acme/code/coder');
   current = foreignClient(gateway.grpc, NEW);
   former = foreignClient(gateway.grpc, OLD);
@@ -195,5 +195,12 @@ describe('CheckResponse', () => {
   test('passes results of calls', async () => {
     const result = { service_names: ['files'], method: 'tools/call', mcp_response: json({ content: [] }) };
     expect((await current.call(RESPONSE, 'McpResponse', 'Result', result, own())).result).toBe('pass');
+  });
+
+  test('counts forged tokens before their signatures cost anything', async () => {
+    const forged = Array.from({ length: 230 }, (_, nth) => listed({ authorization: `Bearer a.${nth}.c` }));
+    const codes = (await Promise.all(forged)).map(({ error }) => error.code);
+    expect(new Set(codes)).toEqual(new Set(['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED']));
+    expect((await listed(own())).result).not.toBe('error'); // an agent's own token is looked up, not verified
   });
 });

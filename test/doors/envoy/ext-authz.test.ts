@@ -40,7 +40,7 @@ let agent: DoorAgent;
 let envoy: ForeignClient;
 beforeAll(async () => {
   const { path } = policyFile(POLICIES, afterAll);
-  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path } });
+  gateway = await startTestGateway({ env: { SVC_POLICY_PATH: path, SVC_RATE_LIMIT_API: '200' } });
   agent = await registerAgent(gateway, 'acme/web/browser');
   envoy = foreignClient(gateway.grpc, PROTO);
 });
@@ -147,5 +147,14 @@ describe('ext_authz', () => {
       expect(answer.http_response).toBe('denied_response');
       expect(answer.status.code).toBeGreaterThan(0);
     }
+  });
+
+  test('counts forged tokens before their signatures cost anything', async () => {
+    const forged = Array.from({ length: 230 }, (_, nth) => check(http({}, { authorization: `Bearer a.${nth}.c` })));
+    const statuses = (await Promise.all(forged)).map(({ denied_response }) => denied_response.status.code);
+    const limited = statuses.filter((status) => status === 429).length;
+    expect(new Set(statuses)).toEqual(new Set([401, 429]));
+    expect(limited).toBeGreaterThanOrEqual(25);
+    expect((await check(http())).status).toEqual({}); // an agent's own token is looked up, not verified
   });
 });
