@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as requestHttp } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -37,37 +37,54 @@ async function startReverseProxy(port: number): Promise<string> {
 }
 
 describe('following', () => {
-  test('a followed log and a watch resume behind a proxy answering for the gateway', async () => {
-    const port = await freePort();
-    const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
+  let gateway: TestGateway;
+  let url: string;
+  const start = async (): Promise<void> => {
+    gateway = await startTestGateway({ env: { SVC_HTTP_ADDR: new URL(url).host } });
+  };
+  const begin = (op: string) =>
+    gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+  beforeAll(async () => {
+    url = `http://127.0.0.1:${await freePort()}`;
+    await start();
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+  });
+
+  test('what is followed goes on after a restart, and from the first entry of a new log', async () => {
     const cli = createCliHome();
     onTestFinished(cli.remove);
-    const env = { SVC_CLI_API_URL: await startReverseProxy(port), SVC_CLI_API_KEY: ADMIN_KEY };
-    const first = await start();
-    const [logs, watch] = [
-      cli.inTerminal(['logs', '--follow'], { env, columns: 400 }),
-      cli.inTerminal(['ops', 'watch', '-o', 'json'], { env, columns: 400 }),
+    const directly = { SVC_CLI_API_URL: url, SVC_CLI_API_KEY: ADMIN_KEY };
+    const behind = { ...directly, SVC_CLI_API_URL: await startReverseProxy(Number(new URL(url).port)) };
+    for (let nth = 1; nth <= 20; nth += 1) await begin(`before:${nth}`);
+    const [logs, watch, near] = [
+      cli.inTerminal(['logs', '--follow'], { env: behind, columns: 400 }),
+      cli.inTerminal(['ops', 'watch', '-o', 'json'], { env: behind, columns: 400 }),
+      cli.inTerminal(['logs', '--follow', '--org', 'acme'], { env: directly, columns: 400 }),
     ];
-    const begin = (gateway: typeof first, op: string) =>
-      gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
-    await begin(first, 'before:1');
-    await Promise.all([logs.until('before:1'), watch.until('before:1')]);
-    await first.stop('SIGKILL');
+    await Promise.all([logs, watch, near].map((each) => each.until('before:20')));
+    await gateway.stop('SIGKILL');
+    // The proxy answers for the gateway.
     await Promise.all([
       logs.until('the server that answered, with status 502, is not a gateway; retrying.'),
       watch.until('; retrying.'),
     ]);
-    const second = await start();
-    onTestFinished(() => second.stop().then(() => undefined));
+    await start();
     let ops = 0;
     await eventually(async () => {
       ops += 1;
-      await begin(second, `after:${ops}`);
+      await begin(`after:${ops}`);
       for (const { shown } of [logs, watch]) expect(shown()).toContain('after:');
     });
-    for (const { type } of [logs, watch]) type('\u0003');
+    await near.until(`after:${ops} `);
+    for (const { type } of [logs, watch, near]) type('\u0003');
     expect(await watch.ended).toBe(0);
-    await logs.ended;
+    await Promise.all([logs.ended, near.ended]);
+    expect([...near.shown().matchAll(/ (before:20|after:\d+) /g)].map(([, op]) => op)).toEqual([
+      'before:20',
+      ...Array.from({ length: ops }, (_, nth) => `after:${nth + 1}`),
+    ]);
   });
 
   test('a watch ends at once when interrupted during a silent outage', async () => {
@@ -94,36 +111,6 @@ describe('following', () => {
     watch.type('\u0003');
     expect(await watch.ended).toBe(0);
     expect(performance.now() - interruptedMs).toBeLessThan(5_000);
-  });
-
-  test('following a log that starts anew shows its first entries', async () => {
-    const port = await freePort();
-    const start = () => startTestGateway({ env: { SVC_HTTP_ADDR: `127.0.0.1:${port}` } });
-    const cli = createCliHome();
-    onTestFinished(cli.remove);
-    const begin = (gateway: TestGateway, op: string) =>
-      gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
-    const first = await start();
-    for (let nth = 1; nth <= 20; nth += 1) await begin(first, `before:${nth}`);
-    const logs = cli.inTerminal(['logs', '--follow', '--org', 'acme'], {
-      env: { SVC_CLI_API_URL: first.url, SVC_CLI_API_KEY: ADMIN_KEY },
-      columns: 400,
-    });
-    await logs.until('before:20');
-    await first.stop('SIGKILL');
-    const second = await start();
-    onTestFinished(() => second.stop().then(() => undefined));
-    await begin(second, 'after:1');
-    await logs.until('after:1');
-    await begin(second, 'after:2');
-    await logs.until('after:2');
-    logs.type('\u0003');
-    await logs.ended;
-    expect([...logs.shown().matchAll(/ (before:20|after:\d+) /g)].map(([, op]) => op)).toEqual([
-      'before:20',
-      'after:1',
-      'after:2',
-    ]);
   });
 
   /** A log with an entry for each millisecond until now; counts the pages that are asked for. */
@@ -236,19 +223,12 @@ describe('following', () => {
   });
 
   test('on a terminal that can only print lines, a watch prints lines', async () => {
-    const gateway = await startTestGateway();
     const cli = createCliHome();
-    onTestFinished(async () => {
-      cli.remove();
-      await gateway.stop();
-    });
+    onTestFinished(cli.remove);
     const watch = cli.inTerminal(['ops', 'watch'], {
       env: { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY, TERM: 'dumb' },
     });
-    await gateway.call('POST', '/api/v1/ops', {
-      op_id: 'dumb:1',
-      agent: { org_id: 'acme', team_id: 't', agent_id: 'a' },
-    });
+    await begin('dumb:1');
     await watch.until('dumb:1  pending  acme/t/a  -  -\r\n');
     watch.type('\u0003');
     await watch.ended;
@@ -256,8 +236,6 @@ describe('following', () => {
   });
 
   test('a followed log and a watch in YAML are one document per entry', async () => {
-    const gateway = await startTestGateway();
-    onTestFinished(() => gateway.stop().then(() => undefined));
     const cli = createCliHome();
     onTestFinished(cli.remove);
     const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };
@@ -266,7 +244,7 @@ describe('following', () => {
       cli.inTerminal(['ops', 'watch', '-o', 'yaml'], { env, columns: 400 }),
     ];
     for (const op of ['first:1', 'second:1']) {
-      await gateway.call('POST', '/api/v1/ops', { op_id: op, agent: { org_id: 'acme', team_id: 't', agent_id: 'a' } });
+      await begin(op);
       await Promise.all([logs.until(`op_id: ${op}`), watch.until(`op_id: ${op}`)]);
     }
     for (const { shown, type } of [logs, watch]) {
