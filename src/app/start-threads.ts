@@ -32,11 +32,12 @@ export function createThreads(
   onUnwritable: (reason: string) => void,
 ): Threads {
   const clock = createClock();
-  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, (trouble) => {
+  const threads = new IoThreads();
+  const onTrouble = (trouble: Trouble): void => {
     logTrouble(trouble, config, log);
     if (!trouble.isWritable) onUnwritable(trouble.reason);
-  });
-  const threads = new IoThreads();
+  };
+  const audit = new AuditLink(clock, config.SVC_AUDIT_ON_FAILURE, onTrouble, (from) => threads.dropHeld(from));
   const witnesses = new Witnesses({
     targets: config.SVC_AUDIT_WITNESS.map((url) => targetOf(url, config.SVC_AUDIT_WITNESS_TOKEN)),
     note: (level, message, fields) => log[level](message, fields),

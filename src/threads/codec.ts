@@ -6,7 +6,7 @@ import { copyOf } from '../core/base/text.ts';
 import type { CheckAnswer, CheckCommand } from '../core/commands.ts';
 import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import type { GatewayEvent } from '../ports/events.ts';
-import type { AuditToIo, IoId, IoToMain, MainToAudit, MainToIo } from './protocol.ts';
+import type { IoToMain, MainToAudit, MainToDoors, MainToIo, NotRecordedMessage } from './protocol.ts';
 
 // Events on their way to another thread. Nearly all are about operations, and those are packed into plain arrays.
 
@@ -144,9 +144,15 @@ type Verdict = readonly [
   exceeded: CheckAnswer['exceeded'] | null,
   obligations: CheckAnswer['obligations'] | null,
 ];
+type PackedMessage = PackedAnswer | PackedEvents | MainToDoors;
+type PackedHeld = {
+  readonly type: 'held';
+  readonly place: readonly [batch: number, firstId: number, failures: number];
+  readonly packed: readonly PackedMessage[];
+};
 type PackedToIo = readonly [
   verdicts: readonly Verdict[],
-  messages: readonly (PackedAnswer | PackedEvents | MainToIo)[],
+  messages: readonly (PackedMessage | PackedHeld | NotRecordedMessage)[],
 ];
 
 export const encodeToMain = (messages: readonly IoToMain[]): Uint8Array<ArrayBuffer> =>
@@ -163,39 +169,59 @@ export const decodeToMain = (bytes: Uint8Array): readonly IoToMain[] =>
 
 export function encodeToIo(messages: readonly MainToIo[]): Uint8Array<ArrayBuffer> {
   const verdicts: Verdict[] = [];
-  const packed = messages.map((message) =>
-    message.type === 'events' ? packEvents(message) : packAnswer(message, verdicts),
-  );
-  return encode([verdicts, packed] satisfies PackedToIo);
+  return encode([verdicts, messages.map((message) => packToIo(message, verdicts))] satisfies PackedToIo);
 }
+
+function packToIo(message: MainToIo, verdicts: Verdict[]): PackedMessage | PackedHeld | NotRecordedMessage {
+  if (message.type === 'not-recorded') return message;
+  if (message.type !== 'held') return packToDoors(message, verdicts);
+  const { batch, firstId, failures, replies } = message;
+  return {
+    type: 'held',
+    place: [batch, firstId, failures],
+    packed: replies.map((reply) => packToDoors(reply, verdicts)),
+  };
+}
+
+const packToDoors = (message: MainToDoors, verdicts: Verdict[]): PackedMessage =>
+  message.type === 'events' ? packEvents(message) : packAnswer(message, verdicts);
 
 export function decodeToIo(bytes: Uint8Array): readonly MainToIo[] {
   const [verdicts, messages] = decode(bytes) as PackedToIo;
-  return messages.map((message) =>
-    isPacked(message) ? unpackAnswer(message, verdicts) : message.type === 'events' ? unpackEvents(message) : message,
-  );
+  return messages.map((message) => unpackToIo(message, verdicts));
+}
+
+function unpackToIo(message: PackedMessage | PackedHeld | NotRecordedMessage, verdicts: readonly Verdict[]): MainToIo {
+  if (isPacked(message)) return unpackAnswer(message, verdicts);
+  if (message.type === 'not-recorded') return message;
+  if (message.type !== 'held') return unpackToDoors(message, verdicts);
+  const [batch, firstId, failures] = message.place;
+  const replies = message.packed.map((reply) => unpackToDoors(reply, verdicts));
+  return { type: 'held', batch, firstId, failures, replies };
+}
+
+function unpackToDoors(message: PackedMessage, verdicts: readonly Verdict[]): MainToDoors {
+  if (isPacked(message)) return unpackAnswer(message, verdicts);
+  return message.type === 'events' ? unpackEvents(message) : message;
 }
 
 type PackedAppend = readonly [
   batch: number,
-  io: IoId | null,
+  firstId: number,
   bodies: string,
   count: number,
-  replies: Uint8Array | null,
   strangerBytes: number,
   isAwaited: boolean,
 ];
-type PackedRelease = readonly [firstId: number, replies: Uint8Array];
 
 export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
   encode(
     message.type === 'append'
       ? ([
           message.batch,
-          message.io ?? null,
+          message.firstId,
           message.bodies,
           message.count,
-          message.replies ?? null,
           message.strangerBytes,
           message.isAwaited,
         ] satisfies PackedAppend)
@@ -205,25 +231,8 @@ export const encodeToAudit = (message: MainToAudit): Uint8Array<ArrayBuffer> =>
 export function decodeToAudit(bytes: Uint8Array): MainToAudit {
   const message = decode(bytes) as PackedAppend | MainToAudit;
   if (!isPacked(message)) return message;
-  const [batch, io, bodies, count, replies, strangerBytes, isAwaited] = message;
-  return {
-    type: 'append',
-    batch,
-    io: io ?? undefined,
-    bodies,
-    count,
-    replies: replies ?? undefined,
-    strangerBytes,
-    isAwaited,
-  };
-}
-
-export const encodeRelease = ({ firstId, replies }: AuditToIo): Uint8Array<ArrayBuffer> =>
-  encode([firstId, replies] satisfies PackedRelease);
-
-export function decodeRelease(bytes: Uint8Array): AuditToIo {
-  const [firstId, replies] = decode(bytes) as PackedRelease;
-  return { type: 'released', firstId, replies };
+  const [batch, firstId, bodies, count, strangerBytes, isAwaited] = message;
+  return { type: 'append', batch, firstId, bodies, count, strangerBytes, isAwaited };
 }
 
 const isPacked = <P extends readonly unknown[]>(message: P | object): message is P => Array.isArray(message);
@@ -293,7 +302,7 @@ function unpackCheck(packed: PackedCheck): IoToMain {
   return { type: 'command', id, command };
 }
 
-function packAnswer(message: MainToIo, verdicts: Verdict[]): PackedAnswer | MainToIo {
+function packAnswer(message: MainToDoors, verdicts: Verdict[]): PackedAnswer | MainToDoors {
   if (
     message.type !== 'command-reply' ||
     !message.reply.ok ||
@@ -345,7 +354,7 @@ function verdictOf(answer: CheckAnswer, verdicts: Verdict[]): number {
   return verdicts.length - 1;
 }
 
-function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts: readonly Verdict[]): MainToIo {
+function unpackAnswer([id, auditIndex, verdict, opState]: PackedAnswer, verdicts: readonly Verdict[]): MainToDoors {
   const [isAllow, reason, policy, ruleId, cause, exceeded, obligations] = verdicts[verdict]!;
   const answer: CheckAnswer = {
     decision: isAllow ? 'allow' : 'deny',

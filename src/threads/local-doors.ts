@@ -40,7 +40,7 @@ export async function openLocalDoors(options: LocalDoorsOptions): Promise<LocalD
       receiver = given;
     },
   };
-  threads.connect(
+  threads.connectDoors(
     io,
     withinThread((messages) => receiver?.receive(messages)),
     (firstId, replies) => receiver?.release(firstId, replies),

@@ -25,7 +25,7 @@ export function openPeerDoor({ threads, switchboard, maxPending, onMessage }: Pe
       receiver = given;
     },
   };
-  threads.connect(
+  threads.connectDoors(
     PEERS,
     withinThread((messages) => receiver?.receive(messages)),
     (firstId, replies) => receiver?.release(firstId, replies),

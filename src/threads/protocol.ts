@@ -1,5 +1,4 @@
 /** The messages between the threads: plain data, in closed unions that both ends of every channel import. */
-import type { MessagePort } from 'node:worker_threads';
 import type { ChainHead } from '../audit-log/line.ts';
 import type { WitnessStatement } from '../audit-log/witness/statement.ts';
 import type { AgentKey } from '../core/base/ids.ts';
@@ -19,9 +18,6 @@ export const OWN: IoId = -1;
 
 /** In place of an I/O thread: the other gateways of a cluster. */
 export const PEERS: IoId = -3;
-
-/** In place of the I/O thread that answers are released to: they wait in the main thread. */
-export const MAIN = -2;
 
 export type IoToMain =
   | { readonly type: 'command'; readonly id: number; readonly command: Command }
@@ -51,7 +47,10 @@ export type LocalStart = {
 };
 
 /** What an I/O thread is started with. */
-export type IoStart = LocalStart & { readonly auditPort: MessagePort };
+export type IoStart = LocalStart & {
+  /** Of the audit log: see `audit-counters.ts`. */
+  readonly auditCounters: SharedArrayBuffer;
+};
 
 /** What an I/O thread sends to its supervisor. Not sent in batches, because it is about the thread itself. */
 export type IoNotice =
@@ -80,7 +79,22 @@ export type Reply =
     }
   | { readonly type: 'call-reply'; readonly id: number; readonly reply: unknown };
 
-export type MainToIo =
+/** Answers that may be given once their batch is written. `firstId` is the id of the first entry of the batch. */
+export type HeldMessage = {
+  readonly type: 'held';
+  readonly batch: number;
+  readonly firstId: number;
+  /** What the counter of failures says if all has gone well. */
+  readonly failures: number;
+  readonly replies: readonly MainToDoors[];
+};
+/** Of what was sent before, batches from this number on are not written, and their answers come separately. */
+export type NotRecordedMessage = { readonly type: 'not-recorded'; readonly from: number };
+
+/** To an I/O thread. Doors in the main thread need hold nothing. */
+export type MainToIo = MainToDoors | HeldMessage | NotRecordedMessage;
+
+export type MainToDoors =
   | Reply
   | { readonly type: 'events'; readonly events: readonly GatewayEvent[] }
   /**
@@ -100,15 +114,14 @@ export type MainToIo =
   /** Take nothing new, and answer what is in flight within this time. */
   | { readonly type: 'drain'; readonly graceMs: number };
 
-/** Replies wait in the audit thread until what they say is written: they pass through it as opaque bytes. */
 export type MainToAudit =
   | {
       readonly type: 'append';
       readonly batch: number;
-      readonly io: IoId | typeof MAIN | undefined;
+      /** What the first entry gets as its id, as its answer already says. */
+      readonly firstId: number;
       readonly bodies: string;
       readonly count: number;
-      readonly replies: Uint8Array | undefined;
       /** How much of the bodies is from callers that are not identified. */
       readonly strangerBytes: number;
       /** Whether somebody waits to hear that it is written. */
@@ -118,14 +131,10 @@ export type MainToAudit =
   | { readonly type: 'resume' }
   | { readonly type: 'close' };
 
-export type AuditToIo = { readonly type: 'released'; readonly firstId: number; readonly replies: Uint8Array };
-
 export type AuditToMain =
   | { readonly type: 'opened'; readonly headId: number; readonly notes: readonly string[] }
   /** Sent only for batches that somebody waits for; the shared counter tells of the others. */
   | { readonly type: 'written' }
-  /** Batches whose answers wait in the main thread, each followed by the id of its first entry. */
-  | { readonly type: 'released'; readonly batches: readonly number[] }
   /** Nothing is written from here on, until `resume`. */
   | { readonly type: 'not-written'; readonly reason: string }
   | { readonly type: 'writable' }

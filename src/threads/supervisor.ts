@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import type { WitnessStatement } from '../audit-log/witness/statement.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';
 import { workerFile } from '../system/worker-file.ts';
 import { type AuditLink, toAuditThread } from './audit/audit-link.ts';
-import { type AuditHere, type AuditThreadOptions, type ConnectIo, openAuditHere } from './audit/audit-thread.ts';
+import { type AuditHere, type AuditThreadOptions, openAuditHere } from './audit/audit-thread.ts';
 import { toThread } from './batcher.ts';
 import { decode, decodeToMain, encodeToAudit, encodeToIo } from './codec.ts';
 import { isOfDoors, type LocalDoors, openLocalDoors } from './local-doors.ts';
@@ -164,7 +164,7 @@ export class Supervisor {
       },
     );
     this.#auditHere = here;
-    audit.connect(here);
+    audit.connect(here, here.headId);
     return { type: 'opened', headId: here.headId, notes: here.notes };
   }
 
@@ -198,11 +198,7 @@ export class Supervisor {
         if (message.type !== 'opened') return this.#receiveOfAudit(message);
         this.#startingAudit = undefined;
         this.#auditWorker = worker;
-        audit.connect(toAuditThread(worker));
-        for (const [io, thread] of this.#io) {
-          const port = this.#auditPortFor(io);
-          thread.worker.postMessage(port, [port]);
-        }
+        audit.connect(toAuditThread(worker), message.headId);
         resolve(message);
       });
     });
@@ -314,19 +310,18 @@ export class Supervisor {
 
   #startIoThread(place: Place, switchboard: Switchboard): Promise<Listening> {
     const io = (this.#lastIo += 1);
-    const { threads, clock, ioData, ioThreads } = this.#options;
-    const auditPort = this.#auditPortFor(io);
+    const { threads, audit, clock, ioData, ioThreads } = this.#options;
     const start: IoStart = {
       place,
       data: ioData,
-      auditPort,
+      auditCounters: audit.counters,
       ports: this.#ports,
       threads: ioThreads,
       nowMs: clock.nowMs(),
     };
     return new Promise((resolve, reject) => {
       const name = `io-${place}`;
-      const worker = new Worker(workerFile('io'), { workerData: start, transferList: [auditPort], name });
+      const worker = new Worker(workerFile('io'), { workerData: start, name });
       const thread: IoThread = { worker, name, isDrained: false };
       let failure: Error | undefined;
       let isListening = false;
@@ -392,12 +387,5 @@ export class Supervisor {
   #checkDrained(): void {
     const isDrained = this.#doors === undefined || this.#areDoorsDrained;
     if (isDrained && [...this.#io.values()].every((thread) => thread.isDrained)) this.#onDrained?.();
-  }
-
-  /** The I/O thread's end of a new channel from the audit thread. */
-  #auditPortFor(io: IoId): MessagePort {
-    const { port1, port2 } = new MessageChannel();
-    this.#auditWorker?.postMessage({ io, port: port1 } satisfies ConnectIo, [port1]);
-    return port2;
   }
 }

@@ -1,6 +1,7 @@
 /** Defects that somebody might make, to show that the simulation finds each, and what it says of it. */
 import { ok } from '../../src/core/base/result.ts';
-import { decodeToAudit, decodeToIo } from '../../src/threads/codec.ts';
+import { FAILURES } from '../../src/threads/audit/audit-counters.ts';
+import type { MainToIo } from '../../src/threads/protocol.ts';
 import type { GatewayRun, Mutation } from './process.ts';
 import type { Invariant } from './violation.ts';
 
@@ -14,20 +15,42 @@ export type Mutant = {
 
 /** Answers leave as soon as they are decided, with the numbers that their entries will have if all goes well. */
 function answerEarly(run: GatewayRun): void {
-  const push = run.toAudit.push.bind(run.toAudit);
-  run.toAudit.push = (...batches) => {
-    for (const bytes of batches) {
-      const message = decodeToAudit(bytes.slice());
-      if (message.type !== 'append' || message.replies === undefined) continue;
-      const thread = run.ios.find(({ io }) => io === message.io);
-      thread?.receiver.release((run.writer?.head().id ?? 0) + 1, decodeToIo(message.replies));
-    }
-    return push(...batches);
-  };
+  for (const thread of run.ios) {
+    const { held, receiver } = thread;
+    if (held === undefined) continue;
+    const take = held.take.bind(held);
+    held.take = (messages) => {
+      for (const message of messages) if (message.type === 'held') receiver.release(message.firstId, message.replies);
+      return take(messages);
+    };
+  }
+}
+
+/** After a failed write, what is written later counts for what was lost. */
+function forgetFailures(run: GatewayRun): void {
+  for (const { held } of run.ios) {
+    if (held === undefined) continue;
+    const take = held.take.bind(held);
+    held.take = (messages) =>
+      take(
+        messages.flatMap((message): MainToIo[] => {
+          if (message.type === 'not-recorded') return [];
+          if (message.type !== 'held') return [message];
+          const failures = Atomics.load(new Int32Array(run.audit.counters), FAILURES);
+          return [{ ...message, failures }];
+        }),
+      );
+  }
 }
 
 export const MUTANTS: readonly Mutant[] = [
   { name: 'answers before the record', seed: 5, found: ['record'], mutation: { main: answerEarly } },
+  {
+    name: 'takes what is written after a failure for what was lost',
+    seed: 1,
+    found: ['record', 'answer'],
+    mutation: { main: forgetFailures },
+  },
   {
     name: 'answers although the write failed',
     seed: 1,

@@ -17,22 +17,15 @@ import type { Clock } from '../../src/ports/ports.ts';
 import { AuditLink, toAuditThread } from '../../src/threads/audit/audit-link.ts';
 import { AuditRecording } from '../../src/threads/audit/audit-thread.ts';
 import { toThread } from '../../src/threads/batcher.ts';
-import {
-  decodeRelease,
-  decodeToAudit,
-  decodeToIo,
-  decodeToMain,
-  encodeRelease,
-  encodeToIo,
-  encodeToMain,
-} from '../../src/threads/codec.ts';
+import { decodeToAudit, decodeToIo, decodeToMain, encodeToIo, encodeToMain } from '../../src/threads/codec.ts';
+import { HeldAnswers } from '../../src/threads/io/held-answers.ts';
 import type { IoReceiver } from '../../src/threads/io/io-channel.ts';
 import { IoLink } from '../../src/threads/io/io-link.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
 import { Strangers } from '../../src/threads/main/strangers.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
-import type { AuditToMain, IoId, IoToMain } from '../../src/threads/protocol.ts';
+import type { AuditToMain, IoId, IoToMain, MainToDoors } from '../../src/threads/protocol.ts';
 import { HaltKeeper } from '../../src/use-cases/halts.ts';
 import type { UseCases } from '../../src/use-cases/use-cases.ts';
 import { HASH_KEY } from '../support/governor.ts';
@@ -86,7 +79,10 @@ export type IoThread = {
   readonly receiver: IoReceiver;
   readonly toMain: Uint8Array[];
   readonly fromMain: Uint8Array[];
-  readonly fromAudit: Uint8Array[];
+  /** Holds answers; undefined for doors in the main thread. */
+  readonly held: HeldAnswers | undefined;
+  /** To be called when more is written, or seems to be. */
+  readonly looks: (() => void)[];
 };
 
 const DOORS = 2;
@@ -114,7 +110,12 @@ export class GatewayRun {
     this.#options = options;
     this.clock = clock;
     this.governor = this.#restoreGovernor();
-    this.audit = new AuditLink(clock, onAuditFailure, () => undefined);
+    this.audit = new AuditLink(
+      clock,
+      onAuditFailure,
+      () => undefined,
+      (from) => this.#threads.dropHeld(from),
+    );
     const given = {
       threads: this.#threads,
       governor: this.governor,
@@ -194,12 +195,12 @@ export class GatewayRun {
         checkpointEveryMs: 2 ** 31 - 1,
         retention: { maxAgeMs: undefined, maxBytes: undefined },
       },
-      {
-        notify: (message) => void this.auditToMain.push(message),
-        release: (io, message) => void this.#ioOf(io)?.fromAudit.push(encodeRelease(message)),
-      },
+      (message) => void this.auditToMain.push(message),
     );
-    this.audit.connect(toAuditThread({ postMessage: (bytes: Uint8Array) => void this.toAudit.push(bytes) }));
+    this.audit.connect(
+      toAuditThread({ postMessage: (bytes: Uint8Array) => void this.toAudit.push(bytes) }),
+      this.writer.head().id,
+    );
   }
 
   /** What it had not read is lost with it; what it has said still arrives. */
@@ -220,7 +221,7 @@ export class GatewayRun {
   startIo(): void {
     this.#lastIo += 1;
     const io = this.#lastIo;
-    const thread = { io, toMain: [] as Uint8Array[], fromMain: [] as Uint8Array[], fromAudit: [] as Uint8Array[] };
+    const thread = { io, toMain: [] as Uint8Array[], fromMain: [] as Uint8Array[], looks: [] as (() => void)[] };
     let receiver: IoReceiver | undefined;
     const link = new IoLink(
       {
@@ -232,13 +233,19 @@ export class GatewayRun {
       },
       { maxPending: 10_000, onMessage: () => undefined },
     );
+    const release = (firstId: number, replies: readonly MainToDoors[]): void => receiver!.release(firstId, replies);
+    const outlet = toThread({ postMessage: (bytes: Uint8Array) => void thread.fromMain.push(bytes) }, encodeToIo);
     const { hasDoorsHere } = this.#options;
-    this.#threads.connect(
-      io,
-      toThread({ postMessage: (bytes: Uint8Array) => void thread.fromMain.push(bytes) }, encodeToIo),
-      hasDoorsHere ? (firstId, replies) => receiver!.release(firstId, replies) : undefined,
-    );
-    this.ios.push({ ...thread, link, receiver: receiver! });
+    if (hasDoorsHere) this.#threads.connectDoors(io, outlet, release);
+    else this.#threads.connect(io, outlet);
+    const held = hasDoorsHere
+      ? undefined
+      : new HeldAnswers({
+          counters: this.audit.counters,
+          release,
+          onWritten: (_counters, _written, look) => void thread.looks.push(look),
+        });
+    this.ios.push({ ...thread, link, receiver: receiver!, held });
   }
 
   killIo(at: number): void {
@@ -267,24 +274,20 @@ export class GatewayRun {
 
   ioHearsMain(thread: IoThread): void {
     const bytes = thread.fromMain.shift();
-    if (bytes !== undefined) thread.receiver.receive(decodeToIo(bytes));
+    if (bytes === undefined) return;
+    const messages = decodeToIo(bytes);
+    thread.receiver.receive(thread.held?.take(messages) ?? (messages as readonly MainToDoors[]));
   }
 
-  ioHearsAudit(thread: IoThread): void {
-    const bytes = thread.fromAudit.shift();
-    if (bytes === undefined) return;
-    const { firstId, replies } = decodeRelease(bytes);
-    thread.receiver.release(firstId, decodeToIo(replies));
+  /** The I/O thread looks at what is written. */
+  ioLooks(thread: IoThread): void {
+    thread.looks.shift()?.();
   }
 
   /** kill -9: nothing is finished, and nothing said. */
   crash(): void {
     this.#auditThread?.abandon();
     this.#auditThread = undefined;
-  }
-
-  #ioOf(io: IoId): IoThread | undefined {
-    return this.ios.find((thread) => thread.io === io);
   }
 
   credentialOf(key: string): SecretDigest | undefined {

@@ -204,7 +204,7 @@ export class World {
 
   #ioHears(io: IoThread): void {
     if (this.#random() < 0.5) this.#run.ioHearsMain(io);
-    else this.#run.ioHearsAudit(io);
+    else this.#run.ioLooks(io);
   }
 
   /** Time goes on, and with it all timers. */
@@ -385,7 +385,7 @@ export class World {
       for (const io of this.#run.ios) {
         while (io.toMain.length > 0) this.#mainTakes(io);
         while (io.fromMain.length > 0) this.#run.ioHearsMain(io);
-        while (io.fromAudit.length > 0) this.#run.ioHearsAudit(io);
+        this.#run.ioLooks(io);
       }
       this.#auditTakes(1_000);
       while (this.#run.auditToMain.length > 0) this.#run.mainHearsAudit();
@@ -403,7 +403,7 @@ export class World {
 
   #isQuiet(): boolean {
     const { audit, auditToMain, ios, toAudit } = this.#run;
-    const isStill = (io: IoThread): boolean => io.toMain.length + io.fromMain.length + io.fromAudit.length === 0;
+    const isStill = (io: IoThread): boolean => io.toMain.length + io.fromMain.length === 0;
     return (
       this.#open.size === 0 &&
       this.#store.waiting === 0 &&

@@ -3,19 +3,19 @@
  * nobody catches as soon as a file with its kind as name lies in $BREAK_DIR, and stands still while one `<kind>.pause`
  * does, `<kind>.paused` beside it once it does so.
  * A crypto thread, which never comes to its timers, ends over the next signature. One that starts takes `<kind>.hold`
- * away, and comes no further. The audit thread dies over the next answer that it lets go, with it in its hands, while
- * `audit.release` lies there, and the main thread, where it writes the log itself, fails over the next entry for
- * `audit.write`.
+ * away, and comes no further. The audit thread dies once it has written and counted the next entries, before it notifies
+ * anybody, while `audit.counted` lies there, and the main thread, where it writes the log itself, fails over the next
+ * entry for `audit.write`.
  */
 import crypto from 'node:crypto';
 import { existsSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { isMainThread, MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { isMainThread, workerData } from 'node:worker_threads';
 
 const kindOf = (data) => {
   if (data?.counters !== undefined) return 'audit';
-  if (data?.auditPort !== undefined) return 'io';
+  if (data?.auditCounters !== undefined) return 'io';
   if (data?.path !== undefined) return 'policy-reader';
   return data?.directory !== undefined ? 'audit-reader' : 'crypto';
 };
@@ -45,17 +45,13 @@ if (!isMainThread || hasDoors) {
     throw new Error('broken by a test');
   }, 5).unref();
 
-  const { postMessage } = MessagePort.prototype;
-  MessagePort.prototype.postMessage = function (...parts) {
-    if (
-      order.endsWith('audit') &&
-      (this !== parentPort || process.env.SVC_IO_THREADS === '0') &&
-      existsSync(`${order}.release`)
-    ) {
-      unlinkSync(`${order}.release`);
+  const { notify } = Atomics;
+  Atomics.notify = (...parts) => {
+    if (order.endsWith('audit') && existsSync(`${order}.counted`)) {
+      unlinkSync(`${order}.counted`);
       throw new Error('broken by a test');
     }
-    return postMessage.apply(this, parts);
+    return notify(...parts);
   };
 
   const { hash } = crypto;

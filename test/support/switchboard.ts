@@ -4,14 +4,15 @@ import type { Command } from '../../src/core/commands.ts';
 import { Stats } from '../../src/core/stats/stats.ts';
 import { RateLimiter } from '../../src/limits/rate-limit.ts';
 import type { AgentStore, BudgetStore } from '../../src/ports/ports.ts';
-import { AuditLink, RELEASED, toAuditThread, WRITTEN } from '../../src/threads/audit/audit-link.ts';
+import { FAILURES, WRITTEN } from '../../src/threads/audit/audit-counters.ts';
+import { AuditLink, toAuditThread } from '../../src/threads/audit/audit-link.ts';
 import { toThread } from '../../src/threads/batcher.ts';
 import { decodeToAudit, decodeToIo, encodeToIo } from '../../src/threads/codec.ts';
 import { CommandRunner } from '../../src/threads/main/command-runner.ts';
 import { IoThreads } from '../../src/threads/main/io-threads.ts';
 import { Strangers } from '../../src/threads/main/strangers.ts';
 import { Switchboard } from '../../src/threads/main/switchboard.ts';
-import type { IoToMain, MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
+import type { HeldMessage, IoToMain, MainToAudit, MainToIo } from '../../src/threads/protocol.ts';
 import type { UseCases } from '../../src/use-cases/use-cases.ts';
 import { eventually } from './eventually.ts';
 import { openGovernor } from './governor.ts';
@@ -47,7 +48,13 @@ export function openSwitchboard({
   const clock = { nowMs };
   const troubles: object[] = [];
   const defects: unknown[] = [];
-  const audit = new AuditLink(clock, onAuditFailure, (trouble) => troubles.push(trouble));
+  const threads = new IoThreads();
+  const audit = new AuditLink(
+    clock,
+    onAuditFailure,
+    (trouble) => troubles.push(trouble),
+    (from) => threads.dropHeld(from),
+  );
   const batches: Extract<MainToAudit, { type: 'append' }>[] = [];
   /** All messages to the audit thread, in their order. */
   const sentToAudit: MainToAudit[] = [];
@@ -58,10 +65,9 @@ export function openSwitchboard({
       if (message.type === 'append') batches.push(message);
     },
   });
-  audit.connect(auditOutlet);
+  audit.connect(auditOutlet, 0);
   const governor = openGovernor();
   const onError = (error: unknown): void => void defects.push(error);
-  const threads = new IoThreads();
   const recording = startRecorder({
     threads,
     governor,
@@ -103,6 +109,7 @@ export function openSwitchboard({
     onError,
   });
   const sent: MainToIo[] = [];
+  const counters = new Int32Array(audit.counters);
   threads.connect(0, toThread({ postMessage: (bytes) => void sent.push(...decodeToIo(bytes)) }, encodeToIo));
   onTestFinished(() => switchboard.disconnect(0));
   let lastId = 0;
@@ -138,9 +145,18 @@ export function openSwitchboard({
         if (reply === undefined) throw new Error(`request ${id} has no answer`);
         return (reply as Extract<MainToIo, { type: 'command-reply' }>).reply;
       }),
-    write: (batch: number) => void Atomics.store(new Int32Array(audit.counters), WRITTEN, batch),
-    release: (batch: number) => void Atomics.store(new Int32Array(audit.counters), RELEASED, batch),
+    /** The answers that wait in the I/O thread for their batches. */
+    held: () => sent.filter((message): message is HeldMessage => message.type === 'held'),
+    write: (batch: number) => {
+      Atomics.store(counters, WRITTEN, batch);
+      Atomics.notify(counters, WRITTEN);
+    },
+    /** A write failed, and the main thread has not heard of it. */
+    fail: () => void Atomics.add(counters, FAILURES, 1),
     /** A write failed: of what is on its way, nothing that is not written yet will be. */
-    refuse: () => audit.receive({ type: 'not-written', reason: 'ENOSPC' }),
+    refuse: () => {
+      Atomics.add(counters, FAILURES, 1);
+      audit.receive({ type: 'not-written', reason: 'ENOSPC' });
+    },
   };
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { CheckAnswer, CheckCommand } from '../../src/core/commands.ts';
 import { OP_STATES } from '../../src/core/ops/op-state.ts';
 import { decodeToIo, decodeToMain, encode, encodeToIo, encodeToMain } from '../../src/threads/codec.ts';
-import type { IoToMain, MainToIo } from '../../src/threads/protocol.ts';
+import type { IoToMain, MainToDoors, MainToIo } from '../../src/threads/protocol.ts';
 
 const text = fc.string({ unit: 'binary', maxLength: 40 });
 const identity = fc.record({ orgId: text, teamId: text, agentId: text });
@@ -85,14 +85,14 @@ describe('codec', () => {
       .filter(wellFormed) as fc.Arbitrary<CheckAnswer>;
     const message = fc.oneof(
       fc.tuple(fc.nat(), answer, fc.integer({ min: -1, max: 1_000 })).map(
-        ([id, value, auditIndex]): MainToIo => ({
+        ([id, value, auditIndex]): MainToDoors => ({
           type: 'command-reply',
           id,
           reply: { ok: true, value },
           auditIndex,
         }),
       ),
-      fc.constantFrom<MainToIo>(
+      fc.constantFrom<MainToDoors>(
         { type: 'command-reply', id: 1, reply: { ok: false, fault: { kind: 'audit_unavailable' } }, auditIndex: -1 },
         { type: 'command-reply', id: 2, reply: { ok: true, value: undefined } as never, auditIndex: 0 },
         { type: 'call-reply', id: 3, reply: { ok: true, value: [] } },
@@ -100,7 +100,9 @@ describe('codec', () => {
       ),
     );
     fc.assert(
-      fc.property(fc.array(message, { maxLength: 20 }), (messages) => {
+      fc.property(fc.array(message, { maxLength: 20 }), fc.array(message, { maxLength: 3 }), (plain, replies) => {
+        const held: MainToIo = { type: 'held', batch: -7, firstId: 2 ** 40, failures: 2, replies };
+        const messages: MainToIo[] = [...plain, held, { type: 'not-recorded', from: -8 }, ...plain];
         expect(decodeToIo(encodeToIo(messages))).toEqual(messages);
       }),
       { numRuns: 300 },

@@ -6,14 +6,13 @@ import { assertNever, fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { AuditLog, Clock } from '../../ports/ports.ts';
 import { encodeToAudit } from '../codec.ts';
-import { type AuditToMain, type IoId, MAIN, type MainToAudit } from '../protocol.ts';
+import type { AuditToMain, HeldMessage, MainToAudit } from '../protocol.ts';
+import { COUNTERS_BYTES, FAILURES, SHARE_FULL, WRITTEN } from './audit-counters.ts';
 
 /** Entries that are written together, or not at all. */
 export type Entries = {
   /** Each a body of `audit-line.ts`. */
   readonly bodies: readonly string[];
-  /** What goes on to the I/O thread `io` once they are written. */
-  readonly answers?: { readonly io: IoId; readonly replies: Uint8Array } | undefined;
   /** How much of them is from callers that are not identified. */
   readonly strangerBytes?: number;
   /** Somebody waits to hear what became of them; otherwise the listener may be called late. */
@@ -24,11 +23,12 @@ export type Entries = {
 export type BatchListener = {
   /** Whether its entries are in the log. */
   written(isWritten: boolean): void;
-  /** The entries are written, but the audit thread died before it sent the answers. */
-  unreleased?(): void;
-  /** The entries are written, the first with this id: for answers that wait in this thread. */
+  /** The entries are written, the first with this id, and so are those of every batch before: answers may be given. */
   readonly released?: ((firstId: number) => void) | undefined;
 };
+
+/** What an I/O thread must know to hold answers until their batch is written. */
+export type Place = Pick<HeldMessage, 'batch' | 'firstId' | 'failures'>;
 
 /** The log has stopped taking entries, or takes them again. `entriesLost` counts from the start of the gateway. */
 export type Trouble =
@@ -45,14 +45,12 @@ export const toAuditThread = (port: Pick<MessagePort, 'postMessage'>): AuditOutl
   },
 });
 
-type Waiting = { readonly batch: number; readonly count: number; readonly listener: BatchListener };
-
-/** The number of the last batch written, and of the last one whose answers are on their way. */
-export const WRITTEN = 0;
-export const RELEASED = 1;
-/** 1 while the share of the log that is for callers that are not identified is used up. */
-export const SHARE_FULL = 2;
-export const COUNTERS_BYTES = 3 * Int32Array.BYTES_PER_ELEMENT;
+type Waiting = {
+  readonly batch: number;
+  readonly firstId: number;
+  readonly count: number;
+  readonly listener: BatchListener;
+};
 
 /** With this many waiting batches, the shared counter is read to find out which are written. */
 const LOOK_EVERY_BATCHES = 64;
@@ -61,6 +59,7 @@ const LOOK_EVERY_BATCHES = 64;
  * The main thread's link to the audit thread: what was handed over, and what became of it. Batches are written in
  * order, so the number of the last one written, in shared memory, usually says all there is to know: a message per
  * batch would wake this thread as often as the requests do. A message is sent only for a batch that somebody waits for.
+ * The ids of the entries are counted here, so that answers need not travel through the audit thread to learn theirs.
  *
  * When a write fails, everything handed over after it fails too, as it may build on what failed: the audit thread
  * writes nothing more until it is told to resume. So what is not written is rolled back as a whole, the newest first.
@@ -69,15 +68,15 @@ export class AuditLink implements AuditLog {
   readonly #clock: Clock;
   readonly #onTrouble: (trouble: Trouble) => void;
   readonly #onFailure: 'deny' | 'allow';
+  readonly #onNotRecorded: (from: number) => void;
   /** Oldest first. */
   #batches: Waiting[] = [];
-  /** Written batches whose answers are not known to be on their way. */
-  #unreleased: Waiting[] = [];
-  /** By number, written batches whose answers wait in this thread for the ids of their entries. */
-  readonly #held = new Map<number, BatchListener>();
   #outlet: AuditOutlet | undefined;
   readonly #counters = new Int32Array(new SharedArrayBuffer(COUNTERS_BYTES));
   #lastBatch = 0;
+  #nextId = 1;
+  /** As this thread knows of them: the counter may be ahead. */
+  #failures = 0;
   #entriesInFlight = 0;
   #entriesLost = 0;
   #entriesTotal = 0;
@@ -85,11 +84,20 @@ export class AuditLink implements AuditLog {
   #isWritable = true;
   #head: ChainHead | undefined;
 
-  /** With `allow` nothing is rolled back, so that entries are tried even while the log is not writable. */
-  constructor(clock: Clock, onFailure: 'deny' | 'allow', onTrouble: (trouble: Trouble) => void) {
+  /**
+   * With `allow` nothing is rolled back, so that entries are tried even while the log is not writable. `onNotRecorded`
+   * is called before the listeners of what is lost: no batch from that number on is written.
+   */
+  constructor(
+    clock: Clock,
+    onFailure: 'deny' | 'allow',
+    onTrouble: (trouble: Trouble) => void,
+    onNotRecorded: (from: number) => void = () => undefined,
+  ) {
     this.#clock = clock;
     this.#onFailure = onFailure;
     this.#onTrouble = onTrouble;
+    this.#onNotRecorded = onNotRecorded;
   }
 
   /** False from the first failed write until the log takes entries again. */
@@ -126,48 +134,50 @@ export class AuditLink implements AuditLog {
     return this.#entriesLost;
   }
 
-  /** The counters of the audit thread, kept across its restarts: see WRITTEN and RELEASED. */
+  /** Those of `audit-counters.ts`, kept across restarts of the audit thread. */
   get counters(): SharedArrayBuffer {
     return this.#counters.buffer;
   }
 
-  /** Connects what writes the log: the first, or the successor of an audit thread that crashed. */
-  connect(outlet: AuditOutlet): void {
+  /**
+   * Connects what writes the log: the first, or the successor of an audit thread that crashed. `headId` is the id of
+   * the last entry.
+   */
+  connect(outlet: AuditOutlet, headId: number): void {
     this.#outlet = outlet;
     this.#isWritable = true;
+    this.#nextId = headId + 1;
   }
 
   /** Call it when the thread is gone. What it had not counted as written counts as lost. */
   disconnect(): void {
     this.#outlet = undefined;
     this.#isWritable = false;
+    Atomics.add(this.#counters, FAILURES, 1);
     this.#dropAll();
-    for (const waiting of this.#stillUnreleased()) waiting.listener.unreleased?.();
-    this.#unreleased = [];
-    for (const listener of this.#held.values()) listener.unreleased?.();
-    this.#held.clear();
   }
 
-  /** Hands entries over to the audit thread. */
-  append({ bodies, answers, strangerBytes = 0, isAwaited }: Entries, listener: BatchListener): void {
+  /** Hands entries over to the audit thread; undefined where they are lost already, as the listener has heard. */
+  append({ bodies, strangerBytes = 0, isAwaited }: Entries, listener: BatchListener): Place | undefined {
     if (this.#outlet === undefined || (!this.#isWritable && this.#onFailure === 'deny'))
-      return this.#drop(bodies.length, listener);
+      return void this.#drop(bodies.length, listener);
     this.#lastBatch = (this.#lastBatch + 1) | 0;
-    const batch = this.#lastBatch;
-    this.#batches.push({ batch, count: bodies.length, listener });
+    const place = { batch: this.#lastBatch, firstId: this.#nextId, failures: this.#failures };
+    this.#nextId += bodies.length;
+    this.#batches.push({ batch: place.batch, firstId: place.firstId, count: bodies.length, listener });
     this.#entriesInFlight += bodies.length;
     this.#entriesTotal += bodies.length;
     if (this.#batches.length % LOOK_EVERY_BATCHES === 0) this.catchUp();
     this.#outlet.send({
       type: 'append',
-      batch,
-      io: listener.released === undefined ? answers?.io : MAIN,
+      batch: place.batch,
+      firstId: place.firstId,
       bodies: bodies.join('\n'),
       count: bodies.length,
-      replies: answers?.replies,
       strangerBytes,
-      isAwaited,
+      isAwaited: isAwaited || listener.released !== undefined,
     });
+    return place;
   }
 
   record(draft: AuditDraft): Promise<Result<void, Fault>> {
@@ -180,12 +190,10 @@ export class AuditLink implements AuditLog {
     });
   }
 
-  receive(message: Extract<AuditToMain, { type: 'written' | 'released' | 'not-written' | 'writable' | 'head' }>): void {
+  receive(message: Extract<AuditToMain, { type: 'written' | 'not-written' | 'writable' | 'head' }>): void {
     switch (message.type) {
       case 'written':
         return this.catchUp();
-      case 'released':
-        return this.#release(message.batches);
       case 'head':
         this.#head = message.head;
         return;
@@ -219,25 +227,7 @@ export class AuditLink implements AuditLog {
       this.#entriesInFlight -= waiting.count;
       waiting.listener.written(true);
     }
-    for (const waiting of settled) {
-      if (waiting.listener.released === undefined) this.#unreleased.push(waiting);
-      else this.#held.set(waiting.batch, waiting.listener);
-    }
-    this.#unreleased = this.#stillUnreleased();
-  }
-
-  #release(batches: readonly number[]): void {
-    this.catchUp();
-    for (let at = 0; at < batches.length; at += 2) {
-      const listener = this.#held.get(batches[at]!);
-      this.#held.delete(batches[at]!);
-      listener?.released?.(batches[at + 1]!);
-    }
-  }
-
-  #stillUnreleased(): Waiting[] {
-    const released = Atomics.load(this.#counters, RELEASED);
-    return this.#unreleased.filter(({ batch }) => ((batch - released) | 0) > 0);
+    for (const waiting of settled) waiting.listener.released?.(waiting.firstId);
   }
 
   /**
@@ -245,8 +235,11 @@ export class AuditLink implements AuditLog {
    */
   #dropAll(): void {
     this.catchUp();
+    this.#failures = Atomics.load(this.#counters, FAILURES);
     const lost = this.#batches;
     this.#batches = [];
+    this.#nextId = lost[0]?.firstId ?? this.#nextId;
+    this.#onNotRecorded(lost[0]?.batch ?? (this.#lastBatch + 1) | 0);
     this.#entriesInFlight = 0;
     for (const { count, listener } of this.#onFailure === 'deny' ? lost.toReversed() : lost)
       this.#drop(count, listener);

@@ -5,30 +5,24 @@ import { explainNotice } from '../../audit-log/recovery.ts';
 import { type AuditWriter, openAuditWriter } from '../../audit-log/writer.ts';
 import { assert, assertNever } from '../../core/base/result.ts';
 import { messageOf } from '../../core/base/text.ts';
-import { decodeToAudit, encode, encodeRelease } from '../codec.ts';
-import { type AuditToIo, type AuditToMain, type IoId, MAIN, type MainToAudit } from '../protocol.ts';
-import { type AuditOutlet, RELEASED, SHARE_FULL, WRITTEN } from './audit-link.ts';
+import { decodeToAudit, encode } from '../codec.ts';
+import type { AuditToMain, MainToAudit } from '../protocol.ts';
+import { FAILURES, SHARE_FULL, WRITTEN } from './audit-counters.ts';
+import type { AuditOutlet } from './audit-link.ts';
 import { AuditUpkeep, type UpkeepOptions } from './audit-upkeep.ts';
 
 export type AuditThreadOptions = UpkeepOptions & {
   readonly fsync: 'always' | 'never';
   /** The name of this gateway, where several act as one: it is in every entry, and the others know the last one. */
   readonly gateway?: string | undefined;
-  /** Counters that the main thread reads: WRITTEN and RELEASED of the audit link. */
+  /** That the main thread and the I/O threads read: see `audit-counters.ts`. */
   readonly counters: SharedArrayBuffer;
 };
 
-/** Connects an I/O thread that was started, so that its answers can be released to it. */
-export type ConnectIo = { readonly io: IoId; readonly port: MessagePort };
-
-/** The other ends: what becomes of the log goes to the main thread, the answers to their I/O thread. */
-type Ends = {
-  notify(message: Exclude<AuditToMain, { type: 'opened' }>): void;
-  release(io: IoId, message: AuditToIo): void;
-};
+/** The main thread hears what becomes of the log. */
+type Notify = (message: Exclude<AuditToMain, { type: 'opened' }>) => void;
 
 type Append = Extract<MainToAudit, { type: 'append' }>;
-type Incoming = Uint8Array | ConnectIo;
 
 /** How often to retry a log that could not be written, and how much free space it needs. */
 const RETRY_MS = 500;
@@ -42,7 +36,7 @@ const MAX_GROUP_ENTRIES = 4_096;
 type Started = { readonly recording: AuditRecording; readonly headId: number; readonly notes: readonly string[] };
 
 /** Throws what keeps the log from being opened. */
-function startRecording(options: AuditThreadOptions, ends: Ends): Started {
+function startRecording(options: AuditThreadOptions, notify: Notify): Started {
   const opened = openAuditWriter({ ...options, nowMs: Date.now });
   if (!opened.ok)
     throw new Error(
@@ -50,7 +44,7 @@ function startRecording(options: AuditThreadOptions, ends: Ends): Started {
     );
   const { writer, notices } = opened.value;
   try {
-    const recording = new AuditRecording(writer, options, ends);
+    const recording = new AuditRecording(writer, options, notify);
     return { recording, headId: writer.head().id, notes: notices.map(explainNotice) };
   } catch (error) {
     writer.close();
@@ -59,31 +53,16 @@ function startRecording(options: AuditThreadOptions, ends: Ends): Started {
 }
 
 export function runAuditThread(main: MessagePort, options: AuditThreadOptions): void {
-  const ios = new Map<IoId, MessagePort>();
   const notify = (message: AuditToMain): void => {
     main.postMessage(encode(message));
     if (message.type === 'closed') main.close();
   };
-  const { recording, headId, notes } = startRecording(options, {
-    notify,
-    release: (io, message) => {
-      const bytes = encodeRelease(message);
-      ios.get(io)?.postMessage(bytes, [bytes.buffer]);
-    },
-  });
-  const take = (message: Incoming): void => {
-    if (message instanceof Uint8Array) return recording.take(decodeToAudit(message));
-    const { io, port } = message;
-    ios.set(
-      io,
-      port.once('close', () => ios.delete(io)),
-    );
-  };
-  main.on('message', (first: Incoming) => {
-    take(first);
+  const { recording, headId, notes } = startRecording(options, notify);
+  main.on('message', (first: Uint8Array) => {
+    recording.take(decodeToAudit(first));
     // Together with all that arrived after it.
     for (let next = receiveMessageOnPort(main); next !== undefined; next = receiveMessageOnPort(main))
-      take(next.message as Incoming);
+      recording.take(decodeToAudit(next.message as Uint8Array));
     recording.write();
   });
   notify({ type: 'opened', headId, notes });
@@ -112,12 +91,9 @@ export function openAuditHere(
   const deliver = (): void => {
     for (let message = messages.shift(); message !== undefined; message = messages.shift()) onMessage(message);
   };
-  const { recording, headId, notes } = startRecording(options, {
-    notify: (message) => {
-      messages.push(message);
-      if (!isWorking) deliver(); // a timer's
-    },
-    release: () => assert(false, 'where the log is in the main thread, so are the doors'),
+  const { recording, headId, notes } = startRecording(options, (message) => {
+    messages.push(message);
+    if (!isWorking) deliver(); // a timer's
   });
   const send = (message: MainToAudit): void => {
     if (!isUsable) return;
@@ -151,16 +127,16 @@ export function openAuditHere(
 }
 
 /**
- * Writes what the main thread decided, then lets the answers go. Whatever waits when a write ends goes into the next
- * one together, so that many small batches cost one write and, with fsync, one trip to the disk. Behind a failed write
- * nothing is written, because it may build on what failed: whatever was sent before `resume` is dropped, and the main
- * thread answers it.
+ * Writes what the main thread decided, and counts it, for those who hold the answers. Whatever waits when a write ends
+ * goes into the next one together, so that many small batches cost one write and, with fsync, one trip to the disk.
+ * Behind a failed write nothing is written, because it may build on what failed: whatever was sent before `resume` is
+ * dropped, and the main thread answers it.
  */
 export class AuditRecording {
   readonly #writer: AuditWriter;
   readonly #directory: string;
   readonly #counters: Int32Array;
-  readonly #ends: Ends;
+  readonly #notify: Notify;
   readonly #upkeep: AuditUpkeep;
   /** The last head that was reported; undefined: nobody asks for it. */
   #headId: number | undefined;
@@ -170,17 +146,17 @@ export class AuditRecording {
   #isFailing = false;
   #isClosing = false;
 
-  constructor(writer: AuditWriter, options: AuditThreadOptions, ends: Ends) {
+  constructor(writer: AuditWriter, options: AuditThreadOptions, notify: Notify) {
     this.#writer = writer;
     this.#directory = options.directory;
     this.#counters = new Int32Array(options.counters);
-    this.#ends = ends;
+    this.#notify = notify;
     this.#headId = options.gateway === undefined ? undefined : 0;
     this.#upkeep = new AuditUpkeep(
       writer,
       options,
-      (level, message) => ends.notify({ type: 'note', level, message }),
-      (statement) => ends.notify({ type: 'statement', statement }),
+      (level, message) => notify({ type: 'note', level, message }),
+      (statement) => notify({ type: 'statement', statement }),
     );
     this.#look = setInterval(() => this.#lookForLog(), LOOK_EVERY_MS);
   }
@@ -201,7 +177,7 @@ export class AuditRecording {
     }
   }
 
-  /** Writes what was taken, and lets its answers go. */
+  /** Writes what was taken. */
   write(): void {
     while (this.#waiting.length > 0) this.#writeGroup(takeGroup(this.#waiting));
     if (this.#isClosing) this.#close();
@@ -216,18 +192,16 @@ export class AuditRecording {
   }
 
   #writeGroup(group: readonly Append[]): void {
-    const lastBatch = group.at(-1)!.batch;
+    const firstId = this.#writer.head().id + 1;
+    assert(group[0]!.firstId === firstId, 'the main thread has counted the entries of the log');
     const count = group.reduce((sum, batch) => sum + batch.count, 0);
     const written = this.#writer.append(group.map((batch) => batch.bodies).join('\n'), count);
     if (!written.ok) return this.#fail(written.fault.detail);
-    // The main thread learns of it first, because whoever gets an answer may at once ask for something that depends on
-    // it.
-    Atomics.store(this.#counters, WRITTEN, lastBatch);
+    Atomics.store(this.#counters, WRITTEN, group.at(-1)!.batch);
+    Atomics.notify(this.#counters, WRITTEN);
     const strangerBytes = group.reduce((sum, batch) => sum + batch.strangerBytes, 0);
     if (strangerBytes > 0) this.#noteStrangers(strangerBytes);
-    if (group.some(({ isAwaited }) => isAwaited)) this.#ends.notify({ type: 'written' });
-    this.#release(group, written.value.firstId);
-    Atomics.store(this.#counters, RELEASED, lastBatch);
+    if (group.some(({ isAwaited }) => isAwaited)) this.#notify({ type: 'written' });
   }
 
   #noteStrangers(bytes: number): void {
@@ -243,21 +217,9 @@ export class AuditRecording {
   #fail(reason: string): void {
     this.#isFailing = true;
     this.#waiting = [];
-    this.#ends.notify({ type: 'not-written', reason });
+    Atomics.add(this.#counters, FAILURES, 1);
+    this.#notify({ type: 'not-written', reason });
     this.#startProbing();
-  }
-
-  /** `firstId` is the id of the group's first entry. */
-  #release(group: readonly Append[], firstId: number): void {
-    let nextId = firstId;
-    const here: number[] = [];
-    for (const { batch, io, count, replies } of group) {
-      if (io === MAIN) here.push(batch, nextId);
-      else if (io !== undefined && replies !== undefined)
-        this.#ends.release(io, { type: 'released', firstId: nextId, replies });
-      nextId += count;
-    }
-    if (here.length > 0) this.#ends.notify({ type: 'released', batches: here });
   }
 
   /**
@@ -278,7 +240,7 @@ export class AuditRecording {
     const head = this.#writer.head();
     if (this.#headId === undefined || this.#headId === head.id) return;
     this.#headId = head.id;
-    this.#ends.notify({ type: 'head', head });
+    this.#notify({ type: 'head', head });
   }
 
   /** Tells the main thread as soon as the log can be written again. */
@@ -287,7 +249,7 @@ export class AuditRecording {
       if (!this.#writer.look() || !hasRoom(this.#directory)) return;
       clearInterval(this.#probe);
       this.#probe = undefined;
-      this.#ends.notify({ type: 'writable' });
+      this.#notify({ type: 'writable' });
     }, RETRY_MS);
   }
 
@@ -296,7 +258,7 @@ export class AuditRecording {
     clearInterval(this.#probe);
     this.#upkeep.stop();
     this.#writer.close();
-    this.#ends.notify({ type: 'closed' });
+    this.#notify({ type: 'closed' });
   }
 }
 

@@ -1,12 +1,13 @@
 import type { MessagePort } from 'node:worker_threads';
 import { type Outlet, toThread } from '../batcher.ts';
-import { decodeRelease, decodeToIo, encodeToMain } from '../codec.ts';
-import type { IoNotice, IoToMain, MainToIo } from '../protocol.ts';
+import { decodeToIo, encodeToMain } from '../codec.ts';
+import type { IoNotice, IoToMain, MainToDoors } from '../protocol.ts';
+import { HeldAnswers } from './held-answers.ts';
 
 export type IoReceiver = {
-  receive(messages: readonly MainToIo[]): void;
+  receive(messages: readonly MainToDoors[]): void;
   /** Answers whose entries are recorded. `firstId` is the id of the first of these entries. */
-  release(firstId: number, replies: readonly MainToIo[]): void;
+  release(firstId: number, replies: readonly MainToDoors[]): void;
 };
 
 /** What connects the doors with the rest of the gateway, in another thread or in this one. */
@@ -17,23 +18,17 @@ export type IoChannel = {
   deliverTo(receiver: IoReceiver): void;
 };
 
-/** For doors in a thread of their own: commands go to the main thread, and answers come from it or the audit thread. */
-export function channelOver(main: MessagePort, audit: MessagePort): IoChannel {
+/** For doors in a thread of their own. Answers to what is recorded are held until the counters call it written. */
+export function channelOver(main: MessagePort, auditCounters: SharedArrayBuffer): IoChannel {
   return {
     outlet: toThread(main, encodeToMain),
     notify: (notice) => main.postMessage(notice),
     deliverTo: (receiver) => {
-      const listenTo = (port: MessagePort): void => {
-        port.on('message', (bytes: Uint8Array) => {
-          const { firstId, replies } = decodeRelease(bytes);
-          receiver.release(firstId, decodeToIo(replies));
-        });
-      };
-      listenTo(audit);
-      main.on('message', (message: Uint8Array | MessagePort) => {
-        if (message instanceof Uint8Array) receiver.receive(decodeToIo(message));
-        else listenTo(message); // a new audit thread, in place of one that died
+      const held = new HeldAnswers({
+        counters: auditCounters,
+        release: (firstId, replies) => receiver.release(firstId, replies),
       });
+      main.on('message', (bytes: Uint8Array) => receiver.receive(held.take(decodeToIo(bytes))));
     },
   };
 }

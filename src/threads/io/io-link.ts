@@ -9,12 +9,12 @@ import { CallerQuota } from '../../limits/fair-queue.ts';
 import type { InputOf, Link, Origin, Recorded, ReplyOf, UseCaseName } from '../../use-cases/use-cases.ts';
 import { Batcher } from '../batcher.ts';
 import { Durations } from '../durations.ts';
-import type { IoToMain, MainToIo, Reply } from '../protocol.ts';
+import type { IoToMain, MainToDoors, Reply } from '../protocol.ts';
 import type { IoChannel } from './io-channel.ts';
 import { Pending } from './pending.ts';
 
 /** What the main thread says that is about no request of this thread. */
-export type Notification = Exclude<MainToIo, Reply | { readonly type: 'locate' }>;
+export type Notification = Exclude<MainToDoors, Reply | { readonly type: 'locate' }>;
 
 export type IoLinkOptions = {
   /** Most requests waiting for an answer; further ones are refused at once. One org may have half of them. */
@@ -194,7 +194,7 @@ export class IoLink implements Link {
     else this.#credentials.add(credential, agent.orgId);
   }
 
-  #receive(messages: readonly MainToIo[]): void {
+  #receive(messages: readonly MainToDoors[]): void {
     const nowMs = performance.now();
     for (const message of messages) {
       if (message.type === 'command-reply')
@@ -211,7 +211,7 @@ export class IoLink implements Link {
     this.notify({ type: 'located', id, network: address === '' ? '' : networkOf(address) });
   }
 
-  #release(firstId: number, replies: readonly MainToIo[]): void {
+  #release(firstId: number, replies: readonly MainToDoors[]): void {
     const nowMs = performance.now();
     for (const message of replies) {
       if (message.type === 'command-reply')

@@ -61,7 +61,7 @@ const LAST_ANSWERS_MS = 5 * DRAIN_POLL_MS;
 
 /** Resolves once both doors are open, or ends the thread with a notice that says why not. */
 export async function runIoThread(main: MessagePort, start: IoStart): Promise<void> {
-  const thread = new IoThread(channelOver(main, start.auditPort), start);
+  const thread = new IoThread(channelOver(main, start.auditCounters), start);
   // After an exception that nobody caught the thread is not to be trusted. It ends, its callers see their connections
   // close, and another takes its place.
   process.on('uncaughtException', (error) =>

@@ -1,21 +1,31 @@
 import type { GatewayEvent } from '../../ports/events.ts';
 import { Batcher, type Outlet } from '../batcher.ts';
 import { sumOfDurations } from '../durations.ts';
-import { type IoId, type IoStats, type MainToIo, OWN } from '../protocol.ts';
+import { type HeldMessage, type IoId, type IoStats, type MainToDoors, type MainToIo, OWN } from '../protocol.ts';
 
 /** Takes recorded answers. `firstId` is the id of their first entry. */
-type Release = (firstId: number, replies: readonly MainToIo[]) => void;
+type Release = (firstId: number, replies: readonly MainToDoors[]) => void;
 
 type Thread = {
-  readonly batcher: Pick<Batcher<MainToIo>, 'send' | 'flush' | 'last'>;
-  /** Undefined where the audit thread releases the answers to the thread. */
+  readonly batcher: { send(message: MainToDoors): void; flush(): void; readonly last: unknown };
+  /** Of doors in the main thread, where recorded answers wait. */
   readonly release: Release | undefined;
+  /** Of an I/O thread, which holds answers until they are recorded. */
+  readonly holder: Batcher<MainToIo> | undefined;
   stats: IoStats | undefined;
   /** The number of registered agents that it was sent last. */
   agentCount: number;
   /** The latest message of events. Further events are added to it as long as no other message comes after it. */
-  events: { readonly message: MainToIo; readonly list: GatewayEvent[] } | undefined;
+  events: { readonly message: MainToDoors; readonly list: GatewayEvent[] } | undefined;
 };
+
+const NEW_THREAD = {
+  release: undefined,
+  holder: undefined,
+  stats: undefined,
+  agentCount: 0,
+  events: undefined,
+} satisfies Omit<Thread, 'batcher'>;
 
 /** The I/O threads that are running, as the main thread sends to them. What is sent to one that is gone is dropped. */
 export class IoThreads {
@@ -26,21 +36,20 @@ export class IoThreads {
   /** The counts of threads that died. Without them counters would fall, which looks like a restart of the gateway. */
   #retired = NO_STATS;
 
-  /** `release`: for doors in the main thread, where recorded answers wait. */
-  connect(io: IoId, outlet: Outlet<MainToIo>, release?: Release): void {
-    this.#threads.set(io, {
-      batcher: new Batcher<MainToIo>(outlet),
-      release,
-      stats: undefined,
-      agentCount: 0,
-      events: undefined,
-    });
+  connect(io: IoId, outlet: Outlet<MainToIo>): void {
+    const batcher = new Batcher<MainToIo>(outlet);
+    this.#threads.set(io, { ...NEW_THREAD, batcher, holder: batcher });
+  }
+
+  /** Doors in the main thread: recorded answers are given to `release`. */
+  connectDoors(io: IoId, outlet: Outlet<MainToDoors>, release: Release): void {
+    this.#threads.set(io, { ...NEW_THREAD, batcher: new Batcher<MainToDoors>(outlet), release });
   }
 
   /** Answers to the main thread's own questions go to this function, as soon as they are sent. */
-  connectOwn(receive: (message: MainToIo) => void): void {
+  connectOwn(receive: (message: MainToDoors) => void): void {
     const batcher = { send: receive, flush: () => {}, last: undefined };
-    this.#threads.set(OWN, { batcher, release: undefined, stats: undefined, events: undefined, agentCount: 0 });
+    this.#threads.set(OWN, { ...NEW_THREAD, batcher });
   }
 
   disconnect(io: IoId): void {
@@ -60,16 +69,30 @@ export class IoThreads {
     if (thread !== undefined) thread.stats = stats;
   }
 
+  /** Whether its doors are in the main thread. */
   isHere(io: IoId): boolean {
     return this.#threads.get(io)?.release !== undefined;
   }
 
-  release(io: IoId, firstId: number, replies: readonly MainToIo[]): void {
+  release(io: IoId, firstId: number, replies: readonly MainToDoors[]): void {
     this.#threads.get(io)?.release?.(firstId, replies);
   }
 
+  /** For an I/O thread. */
+  hold(io: IoId, message: HeldMessage): void {
+    this.#threads.get(io)?.holder?.send(message);
+  }
+
+  /** The answers that I/O threads hold are not recorded from this batch on. */
+  dropHeld(from: number): void {
+    for (const { holder } of this.#threads.values()) {
+      holder?.send({ type: 'not-recorded', from });
+      holder?.flush();
+    }
+  }
+
   /** Flushed at once: a revocation must reach every thread before any thread gets the answer. */
-  broadcast(message: MainToIo): void {
+  broadcast(message: MainToDoors): void {
     for (const { batcher } of this.#threads.values()) {
       batcher.send(message);
       batcher.flush();
@@ -95,7 +118,7 @@ export class IoThreads {
     confirming.done();
   }
 
-  send(io: IoId, message: MainToIo): void {
+  send(io: IoId, message: MainToDoors): void {
     this.#threads.get(io)?.batcher.send(message);
   }
 

@@ -3,7 +3,6 @@ import type { Governor } from '../../core/governor.ts';
 import type { Stats } from '../../core/stats/stats.ts';
 import { type Clock, Refused, type SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
-import { encodeToIo } from '../codec.ts';
 import { type IoId, OWN } from '../protocol.ts';
 import {
   AUDIT_UNAVAILABLE,
@@ -45,26 +44,19 @@ export class Recorder {
     this.#options = options;
   }
 
-  /** Hands the batch to the audit thread, which lets its answers go once they are recorded. */
+  /** Hands the batch to the audit log. Its answers leave once they are recorded: I/O threads hold theirs until then. */
   record(io: IoId, batch: Batch): void {
     const { bodies, replies, signals, strangerBytes } = batch;
     const { audit, threads } = this.#options;
     const isHere = threads.isHere(io);
-    const isSent = !isHere && io !== OWN;
-    audit.append(
-      {
-        bodies,
-        answers: isSent ? { io, replies: encodeToIo(replies) } : undefined,
-        strangerBytes,
-        isAwaited: io === OWN || signals.length > 0,
-      },
+    const place = audit.append(
+      { bodies, strangerBytes, isAwaited: io === OWN || signals.length > 0 },
       {
         written: (isWritten) => this.#settle(io, batch, isWritten),
         released: isHere ? (firstId) => threads.release(io, firstId, replies) : undefined,
-        // The ids of the entries are lost with the audit thread. Callers that already have an answer ignore this one.
-        unreleased: () => this.#answerAll(io, replies),
       },
     );
+    if (place !== undefined) threads.hold(io, { type: 'held', ...place, replies });
   }
 
   /**

@@ -27,17 +27,12 @@ function openHere(onFailure: 'deny' | 'allow' = 'deny') {
       retention: { maxAgeMs: undefined, maxBytes: undefined },
     },
     (message) => {
-      if (
-        message.type === 'written' ||
-        message.type === 'released' ||
-        message.type === 'not-written' ||
-        message.type === 'writable'
-      )
+      if (message.type === 'written' || message.type === 'not-written' || message.type === 'writable')
         audit.receive(message);
     },
     (error) => defects.push(error),
   );
-  audit.connect(here);
+  audit.connect(here, here.headId);
   onTestFinished(() => {
     here.send({ type: 'close' });
     rmSync(base, { recursive: true, force: true });

@@ -2,6 +2,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { SecretDigest } from '../../../src/core/base/ids.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
+import { COUNTERS_BYTES } from '../../../src/threads/audit/audit-counters.ts';
 import { decodeToMain, encodeToIo } from '../../../src/threads/codec.ts';
 import { channelOver } from '../../../src/threads/io/io-channel.ts';
 import { IoLink } from '../../../src/threads/io/io-link.ts';
@@ -12,12 +13,14 @@ import { checkOf, digestOf } from '../../support/governor.ts';
 /** A link with 100 places, and the main thread played by the test: it answers when it is told to. */
 function open() {
   const main = new MessageChannel();
-  const audit = new MessageChannel();
-  const link = new IoLink(channelOver(main.port1, audit.port1), { maxPending: 100, onMessage: () => undefined });
+  const link = new IoLink(channelOver(main.port1, new SharedArrayBuffer(COUNTERS_BYTES)), {
+    maxPending: 100,
+    onMessage: () => undefined,
+  });
   const received: IoToMain[] = [];
   main.port2.on('message', (bytes: Uint8Array) => received.push(...decodeToMain(bytes)));
   onTestFinished(() => {
-    for (const port of [main.port1, audit.port1]) port.close();
+    main.port1.close();
   });
   return {
     link,

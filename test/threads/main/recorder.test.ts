@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { decodeToIo } from '../../../src/threads/codec.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, opId, SIBLING } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
@@ -355,21 +354,25 @@ describe('recorder', () => {
     },
   );
 
-  test('answers written but lost with the audit thread are still given, once', async () => {
-    const { ask, replyTo, audit, auditOutlet, write, release, sent } = openSwitchboard();
-    const [released] = ask(checkOf(CRAWLER, 't:1'));
-    const [lost] = ask(checkOf(CRAWLER, 't:2'));
-    write(2);
-    release(1);
+  test('what the audit thread had written when it died is held until it is told', async () => {
+    const { ask, replyTo, audit, auditOutlet, write, held, sent } = openSwitchboard();
+    const [, lost] = [ask(checkOf(CRAWLER, 't:1'))[0]!, ask(checkOf(CRAWLER, 't:2'))[0]!];
+    write(1);
     audit.disconnect();
-    expect(await replyTo(lost!)).toMatchObject({ ok: true, value: { decision: 'allow', opState: 'running' } });
+    expect(await replyTo(lost)).toMatchObject({ ok: true, value: { decision: 'deny', cause: 'unrecorded' } });
     // The next audit thread goes before it has begun.
-    audit.connect(auditOutlet);
+    audit.connect(auditOutlet, 1);
     audit.disconnect();
-    const [later] = ask({ type: 'get-op', principal: ADMIN, opId: opId('t:2') });
-    await replyTo(later!);
-    expect(sent.flatMap((message) => (message.type === 'command-reply' ? [message.id] : []))).toEqual([lost, later]);
-    expect({ released, entriesLost: audit.entriesLost }).toEqual({ released: lost! - 1, entriesLost: 0 });
+    expect(held()).toMatchObject([
+      { batch: 1, firstId: 1, failures: 0 },
+      { batch: 2, firstId: 2, failures: 0 },
+    ]);
+    expect(sent.filter(({ type }) => type === 'not-recorded')).toEqual([
+      { type: 'not-recorded', from: 2 },
+      { type: 'not-recorded', from: 3 },
+    ]);
+    expect(sent.flatMap((message) => (message.type === 'command-reply' ? [message.id] : []))).toEqual([lost]);
+    expect(audit.entriesLost).toBe(1);
   });
 
   test('a registration on its way to the store is answered when the audit thread dies', async () => {
@@ -397,7 +400,7 @@ describe('recorder', () => {
       entriesLost: 1,
       isWritable: false,
     });
-    audit.connect(auditOutlet);
+    audit.connect(auditOutlet, 0);
     expect(audit.isWritable).toBe(true);
   });
 
@@ -413,7 +416,7 @@ describe('recorder', () => {
 
   test('spend that could not be stored fails no registration that waits for the store', async () => {
     let saved: () => void = () => {};
-    const { ask, replyTo, governor, batches } = openSwitchboard({
+    const { ask, replyTo, governor, held } = openSwitchboard({
       agents: {
         save: () =>
           new Promise((resolve) => {
@@ -434,9 +437,8 @@ describe('recorder', () => {
     });
     expect(await replyTo(usage!)).toEqual({ ok: false, fault: { kind: 'internal' } });
     saved();
-    await eventually(() => expect(batches).toHaveLength(1));
-    const { replies } = batches[0]!;
-    expect(decodeToIo(replies!)).toMatchObject([
+    await eventually(() => expect(held()).toHaveLength(1));
+    expect(held()[0]!.replies).toMatchObject([
       { id: registration, reply: { ok: true, value: { agent: { identity: register.agent } } } },
     ]);
     expect(governor.agents.ownerOf(register.credential)?.identity).toEqual(register.agent);

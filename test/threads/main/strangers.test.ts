@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { SHARE_FULL } from '../../../src/threads/audit/audit-link.ts';
+import { SHARE_FULL } from '../../../src/threads/audit/audit-counters.ts';
 import { Strangers } from '../../../src/threads/main/strangers.ts';
 import { CRAWLER, checkOf } from '../../support/governor.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
