@@ -107,7 +107,7 @@ export function openMoney({
         },
       };
     },
-    giveBack: async () => exchange?.report(),
+    giveBack: async () => exchange?.flush(),
     start: async () => {
       await runs.begin(run);
       exchange?.start();

@@ -121,6 +121,12 @@ export class BudgetExchange {
   async report(): Promise<void> {
     const { budgets, nowMs } = this.#options;
     budgets.reportSoon(MOST_ROWS, nowMs());
+    await this.flush();
+  }
+
+  /** Resolves when the ledger has been told what must not wait, or could not be asked. */
+  async flush(): Promise<void> {
+    const { budgets } = this.#options;
     if (!budgets.hasUrgentRows) return;
     await this.#running; // an exchange under way knows nothing of it
     if (budgets.hasUrgentRows) await this.#run();
