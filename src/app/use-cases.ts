@@ -4,7 +4,8 @@ import { type AccountUseCases, withoutAccountStore } from '../accounts/accounts.
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { orgInReach } from '../core/access.ts';
 import { fail, ok } from '../core/base/result.ts';
-import type { Stats } from '../core/stats/stats.ts';
+import { mergedStats } from '../core/stats/merge.ts';
+import type { Stats, StatsView } from '../core/stats/stats.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { RateLimiter } from '../limits/rate-limit.ts';
 import type { Topic } from '../ports/cluster.ts';
@@ -70,6 +71,7 @@ export function useCasesOf({
   metrics,
   ...credentials
 }: UseCaseParts): UseCases {
+  cluster?.peers.serve('stats', async ({ orgId }) => stats.view(orgId, clock.nowMs()));
   return {
     ...confirmed(cluster, 'accounts', accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
     ...confirmed(cluster, 'api-keys', createCredentialUseCases(credentials), ['revokeApiKey']),
@@ -84,7 +86,9 @@ export function useCasesOf({
     waitApproval: ({ reader, id, waitMs }) => approvalWaits.wait(reader, id, waitMs),
     readStats: async ({ principal, orgId }) => {
       const org = orgInReach(principal, orgId);
-      return org.ok ? ok(stats.view(org.value, clock.nowMs())) : org;
+      if (!org.ok) return org;
+      const own = stats.view(org.value, clock.nowMs());
+      return ok(cluster === undefined ? own : await withOthers(own, org.value, cluster));
     },
     createWebhook: ({ principal, webhook }) => webhooks.create(principal, webhook),
     listWebhooks: async ({ principal, ...listing }) => webhooks.list(principal, listing),
@@ -114,6 +118,15 @@ export function useCasesOf({
     metrics: async () => ok(await metrics.render()),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
+}
+
+/** Of a gateway that does not answer in time, what is shown says that it is incomplete. */
+async function withOthers(own: StatsView, orgId: string | undefined, { peers }: Cluster): Promise<StatsView> {
+  const gathered = await peers.askAll('stats', { orgId });
+  if (!gathered.ok) return { ...own, isIncomplete: true };
+  const { answers, missing } = gathered.value;
+  const merged = mergedStats([own, ...answers.map(({ answer }) => answer)]);
+  return missing.length === 0 ? merged : { ...merged, isIncomplete: true };
 }
 
 function stateOf({ membership }: Cluster): 'reachable' | 'unreachable' | 'wrong_clock' {

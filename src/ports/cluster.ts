@@ -8,6 +8,7 @@ import type { AccountRow, Grant } from '../core/budget/grants.ts';
 import type { Command, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { UsageKey } from '../core/outcome.ts';
+import type { StatsView } from '../core/stats/stats.ts';
 
 /** One run of a gateway, from its start to its end: a random UUID. */
 export type RunId = Brand<string, 'RunId'>;
@@ -170,6 +171,8 @@ export type Questions = {
     readonly asked: { readonly command: Command; readonly ifKnown: boolean };
     readonly answer: Decided;
   };
+  /** What was checked, denied and spent there; `orgId`: of one org, else of all. */
+  readonly stats: { readonly asked: { readonly orgId: string | undefined }; readonly answer: StatsView };
 };
 /** `reply` is absent where the operation does not live there. */
 export type Decided = {

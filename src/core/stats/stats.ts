@@ -15,7 +15,7 @@ const MAX_NAMES = 50_000;
 /** Rules that are counted by themselves since the start. */
 const MAX_RULES = 500;
 /** The longest lists that are shown. */
-const MOST_SHOWN = 50;
+export const MOST_SHOWN = 50;
 const NO_ORG = '';
 
 /** Undefined names: all others. */
@@ -233,7 +233,7 @@ function rulesOf(hours: readonly Hour[]): readonly RuleCount[] {
       sums.set(key, { policy, ruleId, count: count + (sums.get(key)?.count ?? 0) });
     }
   }
-  return mostOf(sums, others, (count) => ({ policy: undefined, ruleId: undefined, count }));
+  return mostOf(sums.values(), others, (count) => ({ policy: undefined, ruleId: undefined, count }));
 }
 
 function agentsOf(named: readonly (readonly [orgId: string, hours: readonly Hour[]])[]): readonly AgentCount[] {
@@ -247,16 +247,16 @@ function agentsOf(named: readonly (readonly [orgId: string, hours: readonly Hour
         sums.set(key, { agent: { orgId, teamId, agentId }, count: count + (sums.get(key)?.count ?? 0) });
       }
     }
-  return mostOf(sums, others, (count) => ({ agent: undefined, count }));
+  return mostOf(sums.values(), others, (count) => ({ agent: undefined, count }));
 }
 
 /** The most first; those that were not counted by themselves, or are too many to show, come last, as one. */
-function mostOf<T extends { readonly count: number }>(
-  sums: ReadonlyMap<string, T>,
+export function mostOf<T extends { readonly count: number }>(
+  sums: Iterable<T>,
   others: number,
   asOthers: (count: number) => T,
 ): readonly T[] {
-  const sorted = [...sums.values()].sort((one, other) => other.count - one.count);
+  const sorted = [...sums].sort((one, other) => other.count - one.count);
   const rest = sorted.slice(MOST_SHOWN).reduce((sum, { count }) => sum + count, others);
   return [...sorted.slice(0, MOST_SHOWN), ...(rest > 0 ? [asOthers(rest)] : [])];
 }

@@ -174,7 +174,9 @@ export const statsAnswer = z.strictObject({
   minutes: z
     .array(z.strictObject({ at: rfc3339, ...checkCounts, spend_usd: z.number(), latency_ms: latencyMs }))
     .meta({ description: 'Those in which something happened, the oldest first.' }),
-  incomplete: z.boolean().meta({ description: 'There were too many orgs to count each by itself.' }),
+  incomplete: z.boolean().meta({
+    description: 'There were too many orgs to count each by itself, or a gateway of the cluster has not answered.',
+  }),
 });
 
 const auditEntry = z.strictObject({

@@ -111,6 +111,23 @@ describe('gateways of a cluster', () => {
     }, 15_000);
   });
 
+  test('add up what was checked at all of them', async () => {
+    const agent = { org_id: 'counted', team_id: 'search', agent_id: 'crawler' };
+    const credentialToken = (await one.call('POST', '/api/v1/agents', { agent })).body.credential_token;
+    const of = { orgId: 'counted', teamId: 'search', agentId: 'crawler' };
+    for (const [nth, at] of [one, two, three].entries())
+      await at.call(
+        'POST',
+        '/svc.governance.v1.PolicyService/CheckAction',
+        { agent: of, credentialToken, traceId: `counted-${nth}`, spanId: 's', action: 'tool.call', resource: 'web' },
+        null,
+      );
+    for (const at of [one, three]) {
+      const { body } = await at.call('GET', '/api/v1/stats?org_id=counted');
+      expect([body.checks, body.incomplete]).toEqual([{ allow: 3, deny: 0, pending: 0 }, false]);
+    }
+  });
+
   test('are listed with their leases at each of them', async () => {
     await eventually(async () => {
       const members = await membersAt(three);

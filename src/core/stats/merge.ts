@@ -1,0 +1,92 @@
+/** The statistics of several gateways as one. */
+import type { Percentiles } from './latency.ts';
+import type { Counts } from './series.ts';
+import { type AgentCount, MOST_SHOWN, mostOf, type RuleCount, type StatsMinute, type StatsView } from './stats.ts';
+
+/** Of the same time of day, and of the same orgs. Percentiles cannot be added up: they are those of the slowest. */
+export function mergedStats(views: readonly StatsView[]): StatsView {
+  return {
+    fromMs: Math.min(...views.map(({ fromMs }) => fromMs)),
+    toMs: Math.max(...views.map(({ toMs }) => toMs)),
+    sum: views.map(({ sum }) => sum).reduce(sumOf),
+    causes: summed(
+      views.flatMap(({ causes }) => causes),
+      ({ cause }) => cause,
+    ),
+    rules: shown(
+      views.flatMap(({ rules }) => rules),
+      ({ policy, ruleId }): string | undefined => policy && JSON.stringify([policy, ruleId]),
+      (count): RuleCount => ({ policy: undefined, ruleId: undefined, count }),
+    ),
+    agents: shown(
+      views.flatMap(({ agents }) => agents),
+      ({ agent }): string | undefined => agent && JSON.stringify([agent.orgId, agent.teamId, agent.agentId]),
+      (count): AgentCount => ({ agent: undefined, count }),
+    ),
+    orgs: orgsOf(views),
+    latency: views.map(({ latency }) => latency).reduce(slower),
+    minutes: minutesOf(views),
+    isIncomplete: views.some(({ isIncomplete }) => isIncomplete),
+  };
+}
+
+const sumOf = (one: Counts, other: Counts): Counts => ({
+  allow: one.allow + other.allow,
+  deny: one.deny + other.deny,
+  pending: one.pending + other.pending,
+  spentMicroUsd: one.spentMicroUsd + other.spentMicroUsd,
+});
+
+/** Null: nothing was measured. */
+const slowerOf = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.max(one, other);
+
+function slower(one: Percentiles | undefined, other: Percentiles | undefined): Percentiles | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return { p50: slowerOf(one.p50, other.p50), p95: slowerOf(one.p95, other.p95), p99: slowerOf(one.p99, other.p99) };
+}
+
+/** One for each key, the most first. */
+function summed<T extends { readonly count: number }>(all: readonly T[], keyOf: (each: T) => string): readonly T[] {
+  const sums = new Map<string, T>();
+  for (const each of all) sums.set(keyOf(each), { ...each, count: each.count + (sums.get(keyOf(each))?.count ?? 0) });
+  return [...sums.values()].sort((one, other) => other.count - one.count);
+}
+
+/** Those without a key are the ones that were not shown by themselves. */
+function shown<T extends { readonly count: number }>(
+  all: readonly T[],
+  keyOf: (each: T) => string | undefined,
+  asOthers: (count: number) => T,
+): readonly T[] {
+  const named = summed(
+    all.filter((each) => keyOf(each) !== undefined),
+    (each) => keyOf(each)!,
+  );
+  const others = all.reduce((sum, each) => sum + (keyOf(each) === undefined ? each.count : 0), 0);
+  return mostOf(named, others, asOthers);
+}
+
+function orgsOf(views: readonly StatsView[]): StatsView['orgs'] {
+  const sums = new Map<string, Counts>();
+  for (const { orgId, ...counts } of views.flatMap(({ orgs }) => orgs)) {
+    const known = sums.get(orgId);
+    sums.set(orgId, known === undefined ? counts : sumOf(known, counts));
+  }
+  return Array.from(sums, ([orgId, counts]) => ({ orgId, ...counts }))
+    .sort((one, other) => other.deny - one.deny || other.allow - one.allow)
+    .slice(0, MOST_SHOWN);
+}
+
+function minutesOf(views: readonly StatsView[]): readonly StatsMinute[] {
+  const sums = new Map<number, StatsMinute>();
+  for (const minute of views.flatMap(({ minutes }) => minutes)) {
+    const known = sums.get(minute.atMs);
+    const { atMs, latency } = minute;
+    sums.set(
+      atMs,
+      known === undefined ? minute : { atMs, ...sumOf(known, minute), latency: slower(known.latency, latency) },
+    );
+  }
+  return [...sums.values()].sort((one, other) => one.atMs - other.atMs);
+}
