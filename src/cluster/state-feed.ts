@@ -205,7 +205,7 @@ export class StateFeed {
     let hasBegun = false;
     const fault = await this.#take(key, (nowMs) => {
       hasBegun = true;
-      for (const { begin } of waiting) begin(nowMs);
+      for (const each of waiting) this.#begin(each, nowMs);
     });
     this.#waiting -= waiting.length;
     if (!hasBegun) for (const { refuse } of waiting) refuse(fault ?? { kind: 'internal' });
@@ -215,6 +215,16 @@ export class StateFeed {
     if (left === undefined) return;
     if (left.length === 0) this.#queues.delete(key);
     else this.#due.push(key);
+  }
+
+  /** A defect met by one must not lose the others of its turn. */
+  #begin({ begin, refuse }: Waiting, nowMs: number): void {
+    try {
+      begin(nowMs);
+    } catch (error) {
+      this.#options.onError(error, `deciding about ${this.#options.kind} of the cluster`);
+      refuse({ kind: 'internal' });
+    }
   }
 
   #refuseAll(fault: Fault): void {

@@ -5,6 +5,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AccountRow } from '../../../../src/core/budget/grants.ts';
 import type { RunId } from '../../../../src/ports/cluster.ts';
 import { createPostgresLedger } from '../../../../src/stores/postgres/cluster/ledger.ts';
+import { createPostgresPolicies } from '../../../../src/stores/postgres/cluster/policies.ts';
+import { createPostgresStates } from '../../../../src/stores/postgres/cluster/states.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../../src/stores/postgres/postgres.ts';
 import { SILENT } from '../../../support/database-server.ts';
 import { ModelLedger } from '../../../support/model-ledger.ts';
@@ -33,7 +35,7 @@ async function openLedger() {
     return run;
   };
   const ledgerOf = (run: RunId) => createPostgresLedger({ postgres, run, leaseMs: 60_000, policyVersion: () => 'v1' });
-  return { client, join, ledgerOf };
+  return { client, join, ledgerOf, postgres };
 }
 
 const rowOf = (owner: string, more: Partial<AccountRow>): AccountRow => ({
@@ -168,5 +170,70 @@ describe('the ledger in the database', () => {
     expect((await client.query('SELECT spent::int, out::int FROM budget_account')).rows).toEqual([
       { spent: 300, out: 0 },
     ]);
+  });
+});
+
+describe('what people decide, in the database', () => {
+  const valueOf = <T>(result: { readonly ok: true; readonly value: T } | { readonly ok: false }): T => {
+    if (!result.ok) throw new Error('the database did not answer');
+    return result.value;
+  };
+
+  test('changes in turns of its key, by the newest rows, and every gateway hears of it', async () => {
+    const { join, postgres } = await openLedger();
+    const [one, two] = [await join('one'), await join('two')].map((run) =>
+      createPostgresStates(postgres, run, () => performance.now()),
+    );
+    expect(valueOf(await one!.load('approvals'))).toEqual([]);
+    const use = (states: typeof one) =>
+      states!.turn('approvals', 'digest', (rows, nowMs) => {
+        expect(Math.abs(nowMs - Date.now())).toBeLessThan(60_000);
+        const { uses = 0 } = Object(rows[0]?.body) as { readonly uses?: number };
+        return [{ id: 'a', key: 'digest', body: { uses: uses + 1, text: '\u0000 \ud800' } }];
+      });
+    const turns = await Promise.all(Array.from({ length: 20 }, (_, at) => use(at % 2 === 0 ? one : two)));
+    const versions = turns.map((turn) => valueOf(turn)[0]!.version);
+    expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));
+    const last = { id: 'a', key: 'digest', body: { uses: 20, text: '\u0000 \ud800' }, version: 20 };
+    const changes = valueOf(await one!.changes('approvals'));
+    expect([changes.isWhole, changes.rows]).toEqual([false, [last]]);
+    changes.seen();
+    expect(valueOf(await two!.find('approvals', 'a'))).toEqual(last);
+    expect(valueOf(await two!.find('halts', 'a'))).toBe(undefined);
+    await two!.turn('approvals', 'digest', () => [{ id: 'a', key: 'digest', body: undefined }]);
+    expect(valueOf(await one!.changes('approvals')).rows).toEqual([{ ...last, body: undefined, version: 21 }]);
+    expect(valueOf(await one!.load('approvals'))).toEqual([]);
+  });
+
+  test('is not changed by a gateway that was replaced, nor where the decision fails', async () => {
+    const { client, join, postgres } = await openLedger();
+    const states = createPostgresStates(postgres, await join('one'), () => performance.now());
+    const halt = { id: 'h', key: 'h', body: { scope: 'global' } };
+    const broken = states.turn('halts', 'h', () => {
+      throw new Error('defect');
+    });
+    await expect(broken).rejects.toThrow('defect');
+    await join('one');
+    expect(await states.turn('halts', 'h', () => [halt])).toMatchObject({ fault: { kind: 'store_unreachable' } });
+    expect((await client.query('SELECT FROM cluster_state')).rowCount).toBe(0);
+    // What a gateway had alone is brought by the first only.
+    expect([valueOf(await states.adopt('halts', [halt])), valueOf(await states.adopt('halts', [halt]))]).toEqual([
+      1, 0,
+    ]);
+    expect(valueOf(await states.load('halts'))).toEqual([{ ...halt, version: 1 }]);
+  });
+
+  test('has one set of policies in force, which the first gateway brings', async () => {
+    const { join, postgres } = await openLedger();
+    const [one, two] = [await join('one'), await join('two')].map((run) => createPostgresPolicies(postgres, run));
+    expect(valueOf(await one!.active())).toBe(undefined);
+    const texts = [{ file: 'p.yaml', text: 'name: p\u0000' }];
+    for (const version of ['v1', 'v2']) await one!.add(version, texts, 'key:admin');
+    const first = await Promise.all([one!.activate('v1', 'gateway', true), two!.activate('v2', 'gateway', true)]);
+    expect(new Set(first.map(valueOf)).size).toBe(1);
+    expect(valueOf(await two!.activate('v2', 'key:admin', false))).toBe('v2');
+    expect(valueOf(await one!.activate('v1', 'gateway', true))).toBe('v2');
+    expect(valueOf(await one!.active())).toMatchObject({ version: 'v2' });
+    expect([valueOf(await two!.read('v1')), valueOf(await two!.read('v3'))]).toEqual([texts, undefined]);
   });
 });

@@ -1,0 +1,182 @@
+/** Policies of several gateways over one shelf in memory: published, refused by one of them, and missed by another. */
+import { describe, expect, test } from 'vitest';
+import { ClusterPolicies } from '../../src/cluster/policies.ts';
+import { fail, ok, type Result } from '../../src/core/base/result.ts';
+import type { Fault } from '../../src/core/fault.ts';
+import { loadPolicyTexts, renderPolicyProblem } from '../../src/policy-files/policy-file.ts';
+import type { PassOptions, PolicyShelf, PolicyText } from '../../src/ports/cluster.ts';
+
+const documentOf = (effect: string): readonly PolicyText[] => [
+  { file: 'p.yaml', text: `name: p\nscope: global\nrules:\n  - { id: all, effect: ${effect} }\n` },
+];
+const AWAY: Fault = { kind: 'store_unreachable', retryAfterSecs: 1 };
+const UNRECORDED: Fault = { kind: 'audit_unavailable' };
+
+/** Gateways by name on one shelf; a barrier has each of them read it, unless it is cut off. */
+class Cluster {
+  readonly sets = new Map<string, readonly PolicyText[]>();
+  active: { readonly version: string; readonly by: string } | undefined;
+  isAway = false;
+  readonly #gateways = new Map<string, ReturnType<Cluster['open']>>();
+
+  open(name: string) {
+    const reach = <T>(value: () => T): Promise<Result<T, Fault>> =>
+      Promise.resolve(this.isAway ? fail(AWAY) : ok(value()));
+    const shelf: PolicyShelf = {
+      active: () => reach(() => this.active),
+      read: (version) => reach(() => this.sets.get(version)),
+      add: (version, texts) => reach(() => void this.sets.set(version, texts)),
+      activate: (version, by, isFirst) =>
+        reach(() => {
+          if (!isFirst || this.active === undefined) this.active = { version, by };
+          return this.active.version;
+        }),
+    };
+    const gateway = {
+      version: 'none',
+      actors: [] as string[],
+      compiled: 0,
+      isCutOff: false,
+      canRecord: true,
+      /** What it does not know yet, as an older release. */
+      refuses: undefined as string | undefined,
+      logged: 0,
+      policies: new ClusterPolicies({
+        name,
+        shelf,
+        log: { error: () => void (gateway.logged += 1) },
+        barrier: { pass: (_, detail, options) => this.#pass(name, detail, options) },
+        compile: async (texts) => {
+          gateway.compiled += 1;
+          if (gateway.refuses !== undefined && texts[0]!.text.includes(gateway.refuses))
+            return fail(['p.yaml:4:3: unknown key']);
+          const loaded = loadPolicyTexts(texts);
+          return loaded.ok ? loaded : fail(loaded.fault.map(renderPolicyProblem));
+        },
+      }),
+    };
+    gateway.policies.follow({
+      version: () => gateway.version,
+      install: async ({ policies }, actor) => {
+        if (!gateway.canRecord) return fail(UNRECORDED);
+        gateway.version = policies.version;
+        gateway.actors.push(actor);
+        return ok(undefined);
+      },
+    });
+    this.#gateways.set(name, gateway);
+    return gateway;
+  }
+
+  async #pass(from: string, detail: unknown, { onSaid }: PassOptions = {}): Promise<readonly string[]> {
+    const missing: string[] = [];
+    for (const [name, gateway] of this.#gateways) {
+      if (name === from) continue;
+      const read = gateway.isCutOff ? fail(AWAY) : await gateway.policies.refresh(detail);
+      if (!read.ok) missing.push(name);
+      else if (read.value !== undefined) onSaid?.(read.value);
+    }
+    return missing;
+  }
+}
+
+const openCluster = () => {
+  const cluster = new Cluster();
+  return { cluster, one: cluster.open('one'), two: cluster.open('two'), three: cluster.open('three') };
+};
+
+describe('policies of a cluster', () => {
+  test('are in force everywhere once they are published, each compiled once', async () => {
+    const { cluster, one, two, three } = openCluster();
+    const published = await one.policies.publish(documentOf('allow'), 'key:admin');
+    const { version } = cluster.active!;
+    expect(published).toEqual({
+      ok: true,
+      value: { version, documents: 1, changed: true, warnings: [] },
+      unconfirmed: [],
+    });
+    expect([one.version, two.version, three.version]).toEqual([version, version, version]);
+    expect([two.actors, two.compiled, one.compiled]).toEqual([['key:admin'], 1, 1]);
+    expect((await two.policies.publish(documentOf('allow'), 'key:other')).ok).toBe(true);
+    expect(one.actors).toEqual(['key:admin']); // nothing has changed
+  });
+
+  test('do not change if one gateway cannot compile them; it says why', async () => {
+    const { cluster, one, two, three } = openCluster();
+    await one.policies.publish(documentOf('allow'), 'key:admin');
+    const before = cluster.active;
+    three.refuses = 'deny';
+    const refused = await two.policies.publish(documentOf('deny'), 'key:admin');
+    expect(refused).toEqual(fail({ kind: 'policy_invalid', problems: ['gateway three: p.yaml:4:3: unknown key'] }));
+    const wrong = await two.policies.publish(documentOf('perhaps'), 'key:admin');
+    expect(wrong).toMatchObject({ ok: false, fault: { kind: 'policy_invalid' } });
+    expect(cluster.active).toEqual(before);
+    expect([one.version, two.version, three.version]).toEqual(Array(3).fill(before!.version));
+  });
+
+  test('name a gateway that is cut off, which follows when it reads again', async () => {
+    const { one, two, three } = openCluster();
+    three.isCutOff = true;
+    expect(await one.policies.publish(documentOf('allow'), 'key:admin')).toMatchObject({ unconfirmed: ['three'] });
+    expect([two.version === one.version, three.version]).toEqual([true, 'none']);
+    three.isCutOff = false;
+    expect((await three.policies.refresh(undefined)).ok).toBe(true);
+    expect(three.version).toBe(one.version);
+  });
+
+  test('stay what they were at one that cannot read them; it tries to compile them once', async () => {
+    const { one, three } = openCluster();
+    three.isCutOff = true;
+    three.refuses = 'allow';
+    await one.policies.publish(documentOf('allow'), 'key:admin');
+    for (let reading = 0; reading < 5; reading += 1)
+      expect(await three.policies.refresh(undefined)).toMatchObject({ fault: { kind: 'policy_invalid' } });
+    expect([three.version, three.compiled, three.logged]).toEqual(['none', 1, 1]);
+    await one.policies.publish(documentOf('deny'), 'key:admin');
+    await three.policies.refresh(undefined);
+    expect(three.version).toBe(one.version);
+  });
+
+  test('come into force again by their version, as long as they are kept', async () => {
+    const { cluster, one, two } = openCluster();
+    await one.policies.publish(documentOf('allow'), 'key:admin');
+    const first = one.version;
+    await one.policies.publish(documentOf('deny'), 'key:admin');
+    expect(await two.policies.publishAgain(first, 'key:admin')).toMatchObject({ value: { changed: true } });
+    expect([one.version, two.version, cluster.active?.version]).toEqual([first, first, first]);
+    expect(await two.policies.publishAgain('none', 'key:admin')).toMatchObject({ fault: { kind: 'not_found' } });
+  });
+
+  test('are the first gateway that joins has, also if two join at once', async () => {
+    const { cluster, one, two } = openCluster();
+    const [allow, deny] = [documentOf('allow'), documentOf('deny')].map((texts) => {
+      const loaded = loadPolicyTexts(texts);
+      return { texts, version: loaded.ok ? loaded.value.policies.version : '' };
+    });
+    await Promise.all([
+      one.policies.begin(allow!.texts, allow!.version),
+      two.policies.begin(deny!.texts, deny!.version),
+    ]);
+    expect(cluster.active).toEqual({ version: allow!.version, by: 'gateway' });
+    expect([one.version, two.version]).toEqual([allow!.version, allow!.version]);
+    const late = cluster.open('late');
+    await late.policies.begin(deny!.texts, deny!.version);
+    expect(late.version).toBe(allow!.version);
+  });
+
+  test('do not change without the database, nor at a gateway that cannot record it', async () => {
+    const { cluster, one, two } = openCluster();
+    await one.policies.publish(documentOf('allow'), 'key:admin');
+    const first = one.version;
+    cluster.isAway = true;
+    expect(await one.policies.publish(documentOf('deny'), 'key:admin')).toEqual(fail(AWAY));
+    expect([one.version, two.version]).toEqual([first, first]);
+    cluster.isAway = false;
+    one.canRecord = false;
+    expect(await one.policies.publish(documentOf('deny'), 'key:admin')).toEqual(fail(UNRECORDED));
+    expect([one.version === first, two.version === first]).toEqual([true, false]);
+    one.canRecord = true;
+    await one.policies.refresh(undefined);
+    expect(one.version).toBe(two.version);
+  });
+});
