@@ -9,6 +9,11 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** As deep as the files that look for others from where they are, such as `system/worker-file.ts`. */
 const CHUNKS = 'chunks';
+/**
+ * Of the libraries, those in plain JavaScript of which nearly every command or start needs many files, or a large one.
+ * All others are loaded from node_modules as ever.
+ */
+const BUNDLED = ['commander', 'get-east-asian-width', 'ipaddr.js', 're2js', 'yaml', 'zod'];
 const SDK_DIST = join(ROOT, 'sdk', 'typescript', 'dist');
 
 const tsc = compiler();
@@ -59,8 +64,7 @@ function writeEntries() {
 /**
  * Replaces the entries, which are the command and the threads, by bundles of what they import: to find, read and link
  * five hundred small files takes as long as all else that a start does. Names, comments and the files' names stay, and
- * source maps lead back to the sources. Libraries are loaded from node_modules as ever, but for zod, most of whose files
- * hold messages in languages that nobody asks for. Scripts, benchmarks and tests import the single files.
+ * source maps lead back to the sources. Scripts, benchmarks and tests import the single files.
  */
 async function bundle() {
   const { rolldown } = await import('rolldown');
@@ -69,7 +73,7 @@ async function bundle() {
     cwd: ROOT,
     platform: 'node',
     input: Object.fromEntries(entries.map((entry) => [entry, join(ROOT, `${entry}.ts`)])),
-    external: (id) => !/^(?:[./]|zod(?:$|\/))/.test(id),
+    external: (id) => !/^[./]/.test(id) && !BUNDLED.some((name) => id === name || id.startsWith(`${name}/`)),
     logLevel: 'warn',
   });
   await linked.write({
@@ -80,5 +84,12 @@ async function bundle() {
     chunkFileNames: `src/${CHUNKS}/[name].js`,
   });
   await linked.close();
-  cpSync(join(ROOT, 'node_modules', 'zod', 'LICENSE'), join(ROOT, 'dist', 'src', CHUNKS, 'LICENSE-zod'));
+  for (const name of BUNDLED) copyLicense(name);
+}
+
+function copyLicense(name) {
+  const folder = join(ROOT, 'node_modules', name);
+  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+  if (file === undefined) throw new Error(`${name} comes without its licence`);
+  cpSync(join(folder, file), join(ROOT, 'dist', 'src', CHUNKS, 'licenses', name));
 }

@@ -20,7 +20,7 @@ describe("the gateway's package", () => {
     expect(paths).toEqual(
       expect.arrayContaining([
         'CHANGELOG.md',
-        'dist/src/chunks/LICENSE-zod',
+        'dist/src/chunks/licenses/zod',
         'dist/src/cli/main.js',
         'dist/workers/io.js',
         'docs/operations.md',
