@@ -111,7 +111,7 @@ class RouteServer {
     const { method: verb, path } = request;
     const method = (verb === 'head' ? 'get' : verb) as Method;
     const head = readHead(request, exchange, addressOf);
-    exchange.askForBody(head.headers.get('expect'));
+    if (!exchange.asksForBody(head.headers.get('expect'))) return exchange.close();
     const respond = this.#responder(exchange, head, verb, path);
     const match = this.#router.match(method, path);
     if (isPreflight(verb, head.headers))

@@ -34,8 +34,7 @@ export function serveConnect(
 ): void {
   const begin = (exchange: Exchange, request: RequestHead, method: ConnectMethod): void => {
     const head = new ConnectHead(request, exchange, addressOf);
-    if (!head.isSoundlyFramed) return exchange.close();
-    exchange.askForBody(head.expectation);
+    if (!head.isSoundlyFramed || !exchange.asksForBody(head.expectation)) return exchange.close();
     if (head.method === 'OPTIONS') return exchange.send(PREFLIGHT, { headers: corsHeaders(corsOrigins, head.origin) });
     if (head.isAuthorizedTwice) return send(exchange, connectError(AUTHORIZED_TWICE), head, corsOrigins);
     // Only browsers send an origin, and they always do.

@@ -52,8 +52,11 @@ export type Answer = {
   remoteAddress(): string;
   /** Pieces are only valid until `take` returns. A body that comes in one piece is known to be complete with it. */
   readBody(take: (piece: Uint8Array, isLast: boolean) => void): void;
-  /** Asks a client for its body that sent an `Expect` header of this value, if it waits to be asked. */
-  askForBody(expectation: string | undefined): void;
+  /**
+   * Whether a client that sent an `Expect` header of this value is asked for its body, if it waits for that. It was
+   * asked before the request came here.
+   */
+  asksForBody(expectation: string | undefined): boolean;
   /** False where it has not left yet: `left` or `gone` is called later. */
   send(status: HttpStatus, type: string | undefined, headers: readonly Header[], content: string | Uint8Array): boolean;
   /** `length`: of the content that a GET would have got; undefined where HTTP forbids to give it. */

@@ -149,9 +149,12 @@ export class Exchange implements AnswerListener {
     return this.#isOver ? '' : this.#answer.remoteAddress();
   }
 
-  /** Whatever the answer will be: some clients wait for ever when anything else comes first. */
-  askForBody(expectation: string | undefined): void {
-    this.#answer.askForBody(expectation);
+  /**
+   * Where a client waits in vain to be asked for its body, cut it off: Java's waits for ever, through its own time-out,
+   * when anything else comes first, even 417.
+   */
+  asksForBody(expectation: string | undefined): boolean {
+    return this.#answer.asksForBody(expectation);
   }
 
   /** Hands over the body when it is whole. Its bytes are only valid until `use` returns. */

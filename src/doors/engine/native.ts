@@ -167,13 +167,13 @@ class Contentless {
   }
 }
 
+const ASKED_FOR = '100-continue';
 const NOBODY: AnswerListener = { gone: () => undefined, left: () => undefined, writable: () => undefined };
 
 class NativeAnswer implements Answer {
   readonly #res: UwsResponse;
   readonly #contentless: Contentless;
   listener = NOBODY;
-  #hasContinued = false;
 
   constructor(res: UwsResponse, contentless: Contentless) {
     this.#res = res;
@@ -190,15 +190,11 @@ class NativeAnswer implements Answer {
   }
 
   /**
-   * Java 17 waits for ever when anything but the interim answer comes first. The library sends one by itself where the
-   * value is in lower case, which Java's client does not write (RFC 9110, 10.1.1: its case has no meaning). It writes
-   * one status line for each request, and this is it: see `#writeStatus`.
+   * The library asks by itself where the value is in lower case, and has no call to do so for others, although its case
+   * has no meaning (RFC 9110, 10.1.1).
    */
-  askForBody(expectation: string | undefined): void {
-    if (expectation === undefined || expectation === '100-continue' || expectation.toLowerCase() !== '100-continue')
-      return;
-    this.#hasContinued = true;
-    this.#res.writeStatus('100 Continue\r\n');
+  asksForBody(expectation: string | undefined): boolean {
+    return expectation === undefined || expectation === ASKED_FOR || expectation.toLowerCase() !== ASKED_FOR;
   }
 
   send(status: HttpStatus, type: string | undefined, headers: readonly Header[], content: string | Uint8Array) {
@@ -268,15 +264,9 @@ class NativeAnswer implements Answer {
   }
 
   #writeHead(status: HttpStatus, type: string | undefined, headers: readonly Header[]): void {
-    this.#writeStatus(status);
+    if (status !== 200) this.#res.writeStatus(STATUS_LINE[status]);
     if (type !== undefined) this.#res.writeHeader('Content-Type', type);
     for (const [name, value] of headers) this.#res.writeHeader(name, value);
-  }
-
-  /** If `askForBody` has used up the library's status line, the status is written in front of a meaningless header. */
-  #writeStatus(status: HttpStatus): void {
-    if (this.#hasContinued) this.#res.writeHeader(`HTTP/1.1 ${STATUS_LINE[status]}\r\nAccept-Ranges`, 'none');
-    else if (status !== 200) this.#res.writeStatus(STATUS_LINE[status]);
   }
 }
 

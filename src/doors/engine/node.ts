@@ -259,8 +259,9 @@ class NodeAnswer implements Answer {
     if (length === undefined || length === 0) this.#request.once('end', () => take(NO_PIECE, true));
   }
 
-  /** node:http has asked. */
-  askForBody(): void {}
+  asksForBody(): boolean {
+    return true;
+  }
 
   send(status: HttpStatus, type: string | undefined, headers: readonly Header[], content: string | Uint8Array) {
     const length = typeof content === 'string' ? Buffer.byteLength(content) : content.length;
