@@ -188,7 +188,8 @@ describe('openapi', () => {
     expect(committed, 'run `npm run docs`').toBe(`${JSON.stringify(api, null, 2)}\n`);
   });
 
-  // What the recommended rules of Redocly and Spectral look at besides the above; `npm run lint:api` runs them whole.
+  // The recommended rules of Redocly are run by `npm run lint:api` before the tests; these are some of Spectral's, which
+  // `npm run lint:api:spectral` runs whole.
 
   test('everything has a description, and each tag is declared', () => {
     expect(api.info).toMatchObject({ description: expect.any(String), contact: { name: expect.any(String) } });
