@@ -29,6 +29,8 @@ export type CodingAgent = {
   hooks(installation: Installation): Readonly<Record<string, readonly Fields[]>>;
   /** An event as the agent sends it before a tool call, to try the hook with. */
   readonly sample: Fields;
+  /** The denial to answer with where the gateway cannot be asked. Undefined: exit status 2 blocks, and why is read. */
+  readonly denial?: (reason: string) => string;
   /** What its user has to do or know. */
   readonly notes: readonly string[];
 };
@@ -151,7 +153,10 @@ const cursor: CodingAgent = {
   notes: [],
 };
 
-const COPILOT_DENY = `echo '{"permissionDecision":"deny","permissionDecisionReason":"the gateway cannot be asked"}'`;
+const copilotDenial = (reason: string): string =>
+  JSON.stringify({ permissionDecision: 'deny', permissionDecisionReason: reason });
+/** Where `svc` itself does not start. */
+const COPILOT_DENY = `echo '${copilotDenial('the gateway cannot be asked')}'`;
 const copilotHook = (installation: Installation): Fields => ({
   type: 'command',
   // Copilot goes on after a hook that fails, so that a failure is an answer, too.
@@ -167,6 +172,7 @@ const copilot: CodingAgent = {
   managedFile: () => undefined,
   frame: { version: 1 },
   hooks: (installation) => ({ preToolUse: [copilotHook(installation)], postToolUse: [copilotHook(installation)] }),
+  denial: copilotDenial,
   sample: { sessionId: 'svc-hooks-doctor', timestamp: 0, cwd: '/', toolName: 'bash', toolArgs: '{"command":"true"}' },
   notes: [
     'For the cloud agent, or a Copilot without hooks of its user, copy the file to .github/hooks/ of the repository.',

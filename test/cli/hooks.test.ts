@@ -135,4 +135,16 @@ describe('svc hooks', () => {
       stderr: expect.stringContaining('blocked'),
     });
   });
+
+  test('run answers Copilot, which goes on after a hook that fails, with a denial', async () => {
+    const event = JSON.stringify({ toolName: 'bash', toolArgs: '{}' });
+    const { status, stdout } = await openHome().svc(['run', 'copilot', '--url', 'http://127.0.0.1:9'], event);
+    expect({ status, answer: JSON.parse(stdout) }).toEqual({
+      status: 0,
+      answer: {
+        permissionDecision: 'deny',
+        permissionDecisionReason: expect.stringMatching(/^svc hooks: blocked, because .*ECONNREFUSED/),
+      },
+    });
+  });
 });

@@ -2,12 +2,13 @@
  * The hooks as `svc hooks install` writes them, in the coding agents themselves. They are large, and installed by hand
  * in a folder outside of the project:
  *
- *   npm i @anthropic-ai/claude-code-linux-x64@2.1.332 @openai/codex@0.169.0
- *   SVC_TEST_CLAUDE=…/claude SVC_TEST_CODEX=…/codex npx vitest run test/e2e/coding-agents.test.ts
+ *   npm i @anthropic-ai/claude-code-linux-x64@2.1.332 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 @github/copilot@1.0.102
+ *   SVC_TEST_CLAUDE=…/claude SVC_TEST_CODEX=…/codex SVC_TEST_GEMINI=…/.bin/gemini SVC_TEST_COPILOT=…/copilot \
+ *     npx vitest run test/e2e/coding-agents.test.ts
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { auditEntries } from '../support/audit-log.ts';
@@ -27,6 +28,10 @@ type CodingAgent = {
   readonly tool: string;
   readonly variable: string;
   readonly args: (modelUrl: string) => readonly string[];
+  /** What it needs beside the variables that all get, so that it asks the scripted model. */
+  readonly env?: (modelUrl: string) => Readonly<Record<string, string>>;
+  /** Below the home directory: settings that are there before ours. */
+  readonly settings?: readonly [file: string, settings: object];
 };
 
 const AGENTS: readonly CodingAgent[] = [
@@ -47,6 +52,22 @@ const AGENTS: readonly CodingAgent[] = [
       'go',
     ],
   },
+  {
+    tool: 'gemini',
+    variable: 'SVC_TEST_GEMINI',
+    args: () => ['-m', 'gemini-2.5-flash', '--yolo', '--skip-trust', '-p', 'go'],
+    env: (url) => ({ GEMINI_API_KEY: 'none', GOOGLE_GEMINI_BASE_URL: url }),
+    settings: [
+      '.gemini/settings.json',
+      { security: { auth: { selectedType: 'gemini-api-key' } }, general: { enableAutoUpdate: false } },
+    ],
+  },
+  {
+    tool: 'copilot',
+    variable: 'SVC_TEST_COPILOT',
+    args: () => ['-p', 'go', '--allow-all-tools'],
+    env: (url) => ({ COPILOT_OFFLINE: 'true', COPILOT_PROVIDER_BASE_URL: `${url}/v1`, COPILOT_MODEL: 'scripted' }),
+  },
 ];
 
 let gateway: TestGateway;
@@ -61,7 +82,7 @@ describe('coding agents', () => {
   });
   afterAll(() => gateway.stop());
 
-  for (const { tool, variable, args } of AGENTS) {
+  for (const { tool, variable, args, env: more, settings } of AGENTS) {
     const binary = process.env[variable] ?? '';
     if (binary === '') console.log(`${tool} is not tried: ${variable} names no binary`);
 
@@ -81,7 +102,13 @@ describe('coding agents', () => {
         ANTHROPIC_API_KEY: 'none',
         ANTHROPIC_BASE_URL: model.url,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        ...more?.(model.url),
       };
+      if (settings !== undefined) {
+        const path = join(home, settings[0]);
+        mkdirSync(dirname(path));
+        writeFileSync(path, JSON.stringify(settings[1]));
+      }
       const svc = join(PACKAGE_ROOT, 'dist', 'src', 'cli', 'main.js');
       spawnSync(process.execPath, [svc, 'hooks', 'install', tool, '--url', url], { env });
       const child = spawn(binary, args(model.url), { cwd: work, env, stdio: 'ignore', timeout: 60_000 });

@@ -1,4 +1,4 @@
-/** A model that runs one shell command and then says "done", for Claude Code and Codex. */
+/** A model that runs one shell command and then says "done", for Claude Code, Codex, Gemini CLI and Copilot. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -9,6 +9,7 @@ export type ModelServer = {
   close(): void;
 };
 
+/** An event of the stream; one without a type is data alone. */
 type Send = (type: string, fields: object) => void;
 
 /** `command`: what it answers the first request of each agent with. */
@@ -23,6 +24,10 @@ export async function startModelServer(command: string): Promise<ModelServer> {
       const path = request.url ?? '';
       if (path.endsWith('/responses')) return streamTo(response, (send) => answerCodex(send, JSON.parse(text)));
       if (/\/messages(\?|$)/.test(path)) return streamTo(response, (send) => answerClaude(send, JSON.parse(text)));
+      if (path.endsWith('/chat/completions'))
+        return streamTo(response, (send) => answerCopilot(send, JSON.parse(text)));
+      if (path.includes(':streamGenerateContent'))
+        return streamTo(response, (send) => send('', answerGemini(JSON.parse(text))));
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     });
   });
@@ -70,6 +75,34 @@ export async function startModelServer(command: string): Promise<ModelServer> {
     send('message_stop', {});
   }
 
+  function answerCopilot(send: Send, { messages }: { readonly messages: readonly { readonly role: string }[] }): void {
+    const done = messages.filter(({ role }) => role === 'tool');
+    results.push(...done.map((message) => JSON.stringify(message)));
+    const call = { name: 'bash', arguments: JSON.stringify({ command, description: 'x' }) };
+    const [delta, finish] =
+      done.length === 0
+        ? [{ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: call }] }, 'tool_calls']
+        : [{ content: 'done' }, 'stop'];
+    const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' };
+    send('', { ...chunk, choices: [{ index: 0, delta: { role: 'assistant', ...delta }, finish_reason: null }] });
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+    send('', { ...chunk, choices: [{ index: 0, delta: {}, finish_reason: finish }], usage });
+  }
+
+  function answerGemini({ contents }: { readonly contents: readonly any[] }): object {
+    const parts = contents.flatMap((content) => content.parts ?? []);
+    const done = parts.filter(({ functionResponse }) => functionResponse !== undefined);
+    results.push(...done.map((part) => JSON.stringify(part)));
+    const part =
+      done.length === 0
+        ? { functionCall: { name: 'run_shell_command', args: { command, description: 'x' } } }
+        : { text: 'done' };
+    return {
+      candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 }],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+    };
+  }
+
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     results,
@@ -82,6 +115,12 @@ export async function startModelServer(command: string): Promise<ModelServer> {
 
 function streamTo(response: ServerResponse, answer: (send: Send) => void): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  answer((type, fields) => response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`));
+  answer((type, fields) =>
+    response.write(
+      type === ''
+        ? `data: ${JSON.stringify(fields)}\n\n`
+        : `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`,
+    ),
+  );
   response.end();
 }

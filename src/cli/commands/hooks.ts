@@ -49,15 +49,22 @@ export const doctor: Run = async (invocation) => {
   return EXIT.done;
 };
 
-/** What the installed command does. Exit status 2 blocks the tool; 0 means that the answer is on standard output. */
+/**
+ * What the installed command does. Exit status 0 means that the answer is on standard output; 2 blocks the tool, with
+ * the reason on standard error, unless the tool has to be told in an answer.
+ */
 export const run: Run = async (invocation) => {
   try {
     const answer = await askGateway(invocation);
     process.stdout.write(answer);
     return EXIT.done;
   } catch (error) {
-    note(`svc hooks: blocked, because ${messageOf(error)}`);
-    return EXIT.usage;
+    const reason = `svc hooks: blocked, because ${messageOf(error)}`;
+    note(reason);
+    const denial = CODING_AGENTS.find(({ name }) => name === invocation.args[0])?.denial;
+    if (denial === undefined) return EXIT.usage;
+    process.stdout.write(denial(reason));
+    return EXIT.done;
   }
 };
 
