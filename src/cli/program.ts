@@ -3,7 +3,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { packageVersion } from '../app/package-files.ts';
 import { argumentsOf, type CommandRow, type GroupRow, type OptionRow, wordsOf } from './command-row.ts';
 import { EXIT } from './errors.ts';
-import { type HelpText, helpOf } from './help.ts';
+import { meaningOf, withHelp } from './help.ts';
 import { type Globals, type Invocation, Options, OUTPUT_FORMATS, type Run } from './invocation.ts';
 import { printableLines } from './terminal/printable.ts';
 
@@ -18,14 +18,14 @@ export async function parseCommandLine(
   argv: readonly string[],
 ): Promise<Parsed> {
   let chosen: Chosen | undefined;
-  const root = styled(new Command('svc'), { kind: 'root', groups });
+  const root = withHelp(styled(new Command('svc'), ''), { kind: 'root', groups });
   root.version(packageVersion(), '-V, --version', 'show the version').helpCommand(false);
   for (const option of globalOptions()) root.addOption(option);
   const parents = new Map<string, Command>();
   for (const row of rows) {
     const words = wordsOf(row);
     const command = parentOf(root, parents, words, rows, groups).command(words.at(-1) ?? '');
-    describe(command, row).action(async () => {
+    describe(command, row, words.length === 1 ? summaryOf(groups, words[0]) : row.summary).action(async () => {
       requireOptions(command, row);
       chosen = {
         kind: 'command',
@@ -55,11 +55,9 @@ function parentOf(
   if (words.length === 1) return root;
   const known = parents.get(first);
   if (known !== undefined) return known;
-  const summary = groups.find(({ name }) => name === first)?.summary ?? '';
-  const parent = styled(root.command(first), {
+  const parent = withHelp(styled(root.command(first), first), {
     kind: 'group',
-    name: first,
-    summary,
+    summary: summaryOf(groups, first),
     rows: rows.filter((row) => wordsOf(row)[0] === first && wordsOf(row).length > 1),
   });
   parent.helpCommand(false);
@@ -67,10 +65,14 @@ function parentOf(
   return parent;
 }
 
-function describe(command: Command, row: CommandRow): Command {
+const summaryOf = (groups: readonly GroupRow[], first: string | undefined): string =>
+  groups.find(({ name }) => name === first)?.summary ?? '';
+
+/** `summary` is what the help of its parent says of it. */
+function describe(command: Command, row: CommandRow, summary: string): Command {
   for (const argument of argumentsOf(row)) command.argument(argument);
   for (const option of row.options ?? []) command.addOption(optionOf(option));
-  return styled(command, { kind: 'command', row });
+  return withHelp(styled(command, wordsOf(row).join(' ')), { kind: 'command', row, summary });
 }
 
 /**
@@ -84,9 +86,10 @@ function requireOptions(command: Command, { options = [] }: CommandRow): void {
   if (missing !== undefined) command.error(`error: required option '${optionOf(missing).flags}' not specified`);
 }
 
-function optionOf({ flags, meaning, choices }: OptionRow): Option {
+function optionOf(row: OptionRow): Option {
+  const { flags, choices } = row;
   const isRepeated = flags.endsWith('...>');
-  const option = new Option(isRepeated ? flags.replace('...>', '>') : flags, meaning);
+  const option = new Option(isRepeated ? flags.replace('...>', '>') : flags, meaningOf(row));
   if (isRepeated)
     return option.argParser((value: string, before: readonly string[] = []) => [...before, chosenFrom(choices, value)]);
   return choices === undefined ? option : option.choices(choices);
@@ -106,14 +109,11 @@ const globalOptions = (): readonly Option[] => [
   new Option('--debug'),
 ];
 
-function styled(command: Command, text: HelpText): Command {
+function styled(command: Command, words: string): Command {
   return command
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
-    .configureHelp({ formatHelp: () => helpOf(text) })
-    .showHelpAfterError(
-      `Run \`svc ${text.kind === 'root' ? '' : `${text.kind === 'group' ? text.name : wordsOf(text.row).join(' ')} `}--help\` for help.`,
-    )
+    .showHelpAfterError(`Run \`${['svc', words].join(' ').trimEnd()} --help\` for help.`)
     .configureOutput({ outputError: (message, write) => write(withoutValues(message)) });
 }
 

@@ -6,7 +6,6 @@ import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { wordsOf } from '../../src/cli/command-row.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/commands.ts';
 import { EXIT } from '../../src/cli/errors.ts';
-import { helpOf } from '../../src/cli/help.ts';
 import { type CliHome, createCliHome, SVC } from '../support/cli.ts';
 
 let cli: CliHome;
@@ -24,29 +23,30 @@ describe('help', () => {
     ];
   };
 
-  test('every help fits 30 lines and 80 columns and shows an example', () => {
-    const groups = [...new Set(COMMANDS.filter((row) => wordsOf(row).length > 1).map((row) => wordsOf(row)[0] ?? ''))];
-    const texts = [
-      helpOf({ kind: 'root', groups: GROUPS }),
-      ...groups.map((name) =>
-        helpOf({ kind: 'group', name, summary: 'x', rows: COMMANDS.filter((row) => wordsOf(row)[0] === name) }),
-      ),
-      ...COMMANDS.map((row) => helpOf({ kind: 'command', row })),
-    ];
+  const helpOf = async (...words: readonly string[]): Promise<string> => (await cli.run([...words, '--help'])).stdout;
+
+  test('every help fits 30 lines and 80 columns and shows an example', async () => {
+    const groups = new Set(COMMANDS.map((row) => wordsOf(row)).flatMap(([first]) => first ?? []));
+    const texts: string[] = [await helpOf()];
+    for (const words of [...[...groups].map((name) => [name]), ...COMMANDS.map(wordsOf)]) {
+      const text = await helpOf(...words);
+      expect(text).toMatch(new RegExp(`^Usage: svc ${words.join(' ')} `));
+      texts.push(text);
+    }
     for (const text of texts) {
       expect(tooMuchIn(text)).toEqual([]);
       expect(text).toMatch(/Example: \S/);
     }
   });
 
-  test('the help of svc names every command', () => {
+  test('the help of svc names every command', async () => {
+    const shown = [...(await helpOf()).matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name]) => name);
+    expect(shown).toEqual(GROUPS.map(({ name }) => name));
     expect([...new Set(COMMANDS.map((row) => wordsOf(row)[0]))].sort()).toEqual(GROUPS.map(({ name }) => name).sort());
   });
 
-  test('the help of svc names every exit status', () => {
-    expect(helpOf({ kind: 'root', groups: GROUPS })).toContain(
-      '\nExit status: 0 success, 1 failure, 2 usage, 3 check denied, 130 interrupted\n',
-    );
+  test('the help of svc names every exit status', async () => {
+    expect(await helpOf()).toContain('\nExit status: 0 success, 1 failure, 2 usage, 3 check denied, 130 interrupted\n');
     expect(Object.values(EXIT)).toEqual([0, 1, 2, 3, 130]);
   });
 
@@ -55,11 +55,9 @@ describe('help', () => {
     ['context use', ['SVC_CLI_CONTEXT', 'SVC_CLI_API_URL']],
     ['check', ['SVC_CLI_AGENT_TOKEN']],
     ['agents register', ['SVC_CLI_AGENT_TOKEN']],
-  ])('the help of %s names the variables that it reads: %s', (words, variables) => {
-    const row =
-      COMMANDS.find((command) => wordsOf(command).join(' ') === words) ??
-      expect.unreachable('there is no such command');
-    for (const variable of variables) expect(helpOf({ kind: 'command', row })).toContain(variable);
+  ])('the help of %s names the variables that it reads: %s', async (words, variables) => {
+    const text = await helpOf(...words.split(' '));
+    for (const variable of variables) expect(text).toContain(variable);
   });
 
   test('requested help goes to standard output, with an example of its own command', async () => {
@@ -77,15 +75,16 @@ describe('help', () => {
       ([, words]) => words!.trim(),
     );
 
-  test('every command that the documents print exists, with its options', () => {
+  test('every command that the documents print exists, with its options', async () => {
     const documents = readdirSync(join(PACKAGE_ROOT, 'docs')).map((name) => `docs/${name}`);
     const printed = ['README.md', 'CHANGELOG.md', 'examples/README.md', ...documents].flatMap(printedIn);
     expect(printed.length).toBeGreaterThan(30);
+    const everywhere = await helpOf();
     const wrong = printed.filter((text) => {
       const row = COMMANDS.find((command) =>
         wordsOf(command).every((word, at) => text.split(/\s+/)[at]?.split('|').includes(word)),
       );
-      const flags = `${helpOf({ kind: 'root', groups: GROUPS })} ${row?.options?.map((option) => option.flags).join(' ')}`;
+      const flags = `${everywhere} ${row?.options?.map((option) => option.flags).join(' ')}`;
       return (
         row === undefined || !(text.match(/--[a-z-]+/g) ?? []).every((flag) => new RegExp(`${flag}\\b`).test(flags))
       );
