@@ -29,6 +29,8 @@ export const UNIQUE_COLUMNS = {
   budget_grant: [],
   usage_id: [],
   agents: ['key'],
+  cluster_state: [],
+  policy_set: ['version'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The others. */
@@ -87,6 +89,8 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   budget_grant: ['epoch', 'owner', 'period', 'granted', 'spent'],
   usage_id: ['agent', 'id', 'epoch', 'recorded_at', 'settled'],
   agents: ['org', 'team', 'agent', 'credential', 'parent', 'registered_at', 'removed', 'changed_at', 'xid'],
+  cluster_state: ['kind', 'id', 'key', 'body', 'version', 'removed', 'changed_at', 'xid'],
+  policy_set: ['documents', 'published_at', 'published_by'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);
