@@ -151,10 +151,13 @@ export class StoreDatabase {
     });
   }
 
-  /** Moves what the log of writes holds into the file itself. Throws where something is in the way. */
-  emptyLog(): void {
-    const found = this.#attempt(() => this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get());
-    assert(found?.['busy'] === 0, 'no other connection reads or writes');
+  /** Moves what the log of writes holds into the file itself. False where another process is reading it. */
+  emptyLog(): boolean {
+    const found = this.#attempt(() => {
+      this.#database.exec('PRAGMA busy_timeout = 0');
+      return this.#database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get();
+    });
+    return found?.['busy'] === 0;
   }
 
   /** Leaves the log of writes as it is: the library keeps a file open until its statements are collected. */

@@ -1,3 +1,4 @@
+import { assert } from '../../core/base/result.ts';
 import { codeOf, messageOf } from '../../core/base/text.ts';
 import { type Change, StoreDatabase } from './database.ts';
 
@@ -32,7 +33,7 @@ export async function convertOldStore(folder: string, target: string): Promise<O
       }
     }
     commit();
-    database.emptyLog();
+    assert(database.emptyLog(), 'nobody else has the new file');
     database.close();
     await environment.close();
     return { rows };

@@ -101,9 +101,9 @@ function storeOn(database: StoreDatabase, path: string): EmbeddedStore {
       await transactions.settled();
       await writer.close();
       try {
-        database.emptyLog();
+        database.emptyLog(); // else the next start reads what is left in it
       } catch (error) {
-        if (codeOf(error) !== 'ENOSPC') throw error; // then the next start reads the log
+        if (codeOf(error) !== 'ENOSPC') throw error;
       } finally {
         database.close();
       }

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../../src/app/start-checks.ts';
 import type { AgentRegistration } from '../../../src/core/agents/agents.ts';
 import { agentKeyOf, type SecretDigest } from '../../../src/core/base/ids.ts';
@@ -334,6 +334,32 @@ describe('damage of the embedded store', () => {
     rmSync(path);
     mkdirSync(path); // for root too, whom no mode keeps out
     await expect(openStore(dataDir, QUIET)).rejects.toThrow(`illegal operation on a directory, open '${path}'`);
+  });
+
+  test('a store that another program reads is closed, and loses nothing', async () => {
+    const dataDir = temporaryFolder();
+    const store = openEmbeddedStore(dataDir);
+    const table = store.table<number>('numbers');
+    await table.put('first', 1);
+    // In a process of its own, as an operator's sqlite3 would be, in the middle of reading.
+    const script = join(dataDir, 'read.mjs');
+    writeFileSync(
+      script,
+      `import { DatabaseSync } from ${JSON.stringify(import.meta.resolve('@photostructure/sqlite'))};
+       const database = new DatabaseSync(${JSON.stringify(store.path)});
+       database.exec('BEGIN');
+       process.stdout.write(String(database.prepare('SELECT count(*) AS n FROM rows').get().n));
+       setInterval(() => undefined, 1_000);`,
+    );
+    const reader = spawn(process.execPath, [script]);
+    onTestFinished(() => void reader.kill('SIGKILL'));
+    await once(reader.stdout, 'data');
+    await table.put('second', 2);
+    await store.close();
+    expect([...temporaryStore(dataDir).table<number>('numbers').entries()]).toEqual([
+      ['first', 1],
+      ['second', 2],
+    ]);
   });
 
   test('what was written and not yet moved into the file is not lost with a torn end', async () => {
