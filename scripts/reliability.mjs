@@ -13,7 +13,7 @@ const duration = (secs) => (secs < 120 ? `${secs} s` : `${Math.round(secs / 60)}
 
 function tableOf({ date, machine, secs, share, seed, figures }) {
   const rows = Object.entries(figures).map(([name, figure]) => `| ${name} | ${shown(figure)} |`);
-  const whole = share === 1 ? '' : `, ${share * 100} % of the whole`;
+  const whole = share === 1 ? '' : `, ${Number((share * 100).toPrecision(3))} % of the whole`;
   return `| | |\n| --- | --- |\n${rows.join('\n')}\n\n${date}, in ${duration(secs)}${whole}, seed ${seed}: ${machine}.\n`;
 }
 
