@@ -27,9 +27,9 @@ const newDatabase = withPostgres();
 const POLICY = 'name: p\nscope: global\nrules:\n  - { id: r, actions: ["*"], effect: allow }\n';
 const OWNER = { email: 'owner@example.com', password: 'a horse that nobody corrects' };
 
-async function start(env: Record<string, string>): Promise<TestGateway> {
+async function start(env: Record<string, string>, onceOver = onTestFinished): Promise<TestGateway> {
   const gateway = await startTestGateway({ env: { SVC_ARGON2_MEMORY_KIB: '1024', SVC_SHUTDOWN_SECS: '3', ...env } });
-  onTestFinished(async () => {
+  onceOver(async () => {
     await gateway.stop('SIGKILL');
   });
   return gateway;
@@ -68,8 +68,11 @@ describe('stopping', () => {
     for (const answer of await answered) if (answer.status === 'fulfilled') expect(answer.value.status).toBe(503);
   });
 
-  test('a file that does not answer blocks no shutdown, and the log names it', async () => {
-    const gateway = await start({ SVC_SHUTDOWN_SECS: '1' });
+  // These two do little but wait until the time of a shutdown is over.
+  test.concurrent('a file that does not answer blocks no shutdown, and the log names it', async ({
+    onTestFinished: onceOver,
+  }) => {
+    const gateway = await start({ SVC_SHUTDOWN_SECS: '1' }, onceOver);
     const keys = join(gateway.dataDir, 'keys', 'signing.json');
     rmSync(keys);
     expect(spawnSync('mkfifo', [keys]).status).toBe(0); // nobody writes to it: reading it takes for ever, as on a lost network disk
@@ -91,12 +94,12 @@ describe('stopping', () => {
     });
   });
 
-  test('a policy file that does not answer blocks no shutdown either', async (context) => {
+  test.concurrent('a policy file that does not answer blocks no shutdown either', async (context) => {
     const policies = mkdtempSync(join(tmpdir(), 'svc-hung-'));
-    onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
+    context.onTestFinished(() => rmSync(policies, { recursive: true, force: true }));
     writeFileSync(join(policies, 'p.yaml'), POLICY);
-    const gateway = await start({ SVC_SHUTDOWN_SECS: '1', SVC_POLICY_PATH: policies });
-    if ((await hang(join(policies, 'p.yaml'))) === undefined) context.skip();
+    const gateway = await start({ SVC_SHUTDOWN_SECS: '1', SVC_POLICY_PATH: policies }, context.onTestFinished);
+    if ((await hang(join(policies, 'p.yaml'), context.onTestFinished)) === undefined) context.skip();
     gateway.process.kill('SIGHUP');
     await sleep(500); // the file is being opened
     expect(await stopped(gateway, 9_000)).toBe('SIGTERM');

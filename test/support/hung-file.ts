@@ -15,14 +15,14 @@ sys.stdin.read()
  * From now on until `answer`, or the end of the test, opening this file takes as long as on a network disk that is
  * lost. Undefined where that cannot be had.
  */
-export async function hang(path: string): Promise<{ answer(): Promise<void> } | undefined> {
+export async function hang(path: string, onceOver = onTestFinished): Promise<{ answer(): Promise<void> } | undefined> {
   const holder = spawn('python3', ['-c', HOLD, path], { stdio: ['pipe', 'pipe', 'ignore'] });
   const gone = once(holder, 'close').catch(() => undefined); // there is no such program
   const answer = async (): Promise<void> => {
     holder.kill('SIGKILL');
     await gone;
   };
-  onTestFinished(answer);
+  onceOver(answer);
   const held = await Promise.race([once(holder.stdout, 'data'), gone.then(() => undefined)]);
   return held === undefined ? undefined : { answer };
 }
