@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentFeed } from '../cluster/agent-feed.ts';
 import { Barriers } from '../cluster/barriers.ts';
+import { SharedControls } from '../cluster/controls.ts';
 import { KeptMembership, LEASE_MS } from '../cluster/membership.ts';
 import type { ClusterPolicies } from '../cluster/policies.ts';
 import { ClusterPeers } from '../cluster/questions.ts';
@@ -49,6 +50,7 @@ export type Cluster = {
   readonly agents: AgentFeed;
   readonly money: Money;
   readonly states: States;
+  readonly controls: SharedControls;
   /** Opens the door for the other gateways. What comes through it goes to `receive`. */
   route(decisions: Deciding, receive: Switchboard['receive']): Routing;
   readonly policies: ClusterPolicies;
@@ -97,16 +99,12 @@ export async function openCluster(
     end = resolve;
   });
   const membership = keepMembership(context, { run, name, members, replicas, threads, reportOf, onReplaced: end });
-  const barriers = new Barriers({
-    bus,
-    membership,
-    store: members,
-    replicas,
-    inAllThreads: () => threads.confirmed(),
-  });
+  const inAllThreads = (): Promise<void> => threads.confirmed();
+  const barriers = new Barriers({ bus, membership, store: members, replicas, inAllThreads });
   const shelf = await openShelf({ postgres: database.postgres, run, name, barrier: barriers, log, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
-  const shared = createPostgresAgents(database.postgres, run, () => performance.now());
+  const pool = database.postgres;
+  const shared = createPostgresAgents(pool, run, () => performance.now());
   const agents = new AgentFeed(
     {
       store: shared,
@@ -115,44 +113,45 @@ export async function openCluster(
       onRevoked: (agent) => threads.broadcast({ type: 'agent-revoked', agent }),
       steadyMs: () => performance.now(),
     },
-    await loadAgents(context, shared, store, database.postgres),
+    await loadAgents(context, shared, store, pool),
   );
   replicas.keep('agents', () => agents.refresh());
+  const sharedStates = createPostgresStates(pool, run, () => performance.now());
+  const controls = new SharedControls({
+    store: sharedStates,
+    membership,
+    barrier: barriers,
+    bus,
+    wallMs: Date.now,
+    onError,
+  });
+  replicas.keep('controls', () => controls.refresh());
   const states = await openStates({
-    shared: createPostgresStates(database.postgres, run, () => performance.now()),
+    shared: sharedStates,
     own: createEmbeddedStates(store),
     bus,
     barrier: barriers,
     log,
     onError,
-    trouble: () => database.postgres.trouble,
+    trouble: () => pool.trouble,
   });
-  const pool = database.postgres;
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
   const { policies, inForce } = shelf;
-  const route: Cluster['route'] = (decisions, receive) =>
-    startRouting({ config, log, onError, threads, peers, membership, lookup: agents, ...decisions, receive });
-  const parts = {
-    membership,
-    members,
-    bus,
-    barriers,
-    peers,
-    route,
-    replicas,
-    agents,
-    money,
-    states,
-    policies,
-    inForce,
+  const shares = { membership, members, bus, barriers, peers, replicas, agents, money, states, controls };
+  const parts = { ...shares, policies, inForce, replaced };
+  return {
+    ...parts,
+    start: startOf(context, parts, shelf, postgres),
+    route: (decisions, receive) =>
+      startRouting({ ...parts, config, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
   };
-  return { ...parts, replaced, start: startOf(context, parts, shelf, postgres) };
 }
 
+/** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, replicas, money }: Omit<Cluster, 'start' | 'replaced'>,
+  { membership, members, bus, replicas, money }: Omit<Cluster, 'start' | 'route'>,
   shelf: Shelf,
   postgres: Postgres,
 ): Cluster['start'] {
@@ -175,10 +174,8 @@ function startOf(
       await money.close();
       if (!membership.isReplaced) await members.leave();
     });
-    log.info('joined the cluster', {
-      name: membership.name,
-      others: membership.others().map((other: Member) => other.name),
-    });
+    const others = membership.others().map((other: Member) => other.name);
+    log.info('joined the cluster', { name: membership.name, others });
   };
 }
 

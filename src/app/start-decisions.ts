@@ -82,6 +82,7 @@ export function startDecisions(
     agents,
     budgets,
     states,
+    controls: cluster?.controls,
     clock,
     webhooks,
     stats,
@@ -118,16 +119,32 @@ export function startDecisions(
       isShareFull: () => audit.isShareFull,
     }),
     turns: cluster?.states.turns,
+    controls: cluster?.controls,
     checkLimiter: config.SVC_RATE_LIMIT_CHECK === 0 ? undefined : limiters.check,
   });
   const haltKeeper = haltsFor(commands, onError, cluster?.states.halting);
   const approvalWaits = waitsFor(commands, clock);
-  cluster?.policies.follow({
+  if (cluster !== undefined) followCluster(cluster, { governor, policyKeeper, recording, threads });
+  cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
+  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
+}
+
+type Following = Pick<Decisions, 'governor' | 'policyKeeper' | 'recording'> & Pick<Threads, 'threads'>;
+
+/** What the other gateways put in force, and order. */
+function followCluster(
+  { controls, policies }: Cluster,
+  { governor, policyKeeper, recording: { controlStreams }, threads }: Following,
+): void {
+  policies.follow({
     version: () => policyKeeper.version,
     install: (compiled, actor) => policyKeeper.replace(compiled, actor),
   });
-  cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
-  return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
+  governor.closedElsewhere = (agent, opId) => controls.closedElsewhere(agent, opId);
+  governor.onSwept = (agent, opId) => controls.forget(agent, opId);
+  controls.follow((agent, message) => {
+    for (const { io, stream } of controlStreams.of(agent)) threads.send(io, { type: 'signal', stream, message });
+  });
 }
 
 const haltsFor = (

@@ -6,7 +6,7 @@ import type { Stats } from '../core/stats/stats.ts';
 import type { AgentStore, BudgetStore, Clock, DecisionStore } from '../ports/ports.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { ControlStreams } from '../threads/main/control-streams.ts';
-import { EffectRunner } from '../threads/main/effect-runner.ts';
+import { type ControlSharing, EffectRunner } from '../threads/main/effect-runner.ts';
 import { EventBoard } from '../threads/main/event-board.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import { Recorder } from '../threads/main/recorder.ts';
@@ -26,6 +26,7 @@ export type RecorderStart = {
   readonly webhooks: Pick<WebhookKeeper, 'reportEffect' | 'reportExceeded'>;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
+  readonly controls?: ControlSharing | undefined;
 };
 
 export type Recording = {
@@ -36,7 +37,15 @@ export type Recording = {
   readonly recorder: Recorder;
 };
 
-export function startRecorder({ agents, budgets, states, onApproval, webhooks, ...start }: RecorderStart): Recording {
+export function startRecorder({
+  agents,
+  budgets,
+  states,
+  controls,
+  onApproval,
+  webhooks,
+  ...start
+}: RecorderStart): Recording {
   const { threads } = start;
   const controlStreams = new ControlStreams();
   const events = new EventBoard((io, event) => threads.notify(io, event), start.clock.nowMs());
@@ -44,6 +53,7 @@ export function startRecorder({ agents, budgets, states, onApproval, webhooks, .
   const effectRunner = new EffectRunner({
     agents,
     states,
+    controls,
     onApproval,
     events,
     spend,

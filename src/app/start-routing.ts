@@ -1,7 +1,10 @@
 /** Connects what other gateways of a cluster ask with what decides it. */
+import type { SharedControls } from '../cluster/controls.ts';
 import { type AgentLookup, Routing } from '../cluster/routing.ts';
+import { ok } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Membership, Peers } from '../ports/cluster.ts';
+import type { AuditLog } from '../ports/ports.ts';
 import type { Logger } from '../system/log.ts';
 import type { CommandRunner } from '../threads/main/command-runner.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
@@ -20,11 +23,25 @@ type Routed = Deciding & {
   readonly peers: Peers;
   readonly membership: Membership;
   readonly lookup: AgentLookup;
+  readonly controls: Pick<SharedControls, 'order'>;
+  readonly audit: AuditLog;
   /** What comes through the door of the other gateways. */
   readonly receive: Switchboard['receive'];
 };
 
-export function startRouting({ config, log, threads, governor, commands, receive, ...given }: Routed): Routing {
+const EVENT_OF = { pause: 'OpPaused', resume: 'OpResumed', terminate: 'OpTerminated' } as const;
+
+export function startRouting({
+  config,
+  log,
+  audit,
+  controls,
+  threads,
+  governor,
+  commands,
+  receive,
+  ...given
+}: Routed): Routing {
   const door = openPeerDoor({
     threads,
     switchboard: { receive },
@@ -39,6 +56,14 @@ export function startRouting({ config, log, threads, governor, commands, receive
     resume: (io, id, command) => commands.performAlone(io, id, command),
     answer: (io, id, reply, elsewhere) =>
       threads.send(io, { type: 'command-reply', id, reply, auditIndex: -1, ...(elsewhere && { elsewhere }) }),
+    orderGone: async ({ principal, opId, orgId = principal.orgId ?? undefined, trigger }) => {
+      const ordered = trigger === 'complete' ? undefined : await controls.order(opId, orgId, trigger);
+      if (ordered === undefined || trigger === 'complete') return undefined;
+      const { op, unconfirmed } = ordered;
+      const draft = { eventType: EVENT_OF[trigger], lineage: op.agent, actor: principal.subject, opId } as const;
+      const recorded = await audit.record({ ...draft, payload: { op_home: op.home } });
+      return recorded.ok ? { ...ok(op), unconfirmed } : recorded;
+    },
     steadyMs: () => performance.now(),
     wallMs: Date.now,
     warn: (message) => log.warn(message),

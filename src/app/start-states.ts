@@ -13,6 +13,9 @@ import type { CommandRunner, TurnTaking } from '../threads/main/command-runner.t
 import type { HaltKeeper, HaltSharing } from '../use-cases/halts.ts';
 import { valueOrStartError } from './start-checks.ts';
 
+/** What people decide. */
+type DecisionKind = Exclude<StateKind, 'controls'>;
+
 export type StatesStart = {
   readonly shared: SharedStates;
   /** What this gateway had when it was alone; and webhooks, which it keeps to itself. */
@@ -101,7 +104,7 @@ export async function openStates(start: StatesStart): Promise<States> {
 /** The first gateway of a cluster brings what it had when it was alone. */
 async function openFeed(
   { shared, own, bus, barrier, log, onError, trouble }: StatesStart,
-  kind: StateKind,
+  kind: DecisionKind,
 ): Promise<StateFeed> {
   const brings = Array.from(
     own.load(kind),
@@ -113,13 +116,14 @@ async function openFeed(
   return new StateFeed({ kind, store: shared, bus, barrier, isAwaited: isAwaited[kind], onError }, inOrder(loaded));
 }
 
-const keyOf = (kind: StateKind, id: string, row: unknown): string => (kind === 'halts' ? id : (row as Approval).digest);
+const keyOf = (kind: DecisionKind, id: string, row: unknown): string =>
+  kind === 'halts' ? id : (row as Approval).digest;
 
 /** Of an approval that was used nobody is asked again: the database says so to whoever uses it next. */
 const isAwaited = {
   halts: () => true,
   approvals: (body: unknown) => (body as Approval | undefined)?.state !== 'used',
-} satisfies Record<StateKind, (body: unknown) => boolean>;
+} satisfies Record<DecisionKind, (body: unknown) => boolean>;
 
 /** The oldest first. */
 const inOrder = (rows: readonly StateRow[]): readonly StateRow[] =>

@@ -26,6 +26,8 @@ export type RoutingOptions = {
   readonly peersIo: number;
   /** Decides a command here, as one that another gateway has sent. */
   readonly decideHere: (command: Command) => Promise<Decided>;
+  /** An order to an operation whose gateway has ended; undefined where nothing is known of it. */
+  readonly orderGone: (command: CommandOf<'control-op'>) => Promise<OpReply | undefined>;
   /** Has a command decided here that had to wait. */
   readonly resume: (io: number, id: number, command: Command) => void;
   readonly answer: (io: number, id: number, reply: Replies[CommandType], elsewhere: Elsewhere | undefined) => void;
@@ -240,7 +242,9 @@ export class Routing {
       if (!found.ok && found.fault.kind === 'ambiguous') return found;
       if (found.ok) orgId = found.value.agent.orgId;
     }
-    return this.#gatherOp({ ...command, orgId });
+    const merged = await this.#gatherOp({ ...command, orgId });
+    if (merged.ok || (merged.fault.kind !== 'not_found' && merged.fault.kind !== 'unreachable_gateway')) return merged;
+    return (await this.#options.orderGone({ ...command, orgId })) ?? merged;
   }
 
   async #gatherOp(command: OfOperator): Promise<OpReply> {

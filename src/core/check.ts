@@ -50,6 +50,8 @@ export type CheckState = AskingContext & {
   policies: { decide(subject: CheckSubject): PolicyDecision };
   /** Whether any stream is open; without one, no events are created. */
   isWatched: boolean;
+  /** Of a gateway in a cluster: what an operation of this agent and id is that lives at another one. */
+  closedElsewhere: ((agent: AgentEntry['key'], opId: CheckCommand['opId']) => ClosedState | undefined) | undefined;
   /** Why every check is denied; undefined: it is not. */
   outage: string | undefined;
   readonly budgets: BudgetTracker;
@@ -67,11 +69,10 @@ const deny = (cause: DecisionCause, reason: string): PolicyDecision => ({
   cause,
 });
 
-const OTHER_AGENTS_OP = deny(
-  'operation_state',
-  'the operation belongs to another agent; use your own trace_id and span_id',
-);
+const NOT_YOURS = 'the operation belongs to another agent; use your own trace_id and span_id';
+const OTHER_AGENTS_OP = deny('operation_state', NOT_YOURS);
 
+type ClosedState = 'paused' | 'terminated';
 /** Operations in these states take no further checks (docs/spec.md, Checks 3). */
 const CLOSED: Readonly<Partial<Record<OpState, PolicyDecision>>> = {
   paused: deny('operation_state', 'the operation is paused; wait until an operator resumes it'),
@@ -138,6 +139,8 @@ export class Checker {
     if (slot === undefined) {
       const ended = endedFor(this.#state.approvals, command.agent.orgId, command.opId, nowMs);
       if (ended !== undefined) return this.#answer(command, identified, endedBy(ended), undefined, ended.approval.id);
+      const state = this.#state.closedElsewhere?.(identified.entry.key, command.opId);
+      if (state !== undefined) return this.#answer(command, identified, CLOSED[state]!, undefined);
       return this.#checkNew(command, identified, nowMs);
     }
     if (ops.ownerOf(slot) !== identified.entry) return this.#answer(command, identified, OTHER_AGENTS_OP, undefined);
@@ -534,7 +537,6 @@ const pending = (
 });
 
 const isAllowed = ({ reply }: Pick<Answered, 'reply'>): boolean => reply.ok && reply.value.decision === 'allow';
-
 const TOO_MANY_WAIT = deny('approval', 'too many operations wait for this approval');
 
 const overBy = (standing: Extract<Standing, { readonly kind: 'over' }>): Settled => ({

@@ -22,6 +22,8 @@ export type Effect =
       readonly slot: OpSlot;
       readonly number: number;
       readonly signal: Signal;
+      /** Given by the shell of a gateway in a cluster, where signals of all gateways are numbered. */
+      readonly sequence?: number;
     }
   | {
       readonly kind: 'agent-saved';

@@ -16,7 +16,7 @@ import {
 } from './approvals/commands.ts';
 import type { AuditDraft, AuditEvent } from './audit/audit.ts';
 import { redactText } from './audit/redact-text.ts';
-import { type AgentIdentity, agentKeyOf, type OpId } from './base/ids.ts';
+import { type AgentIdentity, type AgentKey, agentKeyOf, type OpId } from './base/ids.ts';
 import { BAD_CURSOR } from './base/page.ts';
 import { assertNever, fail, ok, type Result } from './base/result.ts';
 import type { BudgetTracker } from './budget/budget.ts';
@@ -115,6 +115,8 @@ export class Governor {
   readonly #checker: Checker;
   readonly #agentLimits: AgentLimits;
   readonly #sweepTtlMs: number;
+  /** Called for each operation that leaves the registry. */
+  onSwept: ((agent: AgentKey, opId: OpId) => void) | undefined;
 
   constructor({ maxAgents, maxOrgAgents, sweepTtlMs, hashKey, ...given }: GovernorOptions) {
     this.ops = new OpsRegistry(hashKey);
@@ -126,6 +128,7 @@ export class Governor {
       halts: this.halts,
       approvals: this.approvals,
       isWatched: false,
+      closedElsewhere: undefined,
       outage: undefined,
       turns: undefined,
     };
@@ -144,6 +147,11 @@ export class Governor {
   /** Whether anybody watches operations. While nobody does, no events are made. */
   set isWatched(isWatched: boolean) {
     this.#state.isWatched = isWatched;
+  }
+
+  /** See `CheckState`. */
+  set closedElsewhere(closedElsewhere: CheckState['closedElsewhere']) {
+    this.#state.closedElsewhere = closedElsewhere;
   }
 
   /** Why every check is denied, until it is undefined again. */
@@ -246,8 +254,9 @@ export class Governor {
    * when more are due.
    */
   sweep(nowMs: number, most = SWEEP_SLICE): boolean {
-    const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, most, (_opId, owner, number, slot) => {
+    const removed = this.ops.sweep(nowMs, this.#sweepTtlMs, most, (opId, owner, number, slot) => {
       this.#signals.forget({ agent: owner.key, slot, number });
+      this.onSwept?.(owner.key, opId);
       this.agents.dropIfUnused(owner);
     });
     this.budgets.expire(nowMs);
@@ -262,7 +271,8 @@ export class Governor {
   post(effect: Extract<Effect, { kind: 'signal' }>, nowMs: number): SignalMessage | undefined {
     const { slot, number, opId, signal } = effect;
     if (!this.ops.holds(slot, number)) return undefined;
-    const sequence = this.#signals.post(effect, signal, nowMs);
+    const sequence = this.#signals.post(effect, signal, nowMs, effect.sequence);
+    if (sequence === undefined) return undefined;
     return this.ops.stateOf(slot) === 'completing' ? undefined : { opId, signal, sequence };
   }
 

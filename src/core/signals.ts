@@ -51,13 +51,17 @@ export class SignalBoxes {
    * also grow across a restart: an agent that asks for the signals after the last one it saw must not miss those of the
    * restarted gateway.
    */
-  post({ agent, slot, number }: Signalled, signal: Signal, nowMs: number): number {
-    const sequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
-    this.#lastSequence = sequence;
+  post(signalled: Signalled, signal: Signal, nowMs: number): number;
+  /** `given`: instead of the next number. Undefined where a newer signal of the operation was posted already. */
+  post(signalled: Signalled, signal: Signal, nowMs: number, given: number | undefined): number | undefined;
+  post({ agent, slot, number }: Signalled, signal: Signal, nowMs: number, given?: number): number | undefined {
+    const sequence = given ?? Math.max(this.#lastSequence + 1, Math.floor(nowMs));
+    this.#lastSequence = Math.max(this.#lastSequence, sequence);
     this.#chunks[slot >> CHUNK_BITS] ??= new Chunk();
     const chunk = this.#chunks[slot >> CHUNK_BITS]!;
     const at = slot & SLOT_MASK;
     if (chunk.numbers[at] === number) {
+      if (given !== undefined && given < chunk.sequences[at]!) return undefined; // it had to wait, and was overtaken
       this.#remember(number, chunk.sequences[at]!);
       // Taken out first: the list is in the order of the signals' numbers.
       if (chunk.isPending[at] === 1) this.#unlink(agent, chunk, at);

@@ -224,7 +224,7 @@ export type PolicyShelf = {
 };
 
 /** What people have decided, kept for all gateways. */
-export type StateKind = 'halts' | 'approvals';
+export type StateKind = 'halts' | 'approvals' | 'controls';
 
 /** A row of it; `body` undefined: it was removed. Rows of one `key` change one after the other. */
 export type StateRow = {

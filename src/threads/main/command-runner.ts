@@ -1,4 +1,4 @@
-import { agentKeyOf } from '../../core/base/ids.ts';
+import { type AgentKey, agentKeyOf, type OpId } from '../../core/base/ids.ts';
 import { BAD_CURSOR, type PageRequest } from '../../core/base/page.ts';
 import { fail, ok } from '../../core/base/result.ts';
 import type { Shortage } from '../../core/budget/grants.ts';
@@ -7,6 +7,7 @@ import { NO_EFFECTS } from '../../core/effects.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Governor } from '../../core/governor.ts';
 import type { ApprovalTurn, Outcome, UsageKey } from '../../core/outcome.ts';
+import type { SignalMessage } from '../../core/views.ts';
 import type { RateLimiter } from '../../limits/rate-limit.ts';
 import type { Clock, SavedAt } from '../../ports/ports.ts';
 import type { AuditLink } from '../audit/audit-link.ts';
@@ -31,6 +32,13 @@ export type SharedMoney = {
   listBudgets(command: CommandOf<'list-budgets'>): Promise<Replies['list-budgets']>;
 };
 
+/** The signals of other gateways' operations. */
+export type SharedSignals = {
+  pendingOf(agent: AgentKey): readonly SignalMessage[];
+  /** False where no such signal is known. */
+  acknowledge(agent: AgentKey, opId: OpId, sequence: number): boolean;
+};
+
 /** Has commands that are about approvals decided when all gateways agree on what they are about. */
 export type TurnTaking = { take(turn: ApprovalTurn, decide: () => void, refuse: (fault: Fault) => void): void };
 
@@ -51,6 +59,7 @@ export type CommandRunnerOptions = {
   /** Of a gateway in a cluster. */
   readonly money?: SharedMoney | undefined;
   readonly turns?: TurnTaking | undefined;
+  readonly controls?: SharedSignals | undefined;
   /** Of a gateway in a cluster: see `CursorSeal`. */
   readonly home?: string | undefined;
   readonly onError: (error: unknown, doing: string) => void;
@@ -231,7 +240,9 @@ export class CommandRunner {
       const refusal = this.#refusal(command, unsentEntries, nowMs);
       if (refusal !== undefined) return { reply: refusal, effects: NO_EFFECTS };
       if ('cursor' in command) return this.#list(command, nowMs);
-      return this.#options.governor.apply(command, nowMs);
+      const { controls, governor } = this.#options;
+      const outcome = governor.apply<CommandType>(command as never, nowMs);
+      return controls === undefined ? outcome : withShared(controls, command, outcome);
     } catch (error) {
       this.#options.onError(error, command.type);
       return { reply: INTERNAL, effects: NO_EFFECTS };
@@ -279,3 +290,19 @@ export class CommandRunner {
 }
 
 const BEHIND = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log' } as const);
+
+/** Signals may be about operations at other gateways, or at one that has ended. */
+function withShared(controls: SharedSignals, command: Command, outcome: Outcome): Outcome {
+  if (command.type === 'open-control') {
+    const reply = outcome.reply as Replies['open-control'];
+    const elsewhere = reply.ok ? controls.pendingOf(agentKeyOf(command.agent)) : [];
+    if (!reply.ok || elsewhere.length === 0) return outcome;
+    const pending = [...reply.value.pending, ...elsewhere].sort((one, other) => one.sequence - other.sequence);
+    return { ...outcome, reply: ok({ pending }) };
+  }
+  if (command.type !== 'ack-signal') return outcome;
+  const { reply } = outcome;
+  if (!reply.ok && reply.fault.kind !== 'not_found') return outcome;
+  const isKnown = controls.acknowledge(agentKeyOf(command.agent), command.opId, command.sequence);
+  return isKnown && !reply.ok ? { ...outcome, reply: ok(undefined) } : outcome;
+}

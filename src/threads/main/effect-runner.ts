@@ -1,7 +1,9 @@
 import type { Approval } from '../../core/approvals/approval.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
+import type { AgentKey, OpId } from '../../core/base/ids.ts';
 import type { Effect } from '../../core/effects.ts';
 import type { Stats } from '../../core/stats/stats.ts';
+import type { Signal } from '../../core/views.ts';
 import type { AgentStore, DecisionStore, SavedAt } from '../../ports/ports.ts';
 import type { Report, WebhookKeeper } from '../../webhooks/keeper.ts';
 import type { Batch } from './batches.ts';
@@ -9,7 +11,20 @@ import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
 import type { SpendSaver } from './spend-saver.ts';
 
+/** Of a gateway in a cluster: orders to operations hold at all of them. */
+export type ControlSharing = {
+  nextSequence(nowMs: number): number;
+  /** Resolves with the names of those that do not act by it yet. Never rejects. */
+  save(
+    sent: { readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal },
+    sequence: number,
+    nowMs: number,
+  ): Promise<readonly string[]>;
+  forget(agent: AgentKey, opId: OpId): void;
+};
+
 export type EffectRunnerOptions = {
+  readonly controls?: ControlSharing | undefined;
   readonly agents: AgentStore;
   readonly states: DecisionStore;
   /** Wakes those who wait for the approval. */
@@ -34,6 +49,11 @@ export class EffectRunner {
     this.#options = options;
   }
 
+  /** These were not recorded, so they do not hold anywhere. */
+  withdraw(signals: Batch['signals']): void {
+    for (const { agent, opId } of signals) this.#options.controls?.forget(agent, opId);
+  }
+
   /**
    * Returns a promise when the answer has to wait for a store. Events are published at once; a change that is rolled
    * back is published again.
@@ -52,7 +72,12 @@ export class EffectRunner {
           durable = reported(webhooks.reportExceeded(effect.draft), batch, durable);
           break;
         case 'signal':
-          signals.push(effect);
+          if (this.#options.controls === undefined) signals.push(effect);
+          else {
+            const sequence = this.#options.controls.nextSequence(nowMs);
+            signals.push({ ...effect, sequence });
+            durable = both(durable, this.#options.controls.save(effect, sequence, nowMs));
+          }
           break;
         case 'violation':
           this.tally.violations += 1;

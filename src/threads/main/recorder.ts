@@ -146,6 +146,7 @@ export class Recorder {
 
   #rollBackAlone(batch: Batch): void {
     const { clock, effectRunner, governor, onError } = this.#options;
+    effectRunner.withdraw(batch.signals);
     const nowMs = clock.nowMs();
     for (const effect of governor.rollBack(batch.undos, beginningChecks(batch), batch.lastOpBefore, nowMs)) {
       // Each is stored separately: the governor is already correct, and only a restart would miss what the store could

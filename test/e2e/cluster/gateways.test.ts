@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { connectAgent } from '../../support/agent.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../../support/gateway.ts';
 import { grpcClient } from '../../support/grpc-client.ts';
@@ -233,6 +234,7 @@ describe('gateways of a cluster', () => {
     await eventually(async () => expect((await register(two, 'upper', 'lower')).status).toBeGreaterThanOrEqual(400));
   });
 
+  const DENIED_AS_CLOSED = { decision: 'DECISION_DENY', cause: 'DECISION_CAUSE_OPERATION_STATE' };
   describe('have operations that live where they began', () => {
     let token: string;
     beforeAll(async () => {
@@ -255,7 +257,6 @@ describe('gateways of a cluster', () => {
       for (const home of homes) expect(home).toMatch(/^[\w-]{11}$/);
       expect(new Set(homes).size).toBe(3);
       expect((await opAt(three, 'home-0')).op_home).toBe(homes[0]);
-      expect((await opAt(one, 'home-1')).op_home).toBe(homes[1]);
       const mine = await two.call('POST', '/api/v1/ops', {
         op_id: 'home-3:s',
         agent: { org_id: 'acme', team_id: 'search', agent_id: 'worker' },
@@ -301,6 +302,28 @@ describe('gateways of a cluster', () => {
       }
       expect(seen.filter((id) => id.startsWith('many-')).sort()).toEqual(['many-0:s', 'many-1:s', 'many-2:s']);
       expect(new Set(seen).size).toBe(seen.length);
+    });
+
+    test('whose signals reach their agent, and which begin nowhere else while paused', async () => {
+      const opHome = await begin(one, 'paused');
+      const connected = connectAgent(three.grpc, agent, token);
+      onTestFinished(() => connected.close());
+      const feed = await connected.control();
+      const before = feed.signals.length;
+      const paused = await two.call('POST', '/api/v1/ops/paused:s/pause');
+      expect([paused.status, paused.headers.get('svc-unconfirmed')]).toEqual([200, null]);
+      for (const at of [one, two, three])
+        expect(await checked(at, 'paused')).toMatchObject({
+          ...DENIED_AS_CLOSED,
+          reason: expect.stringContaining('paused'),
+        });
+      const { sequence } = (await feed.received(before + 1)).at(-1)!;
+      expect(feed.signals.at(-1)).toMatchObject({ opId: 'paused:s', signal: 'pause' });
+      expect((await (await connected.control()).received(1)).map(({ opId }) => opId)).toContain('paused:s');
+      await connected.acknowledge('paused:s', sequence);
+      expect(await opAt(two, 'paused')).toMatchObject({ op_home: opHome, acknowledged_at: expect.any(String) });
+      await three.call('POST', '/api/v1/ops/paused:s/resume');
+      expect(await checked(two, 'paused', { opHome })).toMatchObject({ decision: 'DECISION_ALLOW' });
     });
 
     test('and may have the same id at two of them', async () => {
@@ -556,6 +579,16 @@ describe('gateways of a cluster', () => {
     }
     for (const gateway of [one, two]) expect(await check(gateway, 's')).toMatchObject(HALTED);
     await eventually(async () => expect(await check(three, `s${(made += 1)}`)).toMatchObject(HALTED));
+  });
+
+  test('keep operations closed whose home has died', async () => {
+    const home = await startMember(url, 'eight');
+    onTestFinished(async () => void (await home.stop('SIGKILL')));
+    const { check } = await newAgent('orphan');
+    await check(home, 's');
+    expect((await one.call('POST', '/api/v1/ops/orphan:s/terminate')).status).toBe(200);
+    await home.stop('SIGKILL');
+    for (const at of [two, three]) expect(await check(at, 's')).toMatchObject(DENIED_AS_CLOSED);
   });
 
   test('do not start on a database of their own, or with a signing key of their own', async () => {

@@ -1,0 +1,267 @@
+import { type AgentKey, type OpId, parseAgentKey } from '../core/base/ids.ts';
+import { assert, ok, type Result } from '../core/base/result.ts';
+import type { Fault } from '../core/fault.ts';
+import type { OpView, Signal, SignalMessage } from '../core/views.ts';
+import type { Barrier, Bus, Membership, SharedStates, StateRow, StateWrite } from '../ports/cluster.ts';
+import { homeOf } from './run.ts';
+
+/** The newest signal of an operation that an operator has touched, at whichever gateway it lives. */
+type Control = {
+  readonly agent: AgentKey;
+  readonly opId: OpId;
+  readonly signal: Signal;
+  readonly sequence: number;
+  readonly home: string;
+  readonly isAcknowledged: boolean;
+  readonly atMs: number;
+};
+
+export type SharedControlsOptions = {
+  readonly store: Pick<SharedStates, 'turn' | 'changes'>;
+  readonly membership: Membership;
+  readonly barrier: Barrier;
+  readonly bus: Bus;
+  readonly wallMs: () => number;
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+type Sent = { readonly agent: AgentKey; readonly opId: OpId; readonly signal: Signal };
+
+/** What stands of an operation whose gateway has ended is kept for a day. */
+const KEPT_MS = 24 * 3_600_000;
+const KIND = 'controls';
+
+const idOf = ({ agent, opId }: Pick<Control, 'agent' | 'opId'>): string => `${agent} ${opId}`;
+const STATE_OF = { pause: 'paused', terminate: 'terminated', resume: undefined } as const;
+
+/**
+ * The orders of operators, at all gateways: an operation that was paused or terminated at its home begins nowhere else,
+ * also once its home has ended, and its agent gets the signal wherever it is connected.
+ */
+export class SharedControls {
+  readonly #options: SharedControlsOptions;
+  readonly #home: string;
+  readonly #rows = new Map<string, Control>();
+  readonly #byAgent = new Map<AgentKey, Set<string>>();
+  /** To be written: undefined removes. */
+  #waiting = new Map<string, Control | undefined>();
+  #writing: Promise<readonly string[]> = Promise.resolve([]);
+  #next: Promise<readonly string[]> | undefined;
+  #lastSequence = 0;
+  #deliver: (agent: AgentKey, message: SignalMessage) => void = () => undefined;
+
+  constructor(options: SharedControlsOptions) {
+    this.#options = options;
+    this.#home = homeOf(options.membership.self);
+  }
+
+  /** `deliver` is called for signals of other gateways. */
+  follow(deliver: (agent: AgentKey, message: SignalMessage) => void): void {
+    this.#deliver = deliver;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** Grows at all gateways together, and begins with the time: see `SignalBoxes`. */
+  nextSequence(nowMs: number): number {
+    this.#lastSequence = Math.max(this.#lastSequence + 1, Math.floor(nowMs));
+    return this.#lastSequence;
+  }
+
+  /**
+   * Resolves when every gateway acts by it, with the names of those that do not; `database` where it cannot be written
+   * now. Never rejects: the order stands at its home.
+   */
+  save(sent: Sent, sequence: number, nowMs: number): Promise<readonly string[]> {
+    const { agent, opId, signal } = sent;
+    const control = { agent, opId, signal, sequence, home: this.#home, isAcknowledged: false, atMs: nowMs };
+    this.#put(control);
+    return this.#write(idOf(control), control);
+  }
+
+  /** The order could not be recorded, or its operation has left the registry. */
+  forget(agent: AgentKey, opId: OpId): void {
+    const id = idOf({ agent, opId });
+    if (this.#rows.get(id)?.home !== this.#home) return;
+    this.#drop(id);
+    void this.#write(id, undefined);
+  }
+
+  /** What an operation of another gateway is, of the same agent and id; undefined: nobody has closed it. */
+  closedElsewhere(agent: AgentKey, opId: OpId): 'paused' | 'terminated' | undefined {
+    if (this.#rows.size === 0) return undefined;
+    const control = this.#rows.get(idOf({ agent, opId }));
+    return control === undefined || control.home === this.#home ? undefined : STATE_OF[control.signal];
+  }
+
+  /** Signals of other gateways that the agent has not acknowledged. */
+  pendingOf(agent: AgentKey): readonly SignalMessage[] {
+    return Array.from(this.#byAgent.get(agent) ?? [], (id) => this.#rows.get(id)!)
+      .filter(({ home, isAcknowledged }) => home !== this.#home && !isAcknowledged)
+      .map(messageOf);
+  }
+
+  /** The agent has seen the signal. False where no such signal is known. */
+  acknowledge(agent: AgentKey, opId: OpId, sequence: number): boolean {
+    const id = idOf({ agent, opId });
+    const control = this.#rows.get(id);
+    if (control?.sequence !== sequence) return false;
+    if (control.isAcknowledged) return true;
+    this.#put({ ...control, isAcknowledged: true });
+    void this.#write(id, { ...control, isAcknowledged: true });
+    return true;
+  }
+
+  /**
+   * An order to an operation whose gateway has ended: it is what its record says. Resuming forgets it. Undefined where
+   * nobody has touched it, or its gateway may still decide.
+   */
+  async order(opId: OpId, orgId: string | undefined, signal: Signal): Promise<Ordered | undefined> {
+    const members = new Set(this.#options.membership.others().map(({ run }) => homeOf(run)));
+    const control = [...this.#rows.values()].find(
+      (each) =>
+        each.opId === opId &&
+        each.home !== this.#home &&
+        !members.has(each.home) &&
+        (orgId === undefined || orgId === parseAgentKey(each.agent)?.orgId),
+    );
+    if (control === undefined) return undefined;
+    const nowMs = this.#options.wallMs();
+    if (control.signal === 'terminate') return signal === 'terminate' ? ordered(control, nowMs, []) : undefined;
+    const id = idOf(control);
+    if (signal === 'resume') {
+      this.#drop(id);
+      return ordered({ ...control, signal }, nowMs, await this.#write(id, undefined));
+    }
+    const next = { ...control, signal, sequence: this.nextSequence(nowMs), isAcknowledged: false };
+    this.#put(next);
+    this.#deliver(control.agent, messageOf(next));
+    return ordered(next, nowMs, await this.#write(id, next));
+  }
+
+  /** Takes over what others have ordered. */
+  async refresh(): Promise<Result<void, Fault>> {
+    if (this.#waiting.size > 0) void this.#flushed(); // what the database could not take before
+    const read = await this.#options.store.changes(KIND);
+    if (!read.ok) return read;
+    const { rows, isWhole, seen } = read.value;
+    if (isWhole) {
+      const known = new Set(rows.map(({ id }) => id));
+      for (const id of [...this.#rows.keys()]) if (!known.has(id) && !this.#waiting.has(id)) this.#drop(id);
+    }
+    for (const row of rows) this.#adopt(row);
+    seen();
+    this.#tidy();
+    return ok(undefined);
+  }
+
+  #adopt({ id, body }: StateRow): void {
+    if (this.#waiting.has(id)) return; // it is newer here
+    const control = body as Control | undefined;
+    if (control === undefined) return this.#drop(id);
+    this.#lastSequence = Math.max(this.#lastSequence, control.sequence);
+    const before = this.#rows.get(id);
+    if (before !== undefined && before.sequence > control.sequence) return;
+    this.#put(control);
+    const isNew = before?.sequence !== control.sequence;
+    if (isNew && control.home !== this.#home && !control.isAcknowledged)
+      this.#deliver(control.agent, messageOf(control));
+  }
+
+  /** Of runs that have ended, whoever notices first. */
+  #tidy(): void {
+    const lostMs = this.#options.wallMs() - KEPT_MS;
+    const members = new Set(this.#options.membership.others().map(({ run }) => homeOf(run)));
+    for (const [id, { home, atMs }] of this.#rows) {
+      if (atMs > lostMs || home === this.#home || members.has(home)) continue;
+      this.#drop(id);
+      void this.#write(id, undefined);
+    }
+  }
+
+  #put(control: Control): void {
+    const id = idOf(control);
+    this.#rows.set(id, control);
+    const ofAgent = this.#byAgent.get(control.agent);
+    if (ofAgent === undefined) this.#byAgent.set(control.agent, new Set([id]));
+    else ofAgent.add(id);
+  }
+
+  #drop(id: string): void {
+    const control = this.#rows.get(id);
+    if (control === undefined) return;
+    this.#rows.delete(id);
+    const ofAgent = this.#byAgent.get(control.agent);
+    ofAgent?.delete(id);
+    if (ofAgent?.size === 0) this.#byAgent.delete(control.agent);
+  }
+
+  #write(id: string, control: Control | undefined): Promise<readonly string[]> {
+    this.#waiting.set(id, control);
+    return this.#flushed();
+  }
+
+  /** What is ordered while a transaction is under way makes up the next one. */
+  #flushed(): Promise<readonly string[]> {
+    this.#next ??= this.#writing.then(() => {
+      this.#next = undefined;
+      this.#writing = this.#flush();
+      return this.#writing;
+    });
+    return this.#next;
+  }
+  /** Never rejects. */
+  async #flush(): Promise<readonly string[]> {
+    const { store, barrier, bus, onError } = this.#options;
+    const waiting = new Map(this.#waiting);
+    if (waiting.size === 0) return [];
+    const writes = Array.from(waiting, ([id, body]): StateWrite => ({ id, key: id, body }));
+    try {
+      const written = await store.turn(KIND, this.#home, () => writes);
+      if (!written.ok) return ['database'];
+      for (const [id, control] of waiting) if (this.#waiting.get(id) === control) this.#waiting.delete(id);
+      if ([...waiting.values()].some((control) => control?.isAcknowledged === false)) return await barrier.pass(KIND);
+      bus.send('all', { type: 'changed', topic: KIND });
+      return [];
+    } catch (error) {
+      onError(error, 'writing orders to operations to the database');
+      return ['database'];
+    }
+  }
+}
+
+export type Ordered = { readonly op: OpView; readonly unconfirmed: readonly string[] };
+
+const ordered = (control: Control, nowMs: number, unconfirmed: readonly string[]): Ordered => ({
+  op: viewOf(control, nowMs),
+  unconfirmed,
+});
+
+const messageOf = ({ opId, signal, sequence }: Control): SignalMessage => ({ opId, signal, sequence });
+
+/** Of an operation that is gone little more is known than what was ordered. */
+function viewOf({ agent, opId, signal, atMs, home }: Control, nowMs: number): OpView {
+  const identity = parseAgentKey(agent);
+  assert(identity !== undefined, 'what was written of an agent has its key');
+  return {
+    opId,
+    state: STATE_OF[signal] ?? 'running',
+    registeredAtMs: atMs,
+    updatedAtMs: nowMs,
+    agent: identity,
+    action: undefined,
+    resource: undefined,
+    policy: undefined,
+    ruleId: undefined,
+    reason: 'its gateway has ended; this is what operators have ordered',
+    estimatedMicroUsd: 0,
+    spentMicroUsd: 0,
+    approvalId: undefined,
+    error: undefined,
+    ended: signal === 'terminate' ? 'terminated' : undefined,
+    acknowledgedAtMs: undefined,
+    home,
+  };
+}

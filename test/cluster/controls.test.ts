@@ -1,0 +1,135 @@
+/** Orders to operations at other gateways, whatever becomes of the database and the messages. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { SharedControls } from '../../src/cluster/controls.ts';
+import { homeOf } from '../../src/cluster/run.ts';
+import type { AgentKey } from '../../src/core/base/ids.ts';
+import { fail, ok } from '../../src/core/base/result.ts';
+import type { StateRow } from '../../src/ports/cluster.ts';
+import { FakeCluster, type FakeMember } from '../support/fake-cluster.ts';
+
+const AGENT = 'acme/search/crawler' as AgentKey;
+const OP = 't:s' as never;
+const sent = (signal: 'pause' | 'resume' | 'terminate') => ({ agent: AGENT, opId: OP, signal });
+
+/** The table, as all gateways see it. */
+class Table {
+  isAway = false;
+  readonly rows = new Map<string, StateRow>();
+
+  readonly store = {
+    turn: async (
+      _kind: unknown,
+      _key: string,
+      decide: (rows: readonly StateRow[], nowMs: number) => readonly Omit<StateRow, 'version'>[],
+    ) => {
+      if (this.isAway) return fail({ kind: 'store_unreachable', retryAfterSecs: 1 } as const);
+      for (const write of decide([], 0)) this.rows.set(write.id, { ...write, version: 1 });
+      return ok([]);
+    },
+    changes: async () =>
+      this.isAway
+        ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 } as const)
+        : ok({ rows: structuredClone([...this.rows.values()]), isWhole: false, seen: () => undefined }),
+  };
+}
+
+describe('orders to operations', () => {
+  let cluster: FakeCluster;
+  let table: Table;
+  let one: ReturnType<typeof open>;
+  let two: ReturnType<typeof open>;
+  let nowMs: number;
+  const open = (member: FakeMember) => {
+    const delivered: number[] = [];
+    const errors: unknown[] = [];
+    const controls = new SharedControls({
+      store: table.store,
+      membership: member.membership,
+      bus: member.bus,
+      barrier: { pass: async () => ['three'] },
+      wallMs: () => nowMs,
+      onError: (error) => errors.push(error),
+    });
+    controls.follow((_, { sequence }) => delivered.push(sequence));
+    return { controls, delivered, home: homeOf(member.run) };
+  };
+  beforeEach(() => {
+    cluster = new FakeCluster();
+    table = new Table();
+    nowMs = 1_000;
+    one = open(cluster.join('one'));
+    two = open(cluster.join('two'));
+  });
+
+  test('hold at the others once they are answered, and end with resuming', async () => {
+    expect(await one.controls.save(sent('pause'), 7, nowMs)).toEqual(['three']);
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBeUndefined();
+    await two.controls.refresh();
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('paused');
+    expect(two.controls.closedElsewhere('acme/search/other' as AgentKey, OP)).toBeUndefined();
+    expect(one.controls.closedElsewhere(AGENT, OP)).toBeUndefined(); // here its own registry says so
+    await one.controls.save(sent('resume'), 8, nowMs);
+    await two.controls.refresh();
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBeUndefined();
+    expect(two.delivered).toEqual([7, 8]);
+  });
+
+  test('are delivered once, however often they are read, until they are acknowledged', async () => {
+    await one.controls.save(sent('pause'), 7, nowMs);
+    for (let at = 0; at < 3; at += 1) await two.controls.refresh();
+    expect(two.delivered).toEqual([7]);
+    expect(two.controls.pendingOf(AGENT)).toEqual([{ opId: OP, signal: 'pause', sequence: 7 }]);
+    expect(one.controls.pendingOf(AGENT)).toEqual([]);
+    expect(one.controls.acknowledge(AGENT, OP, 6)).toBe(false);
+    expect(one.controls.acknowledge(AGENT, OP, 7)).toBe(true);
+    await cluster.settle();
+    await two.controls.refresh();
+    expect(two.controls.pendingOf(AGENT)).toEqual([]);
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('paused');
+  });
+
+  test('that the database cannot take stand at their home, and are written once it can', async () => {
+    table.isAway = true;
+    expect(await one.controls.save(sent('terminate'), 7, nowMs)).toEqual(['database']);
+    expect((await two.controls.refresh()).ok).toBe(false);
+    table.isAway = false;
+    await one.controls.refresh();
+    await cluster.settle();
+    await two.controls.refresh();
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('terminated');
+  });
+
+  test('leave with their operation, and a day after their gateway has ended', async () => {
+    await one.controls.save(sent('terminate'), 7, nowMs);
+    await two.controls.refresh();
+    two.controls.forget(AGENT, OP); // an operation of its own with that id
+    await two.controls.refresh();
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('terminated');
+    cluster.retire('one');
+    await two.controls.refresh();
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('terminated');
+    nowMs += 24 * 3_600_000 + 1;
+    await two.controls.refresh();
+    await cluster.settle();
+    expect([two.controls.size, table.rows.get(`${AGENT} ${OP}`)?.body]).toEqual([0, undefined]);
+  });
+
+  test('go by their record alone when their gateway has ended', async () => {
+    await one.controls.save(sent('pause'), 7, nowMs);
+    await two.controls.refresh();
+    expect(await two.controls.order(OP, undefined, 'resume')).toBeUndefined(); // its gateway decides
+    cluster.retire('one');
+    expect(await two.controls.order(OP, 'globex', 'resume')).toBeUndefined();
+    const resumed = await two.controls.order(OP, 'acme', 'resume');
+    expect(resumed).toMatchObject({ op: { opId: OP, state: 'running', home: one.home } });
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBeUndefined();
+    expect(await two.controls.order(OP, 'acme', 'pause')).toBeUndefined();
+  });
+
+  test('have growing numbers, whoever gives them', async () => {
+    expect([one.controls.nextSequence(5.5), one.controls.nextSequence(5.5)]).toEqual([5, 6]);
+    await one.controls.save(sent('pause'), 99, nowMs);
+    await two.controls.refresh();
+    expect(two.controls.nextSequence(1)).toBe(100);
+  });
+});
