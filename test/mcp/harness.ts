@@ -1,4 +1,5 @@
 /** A gateway with policies about MCP, agents of it, and real clients behind `svc mcp guard`. */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { SVC } from '../support/cli.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { endIfOrphaned } from '../support/orphans.ts';
 
 export const AGENT = 'acme/mcp/bot';
 const require = createRequire(import.meta.url);
@@ -69,6 +71,37 @@ export async function startWorld(policy: string, env: Readonly<Record<string, st
     close: async () => {
       await gateway.stop();
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type Proxy = { readonly url: string; readonly stderr: () => string; stop(): Promise<number | null> };
+
+export async function startProxy(world: World, config: string): Promise<Proxy> {
+  const path = join(world.folder, 'mcp.yaml');
+  writeFileSync(path, config);
+  const { SVC_AGENT: _, SVC_AGENT_TOKEN: __, ...env } = world.env;
+  const child: ChildProcess = spawn(process.execPath, [SVC, 'mcp', 'proxy', path], {
+    env: { ...env, UPSTREAM_KEY: 'upstream-s3cret' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  endIfOrphaned(child);
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  let stderr = '';
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr?.on('data', (piece: Buffer) => {
+      stderr += piece.toString();
+      const found = /at (http:\S+)\/mcp,/.exec(stderr)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    child.once('close', () => reject(new Error(stderr)));
+  });
+  return {
+    url,
+    stderr: () => stderr,
+    stop: () => {
+      child.kill('SIGTERM');
+      return ended;
     },
   };
 }

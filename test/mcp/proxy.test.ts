@@ -1,17 +1,14 @@
 /** `svc mcp proxy` over real sockets: official clients, official servers behind it, and strangers before it. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SVC } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 import { endIfOrphaned } from '../support/orphans.ts';
-import { AGENT, EVERYTHING, SCRIPTED, startWorld, textOf, type World } from './harness.ts';
+import { AGENT, EVERYTHING, type Proxy, SCRIPTED, startProxy, startWorld, textOf, type World } from './harness.ts';
 import { HELLO } from './messages.ts';
 
 const POLICY = `
@@ -24,37 +21,6 @@ rules:
     effect: allow
   - { id: env, actions: [mcp.call], resources: ["*/get-env", "*/environment"], effect: deny, reason: secrets stay }
 `;
-
-type Proxy = { readonly url: string; readonly stderr: () => string; stop(): Promise<number | null> };
-
-async function startProxy(world: World, config: string): Promise<Proxy> {
-  const path = join(world.folder, 'mcp.yaml');
-  writeFileSync(path, config);
-  const { SVC_AGENT: _, SVC_AGENT_TOKEN: __, ...env } = world.env;
-  const child: ChildProcess = spawn(process.execPath, [SVC, 'mcp', 'proxy', path], {
-    env: { ...env, UPSTREAM_KEY: 'upstream-s3cret' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  endIfOrphaned(child);
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  let stderr = '';
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stderr?.on('data', (piece: Buffer) => {
-      stderr += piece.toString();
-      const found = /at (http:\S+)\/mcp,/.exec(stderr)?.[1];
-      if (found !== undefined) resolve(found);
-    });
-    child.once('close', () => reject(new Error(stderr)));
-  });
-  return {
-    url,
-    stderr: () => stderr,
-    stop: () => {
-      child.kill('SIGTERM');
-      return ended;
-    },
-  };
-}
 
 describe('svc mcp proxy', () => {
   let world: World;

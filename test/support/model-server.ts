@@ -12,8 +12,14 @@ export type ModelServer = {
 /** An event of the stream; one without a type is data alone. */
 type Send = (type: string, fields: object) => void;
 
-/** `command`: what it answers the first request of each agent with. */
-export async function startModelServer(command: string): Promise<ModelServer> {
+/** A call of a tool, by the name that Claude Code gives it. */
+type ToolCall = { readonly name: string; readonly input: object };
+
+/** `command`: what it answers the first request of each agent with; of Claude Code, it may ask for another tool. */
+export async function startModelServer(
+  command: string,
+  claudeCall: ToolCall = { name: 'Bash', input: { command, description: 'x' } },
+): Promise<ModelServer> {
   const results: string[] = [];
   const server = createServer((request, response) => {
     let text = '';
@@ -55,19 +61,21 @@ export async function startModelServer(command: string): Promise<ModelServer> {
     const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
     const done = blocks.filter(({ type }) => type === 'tool_result');
     results.push(...done.map((result) => JSON.stringify(result)));
-    const isCall = done.length === 0 && tools.some(({ name }) => name === 'Bash');
+    const isCall = done.length === 0 && tools.some(({ name }) => name === claudeCall.name);
     const usage = { input_tokens: 1, output_tokens: 1 };
     send('message_start', {
       message: { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, usage },
     });
     send('content_block_start', {
       index: 0,
-      content_block: isCall ? { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} } : { type: 'text', text: '' },
+      content_block: isCall
+        ? { type: 'tool_use', id: 'toolu_1', name: claudeCall.name, input: {} }
+        : { type: 'text', text: '' },
     });
     send('content_block_delta', {
       index: 0,
       delta: isCall
-        ? { type: 'input_json_delta', partial_json: JSON.stringify({ command, description: 'x' }) }
+        ? { type: 'input_json_delta', partial_json: JSON.stringify(claudeCall.input) }
         : { type: 'text_delta', text: 'done' },
     });
     send('content_block_stop', { index: 0 });
