@@ -138,7 +138,7 @@ export class Routing {
         const run = this.#runOf(command.home);
         // Of a run that has ended the operation is gone, and the check begins a new one here.
         if (run === undefined || !this.#isVouchedFor(command)) return false;
-        return this.#answerWith(io, id, command, () => this.#passOn(run, command, false));
+        return this.#answerWith(io, id, command, () => this.#passOn(run, command));
       }
       case 'complete-op':
       case 'ack-signal':
@@ -165,7 +165,7 @@ export class Routing {
     const [home, rest] = command.cursor.split('.');
     const run = rest === undefined || home === undefined || home === this.#home ? undefined : this.#runOf(home);
     if (run === undefined) return false;
-    return this.#answerWith(io, id, command, () => this.#passOn(run, command, false));
+    return this.#answerWith(io, id, command, () => this.#passOn(run, command));
   }
 
   get #isAlone(): boolean {
@@ -193,17 +193,23 @@ export class Routing {
     return true;
   }
 
-  async #passOn(run: RunId, command: Command, ifKnown: boolean): Promise<Answered> {
+  async #passOn(run: RunId, command: Command): Promise<Answered> {
+    return (await this.#askAt(run, command, false)) ?? { reply: INTERNAL };
+  }
+
+  /** Undefined where the operation does not live there, so that nothing was decided. */
+  async #askAt(run: RunId, command: Command, ifKnown: boolean): Promise<Answered | undefined> {
     const asked = await this.#options.peers.ask(run, 'decide', { command, ifKnown });
     if (!asked.ok) return { reply: asked };
     const { reply, auditId } = asked.value;
-    return reply === undefined ? this.#here(command) : decidedAt(homeOf(run), reply, auditId);
+    return reply === undefined ? undefined : decidedAt(homeOf(run), reply, auditId);
   }
 
   /** At the home that it names, else at whoever has the operation, else here, where it is told that nobody has. */
   async #followUp(command: Followup): Promise<Answered> {
     const run = command.home === undefined ? undefined : this.#runOf(command.home);
-    if (run !== undefined) return this.#passOn(run, command, true);
+    const atHome = run === undefined ? undefined : await this.#askAt(run, command, true);
+    if (atHome !== undefined) return atHome;
     const refused = this.#refusalToAskAll();
     if (refused !== undefined) return { reply: refused };
     const asked = { command, ifKnown: true };
@@ -225,7 +231,8 @@ export class Routing {
     if (command.home === this.#home) return this.#here(command);
     if (command.home !== undefined) {
       const run = this.#runOf(command.home);
-      return run === undefined ? { reply: noOp(command.opId) } : this.#passOn(run, command, true);
+      const there = run === undefined ? undefined : await this.#askAt(run, command, true);
+      return there ?? { reply: noOp(command.opId) };
     }
     const refused = this.#refusalToAskAll();
     if (refused !== undefined) return { reply: refused };

@@ -140,7 +140,8 @@ describe('a command', () => {
   test('without one is decided by whoever has the operation', async () => {
     await one.ask(CHECK);
     expect((await settled(three.ask(USAGE))).reply).toEqual({ ok: true, value: { status: 'ok' } });
-    expect((await settled(three.ask(COMPLETE))).reply).toMatchObject({ ok: true, value: { state: 'completing' } });
+    const misled = { ...COMPLETE, home: two.home };
+    expect((await settled(three.ask(misled))).reply).toMatchObject({ ok: true, value: { state: 'completing' } });
     expect([one.decided, two.decided, three.decided]).toEqual([['check', 'record-usage', 'complete-op'], [], []]);
   });
 
