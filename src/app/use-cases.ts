@@ -28,7 +28,7 @@ import type { StoreOutage } from './store-outage.ts';
 export type UseCaseParts = CredentialUseCasesDeps & {
   readonly config: Config;
   readonly clock: Clock;
-  readonly audit: AuditLog & { readonly isWritable: boolean };
+  readonly audit: AuditLog & { readonly isWritable: boolean; catchUp(): void };
   readonly auditReader: AuditReads;
   readonly database: Database | undefined;
   readonly accounts: AccountUseCases | undefined;
@@ -71,7 +71,10 @@ export function useCasesOf({
   metrics,
   ...credentials
 }: UseCaseParts): UseCases {
-  cluster?.peers.serve('stats', async ({ orgId }) => stats.view(orgId, clock.nowMs()));
+  cluster?.peers.serve('stats', async ({ orgId }) => {
+    audit.catchUp(); // what is written is counted once that is known
+    return stats.view(orgId, clock.nowMs());
+  });
   return {
     ...confirmed(cluster, 'accounts', accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
     ...confirmed(cluster, 'api-keys', createCredentialUseCases(credentials), ['revokeApiKey']),

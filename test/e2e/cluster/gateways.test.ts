@@ -123,10 +123,11 @@ describe('gateways of a cluster', () => {
         { agent: of, credentialToken, traceId: `counted-${nth}`, spanId: 's', action: 'tool.call', resource: 'web' },
         null,
       );
-    for (const at of [one, three]) {
-      const { body } = await at.call('GET', '/api/v1/stats?org_id=counted');
-      expect([body.checks, body.incomplete]).toEqual([{ allow: 3, deny: 0, pending: 0 }, false]);
-    }
+    for (const at of [one, three])
+      await eventually(async () => {
+        const { body } = await at.call('GET', '/api/v1/stats?org_id=counted');
+        expect([body.checks, body.incomplete]).toEqual([{ allow: 3, deny: 0, pending: 0 }, false]);
+      });
   });
 
   test('are listed with their leases at each of them', async () => {
