@@ -36,7 +36,7 @@ const { services, volumes, configs } = parse(text, { merge: true }) as Compose;
 const gateways = Object.entries(services).filter(([name]) => name.startsWith('gateway-'));
 
 describe('compose.yaml', () => {
-  test('starts three gateways that act as one, each with a name and a data directory of its own', () => {
+  test('starts three gateways that act as one, each with a name and data of its own', () => {
     expect(gateways).toHaveLength(3);
     for (const [name, { environment = {}, volumes: mounted }] of gateways) {
       expect(unknownVariables(environment)).toEqual([]);

@@ -35,7 +35,7 @@ export const UNIQUE_COLUMNS = {
 
 /** The others. */
 const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly string[]>> = {
-  svc_migrations: ['name', 'applied_at'],
+  svc_migrations: ['name', 'applied_at', 'tolerated_since'],
   accounts: [
     'sequence',
     'email',
@@ -175,13 +175,17 @@ export async function migrate(
         'CREATE TABLE svc_migrations (number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())',
       );
     }
-    const { rows } = await client.query<{ number: number }>('SELECT number FROM svc_migrations');
+    // As a field of the row, which older tables do not have.
+    const { rows } = await client.query<Applied>(
+      `SELECT number, (to_jsonb(m) ->> 'tolerated_since')::integer AS "toleratedSince" FROM svc_migrations m`,
+    );
     const applied = new Set(rows.map((row) => row.number));
     const newest = Math.max(0, ...migrations.map((migration) => migration.number));
-    const unknown = [...applied].filter((number) => number > newest);
-    if (unknown.length > 0) {
+    const refused = rows.filter(({ number, toleratedSince }) => number > newest && newest < (toleratedSince ?? number));
+    if (refused.length > 0) {
+      const latest = Math.max(...refused.map(({ number }) => number));
       throw new MigrationError(
-        `the database has migration ${Math.max(...unknown)}, but this gateway knows only ${newest}; run a newer gateway`,
+        `the database has migration ${latest}, but this gateway knows only ${newest}; run a newer gateway`,
       );
     }
     const missing = migrations.filter((migration) => !applied.has(migration.number));
@@ -195,7 +199,11 @@ export async function migrate(
   }
 }
 
-async function apply(client: pg.ClientBase, migration: Migration): Promise<void> {
-  await client.query(migration.sql);
-  await client.query('INSERT INTO svc_migrations (number, name) VALUES ($1, $2)', [migration.number, migration.name]);
+type Applied = { readonly number: number; readonly toleratedSince: number | null };
+
+async function apply(client: pg.ClientBase, { number, name, sql, toleratedSince }: Migration): Promise<void> {
+  await client.query(sql);
+  await client.query('INSERT INTO svc_migrations (number, name) VALUES ($1, $2)', [number, name]);
+  if (toleratedSince !== undefined)
+    await client.query('UPDATE svc_migrations SET tolerated_since = $2 WHERE number = $1', [number, toleratedSince]);
 }

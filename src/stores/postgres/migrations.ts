@@ -149,9 +149,16 @@ const ACCOUNT_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
+const MIGRATION_OF_STEPS: Migration = {
+  number: 14,
+  name: 'older releases that tolerate a step',
+  sql: 'ALTER TABLE svc_migrations ADD COLUMN tolerated_since integer',
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   ...ACCOUNT_MIGRATIONS,
   ...CLUSTER_MIGRATIONS,
   ...STATE_MIGRATIONS,
   ...USAGE_MIGRATIONS,
+  MIGRATION_OF_STEPS,
 ];

@@ -70,6 +70,17 @@ describe('postgres', () => {
     await expect(migrate(client, [step])).rejects.toThrow(MigrationError);
   });
 
+  test('a database migrated by a newer gateway is used where the step tolerates it', async () => {
+    const client = await connect(await newDatabase());
+    const noop = (number: number) => ({ number, name: `step ${number}`, sql: 'SELECT 1' });
+    const place = { ...noop(2), sql: 'ALTER TABLE svc_migrations ADD COLUMN tolerated_since integer' };
+    await migrate(client, [noop(1), place, { ...noop(3), toleratedSince: 2 }, { ...noop(4), toleratedSince: 3 }]);
+    await expect(migrate(client, [noop(1), place])).rejects.toThrow(
+      'the database has migration 4, but this gateway knows only 2; run a newer gateway',
+    );
+    expect(await migrate(client, [noop(1), place, noop(3)])).toEqual([]);
+  });
+
   test('a transaction that ends in a fault or an exception is rolled back', async () => {
     const postgres = open(await newDatabase());
     await postgres.attempt((on) => on.query('CREATE TABLE t (n int)'));
