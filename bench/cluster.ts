@@ -86,7 +86,7 @@ const rateOf = async (subject: Subject): Promise<number> => {
     url: `${subject.url}/${CHECK}`,
     headers: { 'content-type': 'application/json' },
     body: BODY,
-    connections: 64,
+    connections: isBrief ? 8 : 64,
     seconds: SECONDS,
   };
   return (await loadHttp(load)).perSecond;
