@@ -121,14 +121,7 @@ async function start(context: StartContext): Promise<Gateway> {
 /** How this gateway takes over what other gateways have written. */
 const refreshesOf = ({ cluster, identity: { accounts, credentials } }: Parts): Refreshes => ({
   ...cluster?.states.refreshes,
-  ...(cluster && {
-    policy: async (detail) => {
-      const read = await cluster.policies.refresh(detail);
-      // What lower caps leave no room for is given back before this gateway says that it acts by them.
-      await cluster.money.giveBack();
-      return read;
-    },
-  }),
+  ...(cluster && { policy: (detail) => cluster.policies.refresh(detail) }),
   'api-keys': () => credentials.apiKeys.refresh(),
   ...(accounts && { accounts: () => accounts.syncRevocations() }),
 });

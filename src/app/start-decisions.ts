@@ -133,12 +133,17 @@ type Following = Pick<Decisions, 'governor' | 'policyKeeper' | 'recording'> & Pi
 
 /** What the other gateways put in force, and order. */
 function followCluster(
-  { controls, policies }: Cluster,
+  { controls, money, policies }: Cluster,
   { governor, policyKeeper, recording: { controlStreams }, threads }: Following,
 ): void {
   policies.follow({
     version: () => policyKeeper.version,
-    install: (compiled, actor) => policyKeeper.replace(compiled, actor),
+    install: async (compiled, actor) => {
+      const installed = await policyKeeper.replace(compiled, actor);
+      // What lower caps leave no room for is given back before this gateway says that it acts by them.
+      await money.giveBack();
+      return installed;
+    },
   });
   governor.closedElsewhere = (agent, opId) => controls.closedElsewhere(agent, opId);
   governor.onSwept = (agent, opId) => controls.forget(agent, opId);
