@@ -6,6 +6,7 @@
 import type { AgentIdentity } from '../base/ids.ts';
 import { append } from '../base/lists.ts';
 import type { Steps } from '../base/steps.ts';
+import { copyOf } from '../base/text.ts';
 import { ANY, PatternTable } from './patterns.ts';
 import type { CompiledDocument, CompiledRule } from './rule.ts';
 import type { PolicyScope } from './scope.ts';
@@ -18,6 +19,11 @@ const FEW_RULES = 4;
  */
 const MAX_PAIRS = 64;
 
+/** Agents use few actions, again and again: those of the last checks are not looked up anew. */
+const KNOWN_ACTIONS = 256;
+
+/** By the key of a resource, the places of rules. */
+type ByResource = ReadonlyMap<number, readonly number[]>;
 type LookUp = (action: string, resource: string) => readonly number[];
 
 /** The rules of one scope, by what their patterns match. */
@@ -62,14 +68,19 @@ function* buildingLookUp(rules: readonly CompiledRule[]): Steps<LookUp> {
     }
     yield;
   }
+  const knownActions = new Map<string, readonly ByResource[]>();
+  const learn = (action: string): readonly ByResource[] => {
+    const found = actions.find(action).flatMap((key) => places.get(key) ?? []);
+    if (knownActions.size >= KNOWN_ACTIONS) knownActions.clear();
+    knownActions.set(copyOf(action), found);
+    return found;
+  };
   const merged: number[] = [];
   return (action, resource) => {
     const foundResources = resources.find(resource);
     let only: readonly number[] = NO_PLACES;
     merged.length = 0;
-    for (const actionKey of actions.find(action)) {
-      const ofAction = places.get(actionKey);
-      if (ofAction === undefined) continue;
+    for (const ofAction of knownActions.get(action) ?? learn(action)) {
       for (const resourceKey of foundResources) {
         const list = ofAction.get(resourceKey);
         if (list === undefined) continue;

@@ -9,6 +9,8 @@ export type Literal = { readonly text: string; readonly key: number };
 
 const NONE = -1;
 const ROOT = 0;
+/** A power of two. */
+const BEGINNINGS = 256;
 /** Nodes that are linked in one step. */
 const LINKED_PER_STEP = 256;
 
@@ -129,6 +131,9 @@ export function* findingContained(literals: readonly Literal[]): Steps<FindLiter
     if (node % LINKED_PER_STEP === 0) yield;
   }
   const { shorter, reported } = links;
+  /** Whether a text may begin with such a character: nearly all places of a text are passed by one look. */
+  const beginnings = new Uint8Array(BEGINNINGS);
+  for (const { text } of literals) beginnings[text.charCodeAt(0) % BEGINNINGS] = 1;
   /** In which walk a node was reported last; a double counts longer than any process runs. */
   const reportedIn = new Float64Array(tree.size);
   let walk = 0;
@@ -136,6 +141,7 @@ export function* findingContained(literals: readonly Literal[]): Steps<FindLiter
     walk += 1;
     for (let at = 0, node = ROOT; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
+      if (node === ROOT && beginnings[code % BEGINNINGS] === 0) continue;
       let next = tree.next(node, code);
       while (next === ROOT && node !== ROOT) {
         node = shorter[node]!;
