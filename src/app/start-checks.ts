@@ -10,7 +10,7 @@ import { type DataDirLock, lockDataDir } from '../stores/embedded/data-dir.ts';
 import { StoreDamaged, StoreOfLaterRelease } from '../stores/embedded/database.ts';
 import { DATA_FORMAT, unknownFormat, upgradeDataDir } from '../stores/embedded/old-store.ts';
 import { type EmbeddedStore, openEmbeddedStore, STORE_FILE } from '../stores/embedded/store.ts';
-import { ifThereSync, makeFolder } from '../system/files.ts';
+import { makeFolder } from '../system/files.ts';
 import type { Logger } from '../system/log.ts';
 import type { Address } from './config.ts';
 
@@ -80,7 +80,7 @@ export const lookForParts = (dataDir: string) => ({
 });
 
 /** An empty file is what a full disk leaves of a copy. */
-const hasContent = (path: string): boolean => (ifThereSync(() => statSync(path))?.size ?? 0) > 0;
+const hasContent = (path: string): boolean => existsSync(path) && statSync(path).size > 0;
 
 export type FoundParts = ReturnType<typeof lookForParts>;
 

@@ -27,8 +27,9 @@ type AskMessage = Extract<ClusterMessage, { type: 'ask' }>;
 type AnswerMessage = Extract<ClusterMessage, { type: 'answer' }>;
 type Server = (asked: never, from: Member) => Promise<unknown>;
 
-/** How long an answer is waited for. */
+/** How long an answer is waited for. An order is answered once all have confirmed it, for which they have a second. */
 const WITHIN_MS = 1_000;
+const ORDER_WITHIN_MS = 2_500;
 /** The clocks of two gateways are compared with the database's every few seconds only. */
 const CLOCKS_DIFFER_MS = 250;
 const MAX_ASKED = 10_000;
@@ -119,7 +120,7 @@ export class ClusterPeers implements Peers {
     return ok({ answers, missing });
   }
 
-  /** Resolves when all have answered that are waited for, when `take` answers true, or after a second. */
+  /** Resolves when all have answered that are waited for, when `take` answers true, or when its time is over. */
   #sent(
     to: RunId | 'all',
     kind: QuestionKind,
@@ -130,7 +131,8 @@ export class ClusterPeers implements Peers {
     const { bus } = this.#options;
     this.#lastId += 1;
     const id = this.#lastId;
-    const untilMs = this.#databaseMs() + WITHIN_MS;
+    const withinMs = kind === 'order' ? ORDER_WITHIN_MS : WITHIN_MS;
+    const untilMs = this.#databaseMs() + withinMs;
     if (runs.length === 0 || !bus.send(to, { type: 'ask', id, kind, asked, untilMs })) return Promise.resolve();
     return new Promise((resolve) => {
       const missing = new Set(runs);
@@ -139,7 +141,7 @@ export class ClusterPeers implements Peers {
         this.#waiting.delete(id);
         resolve();
       };
-      const timer = setTimeout(done, WITHIN_MS);
+      const timer = setTimeout(done, withinMs);
       const takeOne = (from: RunId, message: AnswerMessage): void => {
         if (!missing.delete(from)) return; // answered already, or never asked
         if (take(from, message) === true) done();

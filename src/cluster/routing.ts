@@ -90,7 +90,8 @@ export class Routing {
   constructor(options: RoutingOptions) {
     this.#options = options;
     this.#home = homeOf(options.membership.self);
-    options.peers.serve('decide', ({ command, ifKnown }) => this.#decideForOther(command, ifKnown));
+    for (const kind of ['decide', 'order'] as const)
+      options.peers.serve(kind, ({ command, ifKnown }) => this.#decideForOther(command, ifKnown));
   }
 
   /** Whether the command is answered otherwise or later; else it is decided here, now. */
@@ -199,7 +200,7 @@ export class Routing {
 
   /** Undefined where the operation does not live there, so that nothing was decided. */
   async #askAt(run: RunId, command: Command, ifKnown: boolean): Promise<Answered | undefined> {
-    const asked = await this.#options.peers.ask(run, 'decide', { command, ifKnown });
+    const asked = await this.#options.peers.ask(run, kindOf(command), { command, ifKnown });
     if (!asked.ok) return { reply: asked };
     const { reply, auditId } = asked.value;
     return reply === undefined ? undefined : decidedAt(homeOf(run), reply, auditId);
@@ -230,7 +231,11 @@ export class Routing {
   async #ofOperator(command: OfOperator): Promise<Answered> {
     if (command.home === this.#home) return this.#here(command);
     if (command.home !== undefined) {
-      const run = this.#runOf(command.home);
+      const known = this.#runOf(command.home);
+      const refused = known === undefined ? this.#refusalToAskAll() : undefined;
+      if (refused !== undefined) return { reply: refused };
+      if (known === undefined) await this.#options.membership.lookAgain(); // it may have just joined
+      const run = known ?? this.#runOf(command.home);
       const there = run === undefined ? undefined : await this.#askAt(run, command, true);
       return there ?? { reply: noOp(command.opId) };
     }
@@ -257,7 +262,7 @@ export class Routing {
   async #gatherOp(command: OfOperator): Promise<OpReply> {
     const [here, gathered] = await Promise.all([
       this.#options.decideHere(command),
-      this.#options.peers.askAll('decide', { command, ifKnown: true }),
+      this.#options.peers.askAll(kindOf(command), { command, ifKnown: true }),
     ]);
     if (!gathered.ok) return gathered;
     const there = gathered.value.answers.flatMap(({ from, answer: { reply } }) =>
@@ -307,6 +312,8 @@ export class Routing {
     return TOO_MANY;
   }
 }
+
+const kindOf = ({ type }: Command): 'decide' | 'order' => (type === 'control-op' ? 'order' : 'decide');
 
 const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}` } as const);
 

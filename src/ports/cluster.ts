@@ -171,6 +171,8 @@ export type Questions = {
     readonly asked: { readonly command: Command; readonly ifKnown: boolean };
     readonly answer: Decided;
   };
+  /** Likewise for what operators order, which takes longer: all gateways confirm it first. */
+  readonly order: Questions['decide'];
   /** What was checked, denied and spent there; `orgId`: of one org, else of all. */
   readonly stats: { readonly asked: { readonly orgId: string | undefined }; readonly answer: StatsView };
 };

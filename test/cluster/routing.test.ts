@@ -237,7 +237,7 @@ describe('a command', () => {
     three.routing.divert = () => false;
     const asked = one.ask({ ...PAUSE, orgId: 'acme' });
     for (const sent of cluster.take()) if (sent.to === 'all') cluster.deliver({ ...sent, to: two.home as never });
-    await vi.advanceTimersByTimeAsync(1_000);
+    await vi.advanceTimersByTimeAsync(2_500);
     expect(await asked).toMatchObject({ reply: { ok: true, unconfirmed: ['two', 'three'] } });
   });
 

@@ -179,7 +179,7 @@ describe('isolation', () => {
     snapshot: 'true',
     lineage: 'true',
   };
-  const UNFILTERED: readonly QueryName[] = ['active', 'cascade', 'cursor', 'ticket', 'wait'];
+  const UNFILTERED: readonly QueryName[] = ['active', 'cascade', 'cursor', 'op_home', 'ticket', 'wait'];
 
   const questions = (): readonly string[] =>
     LISTINGS.flatMap(({ path, query = [] }) => [

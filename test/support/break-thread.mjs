@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { isMainThread, workerData } from 'node:worker_threads';
 
 const kindOf = (data) => {
+  if (typeof data === 'string') return 'store';
   if (data?.counters !== undefined) return 'audit';
   if (data?.auditCounters !== undefined) return 'io';
   if (data?.path !== undefined) return 'policy-reader';

@@ -243,7 +243,8 @@ describe('exchange', () => {
       await askWithoutReading(gateway, request, () => answered, 5_000);
       // node:http reads no more than it is read, which is after some 6 MB, and so after more answers than are asked for
       // here.
-      expect(answered).toBeLessThanOrEqual(name === 'native' ? 1_024 : 5_000);
+      // The native library still serves the requests that had come together with the last one.
+      expect(answered).toBeLessThanOrEqual(name === 'native' ? 2_048 : 5_000);
     }
   });
 

@@ -282,7 +282,10 @@ describe('crypto pool', () => {
         { encoding: 'utf8', timeout: 60_000 },
       );
       expect({ out: child.stdout, errors: child.stderr, signal: child.signal }).toEqual({
-        out: `${'a crypto task timed out token verification\n'.repeat(6)}all closed\n`,
+        // A fast machine has loaded it before the later ones are given up.
+        out: expect.stringMatching(
+          /^a crypto task timed out token verification\n(a crypto task (timed out token verification|failed no outcome)\n){5}all closed\n$/,
+        ),
         errors: '',
         signal: null,
       });
