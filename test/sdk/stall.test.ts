@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { stat } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { Checker, type CheckerOptions } from '../../sdk/typescript/src/checks.ts';
+import { Homes } from '../../sdk/typescript/src/homes.ts';
 import { checkBodyOf } from '../../sdk/typescript/src/messages.ts';
 import { Underway } from '../../sdk/typescript/src/waiters.ts';
 
@@ -21,6 +22,7 @@ const ALLOW = {
   correlationId: '1',
   error: null,
   obligations: [],
+  opHome: '',
 };
 
 type Event = readonly [name: 'data' | 'error', value: object];
@@ -42,6 +44,7 @@ function checkerOf(checkMs: number, [name, value]: Event) {
     reach: { succeeded: () => {}, failed: () => {}, isLost: false },
     underway: new Underway(),
     orphans: { add: (opId: string) => void orphans.push(opId) },
+    homes: new Homes(),
   } as unknown as CheckerOptions);
   return { checker, orphans };
 }

@@ -23,6 +23,8 @@ export type ScriptedCall = {
   readonly opId: string;
   readonly sequence: number;
   readonly token: string;
+  /** Which gateway of a cluster it names as that of the operation. */
+  readonly home?: string | undefined;
 };
 /**
  * A status that a call fails with, the gateway's own word for it where it has one, and when to come again; or parts of
@@ -82,10 +84,11 @@ export async function scriptedGateway(
         opId = traceId === '' ? '' : `${traceId}:${spanId}`,
         sequence = 0,
         credentialToken: token = '',
-      } = decoded.value as Partial<Record<'traceId' | 'spanId' | 'opId' | 'credentialToken', string>> & {
+        opHome = '',
+      } = decoded.value as Partial<Record<'traceId' | 'spanId' | 'opId' | 'credentialToken' | 'opHome', string>> & {
         readonly sequence?: number;
       };
-      const call = { method: name, opId, sequence, token };
+      const call = { method: name, opId, sequence, token, home: opHome === '' ? undefined : opHome };
       calls.push(call);
       const answered = await answer(call);
       if (answered?.fails !== undefined) {

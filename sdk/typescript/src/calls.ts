@@ -2,6 +2,7 @@
 import type { Checker } from './checks.ts';
 import { type Credential, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
+import type { Homes } from './homes.ts';
 import type { Settings } from './options.ts';
 import type { Reachability } from './reachability.ts';
 import { BUDGET_STATUSES, type MethodName, type Methods, OUTCOMES, PERIODS, TIERS } from './schema.ts';
@@ -16,6 +17,7 @@ export type CallsOptions = {
   readonly credential: Credential;
   readonly reach: Reachability;
   readonly checker: Checker;
+  readonly homes: Homes;
 };
 
 type Retries = {
@@ -62,6 +64,7 @@ export class Calls {
       const isRepeated = mayBeDone && error instanceof GatewayError && error.fault === 'invalid_transition';
       if (!isRepeated || (await this.#options.checker.stateOfOp(opId)) !== 'completing') throw error;
     }
+    this.#options.homes.drop(opId);
   }
 
   /** As `complete`, but given up as soon as the gateway is lost, for a caller that comes again when it is back. */
@@ -69,13 +72,17 @@ export class Calls {
     await this.#untilAnswered('CompleteOp', this.#completion(opId, ended), {
       isGivenUp: () => this.#options.reach.isLost,
     });
+    this.#options.homes.drop(opId);
   }
 
   async recordUsage({ costUsd, opId, usageId = newSpanId() }: Usage): Promise<UsageAnswer> {
     if (typeof costUsd !== 'number') throw new TypeError('costUsd must be a number');
     requireText(usageId, 'usageId');
     if (opId !== undefined) requireText(opId, 'opId');
-    const { agent } = this.#options.settings;
+    const {
+      settings: { agent },
+      homes,
+    } = this.#options;
     // All attempts have the same usage id, so that the money is counted once, however many of them arrive.
     const answer = await this.#untilAnswered('RecordUsage', (credentialToken) => ({
       agent,
@@ -83,6 +90,7 @@ export class Calls {
       costUsd,
       usageId,
       opId,
+      opHome: opId === undefined ? undefined : homes.of(opId),
     }));
     if (BUDGET_STATUSES[answer.status] !== 'limit_exceeded') return { status: 'ok' };
     const tier = TIERS[answer.tier];
@@ -99,12 +107,22 @@ export class Calls {
   }
 
   #completion(opId: string, { costUsd, succeeded, failure }: Ended) {
-    const { agent } = this.#options.settings;
+    const {
+      settings: { agent },
+      homes,
+    } = this.#options;
     const outcome =
       failure === undefined
         ? succeeded === true && { outcome: OUTCOMES.indexOf('success') }
         : { outcome: OUTCOMES.indexOf('failure'), error: cutToBytes(failure, MAX_ERROR_BYTES) };
-    return (credentialToken: string) => ({ agent, credentialToken, opId, costUsd, ...outcome });
+    return (credentialToken: string) => ({
+      agent,
+      credentialToken,
+      opId,
+      costUsd,
+      ...outcome,
+      opHome: homes.of(opId),
+    });
   }
 
   /**

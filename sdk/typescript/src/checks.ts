@@ -6,6 +6,7 @@
 import { type Answered, CheckStream } from './check-stream.ts';
 import type { Credential } from './credential.ts';
 import { ClientClosedError, GatewayError, type GatewayErrorCode } from './errors.ts';
+import type { Homes } from './homes.ts';
 import { type CheckBody, checkBodyOf, nameIn } from './messages.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
@@ -35,6 +36,7 @@ export type CheckerOptions = {
   readonly underway: Underway;
   /** Operations that the gateway may have allowed after their checks were given up: nobody will ever act on them. */
   readonly orphans: Orphans;
+  readonly homes: Homes;
 };
 
 export type CheckOptions = CallOptions & {
@@ -127,7 +129,7 @@ export class Checker {
   }
 
   async #untilAnswered(inquiry: Inquiry): Promise<CheckAnswer> {
-    const { credential, reach } = this.#options;
+    const { credential, reach, homes } = this.#options;
     const { body, endMs, signal } = inquiry;
     for (let number = 0; ; number += 1) {
       if (this.#isClosed) throw new ClientClosedError();
@@ -135,7 +137,8 @@ export class Checker {
       const token = credential.current ?? (await credential.before(endMs, signal));
       this.#throwIfLeft(inquiry);
       if (token === undefined) return this.#unreachable(body, credential.whyNone);
-      const asked = this.#attempt({ credentialToken: token, ...body }, inquiry);
+      const opHome = homes.of(opIdOf(body));
+      const asked = this.#attempt({ credentialToken: token, opHome, ...body }, inquiry);
       const attempt = await unlessAborted(signal, asked, () => this.#leave(inquiry, asked));
       switch (attempt.kind) {
         case 'answer':
@@ -144,6 +147,7 @@ export class Checker {
           return answerOf(body, attempt.reply);
         case 'busy': {
           reach.succeeded();
+          inquiry.isUncertain ||= attempt.mayBeDone;
           const answer = await this.#waitWhileBusy(attempt, inquiry, number);
           if (answer !== undefined) return answer;
           break;
@@ -251,6 +255,7 @@ export class Checker {
       const timer = setTimeout(() => setImmediate(giveUp), inquiry.endMs - performance.now());
       const settle = (answered: Answered): void => {
         clearTimeout(timer);
+        if (answered.kind === 'answered') this.#learnHome(inquiry, answered.reply);
         if (!isLate) resolve(attemptOnStream(answered));
         else if (answered.kind === 'broken' || DECISIONS[answered.reply.decision] === 'allow') this.#abandon(inquiry);
       };
@@ -262,7 +267,9 @@ export class Checker {
     const leftMs = inquiry.endMs - performance.now();
     if (leftMs <= 0) return { kind: 'late' };
     try {
-      return { kind: 'answer', reply: await this.#options.transport.call('CheckAction', message, leftMs) };
+      const reply = await this.#options.transport.call('CheckAction', message, leftMs);
+      this.#learnHome(inquiry, reply);
+      return { kind: 'answer', reply };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       const attempt = attemptOfError(error);
@@ -270,6 +277,12 @@ export class Checker {
       if (attempt.kind === 'lost') inquiry.isUncertain ||= !attempt.isUnsent;
       return attempt;
     }
+  }
+
+  /** Also of an answer that comes too late: whoever completes the operation has to say where it lives. */
+  #learnHome({ body }: Inquiry, { opHome, opState }: CheckReply): void {
+    if (OP_STATES[opState] === 'terminated') this.#options.homes.drop(opIdOf(body));
+    else this.#options.homes.learn(opIdOf(body), opHome);
   }
 
   /** The stream in use, or a new one; undefined while there is a reason to ask one by one. */
@@ -396,8 +409,13 @@ const unanswered = (
 /** What became of one attempt to have an action checked. */
 type Attempt =
   | { readonly kind: 'answer'; readonly reply: CheckReply }
-  /** The gateway says that it cannot decide now. */
-  | { readonly kind: 'busy'; readonly because: string; readonly retryAfterMs: number }
+  /** The gateway says that it cannot decide now. `mayBeDone`: but another one may have. */
+  | {
+      readonly kind: 'busy';
+      readonly because: string;
+      readonly retryAfterMs: number;
+      readonly mayBeDone: boolean;
+    }
   /** `isUnsent`: there was no connection. Otherwise nobody knows whether the gateway has seen it. */
   | { readonly kind: 'lost'; readonly because: string; readonly isUnsent: boolean }
   | { readonly kind: 'late' }
@@ -405,8 +423,11 @@ type Attempt =
 
 /** The fault of a gateway that is shutting down. It may have decided before. */
 const LEAVING = 'shutting_down';
+/** The fault of a gateway that has passed the check on to the operation's home, and got no answer. */
+const HOME_AWAY = 'unreachable_gateway';
 /** The faults of a gateway that cannot decide at the moment. */
 const BUSY_FAULTS: ReadonlySet<string> = new Set([
+  HOME_AWAY,
   'overloaded',
   'rate_limited',
   'audit_unavailable',
@@ -435,12 +456,12 @@ function attemptOfError(error: GatewayError): Attempt {
   const { code, fault, message, retryAfterMs } = error;
   if (fault === LEAVING) return lostBy(error);
   if (fault !== undefined)
-    return BUSY_FAULTS.has(fault) ? { kind: 'busy', because: message, retryAfterMs } : { kind: 'refused', error };
+    return BUSY_FAULTS.has(fault) ? busyWith(fault, message, retryAfterMs) : { kind: 'refused', error };
   switch (code) {
     case 'deadline_exceeded':
       return { kind: 'late' };
     case 'resource_exhausted':
-      return { kind: 'busy', because: message, retryAfterMs };
+      return { kind: 'busy', because: message, retryAfterMs, mayBeDone: false };
     case 'invalid_argument':
     case 'unimplemented':
     case 'unauthenticated':
@@ -450,6 +471,13 @@ function attemptOfError(error: GatewayError): Attempt {
       return lostBy(error);
   }
 }
+
+const busyWith = (fault: string, because: string, retryAfterMs: number): Attempt => ({
+  kind: 'busy',
+  because,
+  retryAfterMs,
+  mayBeDone: fault === HOME_AWAY,
+});
 
 function lostBy({ message, cause }: GatewayError): Attempt {
   return {
@@ -464,7 +492,7 @@ function attemptOfReply(reply: StreamCheckReply): Attempt {
   if (error == null) return { kind: 'answer', reply };
   const { code, message, retryAfterSecs } = error;
   if (code === LEAVING) return { kind: 'lost', because: message, isUnsent: false };
-  if (BUSY_FAULTS.has(code)) return { kind: 'busy', because: message, retryAfterMs: retryAfterSecs * 1000 };
+  if (BUSY_FAULTS.has(code)) return busyWith(code, message, retryAfterSecs * 1000);
   return {
     kind: 'refused',
     error: new GatewayError(CODE_OF_FAULT[code] ?? 'unknown', message, {

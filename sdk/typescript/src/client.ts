@@ -5,6 +5,7 @@ import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
 import { Credential } from './credential.ts';
 import { ClientClosedError } from './errors.ts';
+import { Homes } from './homes.ts';
 import {
   checkBodyOf,
   requireAction,
@@ -164,7 +165,8 @@ function partsOf(settings: Settings) {
   const reach = new Reachability(settings.outageMs);
   const credential = new Credential(settings, transport, reach);
   const orphans = new Orphans(settings.onWarning);
-  const shared = { settings, underway, transport, reach, credential, orphans };
+  const homes = new Homes();
+  const shared = { settings, underway, transport, reach, credential, orphans, homes };
   const checker = new Checker(shared);
   const calls = new Calls({ ...shared, checker });
   const approvals = new Approvals(shared);

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { type Credential, isOfProxy, isVerdict } from './credential.ts';
 import { ClientClosedError, GatewayError } from './errors.ts';
+import type { Homes } from './homes.ts';
 import type { RunningOp } from './op.ts';
 import type { Settings } from './options.ts';
 import type { Orphans } from './orphans.ts';
@@ -17,6 +18,7 @@ export type ControlOptions = {
   readonly credential: Credential;
   readonly reach: Reachability;
   readonly orphans: Orphans;
+  readonly homes: Homes;
 };
 
 type ControlEvents = {
@@ -217,13 +219,15 @@ export class ControlChannel extends EventEmitter<ControlEvents> {
     const {
       transport,
       credential,
+      homes,
       settings: { agent, callMs, onWarning },
     } = this.#options;
     for (let attempt = 0; attempt < MAX_ACK_ATTEMPTS && !this.#isClosed; attempt += 1) {
       const credentialToken = credential.current;
       if (credentialToken === undefined) return;
       try {
-        await transport.call('AckOpControl', { agent, credentialToken, opId, sequence }, callMs);
+        const opHome = homes.of(opId);
+        await transport.call('AckOpControl', { agent, credentialToken, opId, sequence, opHome }, callMs);
         return;
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;

@@ -6,7 +6,7 @@ import type { Action, AgentId, CheckRequest, Completion, Usage } from './types.t
 import type { CallOptions } from './waiters.ts';
 
 /** The parts of a check that are the same in every attempt. */
-export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId'>;
+export type CheckBody = Omit<CheckMessage, 'credentialToken' | 'correlationId' | 'opHome'>;
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
 

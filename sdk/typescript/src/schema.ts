@@ -20,7 +20,7 @@ export type CheckMessage = OfAgent & {
   readonly dryRun: boolean | undefined;
   readonly correlationId?: string;
   readonly supportedObligations?: readonly string[];
-  readonly opHome?: string;
+  readonly opHome?: string | undefined;
 };
 /** Enums are numbers here; 64-bit numbers come as the library has them, for `numberOf`. */
 export type CheckReply = {
@@ -58,6 +58,7 @@ export type Methods = {
       readonly costUsd: number | undefined;
       readonly outcome?: number;
       readonly error?: string;
+      readonly opHome: string | undefined;
     };
     readonly response: { readonly opState: number };
   };
@@ -66,11 +67,16 @@ export type Methods = {
       readonly costUsd: number;
       readonly opId: string | undefined;
       readonly usageId: string;
+      readonly opHome: string | undefined;
     };
     readonly response: { readonly status: number; readonly tier: number; readonly period: number };
   };
   AckOpControl: {
-    readonly request: OfAgent & { readonly opId: string; readonly sequence: number };
+    readonly request: OfAgent & {
+      readonly opId: string;
+      readonly sequence: number;
+      readonly opHome?: string | undefined;
+    };
     readonly response: object;
   };
   WaitApproval: {
