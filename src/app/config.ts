@@ -431,7 +431,7 @@ export const VARIABLES = {
     witnesses,
     'URLs of file:, http:, https:, syslog:, syslog+tcp: or syslog+tls:, separated by commas, without a user in them',
     '',
-    'comma-separated URLs of where each checkpoint is kept outside this disk, so that a cut or rewritten log is noticed: `file:///mnt/other/witness.ndjson`, `https://…` (POST of JSON), `syslog://host` (UDP), `syslog+tcp://…`, `syslog+tls://…`',
+    'comma-separated URLs of where each checkpoint is kept outside this disk, so that a cut or rewritten log is noticed: `file:///mnt/other/witness.ndjson`, `https://…` (POST of JSON; another gateway takes it at `/api/v1/audit/witness`), `syslog://host` (UDP), `syslog+tcp://…`, `syslog+tls://…`',
   ),
   SVC_AUDIT_WITNESS_TOKEN: secret(variable(text, 'a token', undefined, 'bearer token for witnesses over HTTP')),
   SVC_AUDIT_CHECKPOINT_MINUTES: countOf('minutes', 1, 1_440, '10', 'how often the head of the audit chain is signed'),

@@ -19,6 +19,7 @@ import type { HaltKeeper, OwnCommands } from '../use-cases/halts.ts';
 import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
+import { LogWitness } from '../use-cases/witness.ts';
 import type { WebhookKeeper } from '../webhooks/keeper.ts';
 import type { Config } from './config.ts';
 import type { Database } from './start-accounts.ts';
@@ -75,11 +76,13 @@ export function useCasesOf({
     audit.catchUp(); // what is written is counted once that is known
     return stats.view(orgId, clock.nowMs());
   });
+  const logWitness = new LogWitness(audit, auditReader);
   return {
     ...confirmed(cluster, 'accounts', accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
     ...confirmed(cluster, 'api-keys', createCredentialUseCases(credentials), ['revokeApiKey']),
     ...(cluster === undefined ? withoutCluster : createClusterUseCases(cluster.members, cluster.policies, audit)),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
+    witnessCheckpoint: (asked) => logWitness.keep(asked),
     listRules: async ({ principal, policy, ...page }) => policyKeeper.listRules(principal, policy, page),
     listPolicies: async ({ principal, ...page }) => policyKeeper.list(principal, page),
     explainCheck: ({ principal, subject }) => policyKeeper.explain(principal, subject),

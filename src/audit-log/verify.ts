@@ -18,6 +18,8 @@ import type { KeyObject } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GENESIS_HASH } from '../core/audit/audit-line.ts';
+import type { WitnessStatement } from '../core/audit/witness.ts';
+import { assert } from '../core/base/result.ts';
 import { codeOf } from '../core/base/text.ts';
 import { withOpenFile } from '../system/files.ts';
 import {
@@ -32,7 +34,6 @@ import {
 } from './checkpoint.ts';
 import { type ChainHead, frameOf, hashOfLine, type LineFrame } from './line.ts';
 import { listSegments, type Segment } from './segments.ts';
-import type { WitnessStatement } from './witness/statement.ts';
 
 export type AuditProblem =
   /** The entry does not match its hash, or its successor recorded another hash for it. */
@@ -102,7 +103,7 @@ type Chain = {
   readonly atText: string | undefined;
 };
 /** What somebody has seen of an entry. */
-type Sight = { readonly hash: string; readonly timestamp: string; readonly by: 'checkpoint' | 'witness' };
+type Sight = Omit<Checkpoint, 'id'> & { readonly by: 'checkpoint' | 'witness' };
 type Sights = ReadonlyMap<number, readonly Sight[]>;
 type Place = { readonly segment: string; readonly line: number };
 /** One segment, with the chain as it is before it. Only the newest may end in a torn line. */
@@ -111,6 +112,7 @@ type Stage = {
   readonly start: Chain;
   readonly isNewest: boolean;
   readonly seen: Sights;
+  readonly key: KeyObject | undefined;
 };
 type Walked =
   | { readonly ok: true; readonly chain: Chain; readonly tornBytes: number }
@@ -120,6 +122,7 @@ type Walked =
 export async function verifyAuditLog(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
   // Read before the segments: what a checkpoint covers is in the log that is read after it.
   const statements = readStatements(directory, options);
+  const { checkpointKey: key } = options;
   if (!statements.ok) return statements.report;
   const { anchor, seen } = statements;
   const unseen = beginningUnseen(anchor, options.witnessed ?? []);
@@ -137,7 +140,7 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
   };
   let tornBytes = 0;
   for (const segment of segments) {
-    const stage: Stage = { segment, start: chain, isNewest: segment === segments.at(-1), seen };
+    const stage: Stage = { segment, start: chain, isNewest: segment === segments.at(-1), seen, key };
     let walked: Walked;
     try {
       walked = await walkSegment(stage, options);
@@ -152,7 +155,7 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
     if (!walked.ok) return { ok: false, entries: walked.chain.entries, firstBroken: walked.broken };
     ({ chain, tornBytes } = walked);
   }
-  return reportOf(chain, { firstId, seen, tornBytes });
+  return reportOf(chain, { firstId, seen, tornBytes, key });
 }
 
 type Statements =
@@ -175,11 +178,12 @@ function readStatements(directory: string, { checkpointKey: key, witnessed = [] 
     return forged(ANCHOR_FILE, 1, 'the signature does not match');
   const firstId = anchor?.first_id ?? 1;
   const seen = new Map<number, Sight[]>();
-  const add = (by: Sight['by'], { id, hash, timestamp }: Omit<Checkpoint, 'signature'>): void => {
+  const add = (by: Sight['by'], { id, hash, timestamp, signature }: Checkpoint): void => {
     if (id < firstId) return;
     const sights = seen.get(id);
-    if (sights === undefined) seen.set(id, [{ by, hash, timestamp }]);
-    else sights.push({ by, hash, timestamp });
+    const sight: Sight = { by, hash, timestamp, signature };
+    if (sights === undefined) seen.set(id, [sight]);
+    else sights.push(sight);
   };
   for (const { line, checkpoint } of readCheckpoints(directory)) {
     if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is not a checkpoint');
@@ -212,18 +216,20 @@ function reportOf(
     firstId,
     seen,
     tornBytes,
+    key,
   }: {
     readonly firstId: number;
     readonly seen: Sights;
     readonly tornBytes: number;
+    readonly key: KeyObject | undefined;
   },
 ): VerifyReport {
   const head: ChainHead = { id: chain.nextId - 1, hash: chain.prevHash };
-  const lastOf = (by: Sight['by']): { readonly id: number; readonly timestamp: string | undefined } => {
-    let last: { id: number; timestamp: string | undefined } = { id: 0, timestamp: undefined };
+  const lastOf = (by: Sight['by']): { readonly id: number; readonly sight: Sight | undefined } => {
+    let last: { id: number; sight: Sight | undefined } = { id: 0, sight: undefined };
     for (const [id, sights] of seen) {
       const sight = id < last.id ? undefined : sights.findLast((each) => each.by === by);
-      if (sight !== undefined) last = { id, timestamp: sight.timestamp };
+      if (sight !== undefined) last = { id, sight };
     }
     return last;
   };
@@ -236,20 +242,30 @@ function reportOf(
       head,
       checkpoints: [...seen.values()].filter((sights) => sights.some(({ by }) => by === 'checkpoint')).length,
       checkpointedUpTo: checkpoint.id,
-      checkpointedAt: checkpoint.timestamp,
+      checkpointedAt: checkpoint.sight?.timestamp,
       witnessedUpTo: witness.id,
-      witnessedAt: witness.timestamp,
+      witnessedAt: witness.sight?.timestamp,
       headAt: chain.atText,
       tornBytes,
     };
-  const [by, last] = checkpoint.id > head.id ? (['checkpoint', checkpoint] as const) : (['witness', witness] as const);
-  const detail = `the ${by} from ${last.timestamp} covers entry ${last.id}, but the log ends at ${head.id}`;
+  const { id, sight } = checkpoint.id > head.id ? checkpoint : witness;
+  assert(sight !== undefined, 'what is seen beyond the end was seen by somebody');
+  const detail = `the ${sight.by} from ${sight.timestamp} covers entry ${id}, but the log ends at ${head.id}${doubtOf(id, sight, key)}`;
   return {
     ok: false,
     entries: chain.entries,
     firstBroken: { id: head.id + 1, segment: chain.last.segment, line: chain.last.line + 1, problem: 'cut', detail },
   };
 }
+
+/**
+ * A witness is believed as it is: who can rewrite the log could also replace the key beside it. Where both contradict
+ * the log, it is said, because the statement may be forged, or about another log.
+ */
+const doubtOf = (id: number, sight: Sight, key: KeyObject | undefined): string =>
+  sight.by === 'checkpoint' || key === undefined || isGenuineCheckpoint({ id, ...sight }, key)
+    ? ''
+    : '; this statement is not signed with the key: it is forged or about another log, or the key is not that of this log';
 
 async function walkSegment(stage: Stage, options: VerifyOptions): Promise<Walked> {
   const fd = openSync(stage.segment.path, 'r');
@@ -260,11 +276,8 @@ async function walkSegment(stage: Stage, options: VerifyOptions): Promise<Walked
   }
 }
 
-async function walkLines(
-  fd: number,
-  { segment, start, isNewest, seen }: Stage,
-  { onProgress }: VerifyOptions,
-): Promise<Walked> {
+async function walkLines(fd: number, stage: Stage, { onProgress }: VerifyOptions): Promise<Walked> {
+  const { segment, start, isNewest } = stage;
   let chain = start;
   let line = 0;
   const broken = (flaw: Flaw): Walked => ({ ok: false, chain, broken: { segment: segment.name, line, ...flaw } });
@@ -278,7 +291,7 @@ async function walkLines(
     let from = 0;
     for (let feed = bytes.indexOf(LINE_FEED); feed !== -1; feed = bytes.indexOf(LINE_FEED, from)) {
       line += 1;
-      const judged = judge(bytes.subarray(from, feed), chain, segment, seen);
+      const judged = judge(bytes.subarray(from, feed), chain, stage);
       if ('problem' in judged) return broken(judged);
       chain = {
         nextId: judged.id + 1,
@@ -309,8 +322,7 @@ type Flaw = { readonly id: number; readonly problem: AuditProblem; readonly deta
 function judge(
   line: Buffer,
   { nextId, prevHash, entries, last }: Chain,
-  segment: Segment,
-  seen: Sights,
+  { segment, seen, key }: Stage,
 ): LineFrame | Flaw {
   const frame = frameOf(line);
   if (frame === undefined) return { id: nextId, problem: 'changed', detail: 'the line is not an entry' };
@@ -336,7 +348,7 @@ function judge(
   return {
     id: frame.id,
     problem: 'rewritten',
-    detail: `the ${other.by} from ${other.timestamp} has a different hash; the chain was rebuilt from here or earlier`,
+    detail: `the ${other.by} from ${other.timestamp} has a different hash; the chain was rebuilt from here or earlier${doubtOf(frame.id, other, key)}`,
   };
 }
 

@@ -439,8 +439,13 @@ const ADMINISTRATION: readonly CommandRow[] = [
     options: [
       { flags: '--key <file>', meaning: 'verify checkpoints with this PEM key, not the one in the data directory' },
       {
-        flags: '--witness <file...>',
-        meaning: 'what a witness outside the disk has kept of the log: its file, syslog lines, or an export',
+        flags: '--witness <path...>',
+        meaning:
+          'what a witness has kept of the log: its file, syslog lines, or the log of another gateway or an export of it',
+      },
+      {
+        flags: '--witness-actor <actor...>',
+        meaning: 'whose statements in the other log are about this one, if it is a witness of several',
       },
       {
         flags: '--strict',

@@ -1,6 +1,6 @@
 /** The messages between the threads: plain data, in closed unions that both ends of every channel import. */
 import type { ChainHead } from '../audit-log/line.ts';
-import type { WitnessStatement } from '../audit-log/witness/statement.ts';
+import type { WitnessStatement } from '../core/audit/witness.ts';
 import type { AgentKey } from '../core/base/ids.ts';
 import type { Command, Replies } from '../core/commands.ts';
 import type { SignalMessage } from '../core/views.ts';

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { WitnessStatement } from '../audit-log/witness/statement.ts';
+import type { WitnessStatement } from '../core/audit/witness.ts';
 import { assertNever } from '../core/base/result.ts';
 import type { Clock } from '../ports/ports.ts';
 import { within } from '../system/clock.ts';

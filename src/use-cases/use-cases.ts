@@ -9,6 +9,7 @@ import type { Authenticated, UseCase } from '../ports/use-case.ts';
 
 import type { AccountUseCases } from '../accounts/accounts.ts';
 import type { Approval } from '../core/approvals/approval.ts';
+import type { WitnessStatement } from '../core/audit/witness.ts';
 import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/commands.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
@@ -25,6 +26,7 @@ import type { ClusterUseCases } from './cluster.ts';
 import type { HaltOutcome, NewHalt } from './halts.ts';
 import type { LogRequest, LogText } from './logs.ts';
 import type { ExplainedCheck, PoliciesInForce, Reloaded, RulesInForce } from './policies.ts';
+import type { WitnessedStatement } from './witness.ts';
 
 // What the protocols, in I/O threads, may ask of the main thread.
 
@@ -70,6 +72,10 @@ type OwnUseCases = {
   readonly rotateSigningKey: UseCase<{ readonly principal: Principal }, { readonly kid: string }>;
   readonly jwks: UseCase<Record<never, never>, { readonly keys: readonly PublicJwk[] }>;
   readonly readLog: UseCase<LogRequest & { readonly principal: Principal }, LogText>;
+  readonly witnessCheckpoint: UseCase<
+    { readonly principal: Principal; readonly statement: WitnessStatement },
+    WitnessedStatement
+  >;
   readonly listPolicies: UseCase<PageRequest & { readonly principal: Principal }, PoliciesInForce>;
   readonly listRules: UseCase<
     PageRequest & { readonly principal: Principal; readonly policy: string | undefined },

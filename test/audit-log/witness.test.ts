@@ -10,9 +10,10 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createCheckpointer, loadCheckpointKey, writeAnchor } from '../../src/audit-log/checkpoint.ts';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
-import { statementsIn, type WitnessStatement } from '../../src/audit-log/witness/statement.ts';
+import { keptStatements, statementsIn } from '../../src/audit-log/witness/statement.ts';
 import { isWitnessUrl, targetOf } from '../../src/audit-log/witness/target.ts';
 import { Witnesses } from '../../src/audit-log/witness/witnesses.ts';
+import type { WitnessStatement } from '../../src/core/audit/witness.ts';
 import { eventually } from '../support/eventually.ts';
 import { append, freshDirectory, NOON_MS, openWriter } from './log.ts';
 
@@ -127,6 +128,43 @@ describe('witness', () => {
     expect(await verifyAuditLog(directory, { ...options, witnessed: statements })).toMatchObject({
       ok: true,
       entries: 10,
+    });
+  });
+
+  test('names a statement that is forged or about another log, and believes it all the same', async () => {
+    const { directory, options, witnessed } = witnessedLog();
+    const doubt =
+      '; this statement is not signed with the key: it is forged or about another log, or the key is not that of this log';
+    for (const [forged, detail] of [
+      [{ id: 40 }, 'the witness from 2026-03-01T12:00:00.000Z covers entry 40, but the log ends at 30'],
+      [{ id: 25, hash: 'f'.repeat(64) }, /^the witness .* has a different hash; the chain was rebuilt .* or earlier/],
+    ] as const) {
+      const statements = [...witnessed, { ...witnessed[2]!, ...forged }];
+      const report = await verifyAuditLog(directory, { ...options, witnessed: statements });
+      const broken = report.ok ? undefined : report.firstBroken;
+      expect(broken?.detail).toMatch(detail);
+      expect(broken?.detail.endsWith(doubt)).toBe(true);
+    }
+  });
+
+  test('is another gateway: its log shows what was cut, and whose statements it has', async () => {
+    const { directory, key, options, witnessed } = witnessedLog();
+    const other = join(freshDirectory(), 'other', 'audit');
+    const writer = openWriter(other, { segmentBytes: 1000 });
+    for (const payload of witnessed) {
+      append(writer, [{ eventType: 'CheckpointWitnessed', actor: 'key:branch', payload }]);
+      // What others write into that log is none, whatever it looks like.
+      append(writer, [{ eventType: 'ActionDenied', actor: 'key:branch', payload: { ...payload, id: 999 } }]);
+      append(writer, [{ reason: JSON.stringify({ ...payload, id: 999 }), payload: { attributes: payload } }]);
+    }
+    writer.close();
+    const statements: unknown[] = [];
+    for await (const each of keptStatements(join(other, '..'))) statements.push(each);
+    expect(statements).toEqual(witnessed.map((each) => ({ ...each, actor: 'key:branch' })));
+    rebuild(directory, key, ['quiet']);
+    expect(await verifyAuditLog(directory, { ...options, witnessed: statements as typeof witnessed })).toMatchObject({
+      ok: false,
+      firstBroken: { id: 11, problem: 'cut' },
     });
   });
 

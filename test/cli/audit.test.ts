@@ -14,6 +14,9 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { statementsIn } from '../../src/audit-log/witness/statement.ts';
+import { targetOf } from '../../src/audit-log/witness/target.ts';
+import type { WitnessStatement } from '../../src/core/audit/witness.ts';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeServer } from '../support/fake-server.ts';
@@ -145,7 +148,49 @@ describe('audit', () => {
       status: 1,
       report: { ok: false, first_broken: { id: whole.entries, problem: 'cut' } },
     });
+    await witnessedByGateway(join(copy, 'data'), statementsIn(readFileSync(witness, 'utf8')).at(-1)!);
   });
+
+  /** The log was cut after it had stated this to another gateway, which is a witness of somebody else's log too. */
+  async function witnessedByGateway(dataDir: string, statement: WitnessStatement): Promise<void> {
+    const keys = await Promise.all(
+      ['branch', 'other'].map(async (name) => {
+        const asked = { name, scopes: ['write'], org_id: 'witnesses' };
+        return (await gateway.call('POST', '/api/v1/iam/api-keys', asked)).body as { id: string; key: string };
+      }),
+    );
+    const [own, others] = keys as [(typeof keys)[0], (typeof keys)[0]];
+    const send = (key: string, stated: WitnessStatement) =>
+      targetOf(`${gateway.url}/api/v1/audit/witness`, key).send(stated, AbortSignal.timeout(60_000));
+    await send(own.key, statement);
+    await send(own.key, statement);
+    await send(others.key, { ...statement, id: 9_000, hash: 'b'.repeat(64) });
+    // Whoever has cut the log cannot take that back, or state anything else.
+    const [first = ''] = readFileSync(segmentIn(join(dataDir, 'audit')), 'utf8').split('\n');
+    const { hash } = JSON.parse(first) as { hash: string };
+    await expect(send(own.key, { ...statement, id: 1, hash })).rejects.toThrow('it answered 409');
+    await expect(send(own.key, { ...statement, hash: 'c'.repeat(64) })).rejects.toThrow('it answered 409');
+    const verify = (...more: readonly string[]) => cli.run(['audit', 'verify', dataDir, ...more]);
+    expect(await verify('--witness', gateway.dataDir)).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/has checkpoints from 2 credentials: key:[\w-]+, key:[\w-]+\n.*--witness-actor/),
+    });
+    const file = join(cli.home, 'witnessed.ndjson');
+    const filters = ['--event', 'CheckpointWitnessed', '--actor', `key:${own.id}`];
+    const exported = await cli.run(['audit', 'export', ...filters, '--dir', gateway.dataDir, '--file', file]);
+    expect(exported.status).toBe(0);
+    expect(statementsIn(readFileSync(file, 'utf8')).map(({ id }) => id)).toEqual([statement.id, 1, statement.id]);
+    for (const more of [
+      ['--witness', gateway.dataDir, '--witness-actor', `key:${own.id}`],
+      ['--witness', file],
+    ])
+      expect(await verify(...more)).toMatchObject({
+        stderr: '',
+        status: 1,
+        stdout: expect.stringContaining(`covers entry ${statement.id}, but the log ends at ${statement.id - 1}`),
+      });
+  }
 
   test('exports from the gateway or its folder, to a private file never overwritten', async () => {
     const env = { SVC_CLI_API_URL: gateway.url, SVC_CLI_API_KEY: ADMIN_KEY };

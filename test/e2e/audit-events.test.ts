@@ -14,6 +14,13 @@ const PASSWORD = 'a horse that nobody corrects';
 const TOKEN = 'crawler-token-0123456789-0123456789-0123';
 const HOOK = { url: 'https://example.com/secret-path', events: ['violation'], org_id: 'acme' };
 const AGENT = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
+const CHECKPOINT = {
+  id: 7,
+  hash: 'a'.repeat(64),
+  first_id: 1,
+  timestamp: '2026-03-01T12:00:00.000Z',
+  signature: 'b'.repeat(86),
+};
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-events-'));
 // The embedded PostgreSQL may run as another account, which must reach its folder.
@@ -297,6 +304,10 @@ describe('audit events', () => {
         await gateway.call('DELETE', `/api/v1/webhooks/${made.body.id}`);
       },
       entry: { ...BY_KEY, lineage: { org_id: 'acme' }, payload: { host: 'example.com' } },
+    },
+    CheckpointWitnessed: {
+      provoke: () => post('/api/v1/audit/witness', CHECKPOINT),
+      entry: { ...BY_KEY, lineage: { org_id: null, team_id: null, agent_id: null }, reason: null, payload: CHECKPOINT },
     },
     ApprovalRequested: {
       provoke: () => asked(),

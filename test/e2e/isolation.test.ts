@@ -331,6 +331,8 @@ describe('isolation', () => {
     // An agent's name comes in a header; a foreign one is denied (hooks.test.ts).
     ...ROWS.map(nameOf).filter((row) => row.startsWith('post /api/v1/hooks/')),
     'post /api/v1/auth/sessions/revoke',
+    // Kept in the org of the credential, and compared with what this one has stated.
+    'post /api/v1/audit/witness',
     'post /api/v1/policies/reload',
     'post /api/v1/policies',
     'get /api/v1/policies',

@@ -90,6 +90,7 @@ const STATUS: Readonly<Record<string, readonly number[]>> = {
   'get /api/v1/stats': scoped(403, 200, 200, 200),
   'get /api/v1/logs': scoped(403, 200, 200, 200),
   'get /api/v1/logs/export': scoped(403, 200, 200, 200),
+  'post /api/v1/audit/witness': scoped(201, 403, 201, 201),
   'get /api/v1/topology/overview': scoped(403, 200, 200, 200),
   'get /api/v1/topology/tree': scoped(403, 200, 200, 200),
   'get /api/v1/topology/stats': scoped(403, 200, 200, 200),
@@ -303,6 +304,10 @@ describe('routes', () => {
     'get /api/v1/stats': () => ({ path: '/api/v1/stats?org_id=acme' }),
     'get /api/v1/logs': () => ({ path: '/api/v1/logs?org_id=acme' }),
     'get /api/v1/logs/export': () => ({ path: '/api/v1/logs/export?org_id=acme' }),
+    'post /api/v1/audit/witness': () => ({
+      path: '/api/v1/audit/witness',
+      body: { id: 7, hash: 'a'.repeat(64), timestamp: '2026-03-01T12:00:00.000Z', signature: 'b'.repeat(86) },
+    }),
     'get /api/v1/topology/overview': () => ({ path: '/api/v1/topology/overview?org_id=acme' }),
     'get /api/v1/topology/tree': () => ({ path: '/api/v1/topology/tree?org_id=acme' }),
     'get /api/v1/topology/stats': () => ({ path: '/api/v1/topology/stats?org_id=acme' }),

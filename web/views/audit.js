@@ -52,6 +52,7 @@ const EVENTS = [
   'ApprovalUsed',
   'WebhookCreated',
   'WebhookDeleted',
+  'CheckpointWitnessed',
 ];
 const COLUMNS = ['Time', 'Event', 'Who', 'What', 'Decision'];
 const PER_PAGE = 100;

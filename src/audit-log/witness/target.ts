@@ -5,7 +5,7 @@ import { connect, isIP, isIPv6, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
-import type { WitnessStatement } from './statement.ts';
+import type { WitnessStatement } from '../../core/audit/witness.ts';
 
 /** Sends one statement. Rejects where the witness may not have it. */
 export type Send = (statement: WitnessStatement, signal: AbortSignal) => Promise<void>;
@@ -51,6 +51,10 @@ const toFile =
   (statement) =>
     appendFile(path, `${JSON.stringify(statement)}\n`, { mode: 0o640, flush: true });
 
+/** What another gateway means by it. */
+const CONTRADICTION =
+  ': it has kept something else of this log, which was cut, rewritten or restored, or shares its token with another one';
+
 const toEndpoint =
   (url: URL, token: string | undefined): Send =>
   async (statement, signal) => {
@@ -65,7 +69,7 @@ const toEndpoint =
       signal,
     });
     await answer.body?.cancel();
-    if (!answer.ok) throw new Error(`it answered ${answer.status}`);
+    if (!answer.ok) throw new Error(`it answered ${answer.status}${answer.status === 409 ? CONTRADICTION : ''}`);
   };
 
 /** Facility authpriv, severity notice. */

@@ -2,8 +2,9 @@
  * Hands each checkpoint of the audit log to witnesses outside its disk. Nothing waits for them: of what a witness has
  * not taken, only the newest is kept, because the chain has all that came before it.
  */
+
+import type { WitnessStatement } from '../../core/audit/witness.ts';
 import { messageOf } from '../../core/base/text.ts';
-import type { WitnessStatement } from './statement.ts';
 import type { Target } from './target.ts';
 
 export type WitnessesOptions = {

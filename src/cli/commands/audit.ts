@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { BrokenEntry, VerifyReport } from '../../audit-log/verify.ts';
-import type { WitnessStatement } from '../../audit-log/witness/statement.ts';
+import type { KeptStatement } from '../../audit-log/witness/statement.ts';
 import { codeOf, messageOf } from '../../core/base/text.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import { CliError, EXIT, type ExitStatus, usageError } from '../errors.ts';
@@ -27,7 +27,7 @@ export async function verify({ args: [path], options, globals, env }: Invocation
   const directory = logFolderOf(given);
   const checkpointKey = await checkpointKeyOf(options.text('key') ?? keyBeside(given));
   // Read before the log, which then has all that they have seen.
-  const witnessed = await witnessedIn(options.list('witness'));
+  const witnessed = await witnessedIn(options.list('witness'), options.list('witnessActor'));
   const report = await verifyAuditLog(directory, { checkpointKey, witnessed }).catch((error: unknown) => {
     throw unreadable(directory, error);
   });
@@ -124,29 +124,61 @@ function unprovenIn({ checkpoints, witnessedUpTo, witnessedAt, head, headAt }: W
   return reasons;
 }
 
-/** What witnesses have kept; throws where a file says nothing of a log. */
-async function witnessedIn(paths: readonly string[]): Promise<readonly WitnessStatement[]> {
-  if (paths.length === 0) return [];
-  const { statementsIn } = await import('../../audit-log/witness/statement.ts');
-  const statements: WitnessStatement[] = [];
+/**
+ * What witnesses have kept of this log; throws where that is nothing. Another gateway may be a witness of several logs:
+ * then `actors` says whose statements are about this one.
+ */
+async function witnessedIn(paths: readonly string[], actors: readonly string[]): Promise<readonly KeptStatement[]> {
+  const statements: KeptStatement[] = [];
   for (const path of paths) {
-    const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const found = await keptAt(path);
+    const own = found.filter(({ actor }) => actors.length === 0 || actor === undefined || actors.includes(actor));
+    if (own.length === 0) throw unwitnessed(path, actors, found);
+    const stated = actorsOf(own);
+    if (actors.length === 0 && stated.length > 1)
       throw new CliError(
-        `cannot read ${printable(path)}: ${fileFault(error) ?? messageOf(error)}`,
-        'Give the file of the witness with --witness.',
-        { cause: error },
+        `${printable(path)} has checkpoints from ${stated.length} credentials: ${shown(stated)}`,
+        'Say with --witness-actor which of them is that of this log.',
       );
-    });
-    const found = statementsIn(text);
-    if (found.length === 0)
-      throw new CliError(
-        `${printable(path)} has no checkpoint in it`,
-        'It must have lines with what a witness was sent: {"id":…,"hash":…,"timestamp":…,"signature":…}.',
-      );
-    statements.push(...found);
+    statements.push(...own);
   }
   return statements;
 }
+
+async function keptAt(path: string): Promise<readonly KeptStatement[]> {
+  const { keptStatements } = await import('../../audit-log/witness/statement.ts');
+  const found: KeptStatement[] = [];
+  try {
+    for await (const statement of keptStatements(path)) found.push(statement);
+  } catch (error) {
+    throw new CliError(
+      `cannot read ${printable(path)}: ${fileFault(error) ?? messageOf(error)}`,
+      'Give the file of the witness with --witness, or the data directory of a gateway.',
+      { cause: error },
+    );
+  }
+  return found;
+}
+
+function unwitnessed(path: string, actors: readonly string[], found: readonly KeptStatement[]): CliError {
+  if (found.length > 0)
+    return new CliError(
+      `${printable(path)} has no checkpoint from ${shown(actors)}`,
+      `It has some from ${shown(actorsOf(found))}.`,
+    );
+  return new CliError(
+    `${printable(path)} has no checkpoint in it`,
+    'It must have lines with what a witness was sent: {"id":…,"hash":…,"timestamp":…,"signature":…}, or be the log of a gateway that was sent them.',
+  );
+}
+
+const actorsOf = (statements: readonly KeptStatement[]): readonly string[] => [
+  ...new Set(statements.flatMap(({ actor }) => actor ?? [])),
+];
+
+const MAX_SHOWN_ACTORS = 5;
+const shown = (actors: readonly string[]): string =>
+  printable(actors.slice(0, MAX_SHOWN_ACTORS).join(', ')) + (actors.length > MAX_SHOWN_ACTORS ? ' …' : '');
 
 function breakLines(entries: number, { id, problem, detail, segment, line }: BrokenEntry): readonly string[] {
   // Says nothing about entries: none was checked.

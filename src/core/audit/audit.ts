@@ -44,6 +44,7 @@ export const AUDIT_EVENTS = [
   'ApprovalUsed',
   'WebhookCreated',
   'WebhookDeleted',
+  'CheckpointWitnessed',
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

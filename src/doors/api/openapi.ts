@@ -103,6 +103,7 @@ const TAGS: Readonly<Record<string, string>> = {
   policies: 'Rules in force.',
   stream: 'Live events.',
   logs: 'The audit log.',
+  audit: 'Checkpoints of the audit logs of other gateways.',
   topology: 'Orgs, teams, agents and who started whom.',
   access: 'AuthZEN 1.0.',
   data: "OPA's Data API.",

@@ -19,6 +19,7 @@ import { statsRoutes } from './stats.ts';
 import { streamRoutes } from './stream.ts';
 import { type TopologyRouteOptions, topologyRoutes } from './topology.ts';
 import { webhookRoutes } from './webhooks.ts';
+import { witnessRoutes } from './witness.ts';
 
 export function routesOf(
   options: AccountRouteOptions & AuthzenRouteOptions & HookRouteOptions & MonitoringRouteOptions & TopologyRouteOptions,
@@ -35,6 +36,7 @@ export function routesOf(
     ...policyRoutes,
     ...streamRoutes,
     ...logRoutes,
+    ...witnessRoutes,
     ...clusterRoutes,
     ...statsRoutes,
     ...topologyRoutes(options),

@@ -306,6 +306,11 @@ export const readiness = z.strictObject({
   }),
 });
 
+export const witnessed = z.strictObject({
+  id: z.int().meta({ description: 'The entry of the other log that is now kept here.' }),
+  hash: z.string(),
+});
+
 export const opShape = z.strictObject({
   op_id: z.string().meta({ description: '`<trace_id>:<span_id>`' }),
   op_home: z.string().optional().meta({ description: 'Which gateway of a cluster has it. Absent: there is one only.' }),

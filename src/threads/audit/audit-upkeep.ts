@@ -15,8 +15,8 @@ import {
 import { spanOf } from '../../audit-log/recovery.ts';
 import { applyRetention } from '../../audit-log/retention.ts';
 import { StrangersShare } from '../../audit-log/strangers-share.ts';
-import type { WitnessStatement } from '../../audit-log/witness/statement.ts';
 import type { AuditWriter } from '../../audit-log/writer.ts';
+import type { WitnessStatement } from '../../core/audit/witness.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 
