@@ -9,13 +9,21 @@ import { type AuditDraft, NO_LINEAGE } from '../core/audit/audit.ts';
 import type { SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
-import { afterFailure, lockedForSecs, NO_FAILURES, refreshLifetimeMs } from '../core/identity/account.ts';
+import {
+  afterFailure,
+  type Lockouts,
+  lockedForSecs,
+  lockedOutForSecs,
+  NO_FAILURES,
+  refreshLifetimeMs,
+} from '../core/identity/account.ts';
 import { type EmailKey, emailKeyOf, parseEmail } from '../core/identity/email.ts';
 import { readPassword } from '../core/identity/password-rules.ts';
 import { digestOf, mintSecret } from '../credentials/secret-token.ts';
 import type { AccessToken, Passwords } from '../ports/ports.ts';
 import { type AccountsContext, announce, auditEntry, ownActor } from './context.ts';
-import type { AccountStore, StoredAccount } from './store.ts';
+import { deviceOf, mintDevice } from './device.ts';
+import type { AccountStore, AccountTransaction, StoredAccount } from './store.ts';
 
 /**
  * The hash that a password is compared with when there is no account. It must cost what an account's would: after a
@@ -66,6 +74,8 @@ export type LoginInput = {
   readonly rememberMe: boolean;
   /** Where the request came from, for the audit log. */
   readonly address: string | null;
+  /** What an earlier sign-in left with the device. */
+  readonly device?: string | undefined;
 };
 
 export type SignIn = {
@@ -73,14 +83,20 @@ export type SignIn = {
   /** For the cookie only; the store keeps its hash. */
   readonly refreshToken: string;
   readonly refreshLifetimeMs: number;
+  /** By which the device is known from now on; only of a sign-in with a password. */
+  readonly device?: string | undefined;
 };
 
 type LoginContext = AccountsContext & { readonly decoys: Decoys };
 
-/** One attempt: the account that it names, and the key under which its failures are counted. */
+/** One attempt: the account that it names, and the keys under which its failures are counted. */
 type Attempt = {
   readonly input: LoginInput;
   readonly attempts: SecretDigest;
+  /** Undefined unless the device has signed in to the account before. */
+  readonly device: SecretDigest | undefined;
+  /** What the device gets if it signs in. */
+  readonly cookie: string;
   readonly account: StoredAccount | undefined;
   readonly decoy: string;
 };
@@ -94,23 +110,29 @@ export async function login(context: LoginContext, input: LoginInput): Promise<R
   // A text that is not an address has no account, and is handled in the same way.
   const key = email === undefined ? (`malformed ${input.email}` as EmailKey) : emailKeyOf(email);
   const attempts = digestOf(key);
+  const ready = await context.decoys.warmUp();
+  if (!ready.ok) return ready;
+  const { secret } = ready.value;
   // Here and below, what does not need an answer is asked together with what comes before it: the store may be far
   // away.
   const place = await context.decoys.placeOf(attempts);
   if (!place.ok) return place;
+  const device = deviceOf(secret, key, input.device);
   const found = await context.store.read((reads) =>
     Promise.all([
       reads.accountByEmail(email === undefined ? ('' as EmailKey) : key),
       reads.signInState(attempts, place.value),
+      device && reads.signInState(device, place.value),
     ]),
   );
   if (!found.ok) return found;
-  const [account, { lockout, hashNear }] = found.value;
+  const [account, { lockout, hashNear }, ofDevice] = found.value;
   const decoy = await context.decoys.like(hashNear);
   if (!decoy.ok) return decoy;
-  const attempt: Attempt = { input, attempts, account, decoy: decoy.value };
+  const cookie = (device && input.device) ?? mintDevice(secret, key);
+  const attempt: Attempt = { input, attempts, device, cookie, account, decoy: decoy.value };
 
-  const locked = lockedForSecs(lockout, context.clock.nowMs());
+  const locked = lockedOutForSecs({ account: lockout, device: ofDevice?.lockout }, context.clock.nowMs());
   if (locked !== undefined) return refuseLocked(context, attempt, locked);
   const verified = await verify(context, attempt);
   if (!verified.ok) return verified;
@@ -137,14 +159,19 @@ async function countFailure(context: AccountsContext, attempt: Attempt): Promise
   const counted = await context.store.transact<Locked | { readonly kind: 'counted'; readonly locksNow: boolean }>(
     async (transaction) => {
       const nowMs = context.clock.nowMs();
-      const lockout = await transaction.lockLockout(attempt.attempts, nowMs);
-      const lockedSecs = lockedForSecs(lockout, nowMs);
+      const before = await lockoutsOf(transaction, attempt, nowMs);
+      const lockedSecs = lockedOutForSecs(before, nowMs);
       if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
-      const next = afterFailure(lockout, nowMs);
-      await transaction.saveLockout(attempt.attempts, next, nowMs);
+      const next = afterFailure(before.account, nowMs);
+      await Promise.all([
+        transaction.saveLockout(attempt.attempts, next, nowMs),
+        attempt.device &&
+          transaction.saveLockout(attempt.device, afterFailure(before.device ?? NO_FAILURES, nowMs), nowMs),
+      ]);
       const recorded = await context.audit.record(failureEntry(attempt, 'LoginFailed', 'wrong e-mail or password'));
       if (!recorded.ok) return recorded;
-      if (next.lockedUntilMs === null) return ok({ kind: 'counted', locksNow: false });
+      const locksNow = next.lockedUntilMs !== null && next.lockedUntilMs !== before.account.lockedUntilMs;
+      if (!locksNow) return ok({ kind: 'counted', locksNow });
       const lockRecorded = await context.audit.record(
         failureEntry(attempt, 'AccountLocked', `${next.failures} failed attempts`),
       );
@@ -155,6 +182,19 @@ async function countFailure(context: AccountsContext, attempt: Attempt): Promise
   if (counted.value.kind === 'locked') return refuseLocked(context, attempt, counted.value.lockedSecs);
   if (counted.value.locksNow && attempt.account !== undefined) announce(context, 'locked', attempt.account);
   return wrongCredentials();
+}
+
+/** Locked in one order everywhere, so that two attempts never wait for each other. */
+async function lockoutsOf(
+  transaction: AccountTransaction,
+  { attempts, device }: Attempt,
+  nowMs: number,
+): Promise<Lockouts> {
+  const [ofAccount, ofDevice] = await Promise.all([
+    transaction.lockLockout(attempts, nowMs),
+    device && transaction.lockLockout(device, nowMs),
+  ]);
+  return { account: ofAccount, device: ofDevice };
 }
 
 async function succeed(
@@ -176,11 +216,11 @@ async function succeed(
   const settled = await context.store.transact<Locked | { readonly kind: 'changed' } | { readonly kind: 'signed-in' }>(
     async (transaction) => {
       const nowMs = context.clock.nowMs();
-      const [lockout, current] = await Promise.all([
-        transaction.lockLockout(attempt.attempts, nowMs),
+      const [lockouts, current] = await Promise.all([
+        lockoutsOf(transaction, attempt, nowMs),
         transaction.lockAccount(account.id),
       ]);
-      const lockedSecs = lockedForSecs(lockout, nowMs);
+      const lockedSecs = lockedOutForSecs(lockouts, nowMs);
       if (lockedSecs !== undefined) return ok({ kind: 'locked', lockedSecs });
       // Disabled, given another role or another password since it was read: this token is already dead.
       if (current === undefined || current.disabled || current.tokenEpoch !== account.tokenEpoch)
@@ -192,13 +232,21 @@ async function succeed(
         createdAtMs: nowMs,
         revokedAtMs: null,
       };
+      // Others go on guessing: a lock that this device has passed stays.
+      const isLocked = lockedForSecs(lockouts.account, nowMs) !== undefined;
       await Promise.all([
-        transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs),
+        isLocked ? undefined : transaction.saveLockout(attempt.attempts, NO_FAILURES, nowMs),
+        attempt.device && transaction.saveLockout(attempt.device, NO_FAILURES, nowMs),
         transaction.changeAccount(account.id, { lastLoginAtMs: nowMs, passwordHash }),
         transaction.insertSession(session),
         transaction.insertRefreshToken({ digest, expiresAtMs: nowMs + lifetimeMs }, session.id),
       ]);
-      const payload = { session_id: session.id, remember_me: session.rememberMe, address: attempt.input.address };
+      const payload = {
+        session_id: session.id,
+        remember_me: session.rememberMe,
+        address: attempt.input.address,
+        ...(isLocked && { known_device: true }),
+      };
       const recorded = await context.audit.record(
         auditEntry('LoginSucceeded', ownActor(account), account, { payload }),
       );
@@ -213,7 +261,12 @@ async function succeed(
       return wrongCredentials();
     case 'signed-in':
       announce(context, 'signed_in', account);
-      return ok({ access: access.value, refreshToken: secret, refreshLifetimeMs: lifetimeMs });
+      return ok({
+        access: access.value,
+        refreshToken: secret,
+        refreshLifetimeMs: lifetimeMs,
+        device: attempt.cookie,
+      });
   }
 }
 

@@ -131,7 +131,7 @@ describe('witness', () => {
     });
   });
 
-  test('names a statement that is forged or about another log, and believes it all the same', async () => {
+  test('names a statement that is forged or about another log, and believes it', async () => {
     const { directory, options, witnessed } = witnessedLog();
     const doubt =
       '; this statement is not signed with the key: it is forged or about another log, or the key is not that of this log';

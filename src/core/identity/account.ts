@@ -28,6 +28,17 @@ export function afterFailure(lockout: Lockout, nowMs: number): Lockout {
   return { failures, lockedUntilMs: failures >= LOCKOUT.failures ? nowMs + LOCKOUT.lockMs : null };
 }
 
+/** What an attempt is counted by; `device` is undefined unless it comes from one that has signed in before. */
+export type Lockouts = { readonly account: Lockout; readonly device: Lockout | undefined };
+
+/** As `lockedForSecs`. Only its own failures lock out a device that is known: anybody could lock out the owner. */
+export function lockedOutForSecs({ account, device }: Lockouts, nowMs: number): number | undefined {
+  const accountSecs = lockedForSecs(account, nowMs);
+  if (accountSecs === undefined || device === undefined) return accountSecs;
+  const deviceSecs = lockedForSecs(device, nowMs);
+  return deviceSecs && Math.min(accountSecs, deviceSecs);
+}
+
 export type AccountId = Brand<string, 'AccountId'>;
 
 export type Account = {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { SeenAccount } from '../../accounts/access.ts';
 import type { ChangedAccount } from '../../accounts/admin.ts';
+import { DEVICE_MS } from '../../accounts/device.ts';
 import type { OpenInvite } from '../../accounts/invite-admin.ts';
 import type { SignIn } from '../../accounts/login.ts';
 import { fail, ok } from '../../core/base/result.ts';
@@ -44,12 +45,19 @@ const setRefreshCookie = (token: string, lifetimeMs: number): Header => [
   `${REFRESH_COOKIE}=${token}; Max-Age=${Math.floor(lifetimeMs / 1000)}; ${ATTRIBUTES}`,
 ];
 
+/** By which a device is known that has signed in before (docs/spec.md, Lockout). It opens nothing. */
+const DEVICE_COOKIE = 'svc_device';
+const setDeviceCookie = (device: string): Header => [
+  'Set-Cookie',
+  `${DEVICE_COOKIE}=${device}; Max-Age=${DEVICE_MS / 1000}; Path=/api/v1/auth/login; HttpOnly; Secure; SameSite=Strict`,
+];
+
 const clearRefreshCookie = (): Header => ['Set-Cookie', `${REFRESH_COOKIE}=; Max-Age=0; ${ATTRIBUTES}`];
 
-function readRefreshCookie(headers: ReadonlyMap<string, string>): string | undefined {
+function readCookie(headers: ReadonlyMap<string, string>, wanted: string): string | undefined {
   for (const pair of headers.get('cookie')?.split(';') ?? []) {
     const [name, value] = pair.split('=', 2);
-    if (name?.trim() === REFRESH_COOKIE) return value?.trim();
+    if (name?.trim() === wanted) return value?.trim();
   }
   return undefined;
 }
@@ -90,10 +98,13 @@ const accountView = (account: SeenAccount) => ({
   locked_until: rfc3339OrNull(account.lockedUntilMs),
 });
 
-const signInReply = ({ access, refreshToken, refreshLifetimeMs }: SignIn): HttpReply =>
+const signInReply = ({ access, refreshToken, refreshLifetimeMs, device }: SignIn): HttpReply =>
   ok({
     status: 200,
-    headers: [setRefreshCookie(refreshToken, refreshLifetimeMs)],
+    headers: [
+      setRefreshCookie(refreshToken, refreshLifetimeMs),
+      ...(device === undefined ? [] : [setDeviceCookie(device)]),
+    ],
     body: {
       access_token: access.token,
       token_type: 'Bearer',
@@ -127,14 +138,18 @@ async function register(
   return registered.ok ? ok({ status: 201, body: { account: newAccountView(registered.value) } }) : registered;
 }
 
-async function login({ body, remoteAddress }: HttpRequest<typeof loginRequest>, link: Link): Promise<HttpReply> {
+async function login(
+  { body, headers, remoteAddress }: HttpRequest<typeof loginRequest>,
+  link: Link,
+): Promise<HttpReply> {
   const { email, password, remember_me: rememberMe = false } = body;
-  const signedIn = await link.call('login', { email, password, rememberMe, address: remoteAddress });
+  const device = readCookie(headers, DEVICE_COOKIE);
+  const signedIn = await link.call('login', { email, password, rememberMe, address: remoteAddress, device });
   return signedIn.ok ? signInReply(signedIn.value) : signedIn;
 }
 
 async function refresh({ headers }: HttpRequest, link: Link): Promise<HttpReply> {
-  const refreshToken = readRefreshCookie(headers);
+  const refreshToken = readCookie(headers, REFRESH_COOKIE);
   if (refreshToken === undefined)
     return fail({ kind: 'unauthenticated', detail: 'no refresh cookie was sent; sign in' });
   const refreshed = await link.call('refresh', { refreshToken });
@@ -147,7 +162,7 @@ async function refresh({ headers }: HttpRequest, link: Link): Promise<HttpReply>
 
 /** The cookie is cleared only when the session is known to be over: with the database away, the answer is 503. */
 async function logout({ headers }: HttpRequest, link: Link): Promise<HttpReply> {
-  const ended = await link.call('logout', { refreshToken: readRefreshCookie(headers) });
+  const ended = await link.call('logout', { refreshToken: readCookie(headers, REFRESH_COOKIE) });
   return ended.ok ? ok({ status: 204, headers: [clearRefreshCookie(), ...unconfirmedHeaders(ended)] }) : ended;
 }
 

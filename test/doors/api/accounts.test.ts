@@ -153,6 +153,9 @@ describe.each(ENGINES)('accounts over %s', (_name, create) => {
       expect.stringMatching(
         /^svc_refresh=[\w-]{43}; Max-Age=2592000; Path=\/api\/v1\/auth; HttpOnly; Secure; SameSite=Strict$/,
       ),
+      expect.stringMatching(
+        /^svc_device=[\w-]{22}\.[\w-]{43}; Max-Age=15552000; Path=\/api\/v1\/auth\/login; HttpOnly; Secure; SameSite=Strict$/,
+      ),
     ]);
 
     const cookie = loggedIn.headers['set-cookie']![0]!.split(';')[0]!;
@@ -186,6 +189,14 @@ describe.each(ENGINES)('accounts over %s', (_name, create) => {
       (await call('POST', '/api/v1/auth/logout', { body: '{not json', headers: { 'content-type': 'text/plain' } }))
         .status,
     ).toBe(204);
+
+    // Whoever guesses now locks out everybody but this browser, though it has signed out.
+    const device = loggedIn.headers['set-cookie']![1]!.split(';')[0]!;
+    const login = async (password: string, headers = {}) =>
+      (await call('POST', '/api/v1/auth/login', { body: { ...OWNER, password }, headers })).status;
+    for (let guess = 0; guess < 5; guess += 1) expect(await login('a guess')).toBe(401);
+    expect(await login(GOOD_PASSWORD)).toBe(423);
+    expect(await login(GOOD_PASSWORD, { cookie: device })).toBe(200);
   });
 
   test('a replayed cookie is 401, ends the session, and is cleared', async () => {
