@@ -16,7 +16,7 @@ import type { Recorder } from '../threads/main/recorder.ts';
 import type { IoStats } from '../threads/protocol.ts';
 import type { Supervisor } from '../threads/supervisor.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
-import type { WebhookKeeper } from '../webhooks/keeper.ts';
+import type { Webhooks } from '../webhooks/hooks.ts';
 import type { StoreOutage } from './store-outage.ts';
 
 export type Measured = {
@@ -29,7 +29,7 @@ export type Measured = {
   readonly witnesses: Witnesses;
   readonly crypto: CryptoPool;
   readonly policies: PolicyKeeper;
-  readonly webhooks: WebhookKeeper;
+  readonly webhooks: Webhooks;
   readonly stats: Stats;
   /** Whether metrics may name orgs and rules: not if everybody on this machine may read them. */
   readonly areNamesShown: boolean;

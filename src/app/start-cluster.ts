@@ -31,6 +31,7 @@ import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import { packageVersion } from './package-files.ts';
 import { StartError, valueOrStartError } from './start-checks.ts';
+import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
 import { type Money, openMoney, settlementIn } from './start-money.ts';
 import type { Resources } from './start-resources.ts';
@@ -51,6 +52,7 @@ export type Cluster = {
   readonly money: Money;
   readonly states: States;
   readonly controls: SharedControls;
+  readonly webhooks: WebhookSharing;
   /** Opens the door for the other gateways. What comes through it goes to `receive`. */
   route(decisions: Deciding, receive: Switchboard['receive']): Routing;
   readonly policies: ClusterPolicies;
@@ -135,10 +137,12 @@ export async function openCluster(
     onError,
     trouble: () => pool.trouble,
   });
+  const webhooks = shareWebhooks({ postgres: pool, run, barrier: barriers });
+  replicas.keep('webhooks', () => webhooks.refresh());
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
   const { policies, inForce } = shelf;
-  const shares = { membership, members, bus, barriers, peers, replicas, agents, money, states, controls };
+  const shares = { membership, members, bus, barriers, peers, replicas, agents, money, states, controls, webhooks };
   const parts = { ...shares, policies, inForce, replaced };
   return {
     ...parts,
@@ -151,7 +155,7 @@ export async function openCluster(
 /** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, replicas, money }: Omit<Cluster, 'start' | 'route'>,
+  { membership, members, bus, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route'>,
   shelf: Shelf,
   postgres: Postgres,
 ): Cluster['start'] {
@@ -167,6 +171,7 @@ function startOf(
     valueOrStartError(await membership.start(), postgres.trouble);
     await shelf.begin();
     await money.start();
+    await webhooks.begin();
     closers.add('the other gateways of the cluster', async () => {
       membership.stop();
       replicas.stop();
@@ -174,6 +179,7 @@ function startOf(
       await money.close();
       if (!membership.isReplaced) await members.leave();
     });
+    closers.add('calls of webhooks', () => webhooks.close());
     const others = membership.others().map((other: Member) => other.name);
     log.info('joined the cluster', { name: membership.name, others });
   };

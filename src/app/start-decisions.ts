@@ -20,7 +20,7 @@ import { OWN } from '../threads/protocol.ts';
 import { ApprovalWaits } from '../use-cases/approvals.ts';
 import { HaltKeeper, type HaltSharing } from '../use-cases/halts.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
-import type { WebhookKeeper } from '../webhooks/keeper.ts';
+import type { Webhooks } from '../webhooks/hooks.ts';
 import type { Config } from './config.ts';
 import type { Cluster } from './start-cluster.ts';
 import type { StartContext } from './start-context.ts';
@@ -44,7 +44,7 @@ export type Decisions = {
   readonly limiters: Limiters;
   readonly policyKeeper: PolicyKeeper;
   readonly recording: Recording;
-  readonly webhooks: WebhookKeeper;
+  readonly webhooks: Webhooks;
   readonly stats: Stats;
 };
 
@@ -69,7 +69,10 @@ export function startDecisions(
     sliceMs: cluster?.money.sliceMs,
   });
   cluster?.agents.follow(governor.agents);
-  const webhooks = startWebhooks(context, { states: ownStates, governor, audit, clock, onError });
+  const webhooks = startWebhooks(context, {
+    ...{ states: ownStates, governor, audit, clock, onError },
+    shared: cluster?.webhooks,
+  });
   const stats = new Stats(
     clock.nowMs(),
     BUCKET_SECS.map((secs) => secs * 1000),

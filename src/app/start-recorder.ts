@@ -11,7 +11,7 @@ import { EventBoard } from '../threads/main/event-board.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import { Recorder } from '../threads/main/recorder.ts';
 import { SpendSaver } from '../threads/main/spend-saver.ts';
-import type { WebhookKeeper } from '../webhooks/keeper.ts';
+import type { Webhooks } from '../webhooks/hooks.ts';
 
 export type RecorderStart = {
   readonly governor: Governor;
@@ -23,7 +23,7 @@ export type RecorderStart = {
   readonly clock: Clock;
   readonly stats: Stats;
   readonly onApproval: (approval: Approval) => void;
-  readonly webhooks: Pick<WebhookKeeper, 'reportEffect' | 'reportExceeded'>;
+  readonly webhooks: Pick<Webhooks, 'reportEffect' | 'reportExceeded'>;
   readonly onAuditFailure: 'deny' | 'allow';
   readonly onError: (error: unknown, doing: string) => void;
   readonly controls?: ControlSharing | undefined;

@@ -18,7 +18,7 @@ type DecisionKind = Exclude<StateKind, 'controls'>;
 
 export type StatesStart = {
   readonly shared: SharedStates;
-  /** What this gateway had when it was alone; and webhooks, which it keeps to itself. */
+  /** What this gateway had when it was alone; and messages of webhooks that the database could not take yet. */
   readonly own: StateStore;
   readonly bus: Bus;
   readonly barrier: Barrier;

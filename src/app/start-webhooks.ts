@@ -1,11 +1,13 @@
-/** Webhooks, with what the embedded store kept of them. */
+/** Webhooks, with what the embedded store kept of them; in a cluster, those of all gateways. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Governor } from '../core/governor.ts';
 import type { Clock, StateStore } from '../ports/ports.ts';
 import type { AuditLink } from '../threads/audit/audit-link.ts';
 import { WebhookLink } from '../threads/webhooks/webhook-link.ts';
+import type { WebhookDeps, Webhooks } from '../webhooks/hooks.ts';
 import { WebhookKeeper } from '../webhooks/keeper.ts';
 import { packageVersion } from './package-files.ts';
+import type { WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
 
 export type WebhookStart = {
@@ -14,19 +16,21 @@ export type WebhookStart = {
   readonly audit: AuditLink;
   readonly clock: Clock;
   readonly onError: (error: unknown, doing: string) => void;
+  /** Undefined for a gateway that is alone. */
+  readonly shared: WebhookSharing | undefined;
 };
 
 const SECRET_BYTES = 32;
 
 /** No calls are made until it is opened. */
-export function startWebhooks({ config, log, closers }: StartContext, start: WebhookStart): WebhookKeeper {
-  const { governor, clock, ...deps } = start;
+export function startWebhooks({ config, log, closers }: StartContext, start: WebhookStart): Webhooks {
+  const { governor, clock, shared, ...opened } = start;
   const isPrivateAllowed = config.SVC_WEBHOOKS_ALLOW_PRIVATE;
   const link = new WebhookLink({ isPrivateAllowed, version: packageVersion() }, (message) =>
     log.error('calling webhooks failed', { error: message }),
   );
-  const keeper = new WebhookKeeper({
-    ...deps,
+  const deps: WebhookDeps = {
+    ...opened,
     log,
     isPrivateAllowed,
     send: (call) => link.send(call),
@@ -38,10 +42,12 @@ export function startWebhooks({ config, log, closers }: StartContext, start: Web
     resetsAtMs: (period) => governor.budgets.resetsAtMs(period),
     newId: randomUUID,
     newSecret: () => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`,
-  });
+  };
+  const webhooks = shared?.open(deps) ?? new WebhookKeeper(deps);
   closers.add('webhooks', () => {
-    keeper.close();
+    // Those of a cluster have ended before this gateway left it.
+    if (shared === undefined) webhooks.close();
     return link.close();
   });
-  return keeper;
+  return webhooks;
 }

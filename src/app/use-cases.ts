@@ -20,7 +20,7 @@ import { type AuditReads, readLog } from '../use-cases/logs.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
 import { LogWitness } from '../use-cases/witness.ts';
-import type { WebhookKeeper } from '../webhooks/keeper.ts';
+import type { Webhooks } from '../webhooks/hooks.ts';
 import type { Config } from './config.ts';
 import type { Database } from './start-accounts.ts';
 import type { Cluster } from './start-cluster.ts';
@@ -36,7 +36,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly policyKeeper: PolicyKeeper;
   readonly haltKeeper: HaltKeeper;
   readonly approvalWaits: ApprovalWaits;
-  readonly webhooks: WebhookKeeper;
+  readonly webhooks: Webhooks;
   readonly stats: Stats;
   readonly commands: OwnCommands;
   readonly approvers: ApproverNames;

@@ -91,7 +91,7 @@ export type Membership = {
 };
 
 /** What gateways keep copies of. Whoever has missed something reads all of it again. */
-export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy';
+export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy' | 'webhooks';
 
 /** The money of all gateways. */
 export type Ledger = {

@@ -14,13 +14,13 @@ import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/command
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
 import type { StatsView } from '../core/stats/stats.ts';
-import type { Webhook } from '../core/webhooks/webhook.ts';
+import type { Webhook, WebhookStatus } from '../core/webhooks/webhook.ts';
 import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
 import type { CreatedApiKey } from '../credentials/api-keys.ts';
 import type { MadeKeys } from '../credentials/made-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { AccessToken } from '../ports/ports.ts';
-import type { NewWebhook, WebhookStatus } from '../webhooks/keeper.ts';
+import type { NewWebhook } from '../webhooks/hooks.ts';
 import type { ApprovalReader } from './approvals.ts';
 import type { ClusterUseCases } from './cluster.ts';
 import type { HaltOutcome, NewHalt } from './halts.ts';

@@ -67,7 +67,7 @@ const MAX_URL = 2_048;
 /** What is wrong with the URL of a webhook; undefined: nothing. Names are looked at when they are resolved. */
 export function urlTrouble(text: string, isPrivateAllowed: boolean): string | undefined {
   if (text.length > MAX_URL) return `must have at most ${MAX_URL} characters`;
-  if (/[\s\\]/.test(text) || !URL.canParse(text)) return 'must be a URL such as https://example.com/hook';
+  if (/[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) return 'must be a URL such as https://example.com/hook';
   const url = new URL(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
   if (url.username !== '' || url.password !== '')

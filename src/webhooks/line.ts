@@ -1,7 +1,7 @@
 /** The messages of one webhook: in order, one call at a time, until each has arrived (docs/webhooks.md). */
 import { GIVE_UP_AFTER_MS, retryDelayMs, type Webhook } from '../core/webhooks/webhook.ts';
-import type { StateStore } from '../ports/ports.ts';
-import type { Call, Delivery } from './sender.ts';
+import { MOST_WAITING, type WebhookDeps, type WebhookTally } from './hooks.ts';
+import type { Delivery } from './sender.ts';
 
 export type Message = {
   readonly id: string;
@@ -10,26 +10,16 @@ export type Message = {
   readonly body: string;
 };
 
-/** What the store has: hooks and their messages, in one table. */
+/** What the store has: hooks and their messages, in one table. `isOnce`: of a cluster only. */
 export type WebhookRow =
   | { readonly kind: 'hook'; readonly hook: Webhook }
-  | ({ readonly kind: 'message'; readonly hookId: string } & Message);
+  | ({ readonly kind: 'message'; readonly hookId: string; readonly isOnce?: boolean } & Message);
 
-export type LineDeps = {
-  readonly states: StateStore;
-  readonly send: (call: Call) => Promise<Delivery>;
-  readonly nowMs: () => number;
-  /** Calls back after that time. Returns what stops it. */
-  readonly after: (ms: number, call: () => void) => () => void;
-  readonly onError: (error: unknown, doing: string) => void;
+export type LineDeps = Pick<WebhookDeps, 'states' | 'send' | 'nowMs' | 'after' | 'onError'> & {
   readonly onFailed: (hook: Webhook, reason: string) => void;
   readonly onDisabled: (hook: Webhook, lost: number) => void;
-  readonly tally: Record<'delivered' | 'failed' | 'dropped', number>;
+  readonly tally: WebhookTally;
 };
-
-/** What may wait for one hook; what comes on top is dropped and counted. */
-const MAX_WAITING = 1_000;
-const MAX_WAITING_CHARACTERS = 2 * 1024 * 1024;
 
 const SAVE_DROPPED_AFTER_MS = 1_000;
 
@@ -106,7 +96,8 @@ export class HookLine {
    * undefined where too many wait, and it is dropped.
    */
   hold(message: Message): Promise<void> | undefined {
-    if (this.#waiting.length >= MAX_WAITING || this.#characters + message.body.length > MAX_WAITING_CHARACTERS) {
+    const { number, bytes } = MOST_WAITING;
+    if (this.#waiting.length >= number || this.#characters + message.body.length > bytes) {
       this.#drop(1);
       return undefined;
     }

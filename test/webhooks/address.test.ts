@@ -81,6 +81,7 @@ describe('addresses of webhooks', () => {
     ['https://example.com/#part', 'must have no fragment'],
     ['https://exam ple.com/', 'must be a URL'],
     ['https:\\\\example.com', 'must be a URL'],
+    ['https://example.com/\0', 'must be a URL'],
     [`https://example.com/${'x'.repeat(2_048)}`, 'must have at most 2048 characters'],
   ])('%s is no URL of a webhook', (url, trouble) => {
     expect(urlTrouble(url, true)).toContain(trouble);

@@ -64,7 +64,11 @@ class Bench {
       resetsAtMs: () => 86_400_000,
       newId: () => `id-${(this.#lastId += 1)}`,
       newSecret: () => 'whsec_AAAA',
-      log: { warn: (message) => void this.logged.push(message), error: (message) => void this.logged.push(message) },
+      log: {
+        info: () => undefined,
+        warn: (message) => void this.logged.push(message),
+        error: (message) => void this.logged.push(message),
+      },
     });
     this.keeper.open();
   }

@@ -39,6 +39,9 @@ export type Webhook = {
   readonly dropped: number;
 };
 
+/** `waiting`: messages that have not arrived yet. */
+export type WebhookStatus = { readonly hook: Omit<Webhook, 'secret'>; readonly waiting: number };
+
 /** What happened, before it is known which hooks get it. */
 export type Notice = {
   readonly type: WebhookEvent;
@@ -48,7 +51,10 @@ export type Notice = {
 };
 
 /** Whether the hook gets it. */
-export const wants = ({ events, orgId, disabledAtMs }: Webhook, { type, org }: Notice): boolean =>
+export const wants = (
+  { events, orgId, disabledAtMs }: Pick<Webhook, 'events' | 'orgId' | 'disabledAtMs'>,
+  { type, org }: Notice,
+): boolean =>
   disabledAtMs === undefined &&
   events.includes(type) &&
   (orgId === null || org === 'every' || (org.id !== null && org.id === orgId));

@@ -5,6 +5,7 @@ import { rfc3339 } from '../../core/base/time.ts';
 import { WEBHOOK_EVENTS, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
 import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, name, optional, withBody, withListing } from './body.ts';
 import { webhookAnswer, webhookCreated, webhookPage, webhookTested } from './shapes.ts';
 import { pageView, rfc3339OrNull } from './views.ts';
@@ -37,7 +38,8 @@ async function create({ principal, body }: Authorized<typeof newWebhook>, link: 
   const { org_id: orgId, ...rest } = body;
   const created = await link.call('createWebhook', { principal, webhook: { ...rest, orgId } });
   if (!created.ok) return created;
-  return ok({ status: 201, body: { ...webhookView(created.value, 0), secret: created.value.secret } });
+  const made = { ...webhookView(created.value, 0), secret: created.value.secret };
+  return ok({ status: 201, headers: unconfirmedHeaders(created), body: made });
 }
 
 async function list(listing: Listing, link: Link): Promise<HttpReply> {
@@ -55,7 +57,7 @@ async function get({ principal, params }: Authorized, link: Link): Promise<HttpR
 
 async function remove({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   const removed = await link.call('deleteWebhook', { principal, id: params.id ?? '' });
-  return removed.ok ? ok({ status: 204 }) : removed;
+  return removed.ok ? ok({ status: 204, headers: unconfirmedHeaders(removed) }) : removed;
 }
 
 async function test({ principal, params }: Authorized, link: Link): Promise<HttpReply> {

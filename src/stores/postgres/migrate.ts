@@ -31,6 +31,9 @@ export const UNIQUE_COLUMNS = {
   agents: ['key'],
   cluster_state: [],
   policy_set: ['version'],
+  webhook: ['id'],
+  webhook_message: ['id'],
+  webhook_reported: ['id'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The others. */
@@ -91,6 +94,25 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
   agents: ['org', 'team', 'agent', 'credential', 'parent', 'registered_at', 'removed', 'changed_at', 'xid'],
   cluster_state: ['kind', 'id', 'key', 'body', 'version', 'removed', 'changed_at', 'xid'],
   policy_set: ['documents', 'published_at', 'published_by'],
+  webhook: [
+    'sequence',
+    'url',
+    'events',
+    'org_id',
+    'secret',
+    'created_by',
+    'created_at',
+    'failing_since',
+    'failures',
+    'last_error',
+    'disabled_at',
+    'dropped',
+    'retry_at',
+    'caller',
+    'call_until',
+  ],
+  webhook_message: ['sequence', 'hook', 'body', 'size', 'held_by'],
+  webhook_reported: ['reported_at'],
 };
 
 const TABLES = Object.keys(UNIQUE_COLUMNS);

@@ -1,6 +1,7 @@
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
 import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
 import { USAGE_MIGRATIONS } from './cluster/usage-schema.ts';
+import { WEBHOOK_MIGRATIONS } from './cluster/webhook-schema.ts';
 import type { Migration } from './migration.ts';
 
 /**
@@ -161,4 +162,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...STATE_MIGRATIONS,
   ...USAGE_MIGRATIONS,
   MIGRATION_OF_STEPS,
+  ...WEBHOOK_MIGRATIONS,
 ];

@@ -5,7 +5,7 @@ import type { Fault } from '../../core/fault.ts';
 import { explain } from '../../core/fault.ts';
 import type { Undo } from '../../core/rollback.ts';
 import { Refused, StoreUnwritable } from '../../ports/ports.ts';
-import type { Report } from '../../webhooks/keeper.ts';
+import type { Report } from '../../webhooks/hooks.ts';
 import type { Reply } from '../protocol.ts';
 
 // The answer to a command whose change could not be recorded: a check is denied, anything else fails (docs/spec.md,

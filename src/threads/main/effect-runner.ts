@@ -5,7 +5,7 @@ import type { Effect } from '../../core/effects.ts';
 import type { Stats } from '../../core/stats/stats.ts';
 import type { Signal } from '../../core/views.ts';
 import type { AgentStore, DecisionStore, SavedAt } from '../../ports/ports.ts';
-import type { Report, WebhookKeeper } from '../../webhooks/keeper.ts';
+import type { Report, Webhooks } from '../../webhooks/hooks.ts';
 import type { Batch } from './batches.ts';
 import type { EventBoard } from './event-board.ts';
 import type { IoThreads } from './io-threads.ts';
@@ -33,7 +33,7 @@ export type EffectRunnerOptions = {
   readonly spend: SpendSaver;
   readonly stats: Stats;
   readonly threads: IoThreads;
-  readonly webhooks: Pick<WebhookKeeper, 'reportEffect' | 'reportExceeded'>;
+  readonly webhooks: Pick<Webhooks, 'reportEffect' | 'reportExceeded'>;
 };
 
 /**

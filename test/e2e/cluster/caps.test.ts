@@ -1,14 +1,15 @@
-/** The money of several gateways: caps hold however many clients ask at once, and whoever dies. */
+/** What outlives a gateway of several: caps hold however many clients ask at once, and what it reported is sent. */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Balancer, startBalancer } from '../../support/balancer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
 import { withPostgres } from '../../support/postgres.ts';
+import { answered, isSigned, startReceiver } from '../../support/receiver.ts';
 
 const newDatabase = withPostgres();
 const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -42,6 +43,7 @@ describe('caps of a cluster', () => {
         SVC_IO_THREADS: '1',
         SVC_CLUSTER: 'on',
         SVC_NODE_NAME: name,
+        SVC_WEBHOOKS_ALLOW_PRIVATE: '1',
         SVC_POLICY_PATH: join(folder, 'policy.yaml'),
       },
     });
@@ -148,14 +150,23 @@ describe('caps of a cluster', () => {
     expect(body.members.map(({ name }: { name: string }) => name)).not.toContain('four');
   });
 
-  test('count what was spent anywhere, also by a gateway that was killed', async () => {
+  test('count what a gateway has spent that was killed, and send what it had to report', async () => {
+    const receiver = await startReceiver();
+    onTestFinished(() => receiver.close());
+    receiver.answer = answered(500);
+    const events = ['halt.created'];
+    const hook = (await gateways[0]!.call('POST', '/api/v1/webhooks', { url: receiver.url, events })).body;
     const token = await register('initech');
     const agent = { org_id: 'initech', team_id: 'search', agent_id: 'crawler' };
     const back = await start('two', join(folder, 'two'));
     gateways.push(back);
     for (const gateway of gateways)
       expect((await gateway.call('POST', '/api/v1/usage', { agent, cost_usd: 0.5 })).body).toEqual({ status: 'ok' });
+    const shown = await Promise.all(gateways.map((gateway) => gateway.call('GET', `/api/v1/webhooks/${hook.id}`)));
+    expect(shown.map(({ body }) => body.webhook.url)).toEqual(gateways.map(() => receiver.url));
+    expect((await back.call('POST', '/api/v1/halts', { scope: 'org:hooli', reason: 'test' })).status).toBe(201);
     await back.stop('SIGKILL');
+    receiver.answer = answered(204);
     gateways = gateways.filter((gateway) => gateway !== back);
     gateways.push(await start('two', join(folder, 'two')));
     const { allowed } = await spendAll('initech', token);
@@ -165,5 +176,11 @@ describe('caps of a cluster', () => {
       const { body } = await gateways[0]!.call('GET', '/api/v1/budgets?org_id=initech');
       expect(body.budgets.find(({ tier }: { tier: string }) => tier === 'org').daily.spent_usd).toBe(1.5);
     });
+    await eventually(async () => {
+      const { body } = await gateways[0]!.call('GET', `/api/v1/webhooks/${hook.id}`);
+      expect([body.webhook.waiting, receiver.received.at(-1)?.id.slice(0, 4)]).toEqual([0, 'msg_']);
+    }, 30_000);
+    expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
+    expect(receiver.received.every((each) => isSigned(each, hook.secret))).toBe(true);
   });
 });

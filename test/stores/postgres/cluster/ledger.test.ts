@@ -1,12 +1,16 @@
-/** The ledger in the database against the one in TypeScript: the same random exchanges, the same answers. */
+/** What gateways share in the database: the ledger against the one in TypeScript, what people decide, webhooks. */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { ok } from '../../../../src/core/base/result.ts';
 import type { AccountRow } from '../../../../src/core/budget/grants.ts';
+import { GIVE_UP_AFTER_MS, type Webhook } from '../../../../src/core/webhooks/webhook.ts';
 import type { RunId } from '../../../../src/ports/cluster.ts';
+import type { MessageWrites, SharedWebhooks } from '../../../../src/ports/shared-webhooks.ts';
 import { createPostgresLedger } from '../../../../src/stores/postgres/cluster/ledger.ts';
 import { createPostgresPolicies } from '../../../../src/stores/postgres/cluster/policies.ts';
 import { createPostgresStates } from '../../../../src/stores/postgres/cluster/states.ts';
+import { createPostgresWebhooks } from '../../../../src/stores/postgres/cluster/webhooks.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../../../../src/stores/postgres/postgres.ts';
 import { SILENT } from '../../../support/database-server.ts';
 import { ModelLedger } from '../../../support/model-ledger.ts';
@@ -235,5 +239,164 @@ describe('what people decide, in the database', () => {
     expect(valueOf(await one!.activate('v1', 'gateway', true))).toBe('v2');
     expect(valueOf(await one!.active())).toMatchObject({ version: 'v2' });
     expect([valueOf(await two!.read('v1')), valueOf(await two!.read('v3'))]).toEqual([texts, undefined]);
+  });
+});
+
+describe('webhooks of all gateways, in the database', () => {
+  const hookOf = (id: string, more: Partial<Webhook> = {}): Webhook => ({
+    id,
+    url: `https://example.com/${id}`,
+    events: ['halt.created', 'violation'],
+    orgId: null,
+    secret: 'whsec_AAAA',
+    createdBy: 'key:1',
+    createdAtMs: 1_000,
+    failingSinceMs: undefined,
+    failures: 0,
+    lastError: undefined,
+    disabledAtMs: undefined,
+    dropped: 0,
+    ...more,
+  });
+  const MANY = { number: 1_000, bytes: 1_000_000 };
+  const NOTHING: MessageWrites = { added: [], letGo: [], withdrawn: [], dropped: new Map() };
+  const messageOf = (id: string, isHeld = false, hookId = 'h') => ({
+    id,
+    hookId,
+    body: `"${id}"`,
+    isOnce: false,
+    isHeld,
+  });
+  const add = (store: SharedWebhooks, ...added: MessageWrites['added']) => store.write({ ...NOTHING, added }, MANY);
+  const idsOf = async (taken: ReturnType<SharedWebhooks['take']>) => {
+    const result = await taken;
+    return result.ok ? result.value.map(({ id }) => id) : result.fault.kind;
+  };
+
+  async function openWebhooks() {
+    const { client, join, postgres } = await openLedger();
+    const runs = [await join('one'), await join('two')] as const;
+    const [one, two] = runs.map((run) => createPostgresWebhooks(postgres, run)) as [SharedWebhooks, SharedWebhooks];
+    expect(await one.create(hookOf('h'), { inAll: 100, ofOrg: 10 })).toEqual(ok(true));
+    return { client, join, one, two, runs };
+  }
+
+  test('are called by one run at a time, in order, and by another once its time is over', async () => {
+    const { client, one, two } = await openWebhooks();
+    await add(one, messageOf('m1'), messageOf('m2'));
+    await add(two, messageOf('m3'));
+    const taken = await Promise.all([one, two, one, two].map((store) => idsOf(store.take(60_000, 100))));
+    expect(taken.flat()).toEqual(['m1']);
+    const [mine, other] = taken[0]!.length + taken[2]!.length > 0 ? [one, two] : [two, one];
+    expect(await mine.note({ hookId: 'h', id: 'm1', failure: undefined })).toEqual(ok(undefined));
+    expect(await idsOf(other.take(60_000, 100))).toEqual(['m2']);
+    // It has died, and is found to have sent it after all.
+    await client.query('UPDATE webhook SET call_until = now()');
+    expect(await mine.take(60_000, 100)).toEqual(
+      ok([{ hookId: 'h', url: 'https://example.com/h', secret: 'whsec_AAAA', id: 'm2', body: '"m2"', failures: 0 }]),
+    );
+    const failure = { reason: 'late', retryMs: 0 };
+    expect(await other.note({ hookId: 'h', id: 'm2', failure })).toEqual(ok(undefined));
+    expect(await other.note({ hookId: 'h', id: 'm2', failure: undefined })).toEqual(ok(undefined));
+    expect(await idsOf(other.take(60_000, 100))).toEqual([]);
+    await mine.note({ hookId: 'h', id: 'm2', failure: undefined });
+    expect(await idsOf(other.take(60_000, 100))).toEqual(['m3']);
+  });
+
+  test('wait for the run that holds a message, unless it is gone', async () => {
+    const { client, one, two, runs } = await openWebhooks();
+    await add(one, messageOf('m1', true), messageOf('m2', true), messageOf('m3', true));
+    expect(await idsOf(two.take(0, 100))).toEqual([]);
+    await two.write({ ...NOTHING, letGo: ['m1'], withdrawn: ['m1'] }, MANY);
+    expect(await idsOf(two.take(0, 100))).toEqual([]);
+    await one.write({ ...NOTHING, letGo: ['m2'], withdrawn: ['m1'] }, MANY);
+    expect(await idsOf(two.take(0, 100))).toEqual(['m2']);
+    await two.note({ hookId: 'h', id: 'm2', failure: undefined });
+    expect(await idsOf(two.take(0, 100))).toEqual([]);
+    await client.query(`UPDATE cluster_node SET lease_until = now() - interval '4 seconds' WHERE epoch = $1`, [
+      runs[0],
+    ]);
+    expect(await idsOf(two.take(0, 100))).toEqual([]);
+    await client.query(`UPDATE cluster_node SET lease_until = now() - interval '6 seconds' WHERE epoch = $1`, [
+      runs[0],
+    ]);
+    expect(await idsOf(two.take(0, 100))).toEqual(['m3']);
+  });
+
+  test('are written once though repeated, as many as fit, and a cap by the first', async () => {
+    const { one, two } = await openWebhooks();
+    const few = { number: 3, bytes: 1_000 };
+    const held = { ...NOTHING, added: [messageOf('m1', true)] };
+    for (const writes of [held, held, { ...NOTHING, added: [messageOf('m1')] }]) await one.write(writes, few);
+    expect(await idsOf(two.take(0, 100))).toEqual(['m1']);
+    const cap = { ...messageOf('cap'), isOnce: true };
+    await Promise.all([one, two].map((store) => store.write({ ...NOTHING, added: [cap] }, few)));
+    const more = ['m2', 'm3', 'm4'].map((id) => messageOf(id));
+    const dropped = new Map([['h', 5]]);
+    expect(await one.write({ ...NOTHING, added: [...more, messageOf('x', false, 'gone')], dropped }, few)).toEqual(
+      ok(2),
+    );
+    expect(await one.list()).toMatchObject(ok([{ hook: { dropped: 7 }, waiting: 3 }]));
+    const large = { ...messageOf('large'), body: 'x'.repeat(1_000) };
+    expect(await one.write({ ...NOTHING, added: [large] }, { number: 10, bytes: 1_000 })).toEqual(ok(1));
+    for (const id of ['m1', 'cap', 'm2']) {
+      expect(await idsOf(two.take(60_000, 100))).toEqual([id]);
+      await two.note({ hookId: 'h', id, failure: undefined });
+    }
+    await add(two, cap);
+    expect(await one.known()).toMatchObject(ok({ waiting: 0 }));
+  });
+
+  test('are tried again later, and disabled after a day', async () => {
+    const { client, one } = await openWebhooks();
+    await add(one, messageOf('m1'), messageOf('m2'));
+    const fail = async (retryMs: number) => {
+      expect(await idsOf(one.take(60_000, 100))).toEqual(['m1']);
+      return one.note({ hookId: 'h', id: 'm1', failure: { reason: 'answered 500', retryMs } });
+    };
+    const noted = await fail(0);
+    expect(noted).toMatchObject(ok({ failures: 1, disabledAtMs: undefined, lost: 0 }));
+    expect(await fail(60_000)).toMatchObject(ok({ failures: 2 }));
+    expect(await idsOf(one.take(60_000, 100))).toEqual([]);
+    await client.query(`UPDATE webhook SET retry_at = now(), failing_since = now() - $1 * interval '1 ms'`, [
+      GIVE_UP_AFTER_MS,
+    ]);
+    expect(await fail(0)).toMatchObject(ok({ failures: 3, disabledAtMs: expect.any(Number), lost: 2 }));
+    await add(one, messageOf('m3'));
+    expect(await one.list()).toMatchObject(
+      ok([
+        { hook: { failures: 3, lastError: 'answered 500', dropped: 2, disabledAtMs: expect.any(Number) }, waiting: 0 },
+      ]),
+    );
+    expect(await one.known()).toMatchObject(ok({ hooks: [{ id: 'h', disabledAtMs: expect.any(Number) }], waiting: 0 }));
+  });
+
+  test('are limited, brought by each gateway once, and not changed by a replaced one', async () => {
+    const { join, one, two } = await openWebhooks();
+    const ofOrg = (id: string) => hookOf(id, { orgId: 'acme' });
+    const made = await Promise.all(
+      [one, two, one, two].map((store, at) => store.create(ofOrg(`o${at}`), { inAll: 100, ofOrg: 2 })),
+    );
+    expect(made.filter((each) => each.ok && each.value).length).toBe(2);
+    expect(await two.create(hookOf('full'), { inAll: 3, ofOrg: 2 })).toEqual(ok(false));
+    const failing = { failingSinceMs: 5_000, failures: 2, lastError: 'x', disabledAtMs: 6_000, dropped: 3 };
+    const brought = hookOf('own', failing);
+    expect(await two.adopt([brought, hookOf('h')])).toEqual(ok(1));
+    const { secret: _, ...shown } = brought;
+    const all = await one.list();
+    expect(all.ok && all.value[0]).toEqual({ hook: shown, waiting: 0 });
+    await add(two, messageOf('m1'));
+    expect(await two.remove('h')).toEqual(ok(undefined));
+    expect(await one.known()).toMatchObject(ok({ waiting: 0 }));
+    await join('one');
+    const answers = [
+      await one.create(hookOf('late'), { inAll: 100, ofOrg: 10 }),
+      await one.remove('own'),
+      await add(one, messageOf('m2', false, 'own')),
+      await one.take(0, 100),
+      await one.adopt([hookOf('late')]),
+    ];
+    for (const answer of answers) expect(answer).toMatchObject({ fault: { kind: 'store_unreachable' } });
+    expect((await two.known()).ok && (await two.list())).toMatchObject({ value: { length: 3 } });
   });
 });

@@ -1,0 +1,157 @@
+import { ok } from '../core/base/result.ts';
+import { retryDelayMs } from '../core/webhooks/webhook.ts';
+import type { CallNote, FailedHook, SharedWebhooks, TakenCall } from '../ports/shared-webhooks.ts';
+import { MOST_WEBHOOKS, type WebhookDeps, type WebhookTally } from './hooks.ts';
+import type { Delivery } from './sender.ts';
+
+/** Two clocks: one that nobody sets, and one that goes on while the machine is suspended. */
+export type Clocks = { readonly steadyMs: () => number; readonly wallMs: () => number };
+
+export type CallerOptions = Pick<WebhookDeps, 'send' | 'after' | 'onError'> & {
+  readonly store: Pick<SharedWebhooks, 'take' | 'note'>;
+  readonly clocks: Clocks;
+  /** Whether there are hooks at all. */
+  readonly isNeeded: () => boolean;
+  readonly onFailed: (call: TakenCall, reason: string, hook: FailedHook) => void;
+  readonly tally: WebhookTally;
+};
+
+type Noted = { readonly call: TakenCall; readonly note: CallNote };
+
+/** A call takes 10 s at most, and begins within 3 s after its hook was asked for: it ends before others may call. */
+const TAKEN_FOR_MS = 15_000;
+const BEGINS_WITHIN_MS = 3_000;
+/** How often it is looked for what other gateways have left, and for retries that are due. */
+const LOOK_EVERY_MS = 1_000;
+/** A stop waits so long for calls under way. What is cut off is sent again by another gateway, or after the start. */
+const CLOSES_WITHIN_MS = 2_000;
+
+/**
+ * Makes the calls of hooks that all gateways share: it takes a hook with its oldest message from the database, calls
+ * it, and notes what became of that, before anybody takes the hook again. Where it cannot note it, it does once it can.
+ */
+export class HookCaller {
+  readonly #options: CallerOptions;
+  readonly #calls = new Map<string, Promise<void>>();
+  readonly #notes: Noted[] = [];
+  #noting: Promise<boolean> | undefined;
+  #isOpen = false;
+  #isLooking = false;
+  #isDue = false;
+  #stopTimer: (() => void) | undefined;
+
+  constructor(options: CallerOptions) {
+    this.#options = options;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.#tick();
+  }
+
+  /** Takes no more hooks, and notes what becomes of the calls under way. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#stopTimer?.();
+    const late = new Promise<void>((resolve) => {
+      this.#stopTimer = this.#options.after(CLOSES_WITHIN_MS, resolve);
+    });
+    await Promise.race([Promise.all(this.#calls.values()), late]);
+    this.#stopTimer?.();
+    await this.#noteAll();
+  }
+
+  /** A hook may be due. */
+  look(): void {
+    this.#isDue = true;
+    if (this.#isOpen && !this.#isLooking) void this.#look();
+  }
+
+  #tick(): void {
+    if (this.#options.isNeeded() || this.#notes.length > 0) this.look();
+    this.#stopTimer = this.#options.after(LOOK_EVERY_MS, () => this.#tick());
+  }
+
+  /** Never rejects. */
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    try {
+      while (this.#isDue && this.#isOpen) {
+        this.#isDue = false;
+        // What this run has sent and not noted, it would take once more.
+        if (await this.#noteAll()) await this.#takeDue();
+      }
+    } catch (error) {
+      this.#options.onError(error, 'taking webhooks from the database');
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #takeDue(): Promise<void> {
+    const { store, clocks } = this.#options;
+    const most = MOST_WEBHOOKS.inAll - this.#calls.size;
+    if (most <= 0) return;
+    const asked = { steadyMs: clocks.steadyMs(), wallMs: clocks.wallMs() };
+    const taken = await store.take(TAKEN_FOR_MS, most);
+    if (!taken.ok || !this.#isOpen) return;
+    // A process that was stopped meanwhile must not call: by now somebody else may.
+    const passedMs = Math.max(clocks.steadyMs() - asked.steadyMs, clocks.wallMs() - asked.wallMs);
+    if (passedMs > BEGINS_WITHIN_MS) return;
+    for (const call of taken.value) {
+      const made = this.#make(call).finally(() => {
+        this.#calls.delete(call.id);
+        this.look();
+      });
+      this.#calls.set(call.id, made);
+    }
+  }
+
+  /** Never rejects. */
+  async #make(call: TakenCall): Promise<void> {
+    const { send, onError, tally } = this.#options;
+    const { hookId, id, url, secret, body, failures } = call;
+    const delivery = await send({ url, secret, id, body }).catch((error: unknown): Delivery => {
+      onError(error, 'calling a webhook');
+      return { isDelivered: false, reason: 'the gateway could not make the call' };
+    });
+    if (delivery.isDelivered) {
+      tally.delivered += 1;
+      this.#notes.push({ call, note: { hookId, id, failure: undefined } });
+    } else if (this.#isOpen) {
+      tally.failed += 1;
+      const failure = { reason: delivery.reason.replaceAll('\0', ''), retryMs: retryDelayMs(failures + 1) };
+      this.#notes.push({ call, note: { hookId, id, failure } });
+    }
+  }
+
+  /** False where the database could not take one. */
+  async #noteAll(): Promise<boolean> {
+    if (this.#notes.length === 0) return true;
+    this.#noting ??= this.#noteEach();
+    return this.#noting;
+  }
+
+  async #noteEach(): Promise<boolean> {
+    try {
+      for (let [first] = this.#notes; first !== undefined; [first] = this.#notes) {
+        if (!(await this.#noteOne(first))) return false;
+        this.#notes.shift();
+      }
+      return true;
+    } finally {
+      this.#noting = undefined;
+    }
+  }
+
+  async #noteOne({ call, note }: Noted): Promise<boolean> {
+    const { store, onError, onFailed } = this.#options;
+    const noted = await store.note(note).catch((error: unknown) => {
+      // A defect, which must not hold up the other hooks: this one is called again.
+      onError(error, 'noting a call of a webhook');
+      return ok(undefined);
+    });
+    if (noted.ok && noted.value !== undefined) onFailed(call, note.failure?.reason ?? '', noted.value);
+    return noted.ok;
+  }
+}

@@ -1,0 +1,216 @@
+/** What a gateway that is alone and one of a cluster do alike with webhooks (docs/spec.md, Webhooks). */
+import { orgInReach, refuseWithout } from '../core/access.ts';
+import { type AuditDraft, lineageOfOrg } from '../core/audit/audit.ts';
+import { BAD_CURSOR, firstPage, type Page, type PageRequest } from '../core/base/page.ts';
+import { fail, ok, type Result } from '../core/base/result.ts';
+import { rfc3339 } from '../core/base/time.ts';
+import type { Period } from '../core/budget/config.ts';
+import { type Fault, invalid } from '../core/fault.ts';
+import { type Principal, seesOrg } from '../core/identity/roles.ts';
+import type { ReportedEffect } from '../core/webhooks/notice.ts';
+import type { Notice, TEST_EVENT, Webhook, WebhookEvent, WebhookStatus } from '../core/webhooks/webhook.ts';
+import type { Unconfirmed } from '../ports/cluster.ts';
+import type { AuditLog, StateStore } from '../ports/ports.ts';
+import { urlTrouble } from './address.ts';
+import type { Call, Delivery } from './sender.ts';
+
+export type NewWebhook = {
+  readonly url: string;
+  readonly events: readonly WebhookEvent[];
+  /** The org to bind it to. Undefined: the one that the creator is bound to, if any. */
+  readonly orgId: string | undefined;
+};
+export type AskedWebhook = { readonly principal: Principal; readonly id: string };
+export type WebhookListing = PageRequest & { readonly orgId: string | undefined };
+
+/** A report that is on its way to the store. It is sent if what it reports is recorded, and dropped if not. */
+export type Report = { readonly saved: Promise<unknown>; settle(isRecorded: boolean): void };
+
+/** Calls since the start, and messages that no call was made for, for the metrics. */
+export type WebhookTally = Record<'delivered' | 'failed' | 'dropped', number>;
+
+type Answer<T> = Promise<Result<T, Fault> & Unconfirmed>;
+
+/** Webhooks as admins handle them, and what happens as they report it. */
+export type Webhooks = {
+  /** Makes calls from now on. */
+  open(): void;
+  close(): unknown;
+  readonly waiting: number;
+  readonly counts: { readonly active: number; readonly disabled: number };
+  readonly tally: WebhookTally;
+  /** Reports a decision of the governor; undefined where no hook wants it. */
+  reportEffect(effect: ReportedEffect): Report | undefined;
+  /** Reports a check that a cap denied, once in each of its periods. */
+  reportExceeded(draft: AuditDraft): Report | undefined;
+  /** Reports what concerns the gateway as a whole. */
+  reportOwn(type: 'policy.reload_failed' | 'audit.unwritable', data: Notice['data']): void;
+  create(principal: Principal, asked: NewWebhook): Answer<Webhook>;
+  list(
+    principal: Principal,
+    asked: WebhookListing,
+  ): Result<Page<WebhookStatus>, Fault> | Promise<Result<Page<WebhookStatus>, Fault>>;
+  get(asked: AskedWebhook): Result<WebhookStatus, Fault> | Promise<Result<WebhookStatus, Fault>>;
+  remove(asked: AskedWebhook): Answer<void>;
+  /** Sends a message that reports nothing. Resolves with its id once it is in the store. */
+  test(asked: AskedWebhook): Answer<{ readonly messageId: string }>;
+};
+
+export type WebhookDeps = {
+  readonly states: StateStore;
+  readonly audit: AuditLog;
+  readonly send: (call: Call) => Promise<Delivery>;
+  readonly nowMs: () => number;
+  /** Calls back after that time. Returns what stops it. */
+  readonly after: (ms: number, call: () => void) => () => void;
+  readonly isPrivateAllowed: boolean;
+  readonly resetsAtMs: (period: Period) => number;
+  readonly newId: () => string;
+  readonly newSecret: () => string;
+  readonly onError: (error: unknown, doing: string) => void;
+  readonly log: {
+    info(message: string, fields?: object): void;
+    warn(message: string, fields?: object): void;
+    error(message: string, fields?: object): void;
+  };
+};
+
+export const MOST_WEBHOOKS = { inAll: 100, ofOrg: 10 } as const;
+/** What may wait for one hook; what comes on top is dropped and counted. */
+export const MOST_WAITING = { number: 1_000, bytes: 2 * 1024 * 1024 } as const;
+
+export const TOO_MANY_WAIT = fail({
+  kind: 'overloaded',
+  retryAfterSecs: 60,
+  what: 'the number of messages that wait for this webhook',
+} as const);
+
+export const isDisabled = (id: string): Result<never, Fault> =>
+  fail({ kind: 'conflict', detail: `webhook ${id} is disabled; delete it and create it again` });
+
+export function tooMany(orgId: string | null): Result<never, Fault> {
+  const { inAll, ofOrg } = MOST_WEBHOOKS;
+  const most = orgId === null ? `${inAll} webhooks` : `${ofOrg} webhooks of this org`;
+  return fail({ kind: 'conflict', detail: `there are ${most} or as many in all; delete those no longer needed` });
+}
+
+/** What is asked for, if it may be. */
+export function newHook(
+  principal: Principal,
+  { url, events, orgId: asked }: NewWebhook,
+  { isPrivateAllowed, newId, newSecret, nowMs }: WebhookDeps,
+): Result<Webhook, Fault> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  const org = orgInReach(principal, asked);
+  if (!org.ok) return org;
+  const trouble = urlTrouble(url, isPrivateAllowed);
+  if (trouble !== undefined) return invalid('url', trouble);
+  return ok({
+    id: newId(),
+    url,
+    events: [...new Set(events)],
+    orgId: org.value ?? null,
+    secret: newSecret(),
+    createdBy: principal.subject,
+    createdAtMs: nowMs(),
+    failingSinceMs: undefined,
+    failures: 0,
+    lastError: undefined,
+    disabledAtMs: undefined,
+    dropped: 0,
+  });
+}
+
+/** The page of what is given newest first. */
+export function pageOf(
+  all: readonly WebhookStatus[],
+  principal: Principal,
+  { orgId, perPage, cursor }: WebhookListing,
+): Result<Page<WebhookStatus>, Fault> {
+  const org = orgInReach(principal, orgId);
+  if (!org.ok) return org;
+  const visible = all.filter(({ hook }) => org.value === undefined || hook.orgId === org.value);
+  const start = cursor === undefined ? 0 : visible.findIndex(({ hook }) => hook.id === cursor) + 1;
+  if (cursor !== undefined && start === 0) return BAD_CURSOR;
+  return ok(firstPage(visible.slice(start), perPage, ({ hook }) => hook.id));
+}
+
+export function visibleTo(
+  principal: Principal,
+  id: string,
+  hook: { readonly orgId: string | null } | undefined,
+): Result<void, Fault> {
+  const refused = refuseWithout('admin', principal);
+  if (refused !== undefined) return refused;
+  return hook === undefined || !seesOrg(principal, hook.orgId)
+    ? fail({ kind: 'not_found', what: `webhook ${id}` })
+    : ok(undefined);
+}
+
+export const bodyOf = (type: WebhookEvent | typeof TEST_EVENT, data: Notice['data'], nowMs: number): string =>
+  JSON.stringify({ type, timestamp: rfc3339(nowMs), data });
+
+/** Without the path of the URL: many services put a secret into it. */
+export function auditOf(
+  eventType: 'WebhookCreated' | 'WebhookDeleted',
+  { id, url, events, orgId }: Pick<Webhook, 'id' | 'url' | 'events' | 'orgId'>,
+  actor: string,
+): AuditDraft {
+  return {
+    eventType,
+    lineage: lineageOfOrg(orgId),
+    actor,
+    payload: { webhook_id: id, host: new URL(url).host, events },
+  };
+}
+
+export const warnOfFailure = (
+  { id, url }: Pick<Webhook, 'id' | 'url'>,
+  reason: string,
+  { log }: Pick<WebhookDeps, 'log'>,
+): void => log.warn('a webhook cannot be called; it is tried again', { id, host: new URL(url).host, reason });
+
+/** Logs that a hook was given up, and says so to the others. */
+export function disabledNotice(
+  hook: Pick<Webhook, 'id' | 'url' | 'orgId' | 'events' | 'failingSinceMs' | 'lastError'>,
+  lost: number,
+  { log, nowMs }: Pick<WebhookDeps, 'log' | 'nowMs'>,
+): Notice {
+  const { id, url, orgId, events, failingSinceMs, lastError } = hook;
+  const { host } = new URL(url);
+  log.error('a webhook is disabled, as its calls have failed for a day', { id, host, lost });
+  const data = {
+    id,
+    host,
+    org_id: orgId,
+    events,
+    failing_since: rfc3339(failingSinceMs ?? nowMs()),
+    last_error: lastError ?? null,
+    dropped: lost,
+  };
+  return { type: 'webhook.disabled', org: { id: orgId }, data };
+}
+
+/** Caps whose excess was reported. With more, the oldest is reported once more. */
+const MAX_KNOWN_CAPS = 10_000;
+
+export class KnownCaps {
+  readonly #known = new Set<string>();
+
+  /** What is about no cap is always new. */
+  isNew(cap: string | undefined): boolean {
+    return cap === undefined || !this.#known.has(cap);
+  }
+
+  add(cap: string | undefined): void {
+    if (cap === undefined) return;
+    const [oldest] = this.#known;
+    if (oldest !== undefined && this.#known.size >= MAX_KNOWN_CAPS) this.#known.delete(oldest);
+    this.#known.add(cap);
+  }
+
+  forget(cap: string | undefined): void {
+    if (cap !== undefined) this.#known.delete(cap);
+  }
+}
