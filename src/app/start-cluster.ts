@@ -12,11 +12,25 @@ import { ClusterPeers } from '../cluster/questions.ts';
 import { type Refreshes, Replicas } from '../cluster/replicas.ts';
 import type { Routing } from '../cluster/routing.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
+import { SharedTickets } from '../cluster/tickets.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import { assert } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
+import type { Authenticator } from '../credentials/authenticate.ts';
+import { digestIfIssued } from '../credentials/secret-token.ts';
+import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
-import type { Beat, Member, MemberStore, OnOutage, RunId, SharedAgents, Topic } from '../ports/cluster.ts';
+import type {
+  Beat,
+  Member,
+  MemberStore,
+  Membership,
+  OnOutage,
+  Peers,
+  RunId,
+  SharedAgents,
+  Topic,
+} from '../ports/cluster.ts';
 import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
 import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
@@ -29,10 +43,12 @@ import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
+import type { AuditReads } from '../use-cases/logs.ts';
 import { packageVersion } from './package-files.ts';
 import { StartError, valueOrStartError } from './start-checks.ts';
 import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
+import { shareLogs } from './start-logs.ts';
 import { type Money, openMoney, settlementIn } from './start-money.ts';
 import type { Resources } from './start-resources.ts';
 import { type Deciding, startRouting } from './start-routing.ts';
@@ -55,6 +71,10 @@ export type Cluster = {
   readonly webhooks: WebhookSharing;
   /** Opens the door for the other gateways. What comes through it goes to `receive`. */
   route(decisions: Deciding, receive: Switchboard['receive']): Routing;
+  /** The logs of all gateways, where `own` reads this one's. */
+  shareLogs(own: AuditReads): AuditReads;
+  /** The tickets of all gateways, where `own` are those that this one gives out. */
+  shareTickets(own: WsTickets, authenticator: Authenticator): SharedTickets;
   readonly policies: ClusterPolicies;
   /** The policies that this gateway decides by from its start on. */
   readonly inForce: LoadedPolicies;
@@ -146,16 +166,32 @@ export async function openCluster(
   const parts = { ...shares, policies, inForce, replaced };
   return {
     ...parts,
+    ...sharing(membership, peers),
     start: startOf(context, parts, shelf, postgres),
     route: (decisions, receive) =>
-      startRouting({ ...parts, config, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
+      startRouting({ ...parts, config, closers, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
   };
 }
+
+type Shared = 'shareLogs' | 'shareTickets';
+
+const sharing = (membership: Membership, peers: Peers): Pick<Cluster, Shared> => ({
+  shareLogs: (own) => shareLogs(own, membership, peers),
+  shareTickets: (own, { onRevoked }) =>
+    new SharedTickets({
+      own,
+      membership,
+      peers,
+      digestOf: digestIfIssued,
+      onRevoked,
+      steadyMs: () => performance.now(),
+    }),
+});
 
 /** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route'>,
+  { membership, members, bus, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
   shelf: Shelf,
   postgres: Postgres,
 ): Cluster['start'] {

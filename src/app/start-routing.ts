@@ -1,25 +1,33 @@
 /** Connects what other gateways of a cluster ask with what decides it. */
 import type { SharedControls } from '../cluster/controls.ts';
+import { SharedEvents } from '../cluster/events.ts';
 import { type AgentLookup, Routing } from '../cluster/routing.ts';
 import { ok } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
-import type { Membership, Peers } from '../ports/cluster.ts';
+import type { Bus, Membership, Peers } from '../ports/cluster.ts';
 import type { AuditLog } from '../ports/ports.ts';
 import type { Logger } from '../system/log.ts';
 import type { CommandRunner } from '../threads/main/command-runner.ts';
+import type { EventBoard } from '../threads/main/event-board.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import { openPeerDoor } from '../threads/peer-door.ts';
 import { PEERS } from '../threads/protocol.ts';
+import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 
-export type Deciding = { readonly governor: Governor; readonly commands: CommandRunner };
+export type Deciding = {
+  readonly governor: Governor;
+  readonly commands: CommandRunner;
+  readonly recording: { readonly events: EventBoard };
+};
 
 type Routed = Deciding & {
   readonly config: Config;
   readonly log: Logger;
   readonly onError: (error: unknown, doing: string) => void;
   readonly threads: IoThreads;
+  readonly bus: Bus;
   readonly peers: Peers;
   readonly membership: Membership;
   readonly lookup: AgentLookup;
@@ -27,6 +35,7 @@ type Routed = Deciding & {
   readonly audit: AuditLog;
   /** What comes through the door of the other gateways. */
   readonly receive: Switchboard['receive'];
+  readonly closers: Closers;
 };
 
 const EVENT_OF = { pause: 'OpPaused', resume: 'OpResumed', terminate: 'OpTerminated' } as const;
@@ -40,14 +49,29 @@ export function startRouting({
   governor,
   commands,
   receive,
+  bus,
+  closers,
+  recording: { events: board },
   ...given
 }: Routed): Routing {
   const door = openPeerDoor({
     threads,
     switchboard: { receive },
     maxPending: config.SVC_MAX_PENDING,
-    onMessage: () => undefined,
+    onMessage: (message) => {
+      if (message.type === 'events') for (const event of message.events) events.take(event);
+    },
   });
+  const events = new SharedEvents({
+    bus,
+    membership: given.membership,
+    setInterest: (interest) => door.notify({ type: 'interest', interest }),
+    show: (event) => board.show(event),
+    lost: (count) => board.reportLost((io) => threads.send(io, { type: 'events-lost', count })),
+    steadyMs: () => performance.now(),
+  });
+  board.followInterest((interest) => events.watch(interest));
+  closers.add('the events of other gateways', () => events.stop());
   return new Routing({
     ...given,
     ops: governor.ops,

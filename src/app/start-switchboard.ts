@@ -65,12 +65,14 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     cluster,
   } = parts;
   const { config, log } = context;
+  const ownLog = openAuditReader(context);
   return useCasesOf({
     ...credentials,
+    ...(cluster && { tickets: cluster.shareTickets(credentials.tickets, credentials.authenticator) }),
     config,
     clock,
     audit,
-    auditReader: openAuditReader(context),
+    auditReader: cluster === undefined ? ownLog : cluster.shareLogs(ownLog),
     database,
     policyKeeper,
     haltKeeper,

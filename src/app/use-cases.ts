@@ -2,6 +2,7 @@
 
 import { type AccountUseCases, withoutAccountStore } from '../accounts/accounts.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
+import type { SharedTickets } from '../cluster/tickets.ts';
 import { orgInReach } from '../core/access.ts';
 import { fail, ok } from '../core/base/result.ts';
 import { mergedStats } from '../core/stats/merge.ts';
@@ -40,7 +41,7 @@ export type UseCaseParts = CredentialUseCasesDeps & {
   readonly stats: Stats;
   readonly commands: OwnCommands;
   readonly approvers: ApproverNames;
-  readonly tickets: WsTickets;
+  readonly tickets: Pick<WsTickets, 'issue'> & Pick<WsTickets | SharedTickets, 'redeem'>;
   readonly limiters: Readonly<Record<'credential' | 'address', RateLimiter>>;
   readonly storeOutage: StoreOutage;
   readonly cluster: Cluster | undefined;

@@ -213,9 +213,9 @@ function csvOf(line: string): string {
 }
 
 const CURSOR = /^before:([1-9]\d{0,15})$/;
-const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
+export const cursorOf = (id: number): string => Buffer.from(`before:${id}`).toString('base64url');
 
-function parseCursor(cursor: string): number | undefined {
+export function parseCursor(cursor: string): number | undefined {
   const digits = CURSOR.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
   return digits === undefined ? undefined : Number(digits);
 }

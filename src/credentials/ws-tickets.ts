@@ -62,12 +62,21 @@ export class WsTickets {
    * ended.
    */
   redeem(ticket: string): Result<Authenticated, Fault> {
-    const digest = digestIfIssued(ticket);
+    const taken = this.take(digestIfIssued(ticket));
+    return taken.ok ? ok(taken.value.authenticated) : taken;
+  }
+
+  /** The same, by its digest, and how long ago the ticket was issued. */
+  take(
+    digest: SecretDigest | undefined,
+  ): Result<{ readonly authenticated: Authenticated; readonly ageMs: number }, Fault> {
     const found = digest === undefined ? undefined : this.#tickets.get(digest);
     if (digest === undefined || found === undefined) return NO_TICKET;
     this.#remove(digest);
+    const { authenticated, untilMs } = found;
     const nowMs = this.#deps.clock.nowMs();
-    return nowMs < Math.min(found.untilMs, found.authenticated.expiresAtMs) ? ok(found.authenticated) : NO_TICKET;
+    if (nowMs >= Math.min(untilMs, authenticated.expiresAtMs)) return NO_TICKET;
+    return ok({ authenticated, ageMs: nowMs - untilMs + TICKET_MS });
   }
 
   get size(): number {

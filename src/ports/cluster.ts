@@ -1,5 +1,6 @@
 /** What gateways that act as one ask of the outside, and of one another. */
 import type { AgentRegistration } from '../core/agents/agents.ts';
+import type { AuditFilter } from '../core/audit/audit.ts';
 import type { AgentKey, Brand, SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Period } from '../core/budget/config.ts';
@@ -7,8 +8,10 @@ import type { BudgetOwner } from '../core/budget/envelope.ts';
 import type { AccountRow, Grant } from '../core/budget/grants.ts';
 import type { Command, CommandType, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
+import type { Principal } from '../core/identity/roles.ts';
 import type { UsageKey } from '../core/outcome.ts';
 import type { StatsView } from '../core/stats/stats.ts';
+import type { Interest, UnnumberedEvent } from './events.ts';
 
 /** One run of a gateway, from its start to its end: a random UUID. */
 export type RunId = Brand<string, 'RunId'>;
@@ -175,7 +178,35 @@ export type Questions = {
   readonly order: Questions['decide'];
   /** What was checked, denied and spent there; `orgId`: of one org, else of all. */
   readonly stats: { readonly asked: { readonly orgId: string | undefined }; readonly answer: StatsView };
+  /** What its audit log has, newest first. */
+  readonly log: { readonly asked: LogAsked; readonly answer: Result<LogPiece, Fault> };
+  /** To use up a ticket that it has given out; `taken` is absent where it is not good, or not any more. */
+  readonly ticket: {
+    readonly asked: { readonly digest: SecretDigest };
+    readonly answer: { readonly taken?: TicketOwner };
+  };
 };
+
+/** Who has asked for a ticket, and how long ago. `expiresAtMs`: absent for a key without expiry. */
+export type TicketOwner = {
+  readonly principal: Principal;
+  readonly expiresAtMs?: number;
+  readonly ageMs: number;
+};
+
+/** `lines`: one entry of JSON a line; the others are a piece of an export. */
+export type LogForm = 'lines' | 'ndjson' | 'csv';
+export type LogAsked = {
+  readonly filter: AuditFilter;
+  readonly form: LogForm;
+  readonly most: number;
+  /** Only entries with smaller ids; undefined: from the newest on. */
+  readonly before: number | undefined;
+  /** The org that the reader is bound to; null: it sees all. */
+  readonly orgId: string | null;
+};
+/** `before`: where the next piece begins; absent: this is the last one. */
+export type LogPiece = { readonly text: string; readonly before?: number | undefined };
 /** `reply` is absent where the operation does not live there. */
 export type Decided = {
   readonly reply?: Replies[CommandType];
@@ -286,7 +317,20 @@ export type ClusterMessage =
   /** Something about the topic has been written: a hint, so that copies are young. */
   | { readonly type: 'changed'; readonly topic: Topic; readonly detail?: unknown }
   /** These accounts are empty: whoever holds idle money of them gives it back. Owner and period, in turn. */
-  | { readonly type: 'recall'; readonly accounts: readonly string[] };
+  | { readonly type: 'recall'; readonly accounts: readonly string[] }
+  /** Somebody watches what concerns these orgs there; none: nobody any more. Said again as long as it holds. */
+  | { readonly type: 'watch'; readonly watch: number; readonly interest: Interest }
+  /**
+   * What has happened here, for those who watch. `count`: since the watch began, at its `birth` here, these and all
+   * before them.
+   */
+  | {
+      readonly type: 'events';
+      readonly watch: number;
+      readonly birth: number;
+      readonly count: number;
+      readonly events: readonly UnnumberedEvent[];
+    };
 
 /**
  * Messages between gateways: each arrives once or not at all, in order from each sender. Nothing rests on them alone.

@@ -23,5 +23,9 @@ export type GatewayEvent = Common &
     | { readonly kind: Exclude<EventKind, 'ops_change'>; readonly payload: Readonly<Record<string, unknown>> }
   );
 
+type WithoutId<E> = E extends unknown ? Omit<E, 'id'> : never;
+/** Of another gateway: here it gets an id of its own. */
+export type UnnumberedEvent = WithoutId<GatewayEvent>;
+
 /** The orgs whose events a thread has a reader for; `all` when one of them may see every org. */
 export type Interest = 'all' | readonly string[];

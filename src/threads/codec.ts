@@ -33,6 +33,7 @@ type PackedChange = readonly [
     error: string | null,
     ended: number,
   ],
+  home: string | null,
 ];
 export type PackedEvents = { readonly type: 'events'; readonly events: readonly (PackedChange | GatewayEvent)[] };
 type Events = { readonly type: 'events'; readonly events: readonly GatewayEvent[] };
@@ -69,11 +70,12 @@ function pack(event: GatewayEvent): PackedChange | GatewayEvent {
       payload.error ?? null,
       payload.ended === undefined ? -1 : OP_ENDS.indexOf(payload.ended),
     ],
+    payload.home ?? null,
   ];
 }
 
 function unpack(packed: PackedChange): OpsChange {
-  const [id, orgId, agentId, atMs, opId, state, registeredAtMs, updatedAtMs, teamId, about] = packed;
+  const [id, orgId, agentId, atMs, opId, state, registeredAtMs, updatedAtMs, teamId, about, home] = packed;
   const [action, resource, policy, ruleId, reason, estimatedMicroUsd, spentMicroUsd, approvalId, error, ended] = about;
   return {
     id,
@@ -97,6 +99,7 @@ function unpack(packed: PackedChange): OpsChange {
       approvalId: approvalId ?? undefined,
       error: error ?? undefined,
       ended: OP_ENDS[ended],
+      home: home ?? undefined,
     },
   };
 }

@@ -97,6 +97,8 @@ export type MainToIo = MainToDoors | HeldMessage | NotRecordedMessage;
 export type MainToDoors =
   | Reply
   | { readonly type: 'events'; readonly events: readonly GatewayEvent[] }
+  /** So many events of other gateways did not arrive. */
+  | { readonly type: 'events-lost'; readonly count: number }
   /**
    * Asks where the check of this number comes from, which is needed only where its caller is not known: looking it up
    * for every check would cost more than the rest of it.

@@ -5,8 +5,8 @@ import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Principal } from '../core/identity/roles.ts';
 
-/** `page` is the JSON answer of a listing; the others are a piece of an export. */
-export type LogFormat = 'page' | 'ndjson' | 'csv';
+/** `page` is the JSON answer of a listing, `lines` its entries alone; the others are a piece of an export. */
+export type LogFormat = 'page' | 'lines' | 'ndjson' | 'csv';
 
 export type LogRequest = {
   readonly filter: AuditFilter;
@@ -16,7 +16,12 @@ export type LogRequest = {
 };
 
 /** Text in UTF-8, ready to be sent: entries may be many, and the threads they pass through need not parse them. */
-export type LogText = { readonly text: Uint8Array; readonly next: string | undefined };
+export type LogText = {
+  readonly text: Uint8Array;
+  readonly next: string | undefined;
+  /** Of an export of a cluster, with its first piece: the gateways whose entries are missing. */
+  readonly incomplete?: readonly string[] | undefined;
+};
 
 /**
  * Reads entries, newest first, for somebody of the org. Faults: `invalid_argument` for a cursor, `overloaded`,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type WebSocket, WebSocketServer } from 'ws';
 import { createCliHome } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { answerJson, startFakeServer } from '../support/fake-server.ts';
 import { freePort } from '../support/free-port.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -35,6 +36,8 @@ async function startReverseProxy(port: number): Promise<string> {
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+const NOBODY = { org_id: null, team_id: null, agent_id: null };
 
 describe('following', () => {
   let gateway: TestGateway;
@@ -113,6 +116,48 @@ describe('following', () => {
     expect(performance.now() - interruptedMs).toBeLessThan(5_000);
   });
 
+  test('the logs of all gateways of a cluster are followed, each by its own ids', async () => {
+    const cli = createCliHome();
+    onTestFinished(cli.remove);
+    const startMs = Date.now();
+    const entries: { gateway: string; id: number; timestamp: string; op_id: string }[] = [];
+    const append = (gateway: string, id: number, atMs: number): void => {
+      const timestamp = new Date(startMs + atMs).toISOString();
+      entries.push({ gateway, id, timestamp, op_id: `op:${entries.length + 1}` });
+    };
+    let incomplete: string[] = [];
+    const server = await startFakeServer(({ url = '' }, response) => {
+      const query = new URL(url, 'http://log').searchParams;
+      const rows = entries
+        .filter(({ timestamp, gateway }) => timestamp >= (query.get('since') ?? '') && !incomplete.includes(gateway))
+        .sort((one, other) => (one.timestamp < other.timestamp ? 1 : -1))
+        .slice(0, Number(query.get('per_page')))
+        .map((row) => ({ ...row, event_type: 'ActionAllowed', decision: 'allow', lineage: NOBODY }));
+      answerJson(response, 200, { entries: rows, next_cursor: null, incomplete });
+    });
+    onTestFinished(() => server.stop());
+    append('one', 500, -3_000);
+    append('two', 7, -2_000);
+    const logs = cli.inTerminal(['logs', '--follow'], { env: { SVC_CLI_API_URL: server.url }, columns: 400 });
+    await logs.until('op:2');
+    incomplete = ['two'];
+    append('one', 501, 9_000);
+    append('two', 8, -1_000);
+    await Promise.all(['op:3', 'two did not answer, so what is there is missing'].map((text) => logs.until(text)));
+    incomplete = [];
+    append('two', 1, 9_000); // its log was lost, and has begun anew
+    await logs.until('op:5');
+    logs.type('\u0003');
+    await logs.ended;
+    expect([...logs.shown().matchAll(/ (\w+:\d+) .*(op:\d)/g)].map(([, id, op]) => `${id} ${op}`)).toEqual([
+      'one:500 op:1',
+      'two:7 op:2',
+      'one:501 op:3',
+      'two:8 op:4',
+      'two:1 op:5',
+    ]);
+  });
+
   /** A log with an entry for each millisecond until now; counts the pages that are asked for. */
   async function startBusyLog(entries: number) {
     let startMs = Date.now() - entries;
@@ -138,7 +183,7 @@ describe('following', () => {
         event_type: 'ActionAllowed',
         decision: 'allow',
         op_id: `op:${id}`,
-        lineage: { org_id: null, team_id: null, agent_id: null },
+        lineage: NOBODY,
       }));
       response
         .writeHead(200, { 'content-type': 'application/json' })

@@ -215,11 +215,11 @@ class Follower {
     const newest = list.body.rows[0];
     const entries = await readNewest();
     if (list.isEarlier() || list.body.rows[0] !== newest) return; // the filter was changed meanwhile
-    const newestId = Number(newest?.dataset.id ?? 0);
-    const fresh = entries.filter(({ id }) => id > newestId);
+    const known = new Set(Array.from(list.body.rows, (row) => row.dataset.key));
+    const fresh = entries.filter((entry) => !known.has(keyOf(entry)));
     held.hidden = fresh.length === 0 || !this.#isHeld();
     if (fresh.length === 0 || !held.hidden) return;
-    if (fresh.length === PER_PAGE || newestId === 0 || list.body.childElementCount + fresh.length > MAX_ROWS)
+    if (fresh.length === PER_PAGE || newest === undefined || list.body.childElementCount + fresh.length > MAX_ROWS)
       return list.begin();
     list.body.prepend(...fresh.map((entry) => labelled(entryRow(entry), COLUMNS)));
   }
@@ -227,6 +227,9 @@ class Follower {
 
 /** What the view scrolls in. */
 const frame = () => /** @type {HTMLElement} */ (document.getElementById('app'));
+
+/** Each gateway of a cluster numbers its entries by itself. @param {any} entry */
+const keyOf = ({ gateway = '', id }) => `${gateway} ${id}`;
 
 /** @param {any} entry */
 function entryRow(entry) {
@@ -255,7 +258,7 @@ function entryRow(entry) {
   const what = whatOf(entry);
   return h(
     'tr',
-    { 'data-id': entry.id },
+    { 'data-id': entry.id, 'data-key': keyOf(entry) },
     h('td', { class: 'nowrap', title: dateTime(entry.timestamp) }, shortTime(entry.timestamp)),
     h(
       'td',

@@ -2,7 +2,7 @@ import { type AgentIdentity, isName, parseAgentKey } from '../../core/base/ids.t
 import { usageError } from '../errors.ts';
 import type { Invocation, Options } from '../invocation.ts';
 /** What the commands that list things have in common. */
-import { Api } from '../remote/api.ts';
+import { Api, missingNote } from '../remote/api.ts';
 import type { Query } from '../remote/http.ts';
 import { note, showTable } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
@@ -75,7 +75,8 @@ export async function showList(
 ): Promise<void> {
   const { options, globals } = invocation;
   const api = await Api.of(invocation);
-  const { rows, nextCursor } = await api.list(path, key, { query, limit: limitOf(options) });
+  const { rows, nextCursor, incomplete } = await api.list(path, key, { query, limit: limitOf(options) });
   await showTable(globals.output, { value: { [key]: rows, next_cursor: nextCursor }, columns, rows, none });
   if (nextCursor !== null) note(moreNote(rows.length));
+  if (incomplete.length > 0) note(missingNote(incomplete));
 }

@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { mayPass, UnreachableError, usageError } from '../errors.ts';
 import type { Invocation, Options, OutputFormat } from '../invocation.ts';
-import { Api } from '../remote/api.ts';
+import { Api, missingNote } from '../remote/api.ts';
 import type { Query } from '../remote/http.ts';
 import { dim, green, jsonText, note, red, show, writeLines, writeOut, yamlText } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
@@ -52,13 +52,15 @@ export async function run(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
   const query = await withWholeId(api, logQuery(options, Date.now()));
   const head = options.isSet('follow') ? await headOf(api, query) : undefined;
-  const { rows, nextCursor } = await api.list(PATH, 'entries', { query, limit: limitOf(options) });
+  const { rows, nextCursor, incomplete } = await api.list(PATH, 'entries', { query, limit: limitOf(options) });
   const entries = [...rows].reverse();
-  if (options.isSet('follow')) return follow({ api, query, head, first: entries, format: globals.output });
+  if (options.isSet('follow'))
+    return follow({ api, query, head, first: entries, isCut: nextCursor !== null, format: globals.output });
   if (entries.length === 0 && globals.output === 'table') note('No entries match.');
   await show(globals.output, { entries, next_cursor: nextCursor }, () => entries.map(lineOf));
   // A requested count is simply obeyed, as with `tail`; the default one must not pass for the whole log.
   if (nextCursor !== null && options.text('limit') === undefined) note(moreNote(entries.length));
+  if (incomplete.length > 0) note(missingNote(incomplete));
 }
 
 /** An id that the log does not have may be short for that of an operation in flight. */
@@ -71,15 +73,22 @@ export async function withWholeId(api: Api, query: Query): Promise<Query> {
   return opId === undefined ? query : { ...query, op_id: opId };
 }
 
-type Head = { readonly id: number; readonly timestamp: string };
+/** `gateway`: of a cluster, the one that has it in its log. */
+type Head = { readonly id: number; readonly timestamp: string; readonly gateway: string | undefined };
 
 /** The newest entry of the log, whether it matches or not: while that stays, there is nothing to ask for. */
 async function headOf(api: Api, { org_id }: Query): Promise<Head | undefined> {
   const {
     rows: [entry],
   } = await api.list(PATH, 'entries', { query: { org_id }, limit: 1 });
+  return headIn(entry);
+}
+
+function headIn(entry: Row | undefined): Head | undefined {
+  const { timestamp, gateway } = entry ?? {};
   const id = idOf(entry);
-  return id !== undefined && typeof entry?.timestamp === 'string' ? { id, timestamp: entry.timestamp } : undefined;
+  if (id === undefined || typeof timestamp !== 'string') return undefined;
+  return { id, timestamp, gateway: typeof gateway === 'string' ? gateway : undefined };
 }
 
 /** Whether the log still has the entry: one that began anew may be longer than the old one was. */
@@ -98,31 +107,22 @@ type Following = {
   readonly query: Query;
   readonly head: Head | undefined;
   readonly first: readonly Row[];
+  /** There are older ones, which are not shown. */
+  readonly isCut: boolean;
   readonly format: OutputFormat;
 };
 
 /** Ends only with the process. One entry is one line of JSON, or one document of YAML. */
-async function follow({ api, query, head: headBefore, first, format }: Following): Promise<never> {
-  let seen = headBefore;
-  let lastId = Math.max(idOf(first.at(-1)) ?? 0, headBefore?.id ?? 0);
-  let isAway = false;
+async function follow(following: Following): Promise<never> {
+  const { first, format, head } = following;
   for (const entry of first) await writeEntry(entry, format);
+  const poll = head?.gateway === undefined ? followOne(following) : followAll(following, head);
+  let isAway = false;
   for (;;) {
     await setTimeout(POLL_MS);
     try {
-      const head = await headOf(api, query);
+      await poll();
       isAway = false;
-      if (head === undefined || (head.id === seen?.id && head.timestamp === seen.timestamp)) continue;
-      // The gateway has lost its data or runs on a backup: new entries are told apart by their time from those already
-      // shown.
-      const isAnother = seen !== undefined && (head.id <= seen.id || !(await isThere(api, query, seen)));
-      if (isAnother) lastId = 0;
-      const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
-      const since = laterOf(query.since, seen, isAnother ? undefined : head);
-      const { rows } = await api.list(PATH, 'entries', { query: { ...query, since }, isEnough: isKnown });
-      for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
-      lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
-      seen = head;
     } catch (error) {
       if (!mayPass(error)) throw error;
       if (!isAway)
@@ -130,6 +130,63 @@ async function follow({ api, query, head: headBefore, first, format }: Following
       isAway = true;
     }
   }
+}
+
+type Poll = () => Promise<void>;
+
+/** The log of a gateway that is alone. */
+function followOne({ api, query, head: headBefore, first, format }: Following): Poll {
+  let seen = headBefore;
+  let lastId = Math.max(idOf(first.at(-1)) ?? 0, headBefore?.id ?? 0);
+  return async () => {
+    const head = await headOf(api, query);
+    if (head === undefined || (head.id === seen?.id && head.timestamp === seen.timestamp)) return;
+    // The gateway has lost its data or runs on a backup: new entries are told apart by their time from those already
+    // shown.
+    const isAnother = seen !== undefined && (head.id <= seen.id || !(await isThere(api, query, seen)));
+    if (isAnother) lastId = 0;
+    const isKnown = (entry: Row): boolean => (idOf(entry) ?? Infinity) <= lastId;
+    const since = laterOf(query.since, seen, isAnother ? undefined : head);
+    const { rows } = await api.list(PATH, 'entries', { query: { ...query, since }, isEnough: isKnown });
+    for (const entry of rows.filter((each) => (idOf(each) ?? 0) > lastId).reverse()) await writeEntry(entry, format);
+    lastId = Math.max(lastId, head.id, idOf(rows[0]) ?? 0);
+    seen = head;
+  };
+}
+
+/** Of gateways of a cluster: entries come late, by their times, by no more than that. */
+const CLOCKS_DIFFER_MS = 5_000;
+
+/**
+ * The logs of all gateways. Each numbers its entries by itself, so the newest that was shown is kept of each. While one
+ * does not answer, all that has come since is looked through again, so that its entries are shown once it does.
+ */
+function followAll({ api, query, first, isCut, format }: Following, head: Head): Poll {
+  const shown = new Map<string, Head>();
+  const isNew = (entry: Row): boolean => {
+    const found = headIn(entry);
+    if (found?.gateway === undefined) return false;
+    const last = shown.get(found.gateway);
+    // A log that was lost has begun anew, with small ids.
+    if (last !== undefined && found.id <= last.id && found.timestamp <= last.timestamp) return false;
+    shown.set(found.gateway, found);
+    return true;
+  };
+  const oldest = isCut ? headIn(first[0]) : undefined;
+  for (const entry of first) isNew(entry);
+  let fromMs = Math.max(Date.parse(head.timestamp) - CLOCKS_DIFFER_MS, Date.parse(oldest?.timestamp ?? '') || 0);
+  let missing = '';
+  return async () => {
+    const from = new Date(fromMs).toISOString();
+    const since = typeof query.since === 'string' && query.since > from ? query.since : from;
+    const { rows, incomplete } = await api.list(PATH, 'entries', { query: { ...query, since } });
+    for (const entry of [...rows].reverse()) if (isNew(entry)) await writeEntry(entry, format);
+    const names = incomplete.join(', ');
+    if (names !== '' && names !== missing) note(missingNote(incomplete));
+    missing = names;
+    const newestMs = Date.parse(headIn(rows[0])?.timestamp ?? '') - CLOCKS_DIFFER_MS;
+    if (names === '' && newestMs > fromMs) fromMs = newestMs;
+  };
 }
 
 /** Entries may be in the log out of order by their times, by less than this. */
@@ -161,17 +218,17 @@ async function writeEntry(entry: Row, format: OutputFormat): Promise<void> {
 
 /**
  * `2026-01-31T12:00:00.000Z  7  ActionDenied  acme/search/crawler  op:1  tool.call rm  no policy allows …`, and at the
- * end who did it to the agent, if not itself.
+ * end who did it to the agent, if not itself. In a cluster, the gateway stands before the id.
  */
 function lineOf(entry: Row): string {
-  const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor } = entry;
+  const { timestamp, id, event_type: event, decision, op_id: opId, reason, lineage, actor, gateway } = entry;
   const isOfAgent = valueAt({ lineage }, 'lineage.agent_id') !== null;
   const who = isOfAgent ? cellText(agentText(lineage)) : cellText(actor);
   const byAnother =
     isOfAgent && typeof actor === 'string' && !actor.startsWith('agent:') ? [`by ${printable(actor)}`] : [];
   const text = [
     cellText(timestamp),
-    cellText(id),
+    cellText(typeof gateway === 'string' ? `${gateway}:${String(id)}` : id),
     cellText(event),
     who,
     cellText(opId),

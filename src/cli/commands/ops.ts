@@ -1,7 +1,7 @@
 /** `svc ops ls|show`: operations in flight. */
 
 import type { Invocation, Run } from '../invocation.ts';
-import { Api } from '../remote/api.ts';
+import { Api, missingNote } from '../remote/api.ts';
 import { note, show, showTable } from '../terminal/output.ts';
 import { awayAt, type Column, fieldLines, type Row, valueAt } from '../terminal/table.ts';
 import { usd } from '../terminal/words.ts';
@@ -38,7 +38,7 @@ export async function ls(invocation: Invocation): Promise<void> {
     rule_id: options.text('rule'),
     ...agentFilter(options),
   };
-  const { rows, nextCursor } = await api.list('/api/v1/ops', 'ops', { query, limit: limitOf(options) });
+  const { rows, nextCursor, incomplete } = await api.list('/api/v1/ops', 'ops', { query, limit: limitOf(options) });
   await showTable(globals.output, {
     value: { ops: rows, next_cursor: nextCursor },
     columns: columnsOf(rows),
@@ -46,6 +46,7 @@ export async function ls(invocation: Invocation): Promise<void> {
     none: 'There are no operations in flight.',
   });
   if (nextCursor !== null) note(moreNote(rows.length));
+  if (incomplete.length > 0) note(missingNote(incomplete));
 }
 
 export const showOne: Run = async (invocation) => {

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { CliError, RefusedError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { note } from '../terminal/output.ts';
+import { printable } from '../terminal/printable.ts';
 import { isRows, type Row } from '../terminal/table.ts';
 import { type Answer, isSuccess } from './answer.ts';
 import {
@@ -32,7 +33,12 @@ export type ListOptions = {
   readonly isEnough?: (last: Row) => boolean;
 };
 
-export type List = { readonly rows: readonly Row[]; readonly nextCursor: string | null };
+export type List = {
+  readonly rows: readonly Row[];
+  readonly nextCursor: string | null;
+  /** Of a cluster: gateways that did not answer, so that what they have is missing. */
+  readonly incomplete: readonly string[];
+};
 
 const ADVICE: Readonly<Record<string, string>> = {
   not_found: 'Check the name; the `ls` commands list what exists.',
@@ -43,6 +49,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   use_publish: 'Run `svc policy publish <file or folder>`.',
   internal: 'See the log of the gateway for the cause.',
 };
+
+/** What is shown of a cluster is not all. */
+export const missingNote = (gateways: readonly string[]): string =>
+  `${printable(gateways.join(', '))} did not answer, so what is there is missing.`;
 
 const adviceFor = (code: string | undefined, answer: Answer): string | undefined =>
   waitAdvice(answer) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
@@ -104,6 +114,7 @@ export class Api {
     { query = {}, limit = Infinity, isEnough = () => false }: ListOptions = {},
   ): Promise<List> {
     const rows: Row[] = [];
+    const incomplete = new Set<string>();
     let cursor: string | null = null;
     do {
       const page = await this.get(path, key, {
@@ -116,14 +127,17 @@ export class Api {
       // A page that leads to itself would be asked for without end.
       if (!isRows(items) || (next !== null && next === cursor)) throw this.#misspoken();
       rows.push(...items);
+      for (const name of Array.isArray(page.incomplete) ? page.incomplete : []) incomplete.add(String(name));
       cursor = next;
     } while (cursor !== null && rows.length < limit && !isEnough(rows.at(-1) ?? {}));
-    return { rows, nextCursor: cursor };
+    return { rows, nextCursor: cursor, incomplete: [...incomplete] };
   }
 
   /** The body of the answer, which is of this media type. */
   async stream(path: string, mediaType: string, query: Query = {}): Promise<Readable> {
     const { headers, body } = await this.#answer({ method: 'GET', path, query, isStream: true });
+    const missing = headers['svc-incomplete'];
+    if (typeof missing === 'string') note(missingNote(missing.split(', ')));
     if (body !== undefined && headers['content-type']?.startsWith(mediaType) === true) return body;
     body?.destroy();
     throw this.#misspoken();

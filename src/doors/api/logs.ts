@@ -94,9 +94,13 @@ async function exportAll({ principal, query, bearer = '' }: Authorized, link: Li
   const first = await read();
   if (!first.ok) return first;
   const { type, fileName } = EXPORTS[format];
+  const { incomplete = [] } = first.value;
   return ok({
     status: 200,
-    headers: [['Content-Disposition', `attachment; filename="${fileName}"`]],
+    headers: [
+      ['Content-Disposition', `attachment; filename="${fileName}"`],
+      ...(incomplete.length === 0 ? [] : ([['svc-incomplete', incomplete.join(', ')]] as const)),
+    ],
     stream: { type, chunks: pieces(first.value, readWhileValid) },
   });
 }
@@ -119,12 +123,15 @@ async function* pieces(first: LogText, read: ReadPiece): AsyncGenerator<Result<U
  * which takes more of it.
  */
 const MAX_TRIES = 5;
+const RETRY_MS = 1_000;
+/** Also a gateway of a cluster that is paused for a moment. */
+const PASSING: ReadonlySet<Fault['kind']> = new Set(['overloaded', 'unreachable_gateway']);
 
 async function patiently(read: () => Promise<Result<LogText, Fault>>): Promise<Result<LogText, Fault>> {
   for (let attempt = 1; ; attempt += 1) {
     const piece = await read();
-    if (piece.ok || piece.fault.kind !== 'overloaded' || attempt === MAX_TRIES) return piece;
-    await pause(piece.fault.retryAfterSecs * 1000);
+    if (piece.ok || !PASSING.has(piece.fault.kind) || attempt === MAX_TRIES) return piece;
+    await pause(RETRY_MS);
   }
 }
 
@@ -145,7 +152,7 @@ export const logRoutes: readonly Route[] = [
     summary: 'Streams all matching audit entries, newest first',
     query: [...FILTERS, 'format'],
     answers: { 200: { mediaTypes: ['application/x-ndjson', 'text/csv'] } },
-    headers: ['Content-Disposition'],
+    headers: ['Content-Disposition', 'svc-incomplete'],
     handle: exportAll,
   },
 ];

@@ -148,6 +148,7 @@ const HEADERS = {
   'Sec-WebSocket-Version': header('`13`'),
   'Set-Cookie': header('Sets, renews or clears the refresh cookie.'),
   'Content-Disposition': header('File name for saving the response.'),
+  'svc-incomplete': header('Of a cluster: gateways that did not answer, so that what they have is missing.'),
 } as const;
 type HeaderName = keyof typeof HEADERS;
 

@@ -201,7 +201,12 @@ const auditEntry = z.strictObject({
   hash: z.string(),
 });
 
-export const logPage = pageOf('entries', auditEntry);
+const incomplete = z
+  .array(z.string())
+  .optional()
+  .meta({ description: 'Of a cluster: the gateways that did not answer, so that what they have is missing.' });
+
+export const logPage = pageOf('entries', auditEntry).extend({ incomplete });
 
 const identity = {
   org_id: z.string().meta({ description: 'Empty for an agent without an org.' }),
@@ -333,10 +338,6 @@ export const opShape = z.strictObject({
   ended: z.enum(OP_ENDS).nullable().meta({ description: 'Null while it runs or waits.' }),
   acknowledged_at: rfc3339.nullable().meta({ description: 'When the agent acknowledged the last signal.' }),
 });
-const incomplete = z
-  .array(z.string())
-  .optional()
-  .meta({ description: 'Of a cluster: the gateways that did not answer, so that what they have is missing.' });
 export const opPage = pageOf('ops', opShape).extend({ incomplete });
 export const opOrOps = z.union([
   opShape,

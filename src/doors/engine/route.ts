@@ -145,7 +145,7 @@ type Common = {
   /** What its errors look like, where they are no problem documents but those of another protocol. */
   readonly failure?: z.ZodType;
   /** Headers of its successful answers. */
-  readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition')[];
+  readonly headers?: readonly ('Set-Cookie' | 'Content-Disposition' | 'svc-incomplete')[];
   /** Statuses of problems that only this row has, besides those that follow from its input and its access. */
   readonly refusals?: readonly HttpStatus[];
   /** The credentials that a public row reads by itself; any one of them will do. */

@@ -3,8 +3,11 @@ import type { OpId } from '../../core/base/ids.ts';
 import { lowerBound } from '../../core/base/sorted.ts';
 import type { EventKind, GatewayEvent } from '../../ports/events.ts';
 
-/** Two orgs may use the same id. */
-export const opKeyOf = (orgId: string | null, opId: OpId): string => `${orgId ?? ''}/${opId}`;
+/** Two orgs may use the same id, and so may two gateways of a cluster. */
+export const opKeyOf = (
+  orgId: string | null,
+  { opId, home = '' }: { readonly opId: OpId; readonly home?: string | undefined },
+): string => `${orgId ?? ''}/${opId} ${home}`;
 
 /** One event of this thread, in one of its forms. All channels that want that form share it. */
 export type Entry = {

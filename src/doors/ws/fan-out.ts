@@ -24,6 +24,8 @@ export type FanOutOptions = {
   readonly nowMs: () => number;
   /** Makes ids of snapshot frames differ from those of other threads and other runs. */
   readonly name: string;
+  /** Of a gateway in a cluster: what stands as `op_home` where an operation is this one's. */
+  readonly home?: string | undefined;
 };
 
 export type Seat = {
@@ -137,6 +139,16 @@ export class FanOut {
     for (const event of events) this.#add(event);
   }
 
+  /**
+   * Of other gateways so many events did not arrive, of whichever orgs: how many is only for those who see all.
+   */
+  reportLost(count: number): void {
+    for (const reader of this.#readers) {
+      reader.miss(reader.principal.orgId === null ? count : 1);
+      this.#schedule(reader.channel);
+    }
+  }
+
   /** Call it when the reader's socket has taken some of what was sent. */
   drained(reader: Reader): void {
     if (reader.drained()) this.#visit(reader);
@@ -190,10 +202,10 @@ export class FanOut {
   }
 
   #entryOf(event: GatewayEvent, lineage: boolean): Entry {
-    const op = event.kind === 'ops_change' ? opKeyOf(event.orgId, event.payload.opId) : undefined;
+    const op = event.kind === 'ops_change' ? opKeyOf(event.orgId, event.payload) : undefined;
     const entry: Entry = {
       seq: this.#seq,
-      frame: frameOf(event, lineage),
+      frame: frameOf(event, lineage, this.#options.home),
       op,
       lineage,
       isSuperseded: false,
@@ -332,7 +344,8 @@ export class FanOut {
   #takePage(reader: Reader, page: Result<Page<OpView>, Fault>): void {
     if (reader.isOver) return;
     if (!page.ok) return reader.close(CLOSE.tryAgain);
-    reader.takePage(page.value, () => `${this.#options.name}-${(this.#snapshotFrames += 1)}`);
+    const { name, home } = this.#options;
+    reader.takePage(page.value, () => `${name}-${(this.#snapshotFrames += 1)}`, home);
     this.#visit(reader);
   }
 

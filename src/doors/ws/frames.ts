@@ -24,9 +24,9 @@ const beginningOf = ({ id, kind, orgId, agentId, atMs }: Head): string =>
  * `lineage`: the payload of an `ops_change` also names the team, when the operation was registered, and what it is
  * about; other kinds are the same either way.
  */
-export const frameOf = (event: GatewayEvent, lineage: boolean): Buffer =>
+export const frameOf = (event: GatewayEvent, lineage: boolean, home?: string): Buffer =>
   event.kind === 'ops_change'
-    ? opsChange(event, lineage)
+    ? opsChange(event, lineage, home)
     : Buffer.from(`${beginningOf(event)}${JSON.stringify(event.payload)}}`);
 
 /** An operation as the snapshot tells it: the change that led to its state. */
@@ -34,6 +34,7 @@ export const snapshotFrame = (
   id: string,
   { agent: { orgId, teamId, agentId }, ...op }: OpView,
   lineage: boolean,
+  home?: string,
 ): Buffer =>
   opsChange(
     {
@@ -45,16 +46,18 @@ export const snapshotFrame = (
       payload: { ...op, teamId },
     },
     lineage,
+    home,
   );
 
-function opsChange(event: OpsChange, lineage: boolean): Buffer {
+/** `home`: that of this gateway, if it is one of a cluster. */
+function opsChange(event: OpsChange, lineage: boolean, home: string | undefined): Buffer {
   const { opId, state, registeredAtMs, updatedAtMs, teamId } = event.payload;
-  const more = lineage
+  const at = home === undefined ? '' : `,"op_home":"${event.payload.home ?? home}"`;
+  const about = lineage
     ? `,"registered_at":"${rfc3339(registeredAtMs)}","team_id":${quote(teamId)},${membersOf(aboutView(event.payload))}`
     : '';
-  return Buffer.from(
-    `${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}","updated_at":"${rfc3339(updatedAtMs)}"${more}}}`,
-  );
+  const updated = `"updated_at":"${rfc3339(updatedAtMs)}"${at}${about}`;
+  return Buffer.from(`${beginningOf(event)}{"op_id":${quote(opId)},"state":"${state}",${updated}}}`);
 }
 
 /** The JSON of an object that has some, without its braces. */

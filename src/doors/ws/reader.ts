@@ -117,9 +117,14 @@ export class Reader {
   /** Notes entries that were dropped before it was sent them, and continues after `seq`. */
   drop(count: number, seq: number): void {
     if (count <= 0) return;
+    this.miss(count);
+    this.cursor = seq;
+  }
+
+  /** Notes events that never came this far. */
+  miss(count: number): void {
     this.#unreported += count;
     this.#dropped += count;
-    this.cursor = seq;
   }
 
   /** Sends what there is to send, as much as one visit allows. True when there is more that could be sent at once. */
@@ -152,7 +157,7 @@ export class Reader {
   }
 
   /** A page of the snapshot. Operations that have changed since it was requested are left out: the change is newer. */
-  takePage({ items, next }: Page<OpView>, newId: () => string): void {
+  takePage({ items, next }: Page<OpView>, newId: () => string, home: string | undefined): void {
     const changed = new Set<string>();
     for (
       let index = this.channel.indexAfter(this.cursor), entry;
@@ -161,9 +166,9 @@ export class Reader {
     ) {
       if (entry.op !== undefined) changed.add(entry.op);
     }
-    const unchanged = items.filter(({ opId, agent }) => !changed.has(opKeyOf(agent.orgId, opId)));
+    const unchanged = items.filter((op) => !changed.has(opKeyOf(op.agent.orgId, op)));
     this.snapshot?.take(
-      unchanged.map((op) => snapshotFrame(newId(), op, this.channel.interest.lineage)),
+      unchanged.map((op) => snapshotFrame(newId(), op, this.channel.interest.lineage, home)),
       next,
     );
   }

@@ -140,6 +140,7 @@ export class Stream {
       onError: (error) => options.onError(error, 'reading a snapshot'),
       nowMs: options.nowMs,
       name: options.name,
+      home: options.link.home,
     });
     const onDefect = (error: unknown): void => options.onError(error, 'opening a stream');
     engine.serveStreams<Data>(STREAM_PATH, {
@@ -179,6 +180,11 @@ export class Stream {
 
   publish(events: readonly GatewayEvent[]): void {
     this.#fanOut.publish(events);
+  }
+
+  /** Of other gateways: nobody knows for certain whose they were. */
+  reportLost(count: number): void {
+    this.#fanOut.reportLost(count);
   }
 
   /** An API key or an account was revoked: its streams are closed, also those that are being opened. */

@@ -90,6 +90,7 @@ export class AuditReaderLink implements AuditReads {
  * A later chunk of an export. Half an export is useless, so it is refused at its start or never. It requests one chunk
  * at a time.
  */
-const isFurtherPiece = ({ format, cursor }: LogRequest): boolean => format !== 'page' && cursor !== undefined;
+const isFurtherPiece = ({ format, cursor }: LogRequest): boolean =>
+  (format === 'ndjson' || format === 'csv') && cursor !== undefined;
 
 const OVERLOADED = fail({ kind: 'overloaded', retryAfterSecs: 1, what: 'the audit log reader' } as const);

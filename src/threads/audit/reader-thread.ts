@@ -59,6 +59,7 @@ async function read(
 
 const RENDER: Readonly<Record<LogFormat, (found: Page<string>, isFirst: boolean) => string>> = {
   page: ({ items, next }) => `{"entries":[${items.join()}],"next_cursor":${JSON.stringify(next ?? null)}}`,
+  lines: ({ items }) => items.join('\n'),
   ndjson: ({ items }) => items.map((line) => `${line}\n`).join(''),
   csv: ({ items }, isFirst) =>
     (isFirst ? CSV_HEADER : '') + items.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),

@@ -208,6 +208,8 @@ class IoThread {
     switch (message.type) {
       case 'events':
         return this.#http.stream.publish(message.events);
+      case 'events-lost':
+        return this.#http.stream.reportLost(message.count);
       case 'signal':
         return this.#control.deliver(message.stream, message.message);
       case 'revoked':

@@ -4,8 +4,8 @@ import { rfc3339 } from '../../core/base/time.ts';
 import type { Effect } from '../../core/effects.ts';
 import { type Halt, orgOfScope, parseHaltScope } from '../../core/halts/halt.ts';
 import { claimOf } from '../../core/identify.ts';
-import type { GatewayEvent, Interest } from '../../ports/events.ts';
-import type { IoId } from '../protocol.ts';
+import type { GatewayEvent, Interest, UnnumberedEvent } from '../../ports/events.ts';
+import { type IoId, PEERS } from '../protocol.ts';
 
 type Deliver = (io: IoId, event: GatewayEvent) => void;
 type OtherEvent = Exclude<GatewayEvent, { readonly kind: 'ops_change' }>;
@@ -19,6 +19,7 @@ export class EventBoard {
   readonly #interests = new Map<IoId, 'all' | ReadonlySet<string>>();
   readonly #deliver: Deliver;
   #nextId: number;
+  #onInterest: ((interest: Interest) => void) | undefined;
 
   /** Ids begin with the current time in microseconds, so that a later run uses different ids. */
   constructor(deliver: Deliver, startedAtMs: number) {
@@ -33,10 +34,28 @@ export class EventBoard {
   setInterest(io: IoId, interest: Interest): void {
     if (interest !== 'all' && interest.length === 0) this.#interests.delete(io);
     else this.#interests.set(io, interest === 'all' ? 'all' : new Set(interest));
+    this.#reportInterest(io);
   }
 
   dropThread(io: IoId): void {
     this.#interests.delete(io);
+    this.#reportInterest(io);
+  }
+
+  /** `listener` gets what the readers of this gateway watch, whenever that changes. */
+  followInterest(listener: (interest: Interest) => void): void {
+    this.#onInterest = listener;
+  }
+
+  #reportInterest(io: IoId): void {
+    if (this.#onInterest === undefined || io === PEERS) return;
+    const orgs = new Set<string>();
+    for (const [thread, interest] of this.#interests) {
+      if (thread === PEERS) continue;
+      if (interest === 'all') return this.#onInterest('all');
+      for (const org of interest) orgs.add(org);
+    }
+    this.#onInterest([...orgs]);
   }
 
   /** Publishes the event of an effect. Most effects have none. */
@@ -50,9 +69,20 @@ export class EventBoard {
     if (this.isWatched) this.#publish({ id: this.#nextId, ...event });
   }
 
-  #publish(event: GatewayEvent): void {
+  /** What another gateway has sent, for the readers of this one. */
+  show(event: UnnumberedEvent): void {
+    this.#publish({ id: this.#nextId, ...event }, PEERS);
+  }
+
+  /** So many events of other gateways did not arrive: every thread with readers is to know. */
+  reportLost(report: (io: IoId) => void): void {
+    for (const io of this.#interests.keys()) if (io !== PEERS) report(io);
+  }
+
+  #publish(event: GatewayEvent, except?: IoId): void {
     this.#nextId += 1;
     for (const [io, interest] of this.#interests) {
+      if (io === except) continue;
       if (interest === 'all' || (event.orgId !== null && interest.has(event.orgId))) this.#deliver(io, event);
     }
   }

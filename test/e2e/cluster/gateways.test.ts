@@ -12,6 +12,7 @@ import { grpcClient } from '../../support/grpc-client.ts';
 import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
+import { describeShownTogether } from './shown-together.ts';
 
 const newDatabase = withPostgres();
 const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -89,12 +90,6 @@ describe('gateways of a cluster', () => {
         ['agent', 0.5],
       ]);
     }, 15_000);
-  });
-
-  test('name themselves in what they record, each in its own log', async () => {
-    await register(two, 'named');
-    const { body } = await two.call('GET', '/api/v1/logs?per_page=1');
-    expect(body.entries[0]).toMatchObject({ gateway: 'two', hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
   });
 
   test('count a usage id once, at whichever of them it arrives', async () => {
@@ -386,8 +381,10 @@ describe('gateways of a cluster', () => {
         async (gateway) => (await gateway.call('GET', '/api/v1/logs?event_type=HaltReleased')).body,
       ),
     );
-    expect(logged.flatMap(({ entries }) => entries).length).toBe(1);
+    expect(logged.map(({ entries }) => entries.length)).toEqual([1, 1, 1]);
   });
+
+  describeShownTogether(() => [one, two, three]);
 
   const PENDING = { decision: 'DECISION_PENDING' };
   const approvalAt = async (gateway: TestGateway, path: string) =>

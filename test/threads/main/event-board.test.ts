@@ -4,6 +4,7 @@ import type { Effect } from '../../../src/core/effects.ts';
 import type { GatewayEvent } from '../../../src/ports/events.ts';
 import { decodeToIo, encodeToIo } from '../../../src/threads/codec.ts';
 import { EventBoard } from '../../../src/threads/main/event-board.ts';
+import { PEERS } from '../../../src/threads/protocol.ts';
 
 const CHECKED = {
   action: 'tool.call',
@@ -53,6 +54,28 @@ describe('event board', () => {
     events.setInterest(0, []);
     events.dropThread(1);
     expect(events.isWatched).toBe(false);
+  });
+
+  test('events of another gateway reach the readers here, and go no further', () => {
+    const { events, delivered } = board();
+    const reported: unknown[] = [];
+    events.followInterest((interest) => reported.push(interest));
+    events.setInterest(PEERS, 'all');
+    events.setInterest(0, ['acme']);
+    events.setInterest(1, ['acme', 'globex']);
+    events.setInterest(2, 'all');
+    events.dropThread(2);
+    expect(reported).toEqual([['acme'], ['acme', 'globex'], 'all', ['acme', 'globex']]);
+    events.show({ kind: 'halt', orgId: 'globex', agentId: null, atMs: 4, payload: {} });
+    events.publish({ kind: 'halt', orgId: 'globex', agentId: null, atMs: 4, payload: {} });
+    expect(delivered.map(([io, { id }]) => [io, id])).toEqual([
+      [1, 5001],
+      [PEERS, 5002],
+      [1, 5002],
+    ]);
+    const missed: number[] = [];
+    events.reportLost((io) => missed.push(io));
+    expect(missed).toEqual([0, 1]);
   });
 
   test('events cross to another thread unchanged', () => {
