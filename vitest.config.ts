@@ -44,7 +44,7 @@ export default defineConfig({
     sequence: { sequencer: SlowFirst },
     // Tests of one file that run at once do little but wait.
     maxConcurrency: 40,
-    // Two cores: more workers only make sockets and threads wait for each other.
-    maxWorkers: 2,
+    // Two cores, and tests that wait for processes, timers and disks: more workers make threads wait for each other.
+    maxWorkers: 3,
   },
 });
