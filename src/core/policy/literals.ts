@@ -11,22 +11,18 @@ const NONE = -1;
 const ROOT = 0;
 /** A power of two. */
 const BEGINNINGS = 256;
-/** A power of two, so that a way never lies across two lines of the cache. */
-const WAY_BITS = 2;
-const WAY = 1 << WAY_BITS;
-const CODE = 1;
-const TO = 2;
 /** Nodes that are linked in one step. */
 const LINKED_PER_STEP = 256;
 
 /**
  * The texts as a tree with a node for each beginning of one. Nodes are numbers, and the ways between them lie in one
- * typed array: hundreds of thousands of objects would keep the garbage collection busy. Of a large tree little is in
- * the processor's cache, so all that a step reads lies together.
+ * table of typed arrays: hundreds of thousands of objects would keep the garbage collection busy.
  */
 class Tree {
-  /** Each way takes `WAY` numbers: its node, the character, and where it leads; `ROOT` there marks a free place. */
-  readonly #ways: Int32Array;
+  readonly #from: Int32Array;
+  readonly #code: Uint16Array;
+  /** `ROOT`, to which no way leads, marks a free place. */
+  readonly #to: Int32Array;
   /** The key of the text that ends at the node. */
   readonly keys: Int32Array;
   readonly parents: Int32Array;
@@ -37,7 +33,10 @@ class Tree {
   constructor(literals: readonly Literal[]) {
     const characters = literals.reduce((sum, { text }) => sum + text.length, 0);
     // At most half full, so that a way is found at its place or near it.
-    this.#ways = new Int32Array(WAY * 2 ** Math.ceil(Math.log2(2 * characters + 2)));
+    const places = 2 ** Math.ceil(Math.log2(2 * characters + 2));
+    this.#from = new Int32Array(places);
+    this.#code = new Uint16Array(places);
+    this.#to = new Int32Array(places);
     this.keys = new Int32Array(characters + 1).fill(NONE);
     this.parents = new Int32Array(characters + 1);
     this.codes = new Uint16Array(characters + 1);
@@ -49,7 +48,7 @@ class Tree {
 
   /** The node that this character leads to; `ROOT` where there is none. */
   next(node: number, code: number): number {
-    return this.#ways[this.#placeOf(node, code) + TO]!;
+    return this.#to[this.#placeOf(node, code)]!;
   }
 
   /** `codeAt`: the text's characters in the order in which it is looked for. */
@@ -61,24 +60,23 @@ class Tree {
 
   #grow(node: number, code: number): number {
     const place = this.#placeOf(node, code);
-    if (this.#ways[place + TO] !== ROOT) return this.#ways[place + TO]!;
+    if (this.#to[place] !== ROOT) return this.#to[place]!;
     const grown = this.#size;
     this.#size += 1;
-    this.#ways[place] = node;
-    this.#ways[place + CODE] = code;
-    this.#ways[place + TO] = grown;
+    this.#from[place] = node;
+    this.#code[place] = code;
+    this.#to[place] = grown;
     this.parents[grown] = node;
     this.codes[grown] = code;
     return grown;
   }
 
   #placeOf(node: number, code: number): number {
-    const ways = this.#ways;
-    const mask = ways.length - WAY;
+    const mask = this.#to.length - 1;
     let place = Math.imul(Math.imul(node, 0x9e3779b1) + code, 0x85ebca6b);
-    place = ((place ^ (place >>> 15)) << WAY_BITS) & mask;
-    while (ways[place + TO] !== ROOT && (ways[place] !== node || ways[place + CODE] !== code))
-      place = (place + WAY) & mask;
+    place = (place ^ (place >>> 15)) & mask;
+    while (this.#to[place] !== ROOT && (this.#from[place] !== node || this.#code[place] !== code))
+      place = (place + 1) & mask;
     return place;
   }
 }
