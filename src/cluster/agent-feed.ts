@@ -55,8 +55,8 @@ export class AgentFeed implements AgentStore {
 
   async save(registration: AgentRegistration, isRotation = false): Promise<readonly string[]> {
     const { store } = this.#options;
-    await this.#write(agentKeyOf(registration.identity), () => store.save(registration));
-    return this.#announce(isRotation);
+    const hasEnded = await this.#write(agentKeyOf(registration.identity), () => store.save(registration));
+    return this.#announce(isRotation || hasEnded);
   }
 
   async remove(key: AgentKey): Promise<readonly string[]> {
@@ -65,11 +65,12 @@ export class AgentFeed implements AgentStore {
     return this.#announce(true);
   }
 
-  async #write(key: AgentKey, write: () => Promise<Result<void, Fault>>): Promise<void> {
+  async #write<T>(key: AgentKey, write: () => Promise<Result<T, Fault>>): Promise<T> {
     this.#writing.set(key, (this.#writing.get(key) ?? 0) + 1);
     try {
       const written = await write();
       if (!written.ok) throw new Refused(written.fault);
+      return written.value;
     } finally {
       const left = (this.#writing.get(key) ?? 1) - 1;
       if (left === 0) this.#writing.delete(key);

@@ -150,8 +150,11 @@ export type SharedAgents = {
    * entered.
    */
   adopt(registrations: readonly AgentRegistration[]): Promise<Result<number, Fault>>;
-  /** Faults: `conflict` where another agent has this credential, or the parent would be its own descendant. */
-  save(registration: AgentRegistration): Promise<Result<void, Fault>>;
+  /**
+   * Answers whether the agent had another credential, which has ended: a gateway may not have known. Faults: `conflict`
+   * where another agent has this credential, or the parent would be its own descendant.
+   */
+  save(registration: AgentRegistration): Promise<Result<boolean, Fault>>;
   remove(key: AgentKey): Promise<Result<void, Fault>>;
   /** Those with one of these credentials. */
   find(credentials: readonly SecretDigest[]): Promise<Result<readonly AgentRegistration[], Fault>>;

@@ -87,15 +87,18 @@ export function createPostgresAgents(postgres: Postgres, run: RunId, steadyMs: (
     save: async ({ identity, credential, registeredAtMs, parent }) => {
       const { orgId, teamId, agentId } = identity;
       const saved = await asRun(async (on) => {
-        const { rows } = await on.query<{ problem: 'credential' | 'parent' | null }>(
-          'SELECT agent_save($1, $2, $3, $4, $5, $6, $7, $8) AS problem',
+        // What was there before: a statement does not see what its own functions have written.
+        const { rows } = await on.query<{ problem: 'credential' | 'parent' | null; before: SecretDigest | null }>(
+          `SELECT agent_save($1, $2, $3, $4, $5, $6, $7, $8) AS problem,
+             (SELECT credential FROM agents WHERE key = $2 AND NOT removed) AS before`,
           [run, agentKeyOf(identity), orgId, teamId, agentId, credential, dateOf(registeredAtMs), parent ?? null],
         );
-        return rows[0]?.problem ?? null;
+        return rows[0]!;
       });
       if (!saved.ok) return saved;
-      if (saved.value === null) return ok(undefined);
-      return fail(saved.value === 'parent' ? OWN_DESCENDANT : CREDENTIAL_TAKEN);
+      const { problem, before } = saved.value;
+      if (problem === null) return ok(before !== null && before !== credential);
+      return fail(problem === 'parent' ? OWN_DESCENDANT : CREDENTIAL_TAKEN);
     },
     remove: (key) => asRun(async (on) => void (await on.query('SELECT agent_remove($1, $2)', [run, key]))),
     find: (credentials) =>
