@@ -4,6 +4,8 @@ import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Barrier, Bus, SharedAgents } from '../ports/cluster.ts';
 import { type AgentStore, Refused } from '../ports/ports.ts';
+import { PerSecond } from './per-second.ts';
+import { oneAfterAnother } from './replicas.ts';
 
 export type AgentFeedOptions = {
   readonly store: SharedAgents;
@@ -32,11 +34,9 @@ export class AgentFeed implements AgentStore {
   readonly #loaded: readonly AgentRegistration[];
   /** Agents that this gateway writes at the moment: here they are newer than in the database. */
   readonly #writing = new Map<AgentKey, number>();
-  #refreshing: Promise<Result<void, Fault>> = Promise.resolve(ok(undefined));
-  #nextRefresh: Promise<Result<void, Fault>> | undefined;
   #lookups: Lookup[] = [];
   #isLooking = false;
-  #budget = { sinceMs: 0, used: 0 };
+  readonly #allowance = new PerSecond(LOOKUPS_PER_SECOND);
 
   /** `loaded`: every registration, to begin with. */
   constructor(options: AgentFeedOptions, loaded: readonly AgentRegistration[]) {
@@ -87,17 +87,7 @@ export class AgentFeed implements AgentStore {
   }
 
   /** Takes over what others have changed. Resolves when a reading that began after the call has ended. */
-  refresh(): Promise<Result<void, Fault>> {
-    this.#nextRefresh ??= this.#refreshing.then(() => {
-      this.#nextRefresh = undefined;
-      this.#refreshing = this.#refresh().catch((error: unknown) => {
-        this.#refreshing = Promise.resolve(ok(undefined));
-        throw error;
-      });
-      return this.#refreshing;
-    });
-    return this.#nextRefresh;
-  }
+  readonly refresh = oneAfterAnother(() => this.#refresh());
 
   async #refresh(): Promise<Result<void, Fault>> {
     const read = await this.#options.store.changes();
@@ -141,10 +131,7 @@ export class AgentFeed implements AgentStore {
    * by then it is known here, if anywhere. Beyond a bound it calls back at once.
    */
   lookFor(credential: SecretDigest, done: () => void): void {
-    const nowMs = this.#options.steadyMs();
-    if (nowMs - this.#budget.sinceMs >= 1_000) this.#budget = { sinceMs: nowMs, used: 0 };
-    if (this.#budget.used >= LOOKUPS_PER_SECOND) return done();
-    this.#budget.used += 1;
+    if (!this.#allowance.take(this.#options.steadyMs())) return done();
     this.#lookups.push({ credential, done });
     if (this.#isLooking) return;
     this.#isLooking = true;

@@ -6,6 +6,7 @@ import type { OpsRegistry } from '../core/ops/ops.ts';
 import type { OpView } from '../core/views.ts';
 import type { Decided, Membership, Peers, RunId, Unconfirmed } from '../ports/cluster.ts';
 import { gatherOps } from './op-listing.ts';
+import { PerSecond } from './per-second.ts';
 import { homeOf } from './run.ts';
 
 /** Finds agents that another gateway has registered. Calls back when a token that is one's is known here. */
@@ -82,7 +83,7 @@ const INTERNAL: Result<never, Fault> = fail({ kind: 'internal' });
 export class Routing {
   readonly #options: RoutingOptions;
   readonly #home: string;
-  #askedAll = { sinceMs: 0, count: 0 };
+  readonly #allowance = new PerSecond(ASK_ALL_PER_SECOND);
   #warnedAtMs = Number.NEGATIVE_INFINITY;
   /** Commands that were passed on, since the start: for the metrics. */
   passedOn = 0;
@@ -300,9 +301,7 @@ export class Routing {
 
   #refusalToAskAll(): Result<never, Fault> | undefined {
     const nowMs = this.#options.steadyMs();
-    if (nowMs - this.#askedAll.sinceMs >= 1_000) this.#askedAll = { sinceMs: nowMs, count: 0 };
-    this.#askedAll.count += 1;
-    if (this.#askedAll.count <= ASK_ALL_PER_SECOND) return undefined;
+    if (this.#allowance.take(nowMs)) return undefined;
     if (nowMs - this.#warnedAtMs >= WARN_EVERY_MS) {
       this.#warnedAtMs = nowMs;
       this.#options.warn(

@@ -2,6 +2,7 @@ import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Barrier, Bus, SharedStates, StateKind, StateRow, StateWrite, Unconfirmed } from '../ports/cluster.ts';
 import { Refused } from '../ports/ports.ts';
+import { oneAfterAnother } from './replicas.ts';
 
 export type StateFeedOptions = {
   readonly kind: StateKind;
@@ -59,8 +60,6 @@ export class StateFeed {
   #waiting = 0;
   #running = 0;
   #turn: Turn | undefined;
-  #refreshing: Promise<Result<void, Fault>> = Promise.resolve(ok(undefined));
-  #nextRefresh: Promise<Result<void, Fault>> | undefined;
 
   /** `loaded`: every row, to begin with. */
   constructor(options: StateFeedOptions, loaded: readonly StateRow[]) {
@@ -114,17 +113,7 @@ export class StateFeed {
   }
 
   /** Takes over what others have changed. Resolves when a reading that began after the call has ended. */
-  refresh(): Promise<Result<void, Fault>> {
-    this.#nextRefresh ??= this.#refreshing.then(() => {
-      this.#nextRefresh = undefined;
-      this.#refreshing = this.#refresh().catch((error: unknown) => {
-        this.#refreshing = Promise.resolve(ok(undefined));
-        throw error;
-      });
-      return this.#refreshing;
-    });
-    return this.#nextRefresh;
-  }
+  readonly refresh = oneAfterAnother(() => this.#refresh());
 
   async #refresh(): Promise<Result<void, Fault>> {
     const read = await this.#options.store.changes(this.#options.kind);

@@ -3,6 +3,7 @@ import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Answer, Membership, Peers } from '../ports/cluster.ts';
 import type { Authenticated } from '../ports/use-case.ts';
+import { PerSecond } from './per-second.ts';
 import { homeOf } from './run.ts';
 
 type Issued = { readonly ticket: string; readonly expiresInSecs: number };
@@ -52,7 +53,7 @@ export class SharedTickets {
   readonly #home: string;
   /** When the credentials of a subject ended here, the oldest first. */
   readonly #revokedAtMs = new Map<string, number>();
-  #asked = { sinceMs: 0, count: 0 };
+  readonly #allowance = new PerSecond(ASKED_PER_SECOND);
 
   constructor(options: SharedTicketsOptions) {
     this.#options = options;
@@ -79,9 +80,7 @@ export class SharedTickets {
     const issuer = membership.others().find(({ run }) => homeOf(run) === home);
     if (digest === undefined || issuer === undefined) return NO_TICKET;
     const nowMs = steadyMs();
-    if (nowMs - this.#asked.sinceMs >= 1_000) this.#asked = { sinceMs: nowMs, count: 0 };
-    this.#asked.count += 1;
-    if (this.#asked.count > ASKED_PER_SECOND) return TOO_MANY;
+    if (!this.#allowance.take(nowMs)) return TOO_MANY;
     const asked = await peers.ask(issuer.run, 'ticket', { digest });
     return asked.ok ? this.#authenticatedBy(asked.value, nowMs) : asked;
   }
