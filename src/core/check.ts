@@ -108,7 +108,7 @@ type Settled = {
 };
 
 /** The outcome of a check. Its effects are still open: events for those who watch may be added. */
-type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; readonly undo?: Undo } & Pick<
+type Answered = { readonly reply: Replies['check']; readonly effects: Effect[]; undo?: Undo } & Pick<
   Outcome<'check'>,
   'short' | 'turn'
 >;
@@ -205,19 +205,18 @@ export class Checker {
       ops.addAction(slot, this.#shown(command.action));
     else if (from === 'running' && budgets.heldBy(slot) === heldMicroUsd && budgets.heldUntilMs(slot) === heldUntilMs)
       return outcome;
-    return {
-      ...outcome,
-      undo: withUndo(outcome.undo, {
-        kind: 'op',
-        slot,
-        number: ops.numberOf(slot),
-        from,
-        about,
-        heldMicroUsd,
-        heldUntilMs,
-        acknowledgedAtMs: undefined,
-      }),
-    };
+    // Set, not spread: this is the way of every further check of an operation that holds money.
+    outcome.undo = withUndo(outcome.undo, {
+      kind: 'op',
+      slot,
+      number: ops.numberOf(slot),
+      from,
+      about,
+      heldMicroUsd,
+      heldUntilMs,
+      acknowledgedAtMs: undefined,
+    });
+    return outcome;
   }
 
   /** The answer that a check would get. Registers no operation and holds no money. */
