@@ -37,6 +37,14 @@ export function closeQuestions() {
 }
 
 /**
+ * Whether a question about what a view shows may still be asked after something was waited for: the view may be gone,
+ * and a second click may have asked already.
+ *
+ * @param {Element} shown
+ */
+export const mayAsk = (shown) => shown.isConnected && document.querySelector('dialog[open]') === null;
+
+/**
  * Asks before something that is not easily undone. Resolves with true when the operator means it.
  *
  * @param {{ title: string, text: Said, subject: Said, confirm: string, isHarmless?: boolean }} question

@@ -1,5 +1,6 @@
 /** The API keys that somebody made, which end with their maker. */
 import { query } from './api.js';
+import { mayAsk } from './dialogs.js';
 import { attempt } from './notices.js';
 import { call } from './session.js';
 
@@ -7,11 +8,13 @@ import { call } from './session.js';
 const MAX_NAMED = 10;
 
 /**
- * Names what will end, for a question; '' where nothing will, undefined where that could not be found out.
+ * Names what will end, for a question about a row of a list; '' where nothing will, undefined where that could not be
+ * found out or the question must not be asked any more.
  * @param {string} subject
+ * @param {Element} list
  * @param {readonly string[]} [mayHold] keys with no more scopes than these go on
  */
-export async function saidOfMadeKeys(subject, mayHold = []) {
+export async function saidOfMadeKeys(subject, list, mayHold = []) {
   /** @type {any[] | undefined} */
   let made;
   await attempt(async () => {
@@ -24,7 +27,7 @@ export async function saidOfMadeKeys(subject, mayHold = []) {
     );
     made = page.api_keys;
   });
-  if (made === undefined) return undefined;
+  if (made === undefined || !mayAsk(list)) return undefined;
   const ending = made.filter(({ scopes }) => scopes.some((/** @type {string} */ scope) => !mayHold.includes(scope)));
   if (ending.length === 0) return '';
   const named = ending.slice(0, MAX_NAMED).map(({ name, hint }) => `“${name}” (${hint})`);

@@ -95,6 +95,30 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     expect(await colour()).toBe(atRest);
   });
 
+  test('a view that is left while a question is prepared does not ask it', async () => {
+    await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'slow', scopes: ['read'] });
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('link', { name: 'Keys' }).click();
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    await page.route(/made_by=/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    const asked = page.waitForResponse(/made_by=/);
+    await page.getByRole('button', { name: 'Revoke slow' }).click();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Policies' }).waitFor();
+    letGo();
+    await (await asked).finished();
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Revoke slow' }).waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
   test('a question closes with its view, and a one-time secret stays', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Policies' }).click();
@@ -110,6 +134,7 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
       .getByRole('button', { name: /^Revoke / })
       .first()
       .click();
+    await page.getByRole('dialog').waitFor();
     await page.goBack();
     await page.getByRole('heading', { name: 'Policies' }).waitFor();
     await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -153,7 +153,7 @@ async function change(account, what, list, body) {
 async function changeRole(account, control, list) {
   const chosen = control.value;
   control.value = account.role;
-  const made = await saidOfMadeKeys(`account:${account.id}`, SCOPES_OF_ROLE[chosen]);
+  const made = await saidOfMadeKeys(`account:${account.id}`, list.element, SCOPES_OF_ROLE[chosen]);
   if (made === undefined) return;
   if (
     await confirm({
@@ -168,7 +168,7 @@ async function changeRole(account, control, list) {
 
 /** @param {any} account @param {List} list */
 async function disable(account, list) {
-  const made = await saidOfMadeKeys(`account:${account.id}`);
+  const made = await saidOfMadeKeys(`account:${account.id}`, list.element);
   if (made === undefined) return;
   if (
     await confirm({

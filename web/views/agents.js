@@ -1,7 +1,7 @@
 /** Registered agents: who may ask, and the tokens they ask with. */
 import { keepInAddress, whenSet } from '../address.js';
 import { Problem, query } from '../api.js';
-import { confirm, formDialog, showSecret } from '../dialogs.js';
+import { confirm, formDialog, mayAsk, showSecret } from '../dialogs.js';
 import { button, field, h, parts, searchInput, viewHead } from '../dom.js';
 import { agentName, ago, count, dateTime, plural, SLASH } from '../format.js';
 import { attempt, notify } from '../notices.js';
@@ -185,8 +185,7 @@ async function remove(agent, list) {
   const isRead = await attempt(async () => {
     opCount = (await find(agent))?.active_ops ?? 0;
   });
-  // A second click has asked, too; or the view was left meanwhile.
-  if (!isRead || !list.element.isConnected || document.querySelector('dialog[open]') !== null) return;
+  if (!isRead || !mayAsk(list.element)) return;
   const open =
     opCount === 0
       ? ''

@@ -120,7 +120,7 @@ function openForm(list) {
 
 /** @param {any} key @param {List} list */
 async function revoke(key, list) {
-  const made = await saidOfMadeKeys(`key:${key.id}`);
+  const made = await saidOfMadeKeys(`key:${key.id}`, list.element);
   if (made === undefined) return;
   const isMeant = await confirm({
     title: 'Revoke this key?',
