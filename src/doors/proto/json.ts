@@ -144,8 +144,13 @@ function readValue(value: unknown, field: FieldShape, path: string, name: string
         ? readAgentIdJson(value, path + name)
         : readMessage(value, field.shape, `${path}${name}.`);
     case 'enum': {
+      const { wordByNumber, wordByName } = field.shape;
       const word =
-        typeof value === 'number' ? field.shape.wordByNumber.get(value) : field.shape.wordByName.get(String(value));
+        typeof value === 'number'
+          ? wordByNumber.get(value)
+          : typeof value === 'string'
+            ? wordByName.get(value)
+            : undefined;
       if (word === undefined)
         throw new Malformed(path + name, `must be one of ${field.shape.values.map((known) => known.name).join(', ')}`);
       return word;

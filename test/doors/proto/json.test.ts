@@ -49,6 +49,23 @@ describe('json', () => {
     });
   });
 
+  test.each([
+    { outcome: { toString: 1 } },
+    { outcome: ['OUTCOME_SUCCESS'] },
+    { outcome: true },
+    { outcome: 'outcome_success' },
+    { outcome: 99 },
+  ])('a value of an enum is its name or number, not %j', (message) => {
+    expect(jsonCodec('CompleteOpRequest').decode(Buffer.from(JSON.stringify(message)))).toEqual({
+      ok: false,
+      fault: {
+        kind: 'invalid_argument',
+        field: 'outcome',
+        problem: 'must be one of OUTCOME_UNSPECIFIED, OUTCOME_SUCCESS, OUTCOME_FAILURE',
+      },
+    });
+  });
+
   const { decode } = jsonCodec('CheckActionRequest');
   const empty = emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest;
   const read = (text: string) => decode(Buffer.from(text));
