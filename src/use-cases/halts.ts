@@ -53,6 +53,9 @@ const RETRY_MS = 1_000;
 /** Halts of other gateways whose effect here is remembered: they ask for it at once. */
 const MAX_ADOPTED = 1_000;
 
+/** Faults after which a command has been applied and taken back. */
+const UNDONE: readonly Fault['kind'][] = ['audit_unavailable', 'store_unreachable', 'internal'];
+
 /** By the clock of this gateway it is over, and by the database's not. */
 const NOT_YET = fail({ kind: 'conflict', detail: 'the halt has not expired yet' } as const);
 
@@ -94,7 +97,14 @@ export class HaltKeeper {
         ? Promise.resolve(NOT_YET)
         : this.#deps.commands.ask({ type: 'release-halt', principal, id, reason }),
     );
-    if (!released.ok) return released;
+    if (!released.ok) {
+      // In force again. What has begun between the release and its undoing is stopped like what ran before.
+      if (UNDONE.includes(released.fault.kind))
+        this.#follow(id, undefined, []).catch((error: unknown) =>
+          this.#deps.onError(error, 'enforcing a halt whose release could not be recorded'),
+        );
+      return released;
+    }
     const { halt, paused } = released.value;
     return this.#everywhere(released, halt, this.#resume(halt, principal.subject, paused));
   }

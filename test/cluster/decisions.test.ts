@@ -118,6 +118,26 @@ describe('halts of other gateways', () => {
     expect(stateOf(governor, 't:1')).toBe('terminated');
   });
 
+  test('stop what has begun during a release that was not recorded', async () => {
+    const { governor, keeper, commands, errors } = openKeeper();
+    const { scope, actions, reason } = HALT;
+    await keeper.create(ADMIN, { scope, mode: 'pause', actions, reason, expiresAtMs: undefined });
+    const ask = commands.ask.bind(commands);
+    commands.ask = async (command) => {
+      if (command.type !== 'release-halt') return ask(command);
+      const before = governor.halts.get('h-1')!;
+      await ask(command);
+      governor.apply<'check'>(checkOf(CRAWLER, 't:5'), NOW_MS);
+      expect(stateOf(governor, 't:5')).toBe('running');
+      governor.halts.put(before); // taken back
+      commands.isUnrecorded = true;
+      return UNRECORDED as never;
+    };
+    expect(await keeper.release(ADMIN, 'h-1', 'over')).toEqual(UNRECORDED);
+    await expect.poll(() => stateOf(governor, 't:5')).toBe('paused');
+    expect(errors).toEqual([]);
+  });
+
   test('count what all gateways have stopped, but for those that do not act by it', async () => {
     const waitedFor: (readonly string[])[] = [];
     const { keeper } = openKeeper({

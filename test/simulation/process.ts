@@ -103,6 +103,8 @@ export class GatewayRun {
   readonly #threads = new IoThreads();
   readonly #switchboard: Switchboard;
   readonly #options: RunOptions;
+  /** They end with the process. */
+  readonly #timers = new Set<NodeJS.Timeout>();
   #lastIo = 0;
 
   constructor(options: RunOptions) {
@@ -144,7 +146,14 @@ export class GatewayRun {
       newId: options.newId,
       breathe: () => Promise.resolve(),
       stopwatch: { now: () => 0 },
-      pause: () => Promise.resolve(),
+      pause: (ms) =>
+        new Promise((resolve) => {
+          const timer = setTimeout(() => {
+            this.#timers.delete(timer);
+            resolve();
+          }, ms);
+          this.#timers.add(timer);
+        }),
       onError: onDefect,
     });
     // Nothing here calls a use case through the doors.
@@ -286,6 +295,7 @@ export class GatewayRun {
 
   /** kill -9: nothing is finished, and nothing said. */
   crash(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
     this.#auditThread?.abandon();
     this.#auditThread = undefined;
   }

@@ -46,6 +46,8 @@ export class World {
   readonly #isStrict: boolean;
   readonly #hasDoorsHere: boolean;
   readonly #open = new Set<Asked>();
+  /** Halts whose release was asked for. */
+  readonly #released = new Set<string>();
   readonly #digest = createHash('sha256');
   /** How often what has happened. */
   readonly counts: Record<string, number> = {};
@@ -240,6 +242,7 @@ export class World {
     if (standing.length > 2 || (standing.length > 0 && this.#random() < 0.5)) {
       const { id } = standing[Math.floor(this.#random() * standing.length)]!;
       this.#model.halts.delete(id);
+      this.#released.add(id);
       return void halts.release(ADMIN, id, 'over');
     }
     const { scope, covers } = this.#clients.scope();
@@ -249,8 +252,8 @@ export class World {
     void halts.create(ADMIN, asked).then((created) => {
       if (!created.ok || run !== this.#run) return;
       const { id } = created.value.halt;
-      // Released before the last answer of its creation arrived.
-      if (governor.halts.get(id)?.released === undefined) this.#model.halts.set(id, { covers, sinceSeq: this.#seq });
+      // Its release was asked for before the answer to its creation arrived.
+      if (!this.#released.has(id)) this.#model.halts.set(id, { covers, sinceSeq: this.#seq });
     });
   }
 
