@@ -15,6 +15,14 @@ export class Problem extends Error {
   }
 }
 
+/** @type {(gateways: readonly string[]) => void} */
+let onUnconfirmed = () => {};
+
+/** @param {(gateways: readonly string[]) => void} listener called when gateways do not act by what was ordered yet */
+export function whenUnconfirmed(listener) {
+  onUnconfirmed = listener;
+}
+
 /**
  * What has not been answered by then never will be: a line that is cut far away looks open for a quarter of an hour.
  */
@@ -48,6 +56,8 @@ export async function request(method, path, { body, bearer, isFile = false } = {
       });
     });
     learnTime(response.headers.get('date'));
+    const unconfirmed = response.headers.get('svc-unconfirmed');
+    if (unconfirmed !== null) onUnconfirmed(unconfirmed.split(/, */));
     if (isFile && response.ok) {
       clearTimeout(timer); // it may take long, now that it has begun
       // However large it is, it need not fit into the memory of the page.

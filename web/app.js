@@ -1,5 +1,5 @@
 /** The frame of the dashboard: who is signed in, which view is shown, and whether what is shown is live. */
-import { Problem, request } from './api.js';
+import { Problem, request, whenUnconfirmed } from './api.js';
 import { nowMs } from './clock.js';
 import { closeQuestions } from './dialogs.js';
 import { button, h, parts, replace, setText } from './dom.js';
@@ -304,7 +304,22 @@ function reasonOf(error) {
   return messageOf(error);
 }
 
+/** @param {readonly string[]} gateways of a cluster that do not act by an order yet */
+function unconfirmedText(gateways) {
+  const others = gateways.filter((name) => name !== 'database');
+  return [
+    ...(others.length > 0
+      ? [`${others.join(', ')} did not confirm this in time, and will follow on reaching the database again.`]
+      : []),
+    ...(others.length < gateways.length
+      ? ['The database could not be reached: it will hold at all gateways once this is written there.']
+      : []),
+  ].join(' ');
+}
+
 whenEnded(showDoor);
+// Once for many orders at a time, which name the same gateways.
+whenUnconfirmed((gateways) => notifyOfEvent(unconfirmedText(gateways), 'info'));
 whenRoleChanged((role) => {
   showInside();
   notify(`Your role is now ${role}.`);

@@ -1,5 +1,6 @@
 import { queryObjects } from 'node:v8';
 import { describe, expect, test } from 'vitest';
+import { UnconfirmedWarning } from '../../sdk/typescript/src/index.ts';
 import { type ScriptedGateway, scriptedAgent, scriptedGateway } from '../support/scripted-gateway.ts';
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
@@ -14,6 +15,21 @@ describe('credential', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => agent.check(SEARCH)));
     expect(new Set(answers.map(({ decision }) => decision))).toEqual(new Set(['allow']));
     expect(registrationsAt(gateway)).toBe(1);
+  });
+
+  test('gateways that have not confirmed a new token are named to onWarning', async () => {
+    const gateway = await scriptedGateway(({ method }) =>
+      method === 'RegisterAgent' ? { unconfirmed: 'gateway-2, gateway-3' } : undefined,
+    );
+    const warnings: Error[] = [];
+    const agent = scriptedAgent(gateway, { apiKey: 'any-key', onWarning: (warning) => void warnings.push(warning) });
+    await agent.ready();
+    await agent.check(SEARCH);
+    expect(warnings).toEqual([expect.any(UnconfirmedWarning)]);
+    expect(warnings[0]).toMatchObject({
+      gateways: ['gateway-2', 'gateway-3'],
+      message: 'not confirmed in time by gateway-2, gateway-3: what was changed may not hold there yet',
+    });
   });
 
   test('an invalid token is replaced once for all calls, and each succeeds', async () => {

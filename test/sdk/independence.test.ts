@@ -26,6 +26,7 @@ describe('independence', () => {
       'ClientClosedError',
       'GatewayError',
       'OpTerminatedError',
+      'UnconfirmedWarning',
       'createAgentClient',
     ]);
   });

@@ -140,7 +140,8 @@ describe('the package of the SDK', () => {
     expect(analysis.problems).toEqual([]);
   });
 
-  const NAMES = "['ActionDeniedError','ClientClosedError','GatewayError','OpTerminatedError','createAgentClient']";
+  const NAMES =
+    "['ActionDeniedError','ClientClosedError','GatewayError','OpTerminatedError','UnconfirmedWarning','createAgentClient']";
   const PRINT_NAMES = `console.log(JSON.stringify(Object.keys(sdk).sort()) === JSON.stringify(${NAMES}));`;
 
   test('is imported as ES module and required as CommonJS, with the same classes', () => {

@@ -28,11 +28,11 @@ export type ScriptedCall = {
 };
 /**
  * A status that a call fails with, the gateway's own word for it where it has one, and when to come again; or parts of
- * its answer.
+ * its answer, and the gateways of a cluster that have not confirmed it.
  */
 export type Answer =
   | { readonly fails: keyof typeof status; readonly fault?: string | undefined; readonly retryAfterSecs?: number }
-  | ({ readonly fails?: undefined } & Record<string, unknown>);
+  | ({ readonly fails?: undefined; readonly unconfirmed?: string } & Record<string, unknown>);
 
 export type ScriptedGateway = {
   readonly address: string;
@@ -96,7 +96,12 @@ export async function scriptedGateway(
         if (typeof answered.fault === 'string') metadata.set('svc-code', answered.fault);
         if (typeof answered.retryAfterSecs === 'number') metadata.set('retry-after', String(answered.retryAfterSecs));
         respond({ code: status[answered.fails], details: answered.fails, metadata });
-      } else respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...answered });
+      } else {
+        const { unconfirmed, ...parts } = answered ?? {};
+        const trailers = new Metadata();
+        if (typeof unconfirmed === 'string') trailers.set('svc-unconfirmed', unconfirmed);
+        respond(null, { ...emptyMessage(messageShape(`${name}Response`)), ...USUAL[name], ...parts }, trailers);
+      }
     };
   const server = new Server();
   onTestFinished(() => server.forceShutdown());

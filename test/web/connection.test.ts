@@ -44,6 +44,19 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of
     expect(seen.inView).toBeGreaterThan(10);
   });
 
+  test('gateways that have not confirmed an order are named in a notice', async () => {
+    await agent('acme', 'search', 'unconfirmed');
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    const path = '**/api/v1/agents/acme/search/unconfirmed';
+    await page.route(path, (route) => route.fulfill({ status: 204, headers: { 'svc-unconfirmed': 'two, database' } }));
+    await page.getByRole('button', { name: 'Remove acme / search / unconfirmed' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('two did not confirm this in time, and will follow on reaching the database again.').waitFor();
+    await page.getByText('it will hold at all gateways once this is written there.').waitFor();
+    await page.unroute(path);
+  });
+
   test('what could not be read during an outage of the network is read afterwards', async () => {
     await agent('acme', 'search', 'waited-for');
     const page = await openPage();

@@ -4,7 +4,7 @@ import { Calls } from './calls.ts';
 import { Checker } from './checks.ts';
 import { ControlChannel } from './control.ts';
 import { Credential } from './credential.ts';
-import { ClientClosedError } from './errors.ts';
+import { ClientClosedError, UnconfirmedWarning } from './errors.ts';
 import { Homes } from './homes.ts';
 import {
   checkBodyOf,
@@ -161,7 +161,9 @@ const LAST_WORDS_MS = 500;
  */
 function partsOf(settings: Settings) {
   const underway = new Underway();
-  const transport = new Transport(settings.address, settings.tls);
+  const transport = new Transport(settings.address, settings.tls, (gateways) =>
+    settings.onWarning(new UnconfirmedWarning(gateways)),
+  );
   const reach = new Reachability(settings.outageMs);
   const credential = new Credential(settings, transport, reach);
   const orphans = new Orphans(settings.onWarning);

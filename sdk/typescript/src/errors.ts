@@ -110,6 +110,21 @@ export class OpTerminatedError extends Error {
   }
 }
 
+/**
+ * Given to `onWarning` when the agent's new token counts, and some gateways of a cluster have not confirmed that the
+ * one before it is no longer valid. They follow when they reach their database again.
+ */
+export class UnconfirmedWarning extends Error {
+  override readonly name = 'UnconfirmedWarning';
+  /** The names of these gateways. */
+  readonly gateways: readonly string[];
+
+  constructor(gateways: readonly string[]) {
+    super(`not confirmed in time by ${gateways.join(', ')}: what was changed may not hold there yet`);
+    this.gateways = gateways;
+  }
+}
+
 /** The client was closed before the call finished, or before it was made. */
 export class ClientClosedError extends Error {
   override readonly name = 'ClientClosedError';

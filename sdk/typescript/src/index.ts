@@ -18,6 +18,7 @@ export {
   GatewayError,
   type GatewayErrorCode,
   OpTerminatedError,
+  UnconfirmedWarning,
 } from './errors.ts';
 export type { Op } from './op.ts';
 export type { AgentClientOptions, AgentCredential, Deadlines, TlsOptions } from './options.ts';

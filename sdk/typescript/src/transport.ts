@@ -46,10 +46,17 @@ export class Transport {
   readonly #address: string;
   readonly #client: Client;
   readonly #calls = new Set<{ cancel(): void }>();
+  readonly #onUnconfirmed: (gateways: readonly string[]) => void;
   #isClosed = false;
 
-  constructor(address: string, tls: TlsOptions | undefined) {
+  /** `onUnconfirmed` is called with the gateways of a cluster that do not act by an answer yet. */
+  constructor(
+    address: string,
+    tls: TlsOptions | undefined,
+    onUnconfirmed: (gateways: readonly string[]) => void = () => undefined,
+  ) {
     this.#address = address;
+    this.#onUnconfirmed = onUnconfirmed;
     const serverName = tls?.serverName;
     this.#client = new Client(address, credentialsOf(tls), {
       ...CHANNEL_OPTIONS,
@@ -87,6 +94,10 @@ export class Transport {
         },
       );
       this.#calls.add(call);
+      call.on('status', ({ metadata: trailers }) => {
+        const gateways = trailers.get('svc-unconfirmed').flatMap((names) => String(names).split(/, */));
+        if (gateways.length > 0) this.#onUnconfirmed(gateways);
+      });
     });
   }
 

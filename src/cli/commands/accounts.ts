@@ -7,7 +7,7 @@ import { isRole, SCOPES, SCOPES_OF_ROLE } from '../../core/identity/roles.ts';
 import { CliError } from '../errors.ts';
 import { fileFault } from '../files/private-folder.ts';
 import type { Invocation, Run } from '../invocation.ts';
-import { Api } from '../remote/api.ts';
+import { Api, unconfirmedOf } from '../remote/api.ts';
 import { show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { awayAt, type Column, type Row } from '../terminal/table.ts';
@@ -48,9 +48,9 @@ export async function role(invocation: Invocation): Promise<void> {
   const path = await pathOf(api, who);
   const mayHold = isRole(word) ? SCOPES_OF_ROLE[word] : SCOPES;
   const made = await askAboutMadeKeys(api, subjectAt(path), options, mayHold);
-  const { account } = await api.post(`${path}/role${made.query}`, 'account', { role: word });
-  await show(globals.output, account, () => [
-    `${printable(`${emailIn(account)} now has the role ${word}.`)}${made.sentence}`,
+  const answer = await api.post(`${path}/role${made.query}`, 'account', { role: word });
+  await show(globals.output, accountOf(answer), () => [
+    `${printable(`${emailIn(answer)} now has the role ${word}.`)}${made.sentence}`,
   ]);
 }
 
@@ -65,10 +65,10 @@ export const setDisabled =
     const api = await Api.of(invocation);
     const path = await pathOf(api, who);
     const made = verb === 'disable' ? await askAboutMadeKeys(api, subjectAt(path), options) : NO_KEYS;
-    const { account } = await api.post(`${path}/${verb}${made.query}`, 'account');
+    const answer = await api.post(`${path}/${verb}${made.query}`, 'account');
     const fate = verb === 'disable' ? ' and signed out everywhere' : '';
-    await show(globals.output, account, () => [
-      `${printable(`${emailIn(account)} is ${verb}d${fate}.`)}${made.sentence}`,
+    await show(globals.output, accountOf(answer), () => [
+      `${printable(`${emailIn(answer)} is ${verb}d${fate}.`)}${made.sentence}`,
     ]);
   };
 
@@ -78,8 +78,8 @@ export async function unlock(invocation: Invocation): Promise<void> {
     globals,
   } = invocation;
   const api = await Api.of(invocation);
-  const { account } = await api.post(`${await pathOf(api, who)}/unlock`, 'account');
-  await show(globals.output, account, () => [printable(`${emailIn(account)} is not locked.`)]);
+  const answer = await api.post(`${await pathOf(api, who)}/unlock`, 'account');
+  await show(globals.output, accountOf(answer), () => [printable(`${emailIn(answer)} is not locked.`)]);
 }
 
 /** A link for a new password; with --dir from the gateway's own machine, where no credential is needed. */
@@ -178,7 +178,9 @@ const NO_KEYS: Ending = { query: '', sentence: '', ids: [] };
 
 const subjectAt = (path: string): string => `account:${decodeURIComponent(path.slice(ACCOUNTS.length + 1))}`;
 
-const emailIn = (account: unknown): string => String((account as Row | undefined)?.email);
+const accountOf = (answer: Row): Row => ({ ...(answer.account as Row), ...unconfirmedOf(answer) });
+
+const emailIn = ({ account }: Row): string => String((account as Row | undefined)?.email);
 
 /** People say an e-mail address, the API an id. */
 async function pathOf(api: Api, who: string): Promise<string> {

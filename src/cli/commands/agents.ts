@@ -58,9 +58,12 @@ export async function rm(invocation: Invocation): Promise<void> {
     globals,
   } = invocation;
   const { orgId, teamId, agentId } = parseAgent(text);
-  await (await Api.of(invocation)).order(
+  const api = await Api.of(invocation);
+  const answer = await api.order(
     'DELETE',
     `/api/v1/agents/${[orgId === '' ? '-' : orgId, teamId, agentId].map(encodeURIComponent).join('/')}`,
   );
-  await show(globals.output, { removed: text }, () => [`Removed ${printable(text)}; its token is no longer valid.`]);
+  await show(globals.output, { removed: text, ...answer }, () => [
+    `Removed ${printable(text)}; its token is no longer valid.`,
+  ]);
 }

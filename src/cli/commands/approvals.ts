@@ -74,7 +74,8 @@ const LOOK_EVERY_MS = 2_000;
 /** An inbox on a terminal, where they can be decided; elsewhere a line for each request. */
 export async function watch(invocation: Invocation): Promise<void> {
   const { options, globals, env } = invocation;
-  const api = await Api.of(invocation, { isPatient: true });
+  // An order is only given from the inbox, which shows what became of it.
+  const api = await Api.of(invocation, { isPatient: true, warn: () => undefined });
   const query = { state: 'pending', org_id: options.text('org') };
   const look = async (): Promise<readonly Row[]> => (await api.list(APPROVALS, 'approvals', { query })).rows;
   const first = await look(); // a refusal is printed before the screen is used

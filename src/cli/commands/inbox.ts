@@ -1,6 +1,6 @@
 /** `svc approvals watch` on a terminal: what waits, the arguments of one of them, and its decision by keys. */
 import { messageOf } from '../../core/base/text.ts';
-import type { Api } from '../remote/api.ts';
+import { type Api, unconfirmedNote } from '../remote/api.ts';
 import { type Key, readKeys } from '../terminal/keys.ts';
 import { bold, dim, yellow } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
@@ -229,7 +229,9 @@ export function openInbox(api: Api, look: () => Promise<readonly Row[]>): Inbox 
   const decide = async ({ id, verb, reason }: NonNullable<Pressed['decides']>): Promise<void> => {
     try {
       const answer = await api.post(`${pathOf(id)}/${verb}`, 'approval', { reason });
-      change(back(state, outcomeOf(answer.approval as Row)));
+      const { unconfirmed } = answer;
+      const doubt = Array.isArray(unconfirmed) ? ` ${unconfirmedNote(unconfirmed.map(String))}` : '';
+      change(back(state, `${outcomeOf(answer.approval as Row)}${doubt}`));
       change(withApprovals(state, await look()));
     } catch (error) {
       // Such as that somebody else was faster, or that it is one's own request: the others still wait.

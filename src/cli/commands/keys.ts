@@ -61,9 +61,9 @@ export async function revoke(invocation: Invocation): Promise<void> {
   } = invocation;
   const api = await Api.of(invocation);
   const made = await askAboutMadeKeys(api, `key:${id}`, options);
-  await api.order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke${made.query}`);
+  const answer = await api.order('POST', `/api/v1/iam/api-keys/${encodeURIComponent(id)}/revoke${made.query}`);
   const named = made.ids.length === 0 ? {} : made.query === '' ? { made_keys: made.ids } : { kept_keys: made.ids };
-  await show(globals.output, { revoked: id, ...named }, () => [
+  await show(globals.output, { revoked: id, ...named, ...answer }, () => [
     `Revoked API key ${printable(id)} and every session created with it.${made.sentence}`,
   ]);
 }

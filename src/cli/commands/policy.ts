@@ -113,7 +113,7 @@ export async function publish(invocation: Invocation): Promise<void> {
   await show(globals.output, answer, () => [
     printable(
       answer.changed === true
-        ? `Version ${cellText(answer.version)} is in force at all gateways.`
+        ? `Version ${cellText(answer.version)} is in force${answer.unconfirmed === undefined ? ' at all gateways' : ''}.`
         : `Version ${cellText(answer.version)} was in force already.`,
     ),
   ]);

@@ -59,6 +59,6 @@ export async function test(invocation: Invocation): Promise<void> {
 
 export async function rm(invocation: Invocation): Promise<void> {
   const [id = ''] = invocation.args;
-  await (await Api.of(invocation)).order('DELETE', pathOf(invocation));
-  await show(invocation.globals.output, { deleted: id }, () => [printable(`Deleted webhook ${id}.`)]);
+  const answer = await (await Api.of(invocation)).order('DELETE', pathOf(invocation));
+  await show(invocation.globals.output, { deleted: id, ...answer }, () => [printable(`Deleted webhook ${id}.`)]);
 }

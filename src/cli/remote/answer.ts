@@ -40,4 +40,10 @@ export const unreadAnswer = (message: IncomingMessage): Answer => ({
 
 export const statusOf = ({ statusCode = 502 }: IncomingMessage): number => statusCode;
 
+/** Gateways of a cluster that do not act by what was answered yet; `database`: it is not written yet. */
+export function unconfirmedIn({ headers }: Answer): readonly string[] {
+  const names = headers['svc-unconfirmed'];
+  return typeof names === 'string' ? names.split(/, */).filter((name) => name !== '') : [];
+}
+
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;

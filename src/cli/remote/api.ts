@@ -6,7 +6,7 @@ import type { Invocation } from '../invocation.ts';
 import { note } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { isRows, type Row } from '../terminal/table.ts';
-import { type Answer, isSuccess } from './answer.ts';
+import { type Answer, isSuccess, unconfirmedIn } from './answer.ts';
 import {
   type HttpCall,
   isPage,
@@ -57,12 +57,32 @@ export const missingNote = (gateways: readonly string[]): string =>
 const adviceFor = (code: string | undefined, answer: Answer): string | undefined =>
   waitAdvice(answer) ?? (code === undefined ? NO_GATEWAY_ADVICE : ADVICE[code]);
 
+/** A change counts where it was made, and these gateways of the cluster do not act by it yet. */
+export function unconfirmedNote(gateways: readonly string[]): string {
+  const others = gateways.filter((name) => name !== 'database');
+  return [
+    ...(others.length === 0
+      ? []
+      : [
+          `${printable(others.join(', '))} did not confirm this in time, and will follow on reaching the database again.`,
+        ]),
+    ...(others.length === gateways.length
+      ? []
+      : ['The database could not be reached: it will hold at all gateways once this is written there.']),
+  ].join(' ');
+}
+
+/** For what programs read: an answer that names such gateways has them as `unconfirmed`. */
+export const unconfirmedOf = ({ unconfirmed }: Row): Row => (unconfirmed === undefined ? {} : { unconfirmed });
+
 export type ApiOptions = {
   /**
    * Waits when the gateway says that there were too many requests, for as long as it says, and tries again: for
    * commands of many requests.
    */
   readonly isPatient?: boolean;
+  /** Warns of gateways that do not act by what was ordered; on standard error, unless a view shows it otherwise. */
+  readonly warn?: (text: string) => void;
 };
 
 /**
@@ -72,14 +92,18 @@ export type ApiOptions = {
 export class Api {
   readonly target: Target;
   readonly #isPatient: boolean;
+  readonly #warn: (text: string) => void;
+  /** Gateways that were named already: of many orders, most name the same. */
+  readonly #unconfirmed = new Set<string>();
   #session: Session | undefined;
   #renewing: Promise<Session> | undefined;
   #hasReportedLimit = false;
 
-  constructor(target: Target, session: Session | undefined, { isPatient = false }: ApiOptions = {}) {
+  constructor(target: Target, session: Session | undefined, { isPatient = false, warn }: ApiOptions = {}) {
     this.target = target;
     this.#session = session;
     this.#isPatient = isPatient;
+    this.#warn = warn ?? ((text) => note(`warning: ${text}`));
   }
 
   static async of({ globals, env }: Invocation, options?: ApiOptions): Promise<Api> {
@@ -102,9 +126,10 @@ export class Api {
   post = (path: string, field: string, body?: unknown): Promise<Row> =>
     this.#json({ method: 'POST', path, body }, field);
   /** For routes that answer without content. */
-  order = async (method: 'POST' | 'DELETE', path: string): Promise<void> => {
-    const { status } = await this.#answer({ method, path });
-    if (status !== 204) throw this.#misspoken();
+  order = async (method: 'POST' | 'DELETE', path: string): Promise<Row> => {
+    const answer = await this.#answer({ method, path });
+    if (answer.status !== 204) throw this.#misspoken();
+    return this.#confirmation(answer);
   };
 
   /** The items of the list under `key`, from as many pages as they take. */
@@ -161,9 +186,19 @@ export class Api {
   }
 
   async #json(call: HttpCall, field: string): Promise<Row> {
-    const answer = jsonOf(this.target.apiUrl, await this.#answer(call));
-    if (typeof answer !== 'object' || answer === null || !(field in answer)) throw this.#misspoken();
-    return answer as Row;
+    const answer = await this.#answer(call);
+    const body = jsonOf(this.target.apiUrl, answer);
+    if (typeof body !== 'object' || body === null || !(field in body)) throw this.#misspoken();
+    return { ...body, ...this.#confirmation(answer) };
+  }
+
+  /** Each gateway that does not act by an order yet is named once. */
+  #confirmation(answer: Answer): Row {
+    const unconfirmed = unconfirmedIn(answer);
+    const fresh = unconfirmed.filter((name) => !this.#unconfirmed.has(name));
+    for (const name of fresh) this.#unconfirmed.add(name);
+    if (fresh.length > 0) this.#warn(unconfirmedNote(fresh));
+    return unconfirmed.length === 0 ? {} : { unconfirmed };
   }
 
   #misspoken = (): CliError => misspoken(this.target.apiUrl);
