@@ -81,12 +81,17 @@ export function startRouting({
     answer: (io, id, reply, elsewhere) =>
       threads.send(io, { type: 'command-reply', id, reply, auditIndex: -1, ...(elsewhere && { elsewhere }) }),
     orderGone: async ({ principal, opId, orgId = principal.orgId ?? undefined, trigger }) => {
-      const ordered = trigger === 'complete' ? undefined : await controls.order(opId, orgId, trigger);
-      if (ordered === undefined || trigger === 'complete') return undefined;
-      const { op, unconfirmed } = ordered;
-      const draft = { eventType: EVENT_OF[trigger], lineage: op.agent, actor: principal.subject, opId } as const;
-      const recorded = await audit.record({ ...draft, payload: { op_home: op.home } });
-      return recorded.ok ? { ...ok(op), unconfirmed } : recorded;
+      if (trigger === 'complete') return undefined;
+      const entry = { eventType: EVENT_OF[trigger], actor: principal.subject, opId };
+      const ordered = await controls.order({
+        opId,
+        orgId,
+        signal: trigger,
+        record: (lineage, home) => audit.record({ ...entry, lineage, payload: { op_home: home } }),
+      });
+      if (ordered?.ok !== true) return ordered;
+      const { op, unconfirmed } = ordered.value;
+      return { ...ok(op), unconfirmed };
     },
     steadyMs: () => performance.now(),
     wallMs: Date.now,

@@ -1,5 +1,5 @@
-import { type AgentKey, type OpId, parseAgentKey } from '../core/base/ids.ts';
-import { assert, ok, type Result } from '../core/base/result.ts';
+import { type AgentIdentity, type AgentKey, type OpId, parseAgentKey } from '../core/base/ids.ts';
+import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { OpView, Signal, SignalMessage } from '../core/views.ts';
 import type { Barrier, Bus, Membership, SharedStates, StateRow, StateWrite } from '../ports/cluster.ts';
@@ -115,30 +115,46 @@ export class SharedControls {
   }
 
   /**
-   * An order to an operation whose gateway has ended: it is what its record says. Resuming forgets it. Undefined where
-   * nobody has touched it, or its gateway may still decide.
+   * An order to operations whose gateway has ended: they are what their records say, and resuming forgets these. It
+   * holds for all of this id within one org. What it changes is recorded first. Undefined where nobody has touched one,
+   * or its gateway may still decide. Faults: `ambiguous`, and those of `record`.
    */
-  async order(opId: OpId, orgId: string | undefined, signal: Signal): Promise<Ordered | undefined> {
+  async order({ opId, orgId, signal, record }: OrderToGone): Promise<Result<Ordered, Fault> | undefined> {
+    const gone = this.#gone(opId, orgId).filter((each) => each.signal !== 'terminate' || signal === 'terminate');
+    const [first] = gone;
+    if (first === undefined) return undefined;
+    const orgIds = new Set(gone.map(({ agent }) => identityOf(agent).orgId));
+    if (orgIds.size > 1) return fail({ kind: 'ambiguous', opId, orgIds: [...orgIds] });
+    const changed = gone.filter((each) => each.signal !== 'terminate');
+    for (const { agent, home } of changed) {
+      const recorded = await record(identityOf(agent), home);
+      if (!recorded.ok) return recorded;
+    }
+    const names = await Promise.all(changed.map((control) => this.#change(control, signal)));
+    return ok({ op: viewOf({ ...first, signal }, this.#options.wallMs()), unconfirmed: [...new Set(names.flat())] });
+  }
+
+  #gone(opId: OpId, orgId: string | undefined): readonly Control[] {
     const members = new Set(this.#options.membership.others().map(({ run }) => homeOf(run)));
-    const control = [...this.#rows.values()].find(
+    return [...this.#rows.values()].filter(
       (each) =>
         each.opId === opId &&
         each.home !== this.#home &&
         !members.has(each.home) &&
-        (orgId === undefined || orgId === parseAgentKey(each.agent)?.orgId),
+        (orgId === undefined || orgId === identityOf(each.agent).orgId),
     );
-    if (control === undefined) return undefined;
-    const nowMs = this.#options.wallMs();
-    if (control.signal === 'terminate') return signal === 'terminate' ? ordered(control, nowMs, []) : undefined;
+  }
+
+  #change(control: Control, signal: Signal): Promise<readonly string[]> {
     const id = idOf(control);
     if (signal === 'resume') {
       this.#drop(id);
-      return ordered({ ...control, signal }, nowMs, await this.#write(id, undefined));
+      return this.#write(id, undefined);
     }
-    const next = { ...control, signal, sequence: this.nextSequence(nowMs), isAcknowledged: false };
+    const next = { ...control, signal, sequence: this.nextSequence(this.#options.wallMs()), isAcknowledged: false };
     this.#put(next);
     this.#deliver(control.agent, messageOf(next));
-    return ordered(next, nowMs, await this.#write(id, next));
+    return this.#write(id, next);
   }
 
   /** Takes over what others have ordered. */
@@ -232,25 +248,26 @@ export class SharedControls {
   }
 }
 
+export type OrderToGone = {
+  readonly opId: OpId;
+  /** Undefined: whichever org has one. */
+  readonly orgId: string | undefined;
+  readonly signal: Signal;
+  /** Called for each operation that the order changes. */
+  readonly record: (agent: AgentIdentity, home: string) => Promise<Result<void, Fault>>;
+};
 export type Ordered = { readonly op: OpView; readonly unconfirmed: readonly string[] };
-
-const ordered = (control: Control, nowMs: number, unconfirmed: readonly string[]): Ordered => ({
-  op: viewOf(control, nowMs),
-  unconfirmed,
-});
 
 const messageOf = ({ opId, signal, sequence }: Control): SignalMessage => ({ opId, signal, sequence });
 
 /** Of an operation that is gone little more is known than what was ordered. */
 function viewOf({ agent, opId, signal, atMs, home }: Control, nowMs: number): OpView {
-  const identity = parseAgentKey(agent);
-  assert(identity !== undefined, 'what was written of an agent has its key');
   return {
     opId,
     state: STATE_OF[signal] ?? 'running',
     registeredAtMs: atMs,
     updatedAtMs: nowMs,
-    agent: identity,
+    agent: identityOf(agent),
     action: undefined,
     resource: undefined,
     policy: undefined,
@@ -264,4 +281,10 @@ function viewOf({ agent, opId, signal, atMs, home }: Control, nowMs: number): Op
     acknowledgedAtMs: undefined,
     home,
   };
+}
+
+function identityOf(agent: AgentKey): AgentIdentity {
+  const identity = parseAgentKey(agent);
+  assert(identity !== undefined, 'what was written of an agent has its key');
+  return identity;
 }

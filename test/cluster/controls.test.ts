@@ -1,9 +1,10 @@
 /** Orders to operations at other gateways, whatever becomes of the database and the messages. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SharedControls } from '../../src/cluster/controls.ts';
+import { type OrderToGone, SharedControls } from '../../src/cluster/controls.ts';
 import { homeOf } from '../../src/cluster/run.ts';
-import type { AgentKey } from '../../src/core/base/ids.ts';
+import { type AgentKey, agentKeyOf } from '../../src/core/base/ids.ts';
 import { fail, ok } from '../../src/core/base/result.ts';
+import type { Signal } from '../../src/core/views.ts';
 import type { StateRow } from '../../src/ports/cluster.ts';
 import { FakeCluster, type FakeMember } from '../support/fake-cluster.ts';
 
@@ -53,7 +54,21 @@ describe('orders to operations', () => {
     controls.follow((_, { sequence }) => delivered.push(sequence));
     return { controls, delivered, home: homeOf(member.run) };
   };
+  let recorded: AgentKey[];
+  const order = (signal: Signal, orgId?: string, record?: OrderToGone['record']) =>
+    two.controls.order({
+      opId: OP,
+      orgId,
+      signal,
+      record:
+        record ??
+        (async (agent) => {
+          recorded.push(agentKeyOf(agent));
+          return ok(undefined);
+        }),
+    });
   beforeEach(() => {
+    recorded = [];
     cluster = new FakeCluster();
     table = new Table();
     nowMs = 1_000;
@@ -117,13 +132,39 @@ describe('orders to operations', () => {
   test('go by their record alone when their gateway has ended', async () => {
     await one.controls.save(sent('pause'), 7, nowMs);
     await two.controls.refresh();
-    expect(await two.controls.order(OP, undefined, 'resume')).toBeUndefined(); // its gateway decides
+    expect(await order('resume')).toBeUndefined(); // its gateway decides
     cluster.retire('one');
-    expect(await two.controls.order(OP, 'globex', 'resume')).toBeUndefined();
-    const resumed = await two.controls.order(OP, 'acme', 'resume');
-    expect(resumed).toMatchObject({ op: { opId: OP, state: 'running', home: one.home } });
+    expect(await order('resume', 'globex')).toBeUndefined();
+    expect(await order('resume', 'acme')).toMatchObject({
+      value: { op: { opId: OP, state: 'running', home: one.home } },
+    });
+    expect(recorded).toEqual([AGENT]);
     expect(two.controls.closedElsewhere(AGENT, OP)).toBeUndefined();
-    expect(await two.controls.order(OP, 'acme', 'pause')).toBeUndefined();
+    expect(await order('pause', 'acme')).toBeUndefined();
+  });
+
+  test('go to all of one org when their gateway has ended, and never to those of two', async () => {
+    const sibling = 'acme/search/reader' as AgentKey;
+    const foreign = 'globex/search/crawler' as AgentKey;
+    for (const agent of [AGENT, sibling, foreign])
+      await one.controls.save({ agent, opId: OP, signal: 'pause' }, 7, nowMs);
+    await two.controls.refresh();
+    cluster.retire('one');
+    const orgIds = ['acme', 'globex'];
+    expect(await order('resume')).toEqual(fail({ kind: 'ambiguous', opId: OP, orgIds }));
+    expect(await order('resume', 'acme')).toMatchObject({ ok: true });
+    expect(recorded).toEqual([AGENT, sibling]);
+    const left = [AGENT, sibling, foreign].map((agent) => two.controls.closedElsewhere(agent, OP));
+    expect(left).toEqual([undefined, undefined, 'paused']);
+  });
+
+  test('that cannot be recorded change nothing when their gateway has ended', async () => {
+    await one.controls.save(sent('pause'), 7, nowMs);
+    await two.controls.refresh();
+    cluster.retire('one');
+    const unwritten = fail({ kind: 'audit_unavailable' } as const);
+    expect(await order('resume', 'acme', async () => unwritten)).toEqual(unwritten);
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('paused');
   });
 
   test('have growing numbers, whoever gives them', async () => {
