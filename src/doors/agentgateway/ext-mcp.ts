@@ -5,6 +5,7 @@
  */
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
+import type { Call } from '../grpc/call.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
 import { BinaryReader } from '../proto/binary-reader.ts';
 import { BinaryWriter } from '../proto/binary-writer.ts';
@@ -37,7 +38,12 @@ type McpMessage = {
   readonly claimed: string | undefined;
 };
 type Asked = { readonly action: string; readonly name: string; readonly attributes: JsonObject };
-type Answer = (ports: WirePorts, message: McpMessage, bearer: KnownBearer) => Promise<Result<Buffer, Fault>>;
+type Answer = (
+  ports: WirePorts,
+  message: McpMessage,
+  bearer: KnownBearer,
+  caller: Pick<Call, 'cancelled'>,
+) => Promise<Result<Buffer, Fault>>;
 
 export function extMcpService(ports: WirePorts, options: ForeignOptions): Methods {
   return new Map([
@@ -66,7 +72,7 @@ const method = (ports: WirePorts, { count, onDefect }: ForeignOptions, answer: A
         if (!bearer.ok) return ok(refusal(bearer.fault));
         const claimed = identity.value.claimed || agent || undefined;
         const read = attempt(() => ({ ...readMessage(bytes), authorization, claimed }));
-        const answered = read.ok ? await answer(ports, read.value, bearer.value) : read;
+        const answered = read.ok ? await answer(ports, read.value, bearer.value, call) : read;
         if (answered.ok) return answered;
         if (answered.fault.kind !== 'invalid_argument' || read.ok) return ok(refusal(answered.fault));
         return ok(refusal(await onRecord(ports, bearer.value, claimed, answered.fault)));
@@ -186,17 +192,24 @@ const LISTS: Readonly<Record<string, { readonly member: string; readonly key: st
   'resources/list': { member: 'resources', key: 'uri', action: ACTION.resource },
 };
 
+/** Each item of a list is a question about each of the servers whose lists were joined. */
+const MAX_QUESTIONS = 10_000;
+
 /** Leaves in a list what the agent could use; any other result passes. */
 async function checkResponse(
   ports: WirePorts,
   message: McpMessage,
   bearer: KnownBearer,
+  caller: Pick<Call, 'cancelled'>,
 ): Promise<Result<Buffer, Fault>> {
   const list = Object.hasOwn(LISTS, message.method) ? LISTS[message.method] : undefined;
   const items = list === undefined ? undefined : message.payload?.[list.member];
   if (list === undefined || !Array.isArray(items)) return ok(PASS);
+  if (items.length * message.services.length > MAX_QUESTIONS)
+    return invalid(`result.${list.member}`, `times the services must be at most ${MAX_QUESTIONS}`);
   const kept: unknown[] = [];
   for (const item of items) {
+    if (caller.cancelled) return ok(PASS); // nobody reads it
     const name = isObject(item) ? item[list.key] : undefined;
     if (typeof name !== 'string') continue;
     const usable = await isUsable(ports, bearer, message, { action: list.action, name, attributes: {} });

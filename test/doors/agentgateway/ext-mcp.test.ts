@@ -192,6 +192,14 @@ describe('CheckResponse', () => {
     expect((await listed({ authorization: 'Bearer nonsense' })).error.code).toBe('PERMISSION_DENIED');
   });
 
+  test('refuses a list of more questions than it could ask in a moment', async () => {
+    const many = Array.from({ length: 900 }, (_, nth) => ({ name: `t${nth}` }));
+    const services = Array.from({ length: 50_000 }, (_, nth) => `s${nth}`);
+    const list = { service_names: services, method: 'tools/list', mcp_response: json({ tools: many }) };
+    const { error } = await current.call(RESPONSE, 'McpResponse', 'Result', list, own());
+    expect(error).toEqual({ code: 'INVALID', reason: 'result.tools: times the services must be at most 10000' });
+  });
+
   test('passes results of calls', async () => {
     const result = { service_names: ['files'], method: 'tools/call', mcp_response: json({ content: [] }) };
     expect((await current.call(RESPONSE, 'McpResponse', 'Result', result, own())).result).toBe('pass');
