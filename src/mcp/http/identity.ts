@@ -32,11 +32,12 @@ export function claimIn(headers: IncomingHttpHeaders, fallback: AgentIdentity | 
   return { secret, agent };
 }
 
-/** What a session is bound to. Digests have one length, and tell nothing by the time that comparing them takes. */
+/** Digests have one length, and tell nothing by the time that comparing them takes. */
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** What a session is bound to. */
 export const bindingOf = ({ secret, agent }: Claim): string =>
-  createHash('sha256')
-    .update(JSON.stringify([secret, agent.orgId, agent.teamId, agent.agentId]))
-    .digest('hex');
+  digestOf(JSON.stringify([secret, agent.orgId, agent.teamId, agent.agentId]));
 
 /** The credential behind a claim, if the gateway takes it. */
 export async function verified(

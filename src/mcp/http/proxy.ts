@@ -11,8 +11,8 @@ import { isFields, RPC_CODE } from '../json-rpc.ts';
 import { PinStore } from '../pin-store.ts';
 import type { ProxyConfig, UpstreamSetting } from '../proxy-config.ts';
 import type { UpstreamRow } from '../upstream.ts';
-import { readBody } from './body.ts';
-import { bindingOf, type Claim, claimIn, isRefusal, type Refusal, verified } from './identity.ts';
+import { Bodies, MAX_BODY_BYTES, MAX_FIRST_BYTES } from './body.ts';
+import { bindingOf, type Claim, claimIn, digestOf, isRefusal, type Refusal, verified } from './identity.ts';
 import { Sessions } from './sessions.ts';
 import { SignalPool } from './signal-pool.ts';
 import { openHttpUpstream } from './upstream-link.ts';
@@ -47,6 +47,7 @@ class Proxy {
   readonly #calls: GatewayCalls;
   readonly #signals: SignalPool;
   readonly #pins: PinStore;
+  readonly #bodies = new Bodies();
   readonly #sessions: Sessions;
   readonly #server: Server;
   #url = '';
@@ -82,7 +83,6 @@ class Proxy {
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     await this.#sessions.closeAll();
-    await this.#signals.close();
     this.#calls.close();
     this.#server.closeAllConnections();
     await closed;
@@ -117,7 +117,8 @@ class Proxy {
     const kept = typeof id === 'string' ? this.#sessions.find(id, path, binding) : undefined;
     if (id !== undefined && kept === undefined)
       return refuse(response, 404, RPC_CODE.invalidRequest, 'there is no such session; initialize a new one');
-    const body = request.method === 'POST' ? await readBody(request) : { value: undefined };
+    const maxBytes = kept === undefined ? MAX_FIRST_BYTES : MAX_BODY_BYTES;
+    const body = request.method === 'POST' ? await this.#bodies.read(request, maxBytes) : { value: undefined };
     if ('problem' in body) {
       // What is left of the body would be taken for the next request.
       response.setHeader('connection', 'close');
@@ -129,28 +130,23 @@ class Proxy {
     if (kept !== undefined) return this.#sessions.serve(kept, request, response, body.value);
     if (!isInitialize(body.value))
       return refuse(response, 400, RPC_CODE.invalidRequest, 'initialize a session first, and send its Mcp-Session-Id');
-    if (this.#sessions.isFull) {
+    const checked = await verified(claim, this.#calls, this.#options.config.audience);
+    if (!('credential' in checked)) return this.#refuseCaller(response, path, checked);
+    const place = { path, binding, credential: digestOf(claim.secret) };
+    if (!this.#sessions.hasRoomFor(place.credential)) {
       response.setHeader('retry-after', '10');
       return refuse(response, 503, RPC_CODE.internal, 'there are too many sessions');
     }
-    const checked = await verified(claim, this.#calls, this.#options.config.audience);
-    if (!('credential' in checked)) return this.#refuseCaller(response, path, checked);
     const { log } = this.#options;
-    const { credential } = checked;
-    await this.#sessions.open(
-      {
-        gateway: new Gateway(this.#calls, credential),
-        signals: this.#signals.of(credential),
-        pins: this.#pins,
-        log,
-        servers: servers.map((setting) => rowOf(setting, log)),
-        isPrefixed: path === '/mcp',
-      },
-      { path, binding },
-      request,
-      response,
-      body.value,
-    );
+    const options = {
+      gateway: new Gateway(this.#calls, checked.credential),
+      lease: this.#signals.of(checked.credential),
+      pins: this.#pins,
+      log,
+      servers: servers.map((setting) => rowOf(setting, log)),
+      isPrefixed: path === '/mcp',
+    };
+    await this.#sessions.open(options, place, request, response, body.value);
   }
 
   #serversAt(path: string): readonly UpstreamSetting[] | undefined {

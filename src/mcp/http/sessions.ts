@@ -5,6 +5,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { messageIn } from '../json-rpc.ts';
 import { Session, type SessionOptions } from '../session.ts';
+import type { Lease } from './signal-pool.ts';
 
 const MAX_SESSIONS = 1_000;
 /** Requests and streams of one session that are open at once. */
@@ -14,74 +15,88 @@ const SWEEP_MS = 15_000;
 /** A client that has not read for so many sweeps keeps what it does not read in our memory. */
 const MAX_STALLED_SWEEPS = 4;
 
-type Kept = {
-  readonly session: Session;
-  readonly transport: StreamableHTTPServerTransport;
+/** Whose session it is. */
+type Place = {
   readonly path: string;
   readonly binding: string;
+  /** The digest of the credential, whichever agents it speaks for. */
+  readonly credential: string;
+};
+
+type Kept = {
+  readonly place: Place;
+  readonly session: Session;
+  readonly transport: StreamableHTTPServerTransport;
+  readonly lease: Lease;
   readonly open: Map<ServerResponse, number>;
   usedAtMs: number;
 };
 
-export type OpenOptions = Omit<SessionOptions, 'toAgent' | 'onServerClosed'>;
+export type OpenOptions = Omit<SessionOptions, 'signals' | 'toAgent' | 'onServerClosed'> & { readonly lease: Lease };
 
 export class Sessions {
   readonly #kept = new Map<string, Kept>();
-  #opening = 0;
+  readonly #opening = new Set<Place>();
   readonly #log: (line: string) => void;
+  readonly #maxSessions: number;
   readonly #sweep: NodeJS.Timeout;
 
-  constructor(log: (line: string) => void) {
+  constructor(log: (line: string) => void, maxSessions = MAX_SESSIONS) {
     this.#log = log;
+    this.#maxSessions = maxSessions;
     this.#sweep = setInterval(() => this.#tidy(), SWEEP_MS).unref();
   }
 
-  get isFull(): boolean {
-    return this.#kept.size + this.#opening >= MAX_SESSIONS;
+  /** A credential gets half of all places. */
+  hasRoomFor(credential: string): boolean {
+    const places = [...Array.from(this.#kept.values(), ({ place }) => place), ...this.#opening];
+    const own = places.filter((place) => place.credential === credential);
+    return places.length < this.#maxSessions && own.length < this.#maxSessions / 2;
   }
 
   /** Another's session is as unknown as one that never was. */
   find(id: string, path: string, binding: string): Kept | undefined {
     const kept = this.#kept.get(id);
-    return kept?.path === path && kept.binding === binding ? kept : undefined;
+    return kept?.place.path === path && kept.place.binding === binding ? kept : undefined;
   }
 
   /** Opens a session with its first request, which initializes it. */
   async open(
-    options: OpenOptions,
-    place: Pick<Kept, 'path' | 'binding'>,
+    { lease, ...options }: OpenOptions,
+    place: Place,
     request: IncomingMessage,
     response: ServerResponse,
     body: unknown,
   ): Promise<void> {
-    this.#opening += 1;
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void this.#kept.set(id, kept),
+      onsessionclosed: (id) => this.#close(id),
+    });
+    const session = new Session({
+      ...options,
+      signals: lease.signals,
+      toAgent: (message, related) => {
+        transport
+          .send(message as JSONRPCMessage, related === undefined ? {} : { relatedRequestId: related })
+          // Its client has gone; what it was to hear is over with it.
+          .catch(() => {});
+      },
+      onServerClosed: (name, why) => this.#log(`the MCP server ${name} has ended: ${why}`),
+    });
+    const kept: Kept = { place, session, transport, lease, open: new Map(), usedAtMs: Date.now() };
+    transport.onmessage = (message) => {
+      const known = messageIn(message);
+      if (known !== undefined) session.receive(known);
+    };
+    this.#opening.add(place);
     try {
-      const transport = new StreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: (id) => void this.#kept.set(id, kept),
-        onsessionclosed: (id) => this.#close(id),
-      });
-      const session = new Session({
-        ...options,
-        toAgent: (message, related) => {
-          transport
-            .send(message as JSONRPCMessage, related === undefined ? {} : { relatedRequestId: related })
-            // Its client has gone; what it was to hear is over with it.
-            .catch(() => {});
-        },
-        onServerClosed: (name, why) => this.#log(`the MCP server ${name} has ended: ${why}`),
-      });
-      const kept: Kept = { ...place, session, transport, open: new Map(), usedAtMs: Date.now() };
-      transport.onmessage = (message) => {
-        const known = messageIn(message);
-        if (known !== undefined) session.receive(known);
-      };
       await transport.start();
       await this.serve(kept, request, response, body);
-      // A first request that the transport refuses opens nothing.
-      if (transport.sessionId === undefined) await session.close();
     } finally {
-      this.#opening -= 1;
+      this.#opening.delete(place);
+      // A first request that the transport refuses opens nothing.
+      if (transport.sessionId === undefined) await this.#end(kept);
     }
   }
 
@@ -108,8 +123,13 @@ export class Sessions {
     const kept = this.#kept.get(id);
     if (kept === undefined) return;
     this.#kept.delete(id);
-    await kept.session.close();
-    await kept.transport.close();
+    await this.#end(kept);
+  }
+
+  async #end({ session, transport, lease }: Kept): Promise<void> {
+    await session.close();
+    await transport.close();
+    await lease.release();
   }
 
   #tidy(): void {

@@ -7,25 +7,43 @@ import { bindingOf } from './identity.ts';
 /** Channels that are open at once; sessions beyond it ask for the state of what they run. */
 const MAX_CHANNELS = 100;
 
+type Channel = { readonly signals: Signals; sessions: number };
+/** `release`: once the session has ended. */
+export type Lease = { readonly signals: Signals; release(): Promise<void> };
+
 export class SignalPool {
   readonly #grpc: GatewayAddress['grpc'];
-  readonly #channels = new Map<string, Signals>();
+  readonly #channels = new Map<string, Channel>();
 
   constructor(grpc: GatewayAddress['grpc']) {
     this.#grpc = grpc;
   }
 
-  of(credential: Credential): Signals {
-    const key = bindingOf(credential);
-    const known = this.#channels.get(key);
-    if (known !== undefined) return known;
-    const isRoom = this.#channels.size < MAX_CHANNELS;
-    const signals = new Signals(credential, isRoom ? this.#grpc : undefined);
-    if (isRoom) this.#channels.set(key, signals);
-    return signals;
+  get size(): number {
+    return this.#channels.size;
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#channels.values()].map((signals) => signals.close()));
+  of(credential: Credential): Lease {
+    const key = bindingOf(credential);
+    const channel = this.#channels.get(key) ?? this.#open(key, credential);
+    if (channel === undefined) return { signals: new Signals(credential, undefined), release: () => Promise.resolve() };
+    channel.sessions += 1;
+    return {
+      signals: channel.signals,
+      release: async () => {
+        channel.sessions -= 1;
+        if (channel.sessions > 0) return;
+        this.#channels.delete(key);
+        await channel.signals.close();
+      },
+    };
+  }
+
+  /** Undefined where there is no place. */
+  #open(key: string, credential: Credential): Channel | undefined {
+    if (this.#channels.size >= MAX_CHANNELS) return undefined;
+    const channel = { signals: new Signals(credential, this.#grpc), sessions: 0 };
+    this.#channels.set(key, channel);
+    return channel;
   }
 }
