@@ -18,7 +18,7 @@ const TOOLS: ToolTable = new Map([
   ['PowerShell', shell('command')],
   ['Read', file('file.read', { path: ['file_path'] })],
   ['NotebookRead', file('file.read', { path: ['notebook_path'] })],
-  ['Glob', file('file.read', { path: ['path'], isOptional: true })],
+  ['Glob', file('file.read', { path: ['path'], isOptional: true, patterns: ['pattern'] })],
   ['Grep', file('file.read', { path: ['path'], isOptional: true })],
   ['LS', file('file.read', { path: ['path'], isOptional: true })],
   ['Write', file('file.write', { path: ['file_path'], contents: ['content'] })],

@@ -22,7 +22,7 @@ const TOOLS: ToolTable = new Map([
   ['shell', shell('command')],
   ['view', file('file.read', { path: PATH })],
   ['grep', file('file.read', { path: PATH, isOptional: true })],
-  ['glob', file('file.read', { path: PATH, isOptional: true })],
+  ['glob', file('file.read', { path: PATH, isOptional: true, patterns: ['pattern'] })],
   ['create', file('file.write', { path: PATH, contents: ['file_text', 'content'] })],
   ['edit', file('file.edit', { path: PATH, contents: ['old_str', 'new_str', 'old_string', 'new_string'] })],
   ['str_replace_editor', file('file.edit', { path: PATH, contents: ['old_str', 'new_str', 'file_text'] })],

@@ -20,7 +20,7 @@ const TOOLS: ToolTable = new Map([
   ['Shell', shell('command')],
   ['Read', file('file.read', { path: PATH })],
   ['Grep', file('file.read', { path: PATH, isOptional: true })],
-  ['Glob', file('file.read', { path: PATH, isOptional: true })],
+  ['Glob', file('file.read', { path: PATH, isOptional: true, patterns: ['pattern', 'glob_pattern'] })],
   ['LS', file('file.read', { path: PATH, isOptional: true })],
   ['Write', file('file.write', { path: PATH, contents: ['content', 'contents'] })],
   ['Delete', file('file.write', { path: PATH })],

@@ -21,7 +21,7 @@ const TOOLS: ToolTable = new Map([
   ['read_file', file('file.read', { path: PATH })],
   ['read_many_files', files('file.read', 'include', 'paths')],
   ['list_directory', file('file.read', { path: PATH, isOptional: true })],
-  ['glob', file('file.read', { path: PATH, isOptional: true })],
+  ['glob', file('file.read', { path: PATH, isOptional: true, patterns: ['pattern'] })],
   ['search_file_content', file('file.read', { path: PATH, isOptional: true })],
   ['grep_search', file('file.read', { path: PATH, isOptional: true })],
   ['write_file', file('file.write', { path: PATH, contents: ['content'] })],

@@ -1,4 +1,5 @@
 /** What a tool call does, as policies name it: the words from which each coding agent's table is made. */
+import { isDeepStrictEqual } from 'node:util';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import { subjectsOfPatch } from './patch.ts';
@@ -13,15 +14,26 @@ export type ToolTable = ReadonlyMap<string, Mapping>;
 const one = (action: string, resource: string, attributes: Fields): Read<readonly Subject[]> =>
   ok([{ action, resource, attributes }]);
 
-/** The first of the names that the arguments have: agents have renamed theirs. */
-const givenName = (input: Fields, names: readonly string[]): string | undefined =>
-  names.find((name) => input[name] !== undefined && input[name] !== null);
+/**
+ * The one of the names that the arguments have, since agents have renamed theirs. Where several are given, nobody knows
+ * which of them the agent takes.
+ */
+function givenName(input: Fields, names: readonly string[]): Read<string | undefined> {
+  const [given, ...others] = namesIn(input, names);
+  const other = others.find((name) => !isDeepStrictEqual(input[name], input[given!]));
+  return other === undefined ? ok(given) : invalid(other, `must not differ from ${given}`);
+}
+
+const namesIn = (input: Fields, names: readonly string[]): readonly string[] =>
+  names.filter((name) => input[name] !== undefined && input[name] !== null);
 
 /** `process.exec` on the whole command line. */
 export const shell =
   (...names: readonly string[]): Mapping =>
   ({ input }) => {
-    const name = givenName(input, names) ?? names[0]!;
+    const given = givenName(input, names);
+    if (!given.ok) return given;
+    const { value: name = names[0]! } = given;
     const words = input[name];
     if (Array.isArray(words) && words.length > 0 && words.every((word) => typeof word === 'string'))
       return one('process.exec', words.join(' '), input);
@@ -37,29 +49,39 @@ type FileRow = {
   readonly contents?: readonly string[];
   /** Whether the working directory is meant where there is no path, as in a search. */
   readonly isOptional?: boolean;
+  /** The arguments that may hold a pattern of files below the path. */
+  readonly patterns?: readonly string[];
 };
 
 export const file =
-  (action: FileAction, { path: names, contents = [], isOptional = false }: FileRow): Mapping =>
+  (action: FileAction, { path: names, contents = [], isOptional = false, patterns = [] }: FileRow): Mapping =>
   ({ input, cwd }) => {
-    const name = givenName(input, names);
-    const given = name === undefined && isOptional ? ok('.') : readText(input, name ?? names[0]!);
+    const stray = namesIn(input, patterns).find((name) => !staysBelow(input[name]));
+    if (stray !== undefined) return invalid(stray, 'must be a pattern below the path; name other folders as the path');
+    const given = givenName(input, names);
     if (!given.ok) return given;
-    const path = absolutePath(given.value, cwd);
+    const { value: name } = given;
+    const text = name === undefined && isOptional ? ok('.') : readText(input, name ?? names[0]!);
+    if (!text.ok) return text;
+    const path = absolutePath(text.value, cwd);
     return path.ok ? one(action, path.value, without(input, contents)) : path;
   };
 
-/** One check for each path of a list. */
+/** False for a pattern that may match files elsewhere: it goes up, or one of its alternatives does or is absolute. */
+const staysBelow = (pattern: unknown): boolean => typeof pattern === 'string' && !LEADS_OUT.test(pattern);
+const LEADS_OUT = /\.\.|\[\.\]|(?:^|[{,(|!])\s*(?:[/\\~]|[a-z]:|\.(?:[},)|]|$))/i;
+
+/** One check for each path of the lists. */
 export const files =
   (action: FileAction, ...names: readonly string[]): Mapping =>
   ({ input, cwd }) => {
-    const name = givenName(input, names) ?? names[0]!;
-    const given = input[name];
-    const paths = typeof given === 'string' ? [given] : given;
-    if (!Array.isArray(paths) || paths.length === 0) return invalid(name, 'must be a list of paths');
+    const given = namesIn(input, names);
+    const [name = names[0]!] = given;
+    const paths = given.flatMap((each) => input[each]);
+    if (paths.length === 0) return invalid(name, 'must be a list of paths');
     if (paths.length > MAX_PATHS) return invalid(name, `must not have more than ${MAX_PATHS} paths`);
     const subjects = new Map<string, Subject>();
-    for (const path of paths as readonly unknown[]) {
+    for (const path of paths) {
       const resolved = typeof path === 'string' ? absolutePath(path, cwd) : invalid(name, 'must be a list of paths');
       if (!resolved.ok) return resolved;
       subjects.set(resolved.value, { action, resource: resolved.value, attributes: input });
@@ -76,7 +98,9 @@ const without = (input: Fields, names: readonly string[]): Fields =>
 export const patch =
   (...names: readonly string[]): Mapping =>
   ({ input, cwd }) => {
-    const text = readText(input, givenName(input, names) ?? names[0]!);
+    const given = givenName(input, names);
+    if (!given.ok) return given;
+    const text = readText(input, given.value ?? names[0]!);
     return text.ok ? subjectsOfPatch(text.value, cwd) : text;
   };
 
@@ -90,15 +114,19 @@ export const web: Mapping = ({ input }) => {
     : one('net.connect', address, { ...input, url: address });
 };
 
-/** A prompt that names the pages to read: one check for each. */
+/**
+ * A prompt that names the pages to read: one check for each. A URL goes as far as the agent reads it, to the next white
+ * space: `http://a"@b` is a page of b.
+ */
 export const webPrompt =
   (name: string): Mapping =>
   (use) => {
     if (use.input[name] === undefined) return web(use);
+    if (use.input.url !== undefined) return invalid('url', `must not be given beside ${name}`);
     const prompt = readText(use.input, name);
     if (!prompt.ok) return prompt;
     const addresses = new Set<string>();
-    for (const [url] of prompt.value.matchAll(/\bhttps?:\/\/[^\s"'<>)\]}]+/gi)) {
+    for (const [url] of prompt.value.matchAll(/https?:\/\/\S+/gi)) {
       const address = addressOf(url);
       if (address === undefined) return invalid(name, 'must name pages by valid URLs');
       addresses.add(address);
