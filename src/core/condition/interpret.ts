@@ -9,7 +9,7 @@ import type { Arithmetic } from './numbers.ts';
 import { compute, isIn } from './operators.ts';
 import { SPENT } from './steps.ts';
 import type { BinaryOperator } from './syntax.ts';
-import { stepsOf, type Typed, type TypedBinary, type TypedCall } from './typed.ts';
+import { stepsOf, type Typed, type TypedBinary, type TypedCall, type Variable } from './typed.ts';
 import { type CelType, mayBe, nameOfValue, operandName } from './types.ts';
 import {
   areEqual,
@@ -32,7 +32,7 @@ type Fields = { readonly [key: string]: Value };
 
 /** What a condition is evaluated for. */
 export type Frame = Steps & {
-  readonly agent: Fields;
+  readonly agent: { readonly org_id: string; readonly team_id: string; readonly agent_id: string };
   readonly action: string;
   readonly resource: string;
   readonly attributes: Fields;
@@ -157,9 +157,9 @@ function missingOf(isOptional: boolean, reason: string): Missing {
 
 function compileSelect(target: Typed, field: string, isOptional: boolean): Run {
   const missing = missingOf(isOptional, `No such key: ${field}`);
-  if (!isOptional && target.op === 'variable' && (target.name === 'attributes' || target.name === 'agent')) {
-    const { name } = target;
-    return (frame) => (Object.hasOwn(frame[name], field) ? (frame[name][field] ?? null) : missing.absent);
+  if (!isOptional && target.op === 'variable') {
+    const quick = quickSelect(target.name, field, missing.absent);
+    if (quick !== undefined) return quick;
   }
   const run = compile(target);
   return (frame) => {
@@ -167,6 +167,23 @@ function compileSelect(target: Typed, field: string, isOptional: boolean): Run {
     return object instanceof Failure ? object : fieldOf(object, field, missing);
   };
 }
+
+/** What most conditions ask about. */
+function quickSelect(name: Variable, field: string, absent: Value): Run | undefined {
+  if (name === 'agent') {
+    if (field === 'org_id') return ({ agent }) => agent.org_id;
+    if (field === 'team_id') return ({ agent }) => agent.team_id;
+    return field === 'agent_id' ? ({ agent }) => agent.agent_id : undefined;
+  }
+  if (name !== 'attributes') return undefined;
+  // Whether a field is the object's own is asked only of names that every object has.
+  if (field in Object.prototype)
+    return ({ attributes }) => (Object.hasOwn(attributes, field) ? (attributes[field] ?? null) : absent);
+  return ({ attributes }) => attributes[field] ?? absentOrNull(attributes, field, absent);
+}
+
+const absentOrNull = (attributes: Fields, field: string, absent: Value): Value =>
+  Object.hasOwn(attributes, field) ? null : absent;
 
 const IN_OPTIONAL: Missing = missingOf(true, 'No such key');
 
