@@ -32,24 +32,19 @@ export class RuleIndex {
   readonly rules: readonly CompiledRule[];
   /**
    * The places of all rules that match this action and this resource, and of a few that do not, in their order, each
-   * once. The list is only valid until the next call.
+   * once. The list is only valid until the next call. Undefined: there are so few rules that each is to be tried.
    */
-  readonly mayMatch: LookUp;
+  readonly mayMatch: LookUp | undefined;
 
-  private constructor(rules: readonly CompiledRule[], mayMatch: LookUp) {
+  private constructor(rules: readonly CompiledRule[], mayMatch: LookUp | undefined) {
     this.rules = rules;
     this.mayMatch = mayMatch;
   }
 
   /** One rule per step. */
   static *building(rules: readonly CompiledRule[]): Steps<RuleIndex> {
-    return new RuleIndex(rules, rules.length > FEW_RULES ? yield* buildingLookUp(rules) : lookUpAll(rules));
+    return new RuleIndex(rules, rules.length > FEW_RULES ? yield* buildingLookUp(rules) : undefined);
   }
-}
-
-function lookUpAll(rules: readonly CompiledRule[]): LookUp {
-  const places = rules.map((_, place) => place);
-  return () => places;
 }
 
 const NO_PLACES: readonly number[] = [];
@@ -70,19 +65,20 @@ function* buildingLookUp(rules: readonly CompiledRule[]): Steps<LookUp> {
   }
   const knownActions = new Map<string, readonly ByResource[]>();
   const learn = (action: string): readonly ByResource[] => {
-    const found = actions.find(action).flatMap((key) => places.get(key) ?? []);
+    const { keys, count } = actions.find(action);
+    const found = keys.slice(0, count).flatMap((key) => places.get(key) ?? []);
     if (knownActions.size >= KNOWN_ACTIONS) knownActions.clear();
     knownActions.set(copyOf(action), found);
     return found;
   };
   const merged: number[] = [];
   return (action, resource) => {
-    const foundResources = resources.find(resource);
+    const { keys, count } = resources.find(resource);
     let only: readonly number[] = NO_PLACES;
-    merged.length = 0;
+    if (merged.length > 0) merged.length = 0;
     for (const ofAction of knownActions.get(action) ?? learn(action)) {
-      for (const resourceKey of foundResources) {
-        const list = ofAction.get(resourceKey);
+      for (let nth = 0; nth < count; nth += 1) {
+        const list = ofAction.get(keys[nth]!);
         if (list === undefined) continue;
         if (only.length === 0) only = list;
         else addTo(merged, merged.length === 0 ? only : NO_PLACES, list);

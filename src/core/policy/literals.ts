@@ -81,7 +81,21 @@ class Tree {
   }
 }
 
-export type FindLiterals = (text: string, found: number[]) => void;
+/**
+ * The keys that were found, of which there are `count`; what follows them is of earlier times. To shorten an array
+ * would cost more than most walks.
+ */
+export class FoundKeys {
+  readonly keys: number[] = [];
+  count = 0;
+
+  add(key: number): void {
+    this.keys[this.count] = key;
+    this.count += 1;
+  }
+}
+
+export type FindLiterals = (text: string, found: FoundKeys) => void;
 
 function* treeOf(literals: readonly Literal[], codeAt: (text: string, at: number) => number): Steps<Tree> {
   const tree = new Tree(literals);
@@ -101,7 +115,7 @@ export function* findingBeginnings(literals: readonly Literal[]): Steps<FindLite
     for (let at = 0, node = ROOT; at < text.length; at += 1) {
       node = tree.next(node, text.charCodeAt(at));
       if (node === ROOT) return;
-      if (keys[node] !== NONE) found.push(keys[node]!);
+      if (keys[node] !== NONE) found.add(keys[node]!);
     }
   };
 }
@@ -115,7 +129,7 @@ export function* findingEndings(literals: readonly Literal[]): Steps<FindLiteral
     for (let at = text.length - 1, node = ROOT; at >= 0; at -= 1) {
       node = tree.next(node, text.charCodeAt(at));
       if (node === ROOT) return;
-      if (keys[node] !== NONE) found.push(keys[node]!);
+      if (keys[node] !== NONE) found.add(keys[node]!);
     }
   };
 }
@@ -151,7 +165,7 @@ export function* findingContained(literals: readonly Literal[]): Steps<FindLiter
       for (let end = keys[node] === NONE ? reported[node]! : node; end !== ROOT; end = reported[end]!) {
         if (reportedIn[end] === walk) break; // and with it all that follow
         reportedIn[end] = walk;
-        found.push(keys[end]!);
+        found.add(keys[end]!);
       }
     }
   };

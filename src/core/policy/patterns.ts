@@ -3,7 +3,14 @@
  * with, ends with, or contains. What is found is still to be tried.
  */
 import type { Steps } from '../base/steps.ts';
-import { type FindLiterals, findingBeginnings, findingContained, findingEndings, type Literal } from './literals.ts';
+import {
+  type FindLiterals,
+  FoundKeys,
+  findingBeginnings,
+  findingContained,
+  findingEndings,
+  type Literal,
+} from './literals.ts';
 
 /** Texts longer than this are looked for by so many of their characters: fewer would be enough in nearly all cases. */
 const MAX_LITERAL_LENGTH = 64;
@@ -37,7 +44,7 @@ export class PatternTable {
   readonly #keys: ReadonlyMap<string, number>;
   readonly #whole: ReadonlyMap<string, number>;
   readonly #finders: readonly FindLiterals[];
-  readonly #found: number[] = [];
+  readonly #found = new FoundKeys();
 
   private constructor(
     keys: ReadonlyMap<string, number>,
@@ -84,13 +91,14 @@ export class PatternTable {
     return [...new Set(patterns.map((pattern) => this.#keys.get(pattern)!))];
   }
 
-  /** The keys of all patterns that may match the text, each once. The list is only valid until the next call. */
-  find(text: string): readonly number[] {
+  /** The keys of all patterns that may match the text, each once. They are only valid until the next call. */
+  find(text: string): Readonly<FoundKeys> {
     const found = this.#found;
-    found.length = 1;
-    found[0] = ANY;
-    const whole = this.#whole.get(text);
-    if (whole !== undefined) found.push(whole);
+    found.count = 0;
+    found.add(ANY);
+    // To look in a map takes the hash of the text first.
+    const whole = this.#whole.size === 0 ? undefined : this.#whole.get(text);
+    if (whole !== undefined) found.add(whole);
     for (const find of this.#finders) find(text, found);
     return found;
   }

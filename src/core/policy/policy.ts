@@ -110,8 +110,10 @@ export class PolicySet {
     let allowing: CompiledRule | undefined;
     let obliging: CompiledRule[] | undefined;
     for (const { rules, mayMatch } of this.#index.reaching(subject.agent)) {
-      for (const place of mayMatch(action, resource)) {
-        const compiled = rules[place];
+      const places = mayMatch?.(action, resource);
+      // An index, and no iterator: this is most of what a check does here.
+      for (let nth = 0; nth < (places ?? rules).length; nth += 1) {
+        const compiled = rules[places === undefined ? nth : places[nth]!];
         assert(compiled !== undefined, 'each place has a rule');
         if (!covered(compiled.actions, action) || !covered(compiled.resources, resource)) continue;
         if (compiled.rule.when !== undefined && !filled) {

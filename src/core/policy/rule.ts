@@ -49,8 +49,15 @@ export type CompiledDocument = {
   readonly version: string;
 };
 
-/** A list of patterns, sorted into those that can be looked up and those that must be tried. */
-export type Patterns = { readonly exact: ReadonlySet<string>; readonly globs: readonly Glob[] };
+/**
+ * A list of patterns, sorted into those that can be looked up and those that must be tried. To compare a text with the
+ * usual `only` one takes less than to look it up.
+ */
+export type Patterns = {
+  readonly only: string | undefined;
+  readonly exact: ReadonlySet<string> | undefined;
+  readonly globs: readonly Glob[];
+};
 
 export function compileRule(rule: Rule, document: PolicyDocument): CompiledRule {
   return {
@@ -69,14 +76,19 @@ export function compileRule(rule: Rule, document: PolicyDocument): CompiledRule 
   };
 }
 
-const compilePatterns = (patterns: readonly string[]): Patterns => ({
-  exact: new Set(patterns.filter(isLiteral)),
-  globs: patterns.filter((pattern) => !isLiteral(pattern)).map(compileGlob),
-});
+function compilePatterns(patterns: readonly string[]): Patterns {
+  const exact = new Set(patterns.filter(isLiteral));
+  const [only] = exact;
+  return {
+    only: exact.size === 1 ? only : undefined,
+    exact: exact.size > 1 ? exact : undefined,
+    globs: patterns.filter((pattern) => !isLiteral(pattern)).map(compileGlob),
+  };
+}
 
 /** A loop rather than `some`, because this runs for every candidate rule of every check. */
-export function covered({ exact, globs }: Patterns, text: string): boolean {
-  if (exact.size > 0 && exact.has(text)) return true;
+export function covered({ only, exact, globs }: Patterns, text: string): boolean {
+  if (text === only || exact?.has(text) === true) return true;
   for (let i = 0; i < globs.length; i += 1) if (globs[i]?.matches(text)) return true;
   return false;
 }

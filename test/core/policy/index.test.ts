@@ -18,6 +18,10 @@ function compiled(rules: readonly Patterns[]): readonly CompiledRule[] {
 const matching = (rules: readonly CompiledRule[], action: string, resource: string): readonly number[] =>
   [...rules.keys()].filter((at) => covered(rules[at]!.actions, action) && covered(rules[at]!.resources, resource));
 
+const mayMatch = (index: RuleIndex, action: string, resource: string): readonly number[] => [
+  ...(index.mayMatch?.(action, resource) ?? index.rules.keys()),
+];
+
 describe('the index of rules', () => {
   const part = fc.string({ unit: fc.constantFrom('a', 'b', '_', '😀'), maxLength: 4 });
   const longPart = fc.constantFrom('x'.repeat(64), 'x'.repeat(70), `${'x'.repeat(70)}a`, `b${'x'.repeat(70)}`);
@@ -49,7 +53,7 @@ describe('the index of rules', () => {
         const resources = given.flatMap((rule) => rule.resources);
         const action = filled(actions[first % actions.length] ?? 'a', filling);
         const resource = filled(resources[second % resources.length] ?? 'b', filling);
-        const places = [...index.mayMatch(action, resource)];
+        const places = mayMatch(index, action, resource);
         expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));
         expect(
           places.filter((at) => covered(all[at]!.actions, action) && covered(all[at]!.resources, resource)),
@@ -69,12 +73,12 @@ describe('the index of rules', () => {
     ];
     const rules = compiled(Array.from({ length: 10_000 }, (_, at) => kinds[at % kinds.length]!(at)));
     const index = finish(RuleIndex.building(rules));
-    expect([...index.mayMatch('tool.call', 'tool_500_x')]).toEqual([500]);
-    expect([...index.mayMatch('tool.call', 'tool_500_suffix_501')]).toEqual([500, 501]);
-    expect([...index.mayMatch('file.read', 'a.middle_502.b')]).toEqual([502]);
-    expect([...index.mayMatch('act503.read', 'a.middle_502.b')]).toEqual([502, 503]);
-    expect([...index.mayMatch('tool.call', 'home/joe/504/1')]).toEqual([504]);
-    expect([...index.mayMatch('tool.call', 'web_search')]).toEqual([]);
+    expect(mayMatch(index, 'tool.call', 'tool_500_x')).toEqual([500]);
+    expect(mayMatch(index, 'tool.call', 'tool_500_suffix_501')).toEqual([500, 501]);
+    expect(mayMatch(index, 'file.read', 'a.middle_502.b')).toEqual([502]);
+    expect(mayMatch(index, 'act503.read', 'a.middle_502.b')).toEqual([502, 503]);
+    expect(mayMatch(index, 'tool.call', 'home/joe/504/1')).toEqual([504]);
+    expect(mayMatch(index, 'tool.call', 'web_search')).toEqual([]);
   });
 
   test('is built in short steps', () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { finish } from '../../../src/core/base/steps.ts';
 import {
   type FindLiterals,
+  FoundKeys,
   findingBeginnings,
   findingContained,
   findingEndings,
@@ -11,9 +12,12 @@ import {
 
 const literalsOf = (texts: readonly string[]): readonly Literal[] => texts.map((text, key) => ({ text, key }));
 const foundBy = (find: FindLiterals | undefined, texts: readonly string[], text: string): readonly string[] => {
-  const found: number[] = [];
+  const found = new FoundKeys();
   find?.(text, found);
-  return found.map((key) => texts[key] ?? 'a key that nobody gave').sort();
+  return found.keys
+    .slice(0, found.count)
+    .map((key) => texts[key] ?? 'a key that nobody gave')
+    .sort();
 };
 
 describe('literals', () => {
