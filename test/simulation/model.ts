@@ -95,12 +95,15 @@ export class Model {
     return (state === 'terminated' || state === 'completing') && atMs - finishedAtMs >= SWEEP_TTL_MS;
   }
 
-  /** Compares with the gateway, of which nothing is on its way to the log. */
-  compare(run: GatewayRun, nowMs: number): void {
+  /**
+   * Compares with the gateway, of which nothing is on its way to the log. `latestMs`: the latest time that its clock has
+   * ever had.
+   */
+  compare(run: GatewayRun, nowMs: number, latestMs: number): void {
     run.governor.budgets.expire(nowMs);
     let heldMicroUsd = 0;
     for (const [opId, op] of this.ops) {
-      this.#compareOp(run, opId, op, nowMs);
+      this.#compareOp(run, opId, op, nowMs, latestMs);
       if (op.held.untilMs > nowMs) heldMicroUsd += op.held.microUsd;
     }
     const { microUsd } = run.governor.budgets.reservations;
@@ -112,11 +115,12 @@ export class Model {
     }
   }
 
-  #compareOp({ governor }: GatewayRun, opId: string, op: Op, nowMs: number): void {
+  #compareOp({ governor }: GatewayRun, opId: string, op: Op, nowMs: number, latestMs: number): void {
     const slot = governor.ops.find(opId as never, op.agent.orgId);
     const state = slot === undefined ? 'unknown' : governor.ops.stateOf(slot);
     // Nobody has the Allow that began it: it is over, since when the log does not say.
-    if (op.state === 'unknown' && state === 'terminated' && (op.unanswered > 0 || op.hasUnrecorded))
+    const isUnrecorded = op.unanswered > 0 || op.hasUnrecorded;
+    if (state === 'terminated' && isUnrecorded && (op.state === 'unknown' || this.#isSwept(op, latestMs)))
       this.#end(op, 'terminated', 0);
     if (state !== op.state && (state !== 'unknown' || !this.#isSwept(op, nowMs)))
       violation('rollback', `${opId} is ${state}, and by the log it should be ${op.state}`);

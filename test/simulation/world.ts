@@ -376,7 +376,7 @@ export class World {
     this.#model.expectMoney(this.#run, nowMs, isOfChecks);
     if (!mayHaveMoved || !this.#isStrict || this.#run.audit.entriesInFlight > 0) return;
     this.#readTo(this.#head);
-    this.#model.compare(this.#run, nowMs);
+    this.#model.compare(this.#run, nowMs, this.#latestWallMs);
   }
 
   /** Lets everything that is under way come to its end: then nobody waits any more. */
