@@ -13,6 +13,7 @@ import { type Refreshes, Replicas } from '../cluster/replicas.ts';
 import type { Routing } from '../cluster/routing.ts';
 import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { SharedTickets } from '../cluster/tickets.ts';
+import { WaitingOrders } from '../cluster/waiting-orders.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import { assert } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
@@ -21,7 +22,9 @@ import { digestIfIssued } from '../credentials/secret-token.ts';
 import type { WsTickets } from '../credentials/ws-tickets.ts';
 import type { LoadedPolicies } from '../policy-files/policy-file.ts';
 import type {
+  Barrier,
   Beat,
+  Bus,
   Member,
   MemberStore,
   Membership,
@@ -29,6 +32,7 @@ import type {
   Peers,
   RunId,
   SharedAgents,
+  SharedStates,
   Topic,
 } from '../ports/cluster.ts';
 import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
@@ -68,6 +72,7 @@ export type Cluster = {
   readonly money: Money;
   readonly states: States;
   readonly controls: SharedControls;
+  readonly orders: WaitingOrders;
   readonly webhooks: WebhookSharing;
   /** Opens the door for the other gateways. What comes through it goes to `receive`. */
   route(decisions: Deciding, receive: Switchboard['receive']): Routing;
@@ -139,31 +144,17 @@ export async function openCluster(
   );
   replicas.keep('agents', () => agents.refresh());
   const sharedStates = createPostgresStates(pool, run, () => performance.now());
-  const controls = new SharedControls({
-    store: sharedStates,
-    membership,
-    barrier: barriers,
-    bus,
-    wallMs: Date.now,
-    onError,
-  });
-  replicas.keep('controls', () => controls.refresh());
-  const states = await openStates({
-    shared: sharedStates,
-    own: createEmbeddedStates(store),
-    bus,
-    barrier: barriers,
-    log,
-    onError,
-    trouble: () => pool.trouble,
-  });
+  const base = { membership, barrier: barriers, bus, replicas, log, onError };
+  const { controls, orders } = openOrders({ ...base, store: sharedStates });
+  const own = createEmbeddedStates(store);
+  const states = await openStates({ ...base, shared: sharedStates, own, trouble: () => pool.trouble });
   const webhooks = shareWebhooks({ postgres: pool, run, barrier: barriers });
   replicas.keep('webhooks', () => webhooks.refresh());
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
   const { policies, inForce } = shelf;
-  const shares = { membership, members, bus, barriers, peers, replicas, agents, money, states, controls, webhooks };
-  const parts = { ...shares, policies, inForce, replaced };
+  const shares = { membership, members, bus, barriers, peers, replicas, agents, money };
+  const parts = { ...shares, states, controls, orders, webhooks, policies, inForce, replaced };
   return {
     ...parts,
     ...sharing(membership, peers),
@@ -171,6 +162,34 @@ export async function openCluster(
     route: (decisions, receive) =>
       startRouting({ ...parts, config, closers, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
   };
+}
+
+type Ordering = {
+  readonly store: SharedStates;
+  readonly membership: Membership;
+  readonly barrier: Barrier;
+  readonly bus: Bus;
+  readonly replicas: Replicas;
+  readonly log: StartContext['log'];
+  readonly onError: (error: unknown, doing: string) => void;
+};
+
+/** What operators have ordered: of operations whose gateways have carried it out, and of those that do not answer. */
+function openOrders({ replicas, bus, log, ...shared }: Ordering): Pick<Cluster, 'controls' | 'orders'> {
+  const controls = new SharedControls({ ...shared, bus, wallMs: Date.now });
+  const orders = new WaitingOrders({
+    ...shared,
+    wallMs: Date.now,
+    nextSequence: (nowMs) => controls.nextSequence(nowMs),
+    carriedOut: (opId, orgId) => controls.carriedOut(opId, orgId),
+    warn: (message, fields) => log.warn(message, fields),
+  });
+  replicas.keep('controls', async () => {
+    // In this order, so that an order that is older than what this gateway has done is known as such.
+    const read = await controls.refresh();
+    return read.ok ? orders.refresh() : read;
+  });
+  return { controls, orders };
 }
 
 type Shared = 'shareLogs' | 'shareTickets';

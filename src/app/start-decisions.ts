@@ -127,17 +127,17 @@ export function startDecisions(
   });
   const haltKeeper = haltsFor(commands, onError, cluster?.states.halting);
   const approvalWaits = waitsFor(commands, clock);
-  if (cluster !== undefined) followCluster(cluster, { governor, policyKeeper, recording, threads });
+  if (cluster !== undefined) followCluster(cluster, { commands, governor, policyKeeper, recording, threads });
   cluster?.states.follow({ governor, commands, haltKeeper, membership: cluster.membership, clock, onApproval });
   return { governor, commands, haltKeeper, approvalWaits, limiters, policyKeeper, recording, webhooks, stats };
 }
 
-type Following = Pick<Decisions, 'governor' | 'policyKeeper' | 'recording'> & Pick<Threads, 'threads'>;
+type Following = Pick<Decisions, 'commands' | 'governor' | 'policyKeeper' | 'recording'> & Pick<Threads, 'threads'>;
 
 /** What the other gateways put in force, and order. */
 function followCluster(
-  { controls, money, policies }: Cluster,
-  { governor, policyKeeper, recording: { controlStreams }, threads }: Following,
+  { controls, money, orders, policies }: Cluster,
+  { commands, governor, policyKeeper, recording: { controlStreams }, threads }: Following,
 ): void {
   policies.follow({
     version: () => policyKeeper.version,
@@ -148,7 +148,9 @@ function followCluster(
       return installed;
     },
   });
-  governor.closedElsewhere = (agent, opId) => controls.closedElsewhere(agent, opId);
+  governor.closedElsewhere = (agent, opId) =>
+    controls.closedElsewhere(agent, opId) ?? orders.closedElsewhere(agent, opId);
+  orders.follow((command) => commands.ask(command));
   governor.onSwept = (agent, opId) => controls.forget(agent, opId);
   controls.follow((agent, message) => {
     for (const { io, stream } of controlStreams.of(agent)) threads.send(io, { type: 'signal', stream, message });

@@ -1,7 +1,9 @@
 /** Connects what other gateways of a cluster ask with what decides it. */
 import type { SharedControls } from '../cluster/controls.ts';
 import { SharedEvents } from '../cluster/events.ts';
-import { type AgentLookup, Routing } from '../cluster/routing.ts';
+import { type AgentLookup, Routing, type RoutingOptions } from '../cluster/routing.ts';
+import type { WaitingOrders } from '../cluster/waiting-orders.ts';
+import type { Lineage } from '../core/audit/audit.ts';
 import { ok } from '../core/base/result.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Bus, Membership, Peers } from '../ports/cluster.ts';
@@ -32,6 +34,7 @@ type Routed = Deciding & {
   readonly membership: Membership;
   readonly lookup: AgentLookup;
   readonly controls: Pick<SharedControls, 'order'>;
+  readonly orders: Pick<WaitingOrders, 'give'>;
   readonly audit: AuditLog;
   /** What comes through the door of the other gateways. */
   readonly receive: Switchboard['receive'];
@@ -45,6 +48,7 @@ export function startRouting({
   log,
   audit,
   controls,
+  orders,
   threads,
   governor,
   commands,
@@ -80,21 +84,29 @@ export function startRouting({
     resume: (io, id, command) => commands.performAlone(io, id, command),
     answer: (io, id, reply, elsewhere) =>
       threads.send(io, { type: 'command-reply', id, reply, auditIndex: -1, ...(elsewhere && { elsewhere }) }),
-    orderGone: async ({ principal, opId, orgId = principal.orgId ?? undefined, trigger }) => {
-      if (trigger === 'complete') return undefined;
-      const entry = { eventType: EVENT_OF[trigger], actor: principal.subject, opId };
-      const ordered = await controls.order({
-        opId,
-        orgId,
-        signal: trigger,
-        record: (lineage, home) => audit.record({ ...entry, lineage, payload: { op_home: home } }),
-      });
-      if (ordered?.ok !== true) return ordered;
-      const { op, unconfirmed } = ordered.value;
-      return { ...ok(op), unconfirmed };
-    },
+    orderAbsent: orderingAbsent({ controls, orders, audit }),
     steadyMs: () => performance.now(),
     wallMs: Date.now,
     warn: (message) => log.warn(message),
   });
 }
+
+/** Orders to operations of gateways that have ended, and of those that do not answer. */
+const orderingAbsent =
+  ({ controls, orders, audit }: Pick<Routed, 'controls' | 'orders' | 'audit'>): RoutingOptions['orderAbsent'] =>
+  async (command, away) => {
+    const { principal, opId, orgId = principal.orgId ?? undefined, trigger } = command;
+    if (trigger === 'complete') return undefined;
+    const entry = { eventType: EVENT_OF[trigger], actor: principal.subject, opId };
+    const record = (lineage: Lineage, home: string): ReturnType<AuditLog['record']> =>
+      audit.record({ ...entry, lineage, payload: { op_home: home } });
+    const left = await orders.give(command, away, record);
+    // Where it cannot be left for anybody, the caller is told who did not answer.
+    if (left?.ok === false) return left.fault.kind === 'store_unreachable' ? undefined : left;
+    const gone = away.length > 0 ? undefined : await controls.order({ opId, orgId, signal: trigger, record });
+    if (gone?.ok === false) return gone;
+    const ordered = gone?.value ?? left?.value;
+    if (ordered === undefined) return undefined;
+    const names = [...(left?.value.unconfirmed ?? []), ...ordered.unconfirmed];
+    return { ...ok(ordered.op), unconfirmed: [...new Set(names)] };
+  };

@@ -14,7 +14,7 @@ import type { HaltKeeper, HaltSharing } from '../use-cases/halts.ts';
 import { valueOrStartError } from './start-checks.ts';
 
 /** What people decide. */
-type DecisionKind = Exclude<StateKind, 'controls'>;
+type DecisionKind = Exclude<StateKind, 'controls' | 'orders'>;
 
 export type StatesStart = {
   readonly shared: SharedStates;

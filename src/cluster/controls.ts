@@ -96,6 +96,14 @@ export class SharedControls {
     return control === undefined || control.home === this.#home ? undefined : STATE_OF[control.signal];
   }
 
+  /** The newest order to an operation of this id that was carried out here; 0: none. */
+  carriedOut(opId: OpId, orgId: string | null): number {
+    return [...this.#rows.values()]
+      .filter((each) => each.opId === opId && each.home === this.#home)
+      .filter(({ agent }) => orgId === null || parseAgentKey(agent)?.orgId === orgId)
+      .reduce((newest, { sequence }) => Math.max(newest, sequence), 0);
+  }
+
   /** Signals of other gateways that the agent has not acknowledged. */
   pendingOf(agent: AgentKey): readonly SignalMessage[] {
     return Array.from(this.#byAgent.get(agent) ?? [], (id) => this.#rows.get(id)!)

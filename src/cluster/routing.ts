@@ -27,8 +27,11 @@ export type RoutingOptions = {
   readonly peersIo: number;
   /** Decides a command here, as one that another gateway has sent. */
   readonly decideHere: (command: Command) => Promise<Decided>;
-  /** An order to an operation whose gateway has ended; undefined where nothing is known of it. */
-  readonly orderGone: (command: CommandOf<'control-op'>) => Promise<OpReply | undefined>;
+  /**
+   * An order to an operation that nobody has who answers: its gateway is one of those that are `away`, or has ended.
+   * Undefined where nothing is known of it.
+   */
+  readonly orderAbsent: (command: CommandOf<'control-op'>, away: readonly string[]) => Promise<OpReply | undefined>;
   /** Has a command decided here that had to wait. */
   readonly resume: (io: number, id: number, command: Command) => void;
   readonly answer: (io: number, id: number, reply: Replies[CommandType], elsewhere: Elsewhere | undefined) => void;
@@ -238,11 +241,14 @@ export class Routing {
       if (known === undefined) await this.#options.membership.lookAgain(); // it may have just joined
       const run = known ?? this.#runOf(command.home);
       const there = run === undefined ? undefined : await this.#askAt(run, command, true);
-      return there ?? { reply: noOp(command.opId) };
+      if (there !== undefined && (command.type === 'get-op' || !isUnanswered(there.reply))) return there;
+      const away = there === undefined ? [] : [command.home];
+      const left = command.type === 'get-op' ? undefined : await this.#options.orderAbsent(command, away);
+      return left === undefined ? (there ?? { reply: noOp(command.opId) }) : { reply: left };
     }
     const refused = this.#refusalToAskAll();
     if (refused !== undefined) return { reply: refused };
-    if (command.type === 'get-op') return { reply: await this.#gatherOp(command) };
+    if (command.type === 'get-op') return { reply: (await this.#gatherOp(command)).reply };
     return { reply: await this.#control(command) };
   }
 
@@ -251,28 +257,31 @@ export class Routing {
     let { orgId } = command;
     if (orgId === undefined && command.principal.orgId === null) {
       const { principal, opId } = command;
-      const found = await this.#gatherOp({ type: 'get-op', principal, opId });
+      const { reply: found } = await this.#gatherOp({ type: 'get-op', principal, opId });
       if (!found.ok && found.fault.kind === 'ambiguous') return found;
       if (found.ok) orgId = found.value.agent.orgId;
     }
-    const merged = await this.#gatherOp({ ...command, orgId });
-    if (merged.ok || (merged.fault.kind !== 'not_found' && merged.fault.kind !== 'unreachable_gateway')) return merged;
-    return (await this.#options.orderGone({ ...command, orgId })) ?? merged;
+    const { reply, away } = await this.#gatherOp({ ...command, orgId });
+    if (reply.ok || (reply.fault.kind !== 'not_found' && !isUnanswered(reply))) return reply;
+    return (await this.#options.orderAbsent({ ...command, orgId }, away)) ?? reply;
   }
 
-  async #gatherOp(command: OfOperator): Promise<OpReply> {
+  /** `away`: where the operation may be that nobody has who has answered. */
+  async #gatherOp(command: OfOperator): Promise<{ readonly reply: OpReply; readonly away: readonly string[] }> {
     const [here, gathered] = await Promise.all([
       this.#options.decideHere(command),
       this.#options.peers.askAll(kindOf(command), { command, ifKnown: true }),
     ]);
-    if (!gathered.ok) return gathered;
+    if (!gathered.ok) return { reply: gathered, away: [] };
     const there = gathered.value.answers.flatMap(({ from, answer: { reply } }) =>
       reply === undefined ? [] : [withHome(reply, homeOf(from.run)) as OpReply],
     );
     const { missing } = gathered.value;
     const merged = mergeOps(command, [here.reply as OpReply, ...there], missing);
     const doubtful = merged.ok || merged.fault.kind !== 'not_found' ? [] : this.#doubtful(missing);
-    return doubtful.length === 0 ? merged : unreachable(doubtful);
+    if (doubtful.length === 0) return { reply: merged, away: [] };
+    const away = this.#options.membership.others().filter(({ name }) => doubtful.includes(name));
+    return { reply: unreachable(doubtful), away: away.map(({ run }) => homeOf(run)) };
   }
 
   /** Of gateways that did not answer, those whose operations may still be there. */
@@ -318,6 +327,8 @@ const noOp = (opId: OpId) => fail({ kind: 'not_found', what: `operation ${opId}`
 
 const unreachable = (names: readonly string[]): Result<never, Fault> =>
   fail({ kind: 'unreachable_gateway', gateway: names.join(', '), retryAfterSecs: 1 });
+
+const isUnanswered = (reply: Replies[CommandType]): boolean => !reply.ok && reply.fault.kind === 'unreachable_gateway';
 
 const decidedAt = (home: string, reply: Replies[CommandType], auditId: number | undefined): Answered => ({
   reply: withHome(reply, home),

@@ -5,7 +5,7 @@ import { Refused } from '../ports/ports.ts';
 import { oneAfterAnother } from './replicas.ts';
 
 export type StateFeedOptions = {
-  readonly kind: StateKind;
+  readonly kind: Exclude<StateKind, 'orders'>;
   readonly store: SharedStates;
   readonly bus: Bus;
   readonly barrier: Barrier;

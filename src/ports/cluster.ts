@@ -260,7 +260,7 @@ export type PolicyShelf = {
 };
 
 /** What people have decided, kept for all gateways. */
-export type StateKind = 'halts' | 'approvals' | 'controls';
+export type StateKind = 'halts' | 'approvals' | 'controls' | 'orders';
 
 /** A row of it; `body` undefined: it was removed. Rows of one `key` change one after the other. */
 export type StateRow = {

@@ -72,7 +72,7 @@ class Gateway {
       },
       peersIo: PEERS,
       decideHere: async (command) => ({ reply: decide(command), auditId: 7 }),
-      orderGone: async () => undefined,
+      orderAbsent: async () => undefined,
       resume: (_, id, command) => this.#waiting.get(id)?.({ reply: decide(command), elsewhere: undefined }),
       answer: (_, id, reply, elsewhere) => this.#waiting.get(id)?.({ reply, elsewhere }),
       steadyMs: Date.now,

@@ -12,6 +12,7 @@ import { grpcClient } from '../../support/grpc-client.ts';
 import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
+import { operationAt } from './away.ts';
 import { describeShownTogether } from './shown-together.ts';
 
 const newDatabase = withPostgres();
@@ -159,6 +160,7 @@ describe('gateways of a cluster', () => {
     const { id, key } = await newKey();
     expect(await usedAt(three, key)).toBe(200);
     expect((await register(one, 'rotating')).status).toBe(201);
+    const op = await operationAt(three);
     three.process.kill('SIGSTOP');
     try {
       const revoked = await revoke(id);
@@ -169,10 +171,11 @@ describe('gateways of a cluster', () => {
       expect([rotated.code, rotated.trailers.get('svc-unconfirmed')]).toEqual(['OK', ['three']]);
       expect((await two.call('GET', '/api/v1/ops')).body.incomplete).toEqual(['three']);
       await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'suspect' }), 15_000);
+      await op.isTerminatedFrom(two, one);
     } finally {
       three.process.kill('SIGCONT');
     }
-    expect(await usedAt(three, key)).toBe(401);
+    expect([await usedAt(three, key), await op.isClosedThere()]).toEqual([401, undefined]);
     await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'live', unconfirmed: 0 }));
   });
 
