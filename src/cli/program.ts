@@ -34,8 +34,11 @@ export async function parseCommandLine(
       };
     });
   }
+  const [first, ...rest] = argv;
+  // What people type first. The nearest command to `help` would be `halt`, of all things.
+  const words = first === 'help' ? [...rest, '--help'] : first === 'version' ? [...rest, '--version'] : argv;
   try {
-    await root.parseAsync(argv, { from: 'user' });
+    await root.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return { kind: 'over', status: error.exitCode === 0 ? EXIT.done : EXIT.usage };
     throw error;

@@ -78,6 +78,10 @@ describe('bearer', () => {
         stderr: `error: not logged in to ${gateway.url}: the session has ended because its API key was revoked or rotated, or has expired\nRun \`svc login\` first.\n`,
       });
     }
+    const given = await cli.run(['ops', 'ls'], { env: { ...here(), SVC_CLI_API_KEY: ADMIN_KEY } });
+    expect(given.stderr).toMatch(
+      /\nRun `svc login` to begin one with the API key that you gave: a session comes before it\.\n$/,
+    );
   });
 
   test('a second 401 in a row is a rejection: the key is not exchanged again', async () => {

@@ -25,6 +25,15 @@ describe('help', () => {
 
   const helpOf = async (...words: readonly string[]): Promise<string> => (await cli.run([...words, '--help'])).stdout;
 
+  test('help and version are also words', async () => {
+    expect((await cli.run(['help'])).stdout).toBe(await helpOf());
+    expect(await cli.run(['help', 'halts', 'release'])).toMatchObject({
+      status: 0,
+      stdout: await helpOf('halts', 'release'),
+    });
+    expect((await cli.run(['version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
   test('every help fits 30 lines and 80 columns and shows an example', async () => {
     const groups = new Set(COMMANDS.map((row) => wordsOf(row)).flatMap(([first]) => first ?? []));
     const texts: string[] = [await helpOf()];

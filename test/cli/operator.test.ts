@@ -134,7 +134,12 @@ describe('operator', () => {
       decision: { decision: 'allow', rule_id: 'harmless-tools' },
       overruled_by: { cause: 'halt', reason: expect.stringContaining('drill') },
     });
-    await svc(`halts release ${made.halt.id} --reason over`);
+    const [heading, listed] = await linesOn(72, 'halts ls');
+    expect(heading).toMatch(/^ID +SCOPE +ACTIONS +MODE +AGE +REASON$/);
+    const short = made.halt.id.slice(0, 8);
+    expect(listed).toMatch(new RegExp(`^${short} {2}agent:acme/search/halted {2}\\* +terminate {2}\\d+s +drill$`));
+    expect((await svc(`halts release ${short} --reason over`)).stdout).toMatch(/^Released halt .* of agent:acme/);
+    expect((await svc('halts release 00000000 --reason over')).stderr).toMatch(/^error: halt 00000000 not found\n/);
     const rules = await json('policy rules starter');
     expect(rules.rules.find(({ id }: { id: string }) => id === 'releases')).toMatchObject({
       effect: 'require_approval',
@@ -467,6 +472,21 @@ describe('operator', () => {
       expect(shown).toMatch(heading);
       expect(shown).toMatch(/^narrow\/a-team-of-it\/an-agent-of-that {2}- +\d/m);
     }
+  });
+
+  test('rules fit a narrow terminal: columns that are empty go first', async () => {
+    const [heading, ...rules] = await linesOn(80, 'policy rules starter');
+    expect(heading).toMatch(/^POLICY +RULE +EFFECT +ACTIO… +RESOU… +WHEN +APPROV…$/);
+    expect(rules.find((line) => line.includes('releases'))).toContain(' require_approval ');
+  });
+
+  test('a gateway alone says that it has no cluster', async () => {
+    expect(await svc('cluster ls')).toEqual({
+      status: 1,
+      stdout: '',
+      stderr:
+        'error: this gateway stands alone: it is not part of a cluster\nGateways with SVC_CLUSTER=on and the same SVC_DATABASE_URL act as one.\n',
+    });
   });
 
   test('a view that cannot show more agents says how to see the others', async () => {

@@ -220,6 +220,12 @@ Run \`chmod 600 ${path}\`; if someone may have read it, revoke the API key with 
     expect(readdirSync(cli.home)).toEqual([]);
   });
 
+  test('whoami without a session shows the key that commands send', async () => {
+    const { stdout } = await cli.run(['whoami'], { env: { ...here(), SVC_CLI_API_KEY: ADMIN_KEY } });
+    expect(stdout).toMatch(/^Not logged in to .*; commands send the API key .{4,20}… *\. Run `svc login` to exchange/);
+    expect(stdout).not.toContain(ADMIN_KEY);
+  });
+
   test("logout drops this context's session only, keeps the key, and may be repeated", async () => {
     await cli.run(['context', 'add', 'one', gateway.url]);
     await cli.run(['context', 'add', 'two', gateway.url]);

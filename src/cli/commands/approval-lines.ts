@@ -6,19 +6,6 @@ import { agentText } from './listing.ts';
 export const APPROVALS = '/api/v1/approvals';
 export const pathOf = (id: string): string => `${APPROVALS}/${encodeURIComponent(id)}`;
 
-/** Enough of an id to be told apart from any other that waits; every command takes it. */
-export const LEAST_ID = 8;
-
-/** The shortest beginnings, of at least `LEAST_ID` characters, that no two of these ids share. */
-export function shortIds(approvals: readonly Row[]): ReadonlyMap<string, string> {
-  const ids = approvals.map(({ id }) => String(id));
-  for (let length = LEAST_ID; ; length += 1) {
-    const short = ids.map((id) => id.slice(0, length));
-    if (new Set(short).size === new Set(ids).size || ids.every((id) => id.length <= length))
-      return new Map(ids.map((id, at) => [id, short[at] ?? id]));
-  }
-}
-
 /** What an approver must know, the arguments last: they may be long. */
 export function approvalLines(approval: Row): readonly string[] {
   const { id, state, agent, op_id, action, resource, estimated_cost_usd, digest, reason } = approval;

@@ -1,15 +1,15 @@
 /** `svc approvals ls|show|approve|deny|watch`: what agents ask people for. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CliError, mayPass } from '../errors.ts';
+import { mayPass } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { jsonText, note, show, showTable, writeLines, writeOut, yamlText } from '../terminal/output.ts';
-import { printable } from '../terminal/printable.ts';
 import { interruptible } from '../terminal/prompt.ts';
 import { awayAt, type Column, cellText, type Row } from '../terminal/table.ts';
-import { APPROVALS, approvalLines, LEAST_ID, outcomeOf, pathOf, shortIds } from './approval-lines.ts';
+import { APPROVALS, approvalLines, outcomeOf, pathOf } from './approval-lines.ts';
 import { type Inbox, openInbox } from './inbox.ts';
 import { agentText, limitOf, moreNote } from './listing.ts';
+import { shortIds, wholeId } from './short-ids.ts';
 
 const columnsFor = (ids: ReadonlyMap<string, string>): readonly Column[] => [
   { title: 'ID', cell: ({ id }) => ids.get(String(id)) ?? id, isWhole: true },
@@ -37,7 +37,7 @@ export async function ls(invocation: Invocation): Promise<void> {
 
 export async function showOne(invocation: Invocation): Promise<void> {
   const api = await Api.of(invocation);
-  const answer = await api.get(pathOf(await wholeId(api, invocation.args[0] ?? '')), 'approval');
+  const answer = await api.get(pathOf(await approvalId(api, invocation.args[0] ?? '')), 'approval');
   await show(invocation.globals.output, answer, () => approvalLines(answer.approval as Row));
 }
 
@@ -46,27 +46,14 @@ export const decide =
   async (invocation) => {
     const { args, options, globals } = invocation;
     const api = await Api.of(invocation);
-    const path = `${pathOf(await wholeId(api, args[0] ?? '', 'pending'))}/${verb}`;
+    const path = `${pathOf(await approvalId(api, args[0] ?? '', 'pending'))}/${verb}`;
     const answer = await api.post(path, 'approval', { reason: options.text('reason') });
     await show(globals.output, answer, () => [outcomeOf(answer.approval as Row)]);
   };
 
-/** As long as ids are made: what is as long is one. */
-const WHOLE_ID = 36;
-
-/** The id that begins so. Of those that wait, if they are to be decided: what is over is nobody's mistake for them. */
-async function wholeId(api: Api, id: string, state?: 'pending'): Promise<string> {
-  if (id.length < LEAST_ID || id.length >= WHOLE_ID) return id;
-  const { rows } = await api.list(APPROVALS, 'approvals', { query: { state } });
-  const ids = rows.map((row) => String(row.id)).filter((each) => each.startsWith(id));
-  if (ids.length > 1)
-    throw new CliError(
-      `${ids.length} approvals begin with ${printable(id)}`,
-      `They are ${ids.map(printable).join(', ')}.`,
-    );
-  // Without one, the gateway says what is wrong with it.
-  return ids[0] ?? id;
-}
+/** Of those that wait, if they are to be decided: what is over is nobody's mistake for them. */
+const approvalId = (api: Api, id: string, state?: 'pending'): Promise<string> =>
+  wholeId(api, id, { path: APPROVALS, key: 'approvals', query: { state } });
 
 /** How often the gateway is asked for what is new. */
 const LOOK_EVERY_MS = 2_000;

@@ -10,10 +10,10 @@ import { Api } from '../remote/api.ts';
 import { show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { cellText, fieldLines, isRows, type Row } from '../terminal/table.ts';
-import { LEAST_ID } from './approval-lines.ts';
 import { parseAgent, wireAgent } from './listing.ts';
 import { assumedHalts, gatewayPolicyPath, needPolicies } from './policy-files.ts';
 import { decisionLine, documentLines, tracesIn } from './policy-traces.ts';
+import { LEAST_ID } from './short-ids.ts';
 
 // `svc policy explain`: which documents and rules were looked at, and why each did or did not decide.
 

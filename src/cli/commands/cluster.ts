@@ -1,5 +1,5 @@
 /** `svc cluster ls|forget`: the gateways that act as one. */
-import { CliError } from '../errors.ts';
+import { CliError, RefusedError } from '../errors.ts';
 import type { Invocation } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
 import { show, showTable } from '../terminal/output.ts';
@@ -29,11 +29,20 @@ const COLUMNS: readonly Column[] = [
 ];
 
 export async function ls(invocation: Invocation): Promise<void> {
-  const answer = await (await Api.of(invocation)).get('/api/v1/cluster', 'members');
+  const answer = await (await Api.of(invocation)).get('/api/v1/cluster', 'members').catch(aloneInstead);
   const members: unknown = answer.members;
   if (!isRows(members)) throw new CliError('the gateway did not answer with a list of members');
   const table = { value: answer, columns: COLUMNS, rows: members, none: 'There are no gateways.' };
   await showTable(invocation.globals.output, table);
+}
+
+/** There is no cluster to be found, and no other name to try. */
+function aloneInstead(error: unknown): never {
+  if (!(error instanceof RefusedError) || error.refusal.code !== 'not_found') throw error;
+  throw new CliError(
+    'this gateway stands alone: it is not part of a cluster',
+    'Gateways with SVC_CLUSTER=on and the same SVC_DATABASE_URL act as one.',
+  );
 }
 
 export async function forget(invocation: Invocation): Promise<void> {

@@ -25,7 +25,9 @@ export async function run({ globals, env }: Invocation): Promise<void> {
   const session = await readSession(target.label, target.apiUrl);
   if (session === undefined)
     return show(globals.output, { logged_in: false }, () => [
-      `Not logged in to ${target.label}. Run \`svc login\` to log in.`,
+      target.apiKey === undefined
+        ? `Not logged in to ${target.label}. Run \`svc login\` to log in.`
+        : `Not logged in to ${target.label}; commands send the API key ${hintOf(target.apiKey)}. Run \`svc login\` to exchange it for a session.`,
     ]);
   const projection = project(target, session, Date.now());
   await show(globals.output, projection, () =>

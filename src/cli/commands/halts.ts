@@ -1,18 +1,24 @@
 /** `svc halt <scope>`, `svc halts ls|release`: a stop that holds. */
-import type { Invocation, Run } from '../invocation.ts';
+import type { Invocation } from '../invocation.ts';
 import { Api } from '../remote/api.ts';
-import { show } from '../terminal/output.ts';
+import { note, show, showTable } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';
 import { awayAt, type Column, type Row } from '../terminal/table.ts';
 import { timeAhead } from '../terminal/words.ts';
-import { showList } from './listing.ts';
+import { limitOf, moreNote } from './listing.ts';
+import { shortIds, wholeId } from './short-ids.ts';
 
-const COLUMNS: readonly Column[] = [
-  { title: 'ID', cell: 'id', isWhole: true },
-  { title: 'SCOPE', cell: 'scope' },
-  { title: 'MODE', cell: 'mode' },
-  { title: 'STATE', cell: (row) => stateOf(row) },
-  { title: 'AGE', cell: awayAt('created_at') },
+const HALTS = '/api/v1/halts';
+
+/** What is stopped, and until when, before who reads it has to make room. */
+const columnsFor = (ids: ReadonlyMap<string, string>, isAll: boolean): readonly Column[] => [
+  { title: 'ID', cell: ({ id }) => ids.get(String(id)) ?? id, isWhole: true },
+  { title: 'SCOPE', cell: 'scope', isWhole: true },
+  { title: 'ACTIONS', cell: 'actions' },
+  { title: 'MODE', cell: 'mode', isWhole: true },
+  ...(isAll ? [{ title: 'STATE', cell: stateOf, isWhole: true }] : []),
+  { title: 'AGE', cell: awayAt('created_at'), isSpare: true },
+  { title: 'ENDS IN', cell: (row) => (row.released_at === null ? awayAt('expires_at')(row) : null), isSpare: true },
   { title: 'REASON', cell: 'reason' },
 ];
 
@@ -26,7 +32,7 @@ export async function create(invocation: Invocation): Promise<void> {
     globals,
   } = invocation;
   const actions = options.list('action');
-  const answer = await (await Api.of(invocation)).post('/api/v1/halts', 'halt', {
+  const answer = await (await Api.of(invocation)).post(HALTS, 'halt', {
     scope,
     reason: options.text('reason'),
     mode: options.isSet('pause') ? 'pause' : 'terminate',
@@ -40,14 +46,20 @@ export async function create(invocation: Invocation): Promise<void> {
   ]);
 }
 
-export const ls: Run = (invocation) =>
-  showList(invocation, {
-    path: '/api/v1/halts',
-    key: 'halts',
-    query: { active: invocation.options.isSet('all') ? undefined : 'true' },
-    columns: COLUMNS,
-    none: invocation.options.isSet('all') ? 'There are no halts.' : 'No halt is in force.',
+export async function ls(invocation: Invocation): Promise<void> {
+  const { options, globals } = invocation;
+  const isAll = options.isSet('all');
+  const api = await Api.of(invocation);
+  const query = { active: isAll ? undefined : 'true' };
+  const { rows, nextCursor } = await api.list(HALTS, 'halts', { query, limit: limitOf(options) });
+  await showTable(globals.output, {
+    value: { halts: rows, next_cursor: nextCursor },
+    columns: columnsFor(shortIds(rows), isAll),
+    rows,
+    none: isAll ? 'There are no halts.' : 'No halt is in force.',
   });
+  if (nextCursor !== null) note(moreNote(rows.length));
+}
 
 export async function release(invocation: Invocation): Promise<void> {
   const {
@@ -55,8 +67,11 @@ export async function release(invocation: Invocation): Promise<void> {
     options,
     globals,
   } = invocation;
-  const path = `/api/v1/halts/${encodeURIComponent(id)}/release`;
-  const answer = await (await Api.of(invocation)).post(path, 'halt', { reason: options.text('reason') });
+  const api = await Api.of(invocation);
+  // One that is released already may be named as well: the gateway answers as before.
+  const whole = await wholeId(api, id, { path: HALTS, key: 'halts', query: {} });
+  const path = `${HALTS}/${encodeURIComponent(whole)}/release`;
+  const answer = await api.post(path, 'halt', { reason: options.text('reason') });
   const halt = answer.halt as Row;
   await show(globals.output, answer, () => [
     printable(`Released halt ${String(halt.id)} of ${String(halt.scope)}. What it had paused runs again.`),

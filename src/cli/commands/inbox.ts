@@ -8,8 +8,9 @@ import { openScreen } from '../terminal/screen.ts';
 import { awayAt, type Column, cellText, type Row, tableLines } from '../terminal/table.ts';
 import { clipped, widthOf } from '../terminal/width.ts';
 import { counted } from '../terminal/words.ts';
-import { approvalLines, outcomeOf, pathOf, shortIds } from './approval-lines.ts';
+import { approvalLines, outcomeOf, pathOf } from './approval-lines.ts';
 import { agentText } from './listing.ts';
+import { shortIds } from './short-ids.ts';
 
 export type Inbox = {
   /** Aborted when the person leaves. */

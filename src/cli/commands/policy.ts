@@ -58,10 +58,10 @@ export const ls: Run = (invocation) =>
 const RULE_COLUMNS: readonly Column[] = [
   { title: 'POLICY', cell: 'policy', isWhole: true },
   { title: 'RULE', cell: 'id', isWhole: true },
-  { title: 'EFFECT', cell: 'effect' },
+  { title: 'EFFECT', cell: 'effect', isWhole: true },
   { title: 'ACTIONS', cell: 'actions' },
   { title: 'RESOURCES', cell: 'resources' },
-  { title: 'WHEN', cell: 'when' },
+  { title: 'WHEN', cell: 'when', isSpare: true },
   { title: 'APPROVAL', cell: (row) => approvalOf(row.approval), isSpare: true },
   { title: 'OBLIGES TO', cell: (row) => typesOf(row.obligations), isSpare: true },
 ];

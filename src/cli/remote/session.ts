@@ -64,7 +64,13 @@ export async function renew(target: Target, session: Session): Promise<Session> 
   const exchange = await exchangeKey(target, session.sourceKey, session.scopes);
   switch (exchange.kind) {
     case 'rejected':
-      throw notLoggedIn(label, 'the session has ended because its API key was revoked or rotated, or has expired');
+      throw notLoggedIn(
+        label,
+        'the session has ended because its API key was revoked or rotated, or has expired',
+        target.apiKey === undefined || target.apiKey === session.sourceKey
+          ? undefined
+          : 'Run `svc login` to begin one with the API key that you gave: a session comes before it.',
+      );
     case 'forbidden':
       throw new CliError(`the session for ${label} cannot be renewed: ${exchange.detail}`, 'Run `svc login` again.');
     case 'minted':
@@ -86,5 +92,5 @@ async function keepRenewed(label: string, session: Session, next: Session): Prom
   }
 }
 
-export const notLoggedIn = (label: string, why: string): CliError =>
-  new CliError(`not logged in to ${label}: ${why}`, 'Run `svc login` first.');
+export const notLoggedIn = (label: string, why: string, advice = 'Run `svc login` first.'): CliError =>
+  new CliError(`not logged in to ${label}: ${why}`, advice);

@@ -16,12 +16,16 @@ export type Column = {
   readonly isWhole?: boolean;
   /** Shortened only once every spare column is left out. */
   readonly isKept?: boolean;
-  /** Left out, the last one first, where what is whole would not fit the terminal beside it. */
+  /**
+   * Left out where not all would fit the terminal: the last one first, but before the others one that is empty in every
+   * row.
+   */
   readonly isSpare?: boolean;
 };
 
 const GAP = '  ';
 const LEAST_WIDTH = 6;
+const NOTHING = '-';
 
 /** `width` is that of the terminal; undefined shortens nothing. The first line is the heading. */
 export function tableLines(
@@ -35,7 +39,17 @@ export function tableLines(
   const natural = columns.map(({ title }, at) =>
     cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), widthOf(title)),
   );
+  // What says nothing makes room first.
+  const isEmpty = (at: number): boolean => cells.length > 0 && cells.every((row) => row[at] === NOTHING);
+  const empty = columns.findLastIndex(({ isSpare }, at) => isSpare === true && isEmpty(at));
+  const isWide = width !== undefined && natural.reduce((sum, each) => sum + each, gapsOf(columns)) > width;
   const spare = columns.findLastIndex(({ isSpare }) => isSpare === true);
+  if (isWide && empty !== -1)
+    return tableLines(
+      columns.filter((_, at) => at !== empty),
+      rows,
+      width,
+    );
   if (width !== undefined && spare !== -1 && leastWidth(columns, natural, ({ isKept }) => isKept === true) > width)
     return tableLines(
       columns.filter((_, at) => at !== spare),
@@ -127,7 +141,7 @@ export const awayAt =
 
 /** A missing value is a dash, so that other programs can split the table into columns. */
 export function cellText(value: unknown): string {
-  if (value === undefined || value === null || value === '') return '-';
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cellText).join(',');
+  if (value === undefined || value === null || value === '') return NOTHING;
+  if (Array.isArray(value)) return value.length === 0 ? NOTHING : value.map(cellText).join(',');
   return printable(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
