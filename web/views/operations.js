@@ -115,7 +115,8 @@ function filterBar(asked, onInput) {
   const boundTo = current()?.orgId ?? null;
   const text = h('input', {
     type: 'search',
-    placeholder: 'ID, agent, action or resource',
+    placeholder: 'ID, agent, action …',
+    title: 'Looks in ids, agents, actions and resources',
     autocomplete: 'off',
     spellcheck: 'false',
   });
