@@ -1,7 +1,8 @@
 /**
  * What does it cost a gateway to act as one with others? Checks per second of a gateway in a cluster beside one that is
- * alone, with caps at every tier; how soon a registration counts at another gateway; and what simulated gateways, each
- * with the real escrow of 20,000 checks/s, ask of the database. All on one machine, with the database.
+ * alone, with caps at every tier; how soon a registration counts at another gateway, and an operator's signal reaches an
+ * agent there; and what simulated gateways, each with the real escrow of 20,000 checks/s, ask of the database. All on
+ * one machine, with the database.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -11,16 +12,21 @@ import pg from 'pg';
 import { parseBudgetConfig } from '../src/core/budget/config.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../src/stores/postgres/postgres.ts';
 import { startEmbeddedPostgres } from '../src/stores/trial-postgres/trial-postgres.ts';
+import { openControlFeed } from './lib/control-feed.ts';
 import { endedBy, scratchFolder } from './lib/ending.ts';
 import { loadHttp } from './lib/http-load.ts';
 import { isBrief } from './lib/options.ts';
-import { heading, line, percentile } from './lib/report.ts';
+import { heading, headline, line, percentile } from './lib/report.ts';
 import { joinMember, type Trade } from './lib/simulated-member.ts';
 import { ADMIN_KEY, AGENT, CHECK_BODY, type Subject, startGateway, TOKEN } from './lib/subject.ts';
 
 const ROUNDS = isBrief ? 1 : 5;
 const SECONDS = isBrief ? 1 : 5;
 const REGISTRATIONS = isBrief ? 5 : 200;
+const SIGNALS = isBrief ? 10 : 500;
+const WARM_SIGNALS = isBrief ? 0 : 200;
+/** Operators do not act in step with anything that gateways do. */
+const BETWEEN_SIGNALS_MS = 20;
 const MEMBERS = isBrief ? [1, 3] : [1, 10, 50];
 const AGENTS = 200;
 const CHECKS_PER_SECOND = 20_000;
@@ -105,7 +111,7 @@ line(
   rates.map((round) => round.member),
   '/s',
 );
-line(
+headline(
   'rate of a gateway in a cluster / alone',
   rates.map((round) => round.member / round.alone),
   '×',
@@ -113,14 +119,17 @@ line(
 );
 await alone.stop();
 
-const other = await startGateway({ ...IN_CLUSTER, SVC_NODE_NAME: 'two' });
+const [other, third] = await Promise.all(
+  ['two', 'three'].map((name) => startGateway({ ...IN_CLUSTER, SVC_NODE_NAME: name })),
+);
 const post = async (at: Subject, path: string, body: object, bearer?: string) => {
   const headers = {
     'content-type': 'application/json',
     ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
   };
   const answer = await fetch(`${at.url}/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  return (await answer.json()) as { decision?: string; credentialToken?: string };
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return (await answer.json()) as { decision?: string };
 };
 const usableAfterMs: number[] = [];
 for (let nth = 0; nth < REGISTRATIONS; nth += 1) {
@@ -129,14 +138,18 @@ for (let nth = 0; nth < REGISTRATIONS; nth += 1) {
   await post(member, 'svc.governance.v1.AgentService/RegisterAgent', { agent, credentialToken }, ADMIN_KEY);
   const startedMs = performance.now();
   const subject = { agent, credentialToken, traceId: `new-${nth}`, spanId: 's', action: 'tool.call', resource: 'web' };
-  const { decision } = await post(other, CHECK, subject);
+  const { decision } = await post(other!, CHECK, subject);
   usableAfterMs.push(performance.now() - startedMs);
   if (decision !== 'DECISION_ALLOW') throw new Error(`a check at once after its registration was answered ${decision}`);
 }
 usableAfterMs.sort((a, b) => a - b);
 line('first check at another gateway, p50', percentile(usableAfterMs, 50), 'ms', 'allowed at once, every time');
 line('first check at another gateway, p99', percentile(usableAfterMs, 99), 'ms');
-await Promise.all([member.stop(), other.stop()]);
+
+heading('An order at one gateway, and its signal to an agent that is connected to another');
+await measureSignals('an operation of that gateway', member);
+await measureSignals('an operation of a third gateway', third!);
+await Promise.all([member.stop(), other!.stop(), third!.stop()]);
 
 const parsed = parseBudgetConfig(CAPS);
 if (!parsed.ok) throw new Error(parsed.fault[0]?.problem);
@@ -169,6 +182,47 @@ for (const count of MEMBERS) {
   await postgres.close();
 }
 await stopServer();
+
+/** Operations live at `home`, orders are given at `member`, and their agent is connected to `other`. */
+async function measureSignals(what: string, home: Subject): Promise<void> {
+  const waiting = new Map<string, (atMs: number) => void>();
+  const feed = openControlFeed(other!.grpc, AGENT, TOKEN, (bytes) => {
+    const atMs = performance.now();
+    const opId = /signal-[a-z0-9-]+:s/.exec(bytes.toString('latin1'))?.[0];
+    waiting.get(opId ?? '')?.(atMs);
+  });
+  await feed.opened;
+  const answered: number[] = [];
+  const signalled: number[] = [];
+  for (let nth = 0; nth < WARM_SIGNALS + SIGNALS; nth += 1) {
+    const traceId = `signal-${home.pid}-${nth}`;
+    const subject = {
+      agent: AGENT,
+      credentialToken: TOKEN,
+      traceId,
+      spanId: 's',
+      action: 'tool.call',
+      resource: 'web',
+    };
+    await post(home, CHECK, subject);
+    await sleep(BETWEEN_SIGNALS_MS * Math.random());
+    const reached = new Promise<number>((resolve) => waiting.set(`${traceId}:s`, resolve));
+    const startedMs = performance.now();
+    await post(member, `api/v1/ops/${traceId}:s/pause`, {}, ADMIN_KEY);
+    const answeredMs = performance.now();
+    const reachedMs = await reached;
+    if (nth >= WARM_SIGNALS) answered.push(answeredMs - startedMs);
+    if (nth >= WARM_SIGNALS) signalled.push(reachedMs - startedMs);
+    waiting.delete(`${traceId}:s`);
+  }
+  feed.close();
+  for (const times of [answered, signalled]) times.sort((a, b) => a - b);
+  headline(`${what}: signal to its agent, p50`, percentile(signalled, 50), 'ms', 'goal: less than 10');
+  headline(`${what}: signal to its agent, p99`, percentile(signalled, 99), 'ms', 'goal: less than 50');
+  line(`${what}: signal to its agent, longest`, signalled.at(-1)!, 'ms', `of ${SIGNALS}`);
+  line(`${what}: answer to the order, p50`, percentile(answered, 50), 'ms', 'it holds everywhere');
+  line(`${what}: answer to the order, p99`, percentile(answered, 99), 'ms');
+}
 
 async function walBytes(postgres: Postgres): Promise<number> {
   const { bytes } = await asked<{ bytes: string }>(

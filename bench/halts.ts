@@ -3,9 +3,7 @@
  * how long do the checks of another org wait meanwhile?
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client, credentials } from '@grpc/grpc-js';
-import { binaryCodec } from '../src/doors/proto/binary.ts';
-import type { OpControlStreamRequest } from '../src/doors/proto/messages.ts';
+import { openControlFeed } from './lib/control-feed.ts';
 import { loadOpenly } from './lib/open-loop.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line } from './lib/report.ts';
@@ -74,17 +72,8 @@ async function begin(round: number): Promise<void> {
 
 /** Counts the signals that the watched agent gets. */
 function listen() {
-  const client = new Client(gateway.grpc, credentials.createInsecure());
-  const { encode } = binaryCodec('OpControlStreamRequest');
-  const signals = client.makeServerStreamRequest<OpControlStreamRequest, Buffer>(
-    '/svc.governance.v1.AgentService/OpControlStream',
-    (request) => encode(request) as Buffer,
-    (bytes) => bytes,
-    { agent: WATCHED, credentialToken: CREDENTIAL + WATCHED.agentId, resumeAfter: undefined },
-  );
-  const listener = { count: 0, lastAtMs: 0, close: () => client.close() };
-  signals.on('error', () => {}); // the gateway stops
-  signals.on('data', () => {
+  const listener = { count: 0, lastAtMs: 0, close: () => feed.close() };
+  const feed = openControlFeed(gateway.grpc, WATCHED, CREDENTIAL + WATCHED.agentId, () => {
     listener.count += 1;
     listener.lastAtMs = performance.now();
   });

@@ -184,10 +184,10 @@ function openOrders({ replicas, bus, log, ...shared }: Ordering): Pick<Cluster, 
     carriedOut: (opId, orgId) => controls.carriedOut(opId, orgId),
     warn: (message, fields) => log.warn(message, fields),
   });
-  replicas.keep('controls', async () => {
+  replicas.keep('controls', async (sent) => {
     // In this order, so that an order that is older than what this gateway has done is known as such.
-    const read = await controls.refresh();
-    return read.ok ? orders.refresh() : read;
+    const read = await controls.refresh(sent);
+    return read.ok && sent === undefined ? orders.refresh() : read;
   });
   return { controls, orders };
 }

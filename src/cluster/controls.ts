@@ -17,7 +17,7 @@ type Control = {
 };
 
 export type SharedControlsOptions = {
-  readonly store: Pick<SharedStates, 'turn' | 'changes'>;
+  readonly store: Pick<SharedStates, 'put' | 'changes'>;
   readonly membership: Membership;
   readonly barrier: Barrier;
   readonly bus: Bus;
@@ -30,6 +30,8 @@ type Sent = { readonly agent: AgentKey; readonly opId: OpId; readonly signal: Si
 /** What stands of an operation whose gateway has ended is kept for a day. */
 const KEPT_MS = 24 * 3_600_000;
 const KIND = 'controls';
+/** So many orders go with the message that there are some; of more, the others read in the database. */
+const MOST_IN_MESSAGE = 20;
 
 const idOf = ({ agent, opId }: Pick<Control, 'agent' | 'opId'>): string => `${agent} ${opId}`;
 const STATE_OF = { pause: 'paused', terminate: 'terminated', resume: undefined } as const;
@@ -49,6 +51,8 @@ export class SharedControls {
   #next: Promise<readonly string[]> | undefined;
   #lastSequence = 0;
   #deliver: (agent: AgentKey, message: SignalMessage) => void = () => undefined;
+  /** Known from a message, and not yet from the table, where they are to be. */
+  readonly #hearsay = new Set<string>();
 
   constructor(options: SharedControlsOptions) {
     this.#options = options;
@@ -165,9 +169,11 @@ export class SharedControls {
     return this.#write(id, next);
   }
 
-  /** Takes over what others have ordered. */
-  async refresh(): Promise<Result<void, Fault>> {
+  /** Takes over what others have ordered. `sent`: orders that a message says are written. */
+  async refresh(sent?: unknown): Promise<Result<void, Fault>> {
+    if (Array.isArray(sent)) return this.#believe(sent as readonly Control[]);
     if (this.#waiting.size > 0) void this.#flushed(); // what the database could not take before
+    const heard = [...this.#hearsay];
     const read = await this.#options.store.changes(KIND);
     if (!read.ok) return read;
     const { rows, isWhole, seen } = read.value;
@@ -176,12 +182,28 @@ export class SharedControls {
       for (const id of [...this.#rows.keys()]) if (!known.has(id) && !this.#waiting.has(id)) this.#drop(id);
     }
     for (const row of rows) this.#adopt(row);
+    // A message that was late is about a row that has been read before, and removed since.
+    for (const id of heard) if (this.#hearsay.delete(id)) this.#drop(id);
     seen();
     this.#tidy();
     return ok(undefined);
   }
 
+  /** The signal need not wait for a query. */
+  #believe(sent: readonly Control[]): Result<void, Fault> {
+    for (const body of sent) {
+      const id = idOf(body);
+      const before = this.#rows.get(id);
+      if (before !== undefined && before.sequence >= body.sequence) continue;
+      this.#adopt({ id, key: id, body, version: 0 });
+      if (before === undefined) this.#hearsay.add(id);
+    }
+    this.refresh().catch((error: unknown) => this.#options.onError(error, 'reading orders to operations'));
+    return ok(undefined);
+  }
+
   #adopt({ id, body }: StateRow): void {
+    this.#hearsay.delete(id);
     if (this.#waiting.has(id)) return; // it is newer here
     const control = body as Control | undefined;
     if (control === undefined) return this.#drop(id);
@@ -243,10 +265,11 @@ export class SharedControls {
     if (waiting.size === 0) return [];
     const writes = Array.from(waiting, ([id, body]): StateWrite => ({ id, key: id, body }));
     try {
-      const written = await store.turn(KIND, this.#home, () => writes);
+      const written = await store.put(KIND, writes);
       if (!written.ok) return ['database'];
       for (const [id, control] of waiting) if (this.#waiting.get(id) === control) this.#waiting.delete(id);
-      if ([...waiting.values()].some((control) => control?.isAcknowledged === false)) return await barrier.pass(KIND);
+      const ordered = [...waiting.values()].filter((control) => control?.isAcknowledged === false);
+      if (ordered.length > 0) return await barrier.pass(KIND, ordered.length > MOST_IN_MESSAGE ? undefined : ordered);
       bus.send('all', { type: 'changed', topic: KIND });
       return [];
     } catch (error) {

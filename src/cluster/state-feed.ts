@@ -6,7 +6,7 @@ import { oneAfterAnother } from './replicas.ts';
 
 export type StateFeedOptions = {
   readonly kind: Exclude<StateKind, 'orders'>;
-  readonly store: SharedStates;
+  readonly store: Omit<SharedStates, 'put'>;
   readonly bus: Bus;
   readonly barrier: Barrier;
   /** Whether a change is answered only once every gateway acts by it. */

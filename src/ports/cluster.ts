@@ -294,6 +294,8 @@ export type SharedStates = {
     key: string,
     decide: (rows: readonly StateRow[], nowMs: number) => readonly StateWrite[],
   ): Promise<Result<readonly StateRow[], Fault>>;
+  /** Writes what needs no turn, because only this gateway writes it: in one round trip, each row once. */
+  put(kind: StateKind, writes: readonly StateWrite[]): Promise<Result<readonly StateRow[], Fault>>;
 };
 
 /** Plain data, as JSON has it. Within a release, fields are only added. */

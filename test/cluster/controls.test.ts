@@ -18,13 +18,9 @@ class Table {
   readonly rows = new Map<string, StateRow>();
 
   readonly store = {
-    turn: async (
-      _kind: unknown,
-      _key: string,
-      decide: (rows: readonly StateRow[], nowMs: number) => readonly Omit<StateRow, 'version'>[],
-    ) => {
+    put: async (_kind: unknown, writes: readonly Omit<StateRow, 'version'>[]) => {
       if (this.isAway) return fail({ kind: 'store_unreachable', retryAfterSecs: 1 } as const);
-      for (const write of decide([], 0)) this.rows.set(write.id, { ...write, version: 1 });
+      for (const write of writes) this.rows.set(write.id, { ...write, version: 1 });
       return ok([]);
     },
     changes: async () =>
@@ -40,6 +36,8 @@ describe('orders to operations', () => {
   let one: ReturnType<typeof open>;
   let two: ReturnType<typeof open>;
   let nowMs: number;
+  /** What the last barrier has carried to the others. */
+  let passed: unknown;
   const open = (member: FakeMember) => {
     const delivered: number[] = [];
     const errors: unknown[] = [];
@@ -47,7 +45,12 @@ describe('orders to operations', () => {
       store: table.store,
       membership: member.membership,
       bus: member.bus,
-      barrier: { pass: async () => ['three'] },
+      barrier: {
+        pass: async (_, detail) => {
+          passed = detail;
+          return ['three'];
+        },
+      },
       wallMs: () => nowMs,
       onError: (error) => errors.push(error),
     });
@@ -101,6 +104,30 @@ describe('orders to operations', () => {
     await two.controls.refresh();
     expect(two.controls.pendingOf(AGENT)).toEqual([]);
     expect(two.controls.closedElsewhere(AGENT, OP)).toBe('paused');
+  });
+
+  test('reach agents elsewhere with the message that they are written, without a query', async () => {
+    await one.controls.save(sent('pause'), 7, nowMs);
+    table.isAway = true;
+    expect((await two.controls.refresh(passed)).ok).toBe(true);
+    expect([two.delivered, two.controls.closedElsewhere(AGENT, OP)]).toEqual([[7], 'paused']);
+    await two.controls.refresh(passed); // repeated
+    table.isAway = false;
+    await two.controls.refresh();
+    expect([two.delivered, two.controls.closedElsewhere(AGENT, OP)]).toEqual([[7], 'paused']);
+    await two.controls.refresh(); // nothing new in the table
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('paused');
+  });
+
+  test('do not come back by a message that is later than their end', async () => {
+    await one.controls.save(sent('pause'), 7, nowMs);
+    one.controls.forget(AGENT, OP);
+    await cluster.settle();
+    await two.controls.refresh();
+    table.rows.clear(); // what was read before is not read again
+    expect((await two.controls.refresh(passed)).ok).toBe(true);
+    await two.controls.refresh();
+    expect([two.controls.size, two.controls.closedElsewhere(AGENT, OP)]).toEqual([0, undefined]);
   });
 
   test('that the database cannot take stand at their home, and are written once it can', async () => {

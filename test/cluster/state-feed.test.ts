@@ -20,7 +20,7 @@ class FakeDatabase {
   turns = 0;
   nowMs = 1_000;
 
-  store(): SharedStates {
+  store(): Omit<SharedStates, 'put'> {
     let seen = new Map<string, number>();
     return {
       load: async () => ok([...this.rows.values()]),

@@ -379,12 +379,12 @@ describe('gateways of a cluster', () => {
       expect(await check(gateway, `s${at}`)).toMatchObject(ALLOWED);
       expect((await gateway.call('GET', '/api/v1/halts?active=false')).body.halts).toEqual([released.body.halt]);
     }
-    const logged = await Promise.all(
-      [one, two, three].map(
-        async (gateway) => (await gateway.call('GET', '/api/v1/logs?event_type=HaltReleased')).body,
-      ),
-    );
-    expect(logged.map(({ entries }) => entries.length)).toEqual([1, 1, 1]);
+    await eventually(async () => {
+      const path = '/api/v1/logs?event_type=HaltReleased';
+      const logged = await Promise.all([one, two, three].map(async (at) => (await at.call('GET', path)).body));
+      // Incomplete where a busy machine takes longer than others wait for a log.
+      expect(logged.map(({ entries, incomplete }) => [entries.length, incomplete])).toEqual(Array(3).fill([1, []]));
+    });
   });
 
   describeShownTogether(() => [one, two, three]);

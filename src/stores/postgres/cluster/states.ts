@@ -4,7 +4,7 @@ import type { RunId, SharedStates, StateKind, StateRow, StateWrite } from '../..
 import type { Postgres } from '../postgres.ts';
 import type { Queryable } from '../queryable.ts';
 import { oldestRunning } from './agents.ts';
-import { transactAsRun } from './as-run.ts';
+import { transactAsRun, writeAsRun } from './as-run.ts';
 
 const LOADED_AT_ONCE = 5_000;
 /** Removed rows are kept for a day. Whoever has not followed for so long reads everything. */
@@ -67,6 +67,7 @@ export function createPostgresStates(postgres: Postgres, run: RunId, steadyMs: (
         return { rows: await loadAll(on, kind), isWhole: true, seen: () => see(kind, xid) };
       }),
     turn: (kind, key, decide) => takeTurn(postgres, run, kind, key, decide),
+    put: (kind, writes) => writeAsRun(postgres, (on) => write(on, run, kind, writes)),
   };
 }
 

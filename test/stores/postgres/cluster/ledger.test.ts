@@ -207,6 +207,11 @@ describe('what people decide, in the database', () => {
     await two!.turn('approvals', 'digest', () => [{ id: 'a', key: 'digest', body: undefined }]);
     expect(valueOf(await one!.changes('approvals')).rows).toEqual([{ ...last, body: undefined, version: 21 }]);
     expect(valueOf(await one!.load('approvals'))).toEqual([]);
+    const order = { id: 'o', key: 'o', body: { signal: 'pause' } };
+    expect(valueOf(await one!.put('controls', [order]))).toEqual([{ ...order, version: 1 }]);
+    expect(valueOf(await two!.load('controls'))).toEqual([{ ...order, version: 1 }]);
+    await one!.put('controls', [{ ...order, body: undefined }]);
+    expect(valueOf(await two!.changes('controls')).rows).toEqual([{ ...order, body: undefined, version: 2 }]);
   });
 
   test('is not changed by a gateway that was replaced, nor where the decision fails', async () => {
@@ -218,7 +223,8 @@ describe('what people decide, in the database', () => {
     });
     await expect(broken).rejects.toThrow('defect');
     await join('one');
-    expect(await states.turn('halts', 'h', () => [halt])).toMatchObject({ fault: { kind: 'store_unreachable' } });
+    for (const write of [() => states.turn('halts', 'h', () => [halt]), () => states.put('halts', [halt])])
+      expect(await write()).toMatchObject({ fault: { kind: 'store_unreachable' } });
     expect((await client.query('SELECT FROM cluster_state')).rowCount).toBe(0);
     // What a gateway had alone is brought by the first only.
     expect([valueOf(await states.adopt('halts', [halt])), valueOf(await states.adopt('halts', [halt]))]).toEqual([
