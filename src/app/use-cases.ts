@@ -79,8 +79,8 @@ export function useCasesOf({
   });
   const logWitness = new LogWitness(audit, auditReader);
   return {
-    ...confirmed(cluster, 'accounts', accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
-    ...confirmed(cluster, 'api-keys', createCredentialUseCases(credentials), ['revokeApiKey']),
+    ...confirmed(cluster, accounts ?? withoutAccountStore(), REVOKING_ACCOUNTS),
+    ...confirmed(cluster, createCredentialUseCases(credentials), { revokeApiKey: ['api-keys'] }),
     ...(cluster === undefined ? withoutCluster : createClusterUseCases(cluster.members, cluster.policies, audit)),
     readLog: ({ principal, ...request }) => readLog(auditReader, principal, request),
     witnessCheckpoint: (asked) => logWitness.keep(asked),
@@ -141,31 +141,32 @@ function stateOf({ membership }: Cluster): 'reachable' | 'unreachable' | 'wrong_
   return Math.abs(membership.skewMs) > MAX_SKEW_MS ? 'wrong_clock' : 'reachable';
 }
 
-/** What takes something away from an account: sessions, a role, or the account itself. */
-const REVOKING_ACCOUNTS = [
-  'logout',
-  'changeRole',
-  'setDisabled',
-  'revokeSessions',
-  'confirmPasswordReset',
-] as const satisfies readonly (keyof AccountUseCases)[];
+/** What takes something away from an account, or with it the keys that it has made, and from which copies. */
+const REVOKING_ACCOUNTS = {
+  logout: ['accounts'],
+  changeRole: ['accounts', 'api-keys'],
+  setDisabled: ['accounts', 'api-keys'],
+  revokeSessions: ['accounts'],
+  confirmPasswordReset: ['accounts'],
+} as const satisfies Partial<Record<keyof AccountUseCases, readonly Topic[]>>;
 
 /** The same use cases, but these answer once every gateway of the cluster acts by what they have written. */
 function confirmed<U extends object>(
   cluster: Cluster | undefined,
-  topic: Topic,
   useCases: U,
-  names: readonly (keyof U)[],
+  topicsOf: Readonly<Partial<Record<keyof U, readonly Topic[]>>>,
 ): U {
   if (cluster === undefined) return useCases;
   const wrapped = { ...useCases };
-  for (const name of names) {
+  for (const [name, topics] of Object.entries(topicsOf) as [keyof U, readonly Topic[]][]) {
     const useCase = useCases[name] as UseCase<unknown, unknown>;
-    const withBarrier: UseCase<unknown, unknown> = async (input) => {
+    const withBarriers: UseCase<unknown, unknown> = async (input) => {
       const reply = await useCase(input);
-      return reply.ok ? { ...reply, unconfirmed: await cluster.barriers.pass(topic) } : reply;
+      if (!reply.ok) return reply;
+      const names = await Promise.all(topics.map((topic) => cluster.barriers.pass(topic)));
+      return { ...reply, unconfirmed: [...new Set(names.flat())] };
     };
-    wrapped[name] = withBarrier as U[typeof name];
+    wrapped[name] = withBarriers as U[typeof name];
   }
   return wrapped;
 }

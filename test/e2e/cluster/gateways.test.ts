@@ -13,6 +13,7 @@ import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 import { operationAt } from './away.ts';
+import { describeEndedEverywhere } from './ended-everywhere.ts';
 import { describeShownTogether } from './shown-together.ts';
 
 const newDatabase = withPostgres();
@@ -146,15 +147,7 @@ describe('gateways of a cluster', () => {
     expect((await two.call('GET', '/readyz')).body).toMatchObject({ status: 'ready', cluster: 'reachable' });
   });
 
-  test('refuse a key at once when its revocation at one of them is answered', async () => {
-    for (let round = 0; round < 10; round += 1) {
-      const { id, key } = await newKey();
-      expect(await Promise.all([usedAt(two, key), usedAt(three, key)])).toEqual([200, 200]);
-      const revoked = await revoke(id);
-      expect([revoked.status, revoked.headers.get('svc-unconfirmed')]).toEqual([204, null]);
-      expect(await Promise.all([usedAt(two, key), usedAt(three, key)])).toEqual([401, 401]);
-    }
-  });
+  describeEndedEverywhere(() => [one, two, three]);
 
   test('name who has not confirmed a revocation; it acts by it before it serves again', async () => {
     const { id, key } = await newKey();
