@@ -45,9 +45,11 @@ import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
 import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
 import { replaceFile, textIfThereSync } from '../system/files.ts';
+import type { AuditLink } from '../threads/audit/audit-link.ts';
 import type { IoThreads } from '../threads/main/io-threads.ts';
 import type { Switchboard } from '../threads/main/switchboard.ts';
 import type { AuditReads } from '../use-cases/logs.ts';
+import type { Closers } from './closers.ts';
 import { packageVersion } from './package-files.ts';
 import { StartError, valueOrStartError } from './start-checks.ts';
 import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
@@ -95,6 +97,7 @@ const PROTOCOLS = [1, 1] as const;
 const STATEMENT_TIMEOUT_MS = 3_000;
 const WAIT_FOR_CLOCK_MS = 30_000;
 const LOOK_AT_CLOCK_MS = 1_000;
+const SHARE_HEADS_EVERY_MS = 2_000;
 
 /** Opens connections of its own: one for what extends the lease, one for messages. */
 export async function openCluster(
@@ -128,6 +131,7 @@ export async function openCluster(
   const membership = keepMembership(context, { run, name, members, replicas, threads, reportOf, onReplaced: end });
   const inAllThreads = (): Promise<void> => threads.confirmed();
   const barriers = new Barriers({ bus, membership, store: members, replicas, inAllThreads });
+  shareHeads(closers, audit, membership);
   const shelf = await openShelf({ postgres: database.postgres, run, name, barrier: barriers, log, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
   const pool = database.postgres;
@@ -162,6 +166,17 @@ export async function openCluster(
     route: (decisions, receive) =>
       startRouting({ ...parts, config, closers, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
   };
+}
+
+/** Each gateway signs what the logs of the others end in, so that none of them is rewritten unnoticed. */
+function shareHeads(closers: Closers, audit: AuditLink, membership: Membership): void {
+  const sharing = setInterval(() => {
+    const heads = membership
+      .others()
+      .flatMap(({ name, auditHead }) => (auditHead ? [{ gateway: name, ...auditHead }] : []));
+    audit.sharePeers(heads);
+  }, SHARE_HEADS_EVERY_MS);
+  closers.add('the ends of the audit logs of other gateways', () => clearInterval(sharing));
 }
 
 type Ordering = {

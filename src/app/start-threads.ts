@@ -75,9 +75,8 @@ export async function openAuditLog(
 }
 
 export function openAuditReader({ config, log, closers }: StartContext): AuditReaderLink {
-  const reader = new AuditReaderLink({ directory: auditFolderOf(config) }, (message) =>
-    log.error('reading the audit log failed', { error: message }),
-  );
+  const read = { directory: auditFolderOf(config), isInCluster: config.SVC_CLUSTER !== undefined };
+  const reader = new AuditReaderLink(read, (message) => log.error('reading the audit log failed', { error: message }));
   closers.add('the reader of the audit log', () => reader.close());
   return reader;
 }

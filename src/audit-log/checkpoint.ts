@@ -6,6 +6,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { existsSync, fdatasyncSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { PeerHead } from '../core/audit/witness.ts';
 import { ifThereSync, replaceFileSync, syncDirectory, textIfThereSync, withOpenFile } from '../system/files.ts';
 import type { ChainHead } from './line.ts';
 
@@ -14,7 +15,13 @@ export const ANCHOR_FILE = 'anchor.json';
 
 type Signed = { /** RFC 3339. */ readonly timestamp: string; readonly signature: string };
 /** At `timestamp`, entry `id` was the last and had this hash. */
-export type Checkpoint = Signed & { readonly id: number; readonly hash: string };
+export type Checkpoint = Signed & {
+  readonly id: number;
+  readonly hash: string;
+  /** Only where several gateways act as one: whose log it is, and what the ends of the others' logs were then. */
+  readonly gateway?: string | undefined;
+  readonly peers?: readonly PeerHead[] | undefined;
+};
 /** Entries before `first_id` were deleted by retention; the last of them had the hash `prev_hash`. */
 export type Anchor = Signed & { readonly first_id: number; readonly prev_hash: string };
 
@@ -24,16 +31,30 @@ type Shape<T> = { readonly [Field in keyof T]: (raw: unknown) => boolean };
 const isText = (raw: unknown): boolean => typeof raw === 'string';
 const isId = (raw: unknown): boolean => Number.isSafeInteger(raw) && Number(raw) > 0;
 const isHash = (raw: unknown): boolean => typeof raw === 'string' && /^[0-9a-f]{64}$/.test(raw);
+const isName = (raw: unknown): boolean => typeof raw === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(raw);
+const isHead = (raw: unknown): boolean => {
+  const { gateway, id, hash, ...others } = Object(raw) as Readonly<Record<string, unknown>>;
+  return isName(gateway) && isId(id) && isHash(hash) && Object.keys(others).length === 0;
+};
 const CHECKPOINT: Shape<Checkpoint> = { id: isId, hash: isHash, timestamp: isText, signature: isText };
+/** What the others' logs ended in is part of it: whoever rewrites one log has to rewrite the checkpoints of all. */
+const CHECKPOINT_2: Shape<Checkpoint> = {
+  ...CHECKPOINT,
+  gateway: isName,
+  peers: (raw) => Array.isArray(raw) && raw.every(isHead),
+};
 const ANCHOR: Shape<Anchor> = { first_id: isId, prev_hash: isHash, timestamp: isText, signature: isText };
 
 /** Whether it has the fields of a checkpoint, as they must look. */
-export const isWholeCheckpoint = (raw: Readonly<Record<keyof Checkpoint, unknown>>): raw is Checkpoint =>
-  hasShape(CHECKPOINT, raw);
+export const isWholeCheckpoint = (raw: { readonly [F in keyof Checkpoint]?: unknown }): raw is Checkpoint =>
+  hasShape(raw.peers === undefined ? CHECKPOINT : CHECKPOINT_2, raw);
 
 /** What is signed: these lines, in this order, joined by line feeds. Anybody can check it with the public key. */
-const checkpointText = ({ id, hash, timestamp }: Omit<Checkpoint, 'signature'>): string =>
-  ['svc-audit-checkpoint', id, hash, timestamp].join('\n');
+const checkpointText = ({ id, hash, timestamp, gateway, peers }: Omit<Checkpoint, 'signature'>): string =>
+  peers === undefined
+    ? ['svc-audit-checkpoint', id, hash, timestamp].join('\n')
+    : ['svc-audit-checkpoint-2', gateway, id, hash, timestamp, ...peers.map(headText)].join('\n');
+const headText = ({ gateway, id, hash }: PeerHead): string => `${gateway} ${id} ${hash}`;
 const anchorText = ({ first_id, prev_hash, timestamp }: Omit<Anchor, 'signature'>): string =>
   ['svc-audit-anchor', first_id, prev_hash, timestamp].join('\n');
 
@@ -74,29 +95,38 @@ export const publicKeyOf = (pem: string | Buffer): KeyObject => createPublicKey(
 
 export type Checkpointer = {
   /**
-   * Records the head, unless it is the one recorded last or the log is empty: then undefined. Throws what the file
-   * system says.
+   * Records the head, and what is known of the others' logs, unless all of it was recorded last or the log is empty:
+   * then undefined. Throws what the file system says.
    */
-  record(head: ChainHead): Checkpoint | undefined;
+  record(head: ChainHead, peers?: readonly PeerHead[]): Checkpoint | undefined;
 };
 
 /** Appends signed checkpoints to the file in `directory`, each of them on the disk before `record` returns. */
 export function createCheckpointer(options: {
   readonly directory: string;
   readonly key: KeyObject;
+  /** The name of this gateway, where several act as one. */
+  readonly gateway?: string | undefined;
   readonly nowMs: () => number;
 }): Checkpointer {
-  const { directory, key, nowMs } = options;
+  const { directory, key, gateway, nowMs } = options;
   const path = join(directory, CHECKPOINTS_FILE);
   // Only the last one is parsed: two years bring a hundred thousand.
   const last = checkpointLines(directory).at(-1);
-  let lastId = last === undefined ? 0 : (parsed(CHECKPOINT, last)?.id ?? 0);
+  let lastId = last === undefined ? 0 : (parsedCheckpoint(last)?.id ?? 0);
+  let lastPeers = '';
   // A crash or a full disk may have left half a line at the end.
   let endIsClean = false;
   return {
-    record(head) {
-      if (head.id === 0 || head.id === lastId) return undefined;
-      const unsigned = { id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() };
+    record(head, others = []) {
+      // Of a name that would not fit into the signed text nothing is said.
+      const peers = gateway === undefined ? undefined : others.filter(isHead).toSorted(byName);
+      const peersText = peers?.map(headText).join() ?? '';
+      if (head.id === 0 || (head.id === lastId && peersText === lastPeers)) return undefined;
+      const unsigned = {
+        ...{ id: head.id, hash: head.hash, timestamp: new Date(nowMs()).toISOString() },
+        ...(peers !== undefined && { gateway, peers }),
+      };
       const isFirst = !endIsClean;
       if (isFirst) cutHalfLine(path);
       endIsClean = false;
@@ -105,10 +135,13 @@ export function createCheckpointer(options: {
       if (isFirst) syncDirectory(directory); // the file may be new
       endIsClean = true;
       lastId = head.id;
+      lastPeers = peersText;
       return checkpoint;
     },
   };
 }
+
+const byName = (one: PeerHead, other: PeerHead): number => (one.gateway < other.gateway ? -1 : 1);
 
 function cutHalfLine(path: string): void {
   const bytes = ifThereSync(() => readFileSync(path));
@@ -128,7 +161,7 @@ function appendLine(path: string, line: string): void {
 export function readCheckpoints(
   directory: string,
 ): { readonly line: number; readonly checkpoint: Checkpoint | undefined }[] {
-  return checkpointLines(directory).map((line, index) => ({ line: index + 1, checkpoint: parsed(CHECKPOINT, line) }));
+  return checkpointLines(directory).map((line, index) => ({ line: index + 1, checkpoint: parsedCheckpoint(line) }));
 }
 
 const checkpointLines = (directory: string): readonly string[] =>
@@ -169,11 +202,14 @@ export function writeAnchor({ directory, firstId, prevHash, key, nowMs }: NewAnc
 export function pruneCheckpoints(directory: string, firstKeptId: number): void {
   const lines = checkpointLines(directory);
   const kept = lines.filter(
-    (line, index) => index === lines.length - 1 || (parsed(CHECKPOINT, line)?.id ?? Infinity) >= firstKeptId,
+    (line, index) => index === lines.length - 1 || (parsedCheckpoint(line)?.id ?? Infinity) >= firstKeptId,
   );
   if (kept.length < lines.length)
     replaceFileSync(join(directory, CHECKPOINTS_FILE), kept.map((line) => `${line}\n`).join(''));
 }
+
+const parsedCheckpoint = (line: string): Checkpoint | undefined =>
+  parsed(CHECKPOINT, line) ?? parsed(CHECKPOINT_2, line);
 
 const hasShape = (shape: Readonly<Record<string, (raw: unknown) => boolean>>, raw: Readonly<Record<string, unknown>>) =>
   Object.entries(shape).every(([field, fits]) => fits(raw[field]));

@@ -1,7 +1,9 @@
 /** Audit entries as CSV (RFC 4180), one column per field of the line. */
 import type { AuditEntry } from '../core/audit/audit.ts';
 
-const COLUMNS: readonly (readonly [name: string, of: (entry: AuditEntry) => string | null])[] = [
+type CsvColumn = readonly [name: string, of: (entry: AuditEntry) => string | null];
+
+const COLUMNS: readonly CsvColumn[] = [
   ['id', (entry) => String(entry.id)],
   ['timestamp', (entry) => entry.timestamp],
   ['event_type', (entry) => entry.event_type],
@@ -20,13 +22,22 @@ const COLUMNS: readonly (readonly [name: string, of: (entry: AuditEntry) => stri
   ['hash', (entry) => entry.hash],
 ];
 
-export const CSV_HEADER = `${COLUMNS.map(([name]) => name).join()}\r\n`;
+export type Csv = {
+  readonly header: string;
+  row(entry: AuditEntry): string;
+  /** A line that was damaged, and is not JSON, is shown unchanged in the payload column. */
+  damaged(line: string): string;
+};
 
-export const csvRow = (entry: AuditEntry): string => `${COLUMNS.map(([, of]) => csvCell(of(entry))).join()}\r\n`;
+const csvOf = (columns: readonly CsvColumn[]): Csv => ({
+  header: `${columns.map(([name]) => name).join()}\r\n`,
+  row: (entry) => `${columns.map(([, of]) => csvCell(of(entry))).join()}\r\n`,
+  damaged: (line) => `${columns.map(([name]) => csvCell(name === 'payload' ? line : null)).join()}\r\n`,
+});
 
-/** A line that was damaged, and is not JSON, is shown unchanged in the payload column. */
-export const csvDamaged = (line: string): string =>
-  `${COLUMNS.map(([name]) => csvCell(name === 'payload' ? line : null)).join()}\r\n`;
+export const CSV = csvOf(COLUMNS);
+/** Where several gateways act as one: which of them has written the entry. */
+export const CSV_OF_CLUSTER = csvOf([...COLUMNS, ['gateway', (entry) => entry.gateway ?? null]]);
 
 // An agent chooses its ids and attributes; a spreadsheet would run a cell that begins like this as a formula.
 const FORMULA_START = /^[=+\-@\t\r]/;

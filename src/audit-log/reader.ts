@@ -4,7 +4,7 @@ import type { AuditEntry, AuditFilter } from '../core/audit/audit.ts';
 import type { Page } from '../core/base/page.ts';
 import { assert, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';
-import { CSV_HEADER, csvDamaged, csvRow } from './csv.ts';
+import { CSV, CSV_OF_CLUSTER, type Csv } from './csv.ts';
 import { type CompiledFilter, compileFilter } from './filter.ts';
 import { idOf } from './line.ts';
 import { LineScanner } from './scan.ts';
@@ -103,8 +103,9 @@ export class AuditReader {
    * they are taken. NDJSON gives the lines as they are, so that their hashes can be checked.
    */
   async *export(filter: AuditFilter, format: 'ndjson' | 'csv'): AsyncGenerator<string> {
-    const render = format === 'csv' ? csvOf : (line: string) => `${utf8Of(line)}\n`;
-    let piece = format === 'csv' ? CSV_HEADER : '';
+    const csv = format === 'csv' ? await this.#csv() : undefined;
+    const render = (line: string): string => (csv === undefined ? `${utf8Of(line)}\n` : csvLineOf(csv, line));
+    let piece = csv?.header ?? '';
     for await (const { matches } of this.#walk(compileFilter(filter), NO_CURSOR)) {
       for (const { line } of matches) piece += render(line);
       if (piece.length < EXPORT_PIECE_CHARACTERS) continue;
@@ -112,6 +113,13 @@ export class AuditReader {
       piece = '';
     }
     if (piece !== '') yield piece;
+  }
+
+  /** With the column for gateways if the newest entry names one. */
+  async #csv(): Promise<Csv> {
+    for await (const { matches } of this.#walk(compileFilter({}), NO_CURSOR))
+      for (const { line } of matches) return entryOf(line)?.gateway === undefined ? CSV : CSV_OF_CLUSTER;
+    return CSV;
   }
 
   /**
@@ -207,9 +215,9 @@ function entryOf(line: string): AuditEntry | undefined {
   }
 }
 
-function csvOf(line: string): string {
+function csvLineOf(csv: Csv, line: string): string {
   const entry = entryOf(line);
-  return entry === undefined ? csvDamaged(utf8Of(line)) : csvRow(entry);
+  return entry === undefined ? csv.damaged(utf8Of(line)) : csv.row(entry);
 }
 
 const CURSOR = /^before:([1-9]\d{0,15})$/;

@@ -42,9 +42,9 @@ export type AuditProblem =
   | 'reordered'
   /** An entry stands a second time where this one belongs. */
   | 'inserted'
-  /** A checkpoint or a witness covers this entry, and the log ends before it, or begins after it. */
+  /** A checkpoint, a witness or another gateway covers this entry, and the log ends before it, or begins after it. */
   | 'cut'
-  /** The chain holds, but a checkpoint or a witness has another hash here: it was made anew. */
+  /** The chain holds, but a checkpoint, a witness or another gateway has another hash here: it was made anew. */
   | 'rewritten'
   /** The file of checkpoints, or the anchor of retention, is not what the holder of the key signed. */
   | 'forged';
@@ -73,6 +73,8 @@ export type VerifyReport =
       /** The last entry that a witness vouches for, and when it was stated, in RFC 3339; 0: none. */
       readonly witnessedUpTo: number;
       readonly witnessedAt: string | undefined;
+      /** What the checkpoints of other gateways vouch for; undefined: they were not asked, or know nothing of it. */
+      readonly peers?: { readonly upTo: number; readonly at: string; readonly gateways: readonly string[] } | undefined;
       /** When the last entry was made, in RFC 3339; undefined in an empty log. */
       readonly headAt: string | undefined;
       /** Bytes of an incomplete line at the very end: one that is being written, or was torn by a crash. */
@@ -85,8 +87,18 @@ export type VerifyOptions = {
   readonly checkpointKey?: KeyObject | undefined;
   /** What witnesses outside the log have kept of it. They are believed as they are. */
   readonly witnessed?: readonly WitnessStatement[] | undefined;
+  /** What checkpoints of other gateways of a cluster say of this log. Their signatures are the caller's to check. */
+  readonly seenByPeers?: readonly PeerSight[] | undefined;
   /** Called about once per megabyte. */
   readonly onProgress?: ((entries: number) => void) | undefined;
+};
+
+/** The checkpoint of gateway `by`, from `timestamp`, says that the entry was the last one, with this hash. */
+export type PeerSight = {
+  readonly id: number;
+  readonly hash: string;
+  readonly timestamp: string;
+  readonly by: string;
 };
 
 const READ_BYTES = 1024 * 1024;
@@ -103,7 +115,16 @@ type Chain = {
   readonly atText: string | undefined;
 };
 /** What somebody has seen of an entry. */
-type Sight = Omit<Checkpoint, 'id'> & { readonly by: 'checkpoint' | 'witness' };
+type Sight = {
+  readonly by: 'checkpoint' | 'witness' | 'peer';
+  /** As it is called in what is reported. */
+  readonly who: string;
+  readonly gateway?: string | undefined;
+  readonly hash: string;
+  readonly timestamp: string;
+  /** Undefined for that of a peer. */
+  readonly statement?: Checkpoint;
+};
 type Sights = ReadonlyMap<number, readonly Sight[]>;
 type Place = { readonly segment: string; readonly line: number };
 /** One segment, with the chain as it is before it. Only the newest may end in a torn line. */
@@ -167,7 +188,10 @@ type Statements =
   | { readonly ok: false; readonly report: VerifyReport };
 
 /** The anchor, the checkpoints and the witnesses. Without a key, signatures are not checked. */
-function readStatements(directory: string, { checkpointKey: key, witnessed = [] }: VerifyOptions): Statements {
+function readStatements(
+  directory: string,
+  { checkpointKey: key, witnessed = [], seenByPeers = [] }: VerifyOptions,
+): Statements {
   const forged = (file: string, line: number, detail: string): Statements => ({
     ok: false,
     report: { ok: false, entries: 0, firstBroken: { id: 1, segment: file, line, problem: 'forged', detail } },
@@ -178,10 +202,9 @@ function readStatements(directory: string, { checkpointKey: key, witnessed = [] 
     return forged(ANCHOR_FILE, 1, 'the signature does not match');
   const firstId = anchor?.first_id ?? 1;
   const seen = new Map<number, Sight[]>();
-  const add = (by: Sight['by'], { id, hash, timestamp, signature }: Checkpoint): void => {
+  const add = (id: number, sight: Sight): void => {
     if (id < firstId) return;
     const sights = seen.get(id);
-    const sight: Sight = { by, hash, timestamp, signature };
     if (sights === undefined) seen.set(id, [sight]);
     else sights.push(sight);
   };
@@ -189,11 +212,17 @@ function readStatements(directory: string, { checkpointKey: key, witnessed = [] 
     if (checkpoint === undefined) return forged(CHECKPOINTS_FILE, line, 'the line is not a checkpoint');
     if (key !== undefined && !isGenuineCheckpoint(checkpoint, key))
       return forged(CHECKPOINTS_FILE, line, 'the signature does not match');
-    add('checkpoint', checkpoint);
+    add(checkpoint.id, sightOf('checkpoint', checkpoint));
   }
-  for (const statement of witnessed) add('witness', statement);
+  for (const statement of witnessed) add(statement.id, sightOf('witness', statement));
+  for (const { id, by: gateway, ...sight } of seenByPeers)
+    add(id, { ...sight, by: 'peer', gateway, who: `checkpoint of gateway ${gateway}` });
   return { ok: true, anchor, seen };
 }
+
+const sightOf = (by: 'checkpoint' | 'witness', statement: Checkpoint): Sight => ({
+  ...{ by, who: by, hash: statement.hash, timestamp: statement.timestamp, statement },
+});
 
 /** Retention may have deleted more than the witnesses know of, but then the gateway would have notified them. */
 function beginningUnseen(anchor: Anchor | undefined, witnessed: readonly WitnessStatement[]): BrokenEntry | undefined {
@@ -233,8 +262,8 @@ function reportOf(
     }
     return last;
   };
-  const [checkpoint, witness] = [lastOf('checkpoint'), lastOf('witness')];
-  if (Math.max(checkpoint.id, witness.id) <= head.id)
+  const [checkpoint, witness, peer] = [lastOf('checkpoint'), lastOf('witness'), lastOf('peer')];
+  if (Math.max(checkpoint.id, witness.id, peer.id) <= head.id)
     return {
       ok: true,
       entries: chain.entries,
@@ -245,12 +274,13 @@ function reportOf(
       checkpointedAt: checkpoint.sight?.timestamp,
       witnessedUpTo: witness.id,
       witnessedAt: witness.sight?.timestamp,
+      peers: peer.sight && { upTo: peer.id, at: peer.sight.timestamp, gateways: peersIn(seen) },
       headAt: chain.atText,
       tornBytes,
     };
-  const { id, sight } = checkpoint.id > head.id ? checkpoint : witness;
+  const { id, sight } = [checkpoint, witness, peer].find((each) => each.id > head.id) ?? peer;
   assert(sight !== undefined, 'what is seen beyond the end was seen by somebody');
-  const detail = `the ${sight.by} from ${sight.timestamp} covers entry ${id}, but the log ends at ${head.id}${doubtOf(id, sight, key)}`;
+  const detail = `the ${sight.who} from ${sight.timestamp} covers entry ${id}, but the log ends at ${head.id}${doubtOf(sight, key)}`;
   return {
     ok: false,
     entries: chain.entries,
@@ -258,12 +288,16 @@ function reportOf(
   };
 }
 
+const peersIn = (seen: Sights): readonly string[] => [
+  ...new Set([...seen.values()].flatMap((sights) => sights.flatMap(({ gateway }) => gateway ?? []))),
+];
+
 /**
  * A witness is believed as it is: who can rewrite the log could also replace the key beside it. Where both contradict
  * the log, it is said, because the statement may be forged, or about another log.
  */
-const doubtOf = (id: number, sight: Sight, key: KeyObject | undefined): string =>
-  sight.by === 'checkpoint' || key === undefined || isGenuineCheckpoint({ id, ...sight }, key)
+const doubtOf = ({ by, statement }: Sight, key: KeyObject | undefined): string =>
+  by !== 'witness' || key === undefined || statement === undefined || isGenuineCheckpoint(statement, key)
     ? ''
     : '; this statement is not signed with the key: it is forged or about another log, or the key is not that of this log';
 
@@ -348,7 +382,7 @@ function judge(
   return {
     id: frame.id,
     problem: 'rewritten',
-    detail: `the ${other.by} from ${other.timestamp} has a different hash; the chain was rebuilt from here or earlier${doubtOf(frame.id, other, key)}`,
+    detail: `the ${other.who} from ${other.timestamp} has a different hash; the chain was rebuilt from here or earlier${doubtOf(other, key)}`,
   };
 }
 

@@ -434,7 +434,7 @@ const ADMINISTRATION: readonly CommandRow[] = [
   },
   ...POLICY_COMMANDS,
   {
-    synopsis: 'audit verify [dir]',
+    synopsis: 'audit verify [dir...]',
     summary: 'verify the chain of a log, live or copied; reports the first broken entry',
     options: [
       { flags: '--key <file>', meaning: 'verify checkpoints with this PEM key, not the one in the data directory' },
@@ -446,6 +446,10 @@ const ADMINISTRATION: readonly CommandRow[] = [
       {
         flags: '--witness-actor <actor...>',
         meaning: 'whose statements in the other log are about this one, if it is a witness of several',
+      },
+      {
+        flags: '--peers',
+        meaning: 'the folders are those of gateways of a cluster: verify all, and what each has signed of the others',
       },
       {
         flags: '--strict',

@@ -1,6 +1,6 @@
 /** The messages between the threads: plain data, in closed unions that both ends of every channel import. */
 import type { ChainHead } from '../audit-log/line.ts';
-import type { WitnessStatement } from '../core/audit/witness.ts';
+import type { PeerHead, WitnessStatement } from '../core/audit/witness.ts';
 import type { AgentKey } from '../core/base/ids.ts';
 import type { Command, Replies } from '../core/commands.ts';
 import type { SignalMessage } from '../core/views.ts';
@@ -129,6 +129,8 @@ export type MainToAudit =
       /** Whether somebody waits to hear that it is written. */
       readonly isAwaited: boolean;
     }
+  /** What the logs of the other gateways of a cluster end in: for the next checkpoint. */
+  | { readonly type: 'peers'; readonly heads: readonly PeerHead[] }
   /** After `not-written`: drop all that was sent before; what follows does not build on it. */
   | { readonly type: 'resume' }
   | { readonly type: 'close' };

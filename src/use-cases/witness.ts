@@ -57,13 +57,13 @@ export class LogWitness {
     const isKnown = verdict.kind === 'known' || (verdict.kind === 'contradiction' && verdict.isKnown);
     const detail = verdict.kind === 'contradiction' ? verdict.detail : undefined;
     if (!isKnown) {
-      const { id, hash, first_id, timestamp, signature } = statement;
+      const { id, hash, first_id, timestamp, gateway, peers, signature } = statement;
       const recorded = await this.#audit.record({
         eventType: 'CheckpointWitnessed',
         actor: principal.subject,
         lineage: lineageOfOrg(principal.orgId),
         reason: detail,
-        payload: { id, hash, first_id, timestamp, signature },
+        payload: { id, hash, first_id, timestamp, ...(peers !== undefined && { gateway, peers }), signature },
       });
       if (!recorded.ok) return recorded;
     }

@@ -46,8 +46,8 @@ function statementOf(line: string): KeptStatement | [] {
     if (raw === undefined) continue;
     const isEntry = raw.event_type === WITNESSED;
     const given = isEntry ? (raw.payload as Readonly<Record<string, unknown>> | undefined) : raw;
-    const { id, hash, timestamp, signature, first_id } = given ?? {};
-    const checkpoint = { id, hash, timestamp, signature };
+    const { id, hash, timestamp, gateway, peers, signature, first_id } = given ?? {};
+    const checkpoint = { id, hash, timestamp, signature, ...(peers !== undefined && { gateway, peers }) };
     if (!isWholeCheckpoint(checkpoint)) return [];
     return {
       ...checkpoint,

@@ -21,9 +21,19 @@ import { counted } from '../terminal/words.ts';
 import { logQuery, withWholeId } from './logs.ts';
 
 /** Offline, over the data directory of a gateway, running or not, or over a copy of its log. */
-export async function verify({ args: [path], options, globals, env }: Invocation): Promise<ExitStatus> {
+export async function verify({ args, options, globals, env }: Invocation): Promise<ExitStatus> {
   const { verifyAuditLog } = await import('../../audit-log/verify.ts');
-  const given = path ?? dataDirOf(env);
+  const [given = dataDirOf(env), ...others] = args;
+  if (options.isSet('peers')) {
+    if (options.text('key') !== undefined || options.list('witness').length > 0)
+      throw usageError('--peers takes the key of each directory, and no witness', 'Verify that log by itself.');
+    const { verifyPeers } = await import('./audit-peers.ts');
+    const folders = others.length > 0 ? args : [dataDirOf(env), given];
+    const logs = folders.map((each) => ({ directory: logFolderOf(each), keyPath: keyBeside(each) }));
+    return verifyPeers(logs, { globals, isStrict: options.isSet('strict'), keyOf: checkpointKeyOf, unreadable });
+  }
+  if (others.length > 0)
+    throw usageError('several folders are verified together only with --peers', 'Give the folder of one log.');
   const directory = logFolderOf(given);
   const checkpointKey = await checkpointKeyOf(options.text('key') ?? keyBeside(given));
   // Read before the log, which then has all that they have seen.

@@ -1,5 +1,8 @@
 /** What a witness keeps of another gateway's log, and what it makes of the next statement (docs/audit-log.md). */
 
+/** In a cluster: the last entry of another gateway's log, as this one was told. */
+export type PeerHead = { readonly gateway: string; readonly id: number; readonly hash: string };
+
 /** The log had this entry at its end, and began there. */
 export type WitnessStatement = {
   readonly id: number;
@@ -7,6 +10,9 @@ export type WitnessStatement = {
   /** The first entry that retention has left; undefined where that could not be read. */
   readonly first_id?: number | undefined;
   readonly timestamp: string;
+  /** Only in a cluster: whose log it is, and the ends of the others' logs. */
+  readonly gateway?: string | undefined;
+  readonly peers?: readonly PeerHead[] | undefined;
   readonly signature: string;
 };
 

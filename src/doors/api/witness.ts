@@ -12,12 +12,19 @@ const entryId = z.int(ID_RULE).min(1, ID_RULE);
 /** In characters; longer than any that a gateway writes. */
 const MAX_TIME = 40;
 
+const entryHash = ruled(
+  (text) => /^[0-9a-f]{64}$/.test(text),
+  'must be the hash of that entry: 64 lower-case hexadecimal digits',
+);
+const gatewayName = ruled(
+  (text) => /^[A-Za-z0-9._-]{1,64}$/.test(text),
+  'must be the name of a gateway: at most 64 letters, digits, dots, underscores and hyphens',
+);
+const MAX_PEERS = 1_000;
+
 const statement = z.strictObject({
   id: entryId.meta({ description: 'The last entry of the log at `timestamp`.' }),
-  hash: ruled(
-    (text) => /^[0-9a-f]{64}$/.test(text),
-    'must be the hash of that entry: 64 lower-case hexadecimal digits',
-  ),
+  hash: entryHash,
   // As it was signed.
   timestamp: ruled(
     (text) => text.length <= MAX_TIME && msOfRfc3339(text) !== undefined,
@@ -28,6 +35,13 @@ const statement = z.strictObject({
     'must be the signature of the checkpoint: 86 characters of base64url',
   ),
   first_id: optional(entryId.meta({ description: 'Where the log began then.' })),
+  gateway: optional(gatewayName.meta({ description: 'In a cluster: whose log it is.' })),
+  peers: optional(
+    z
+      .array(z.strictObject({ gateway: gatewayName, id: entryId, hash: entryHash }))
+      .max(MAX_PEERS, `must be at most ${MAX_PEERS}`)
+      .meta({ description: "In a cluster: the last entries of the others' logs." }),
+  ),
 });
 
 async function keep({ principal, body }: Authorized<typeof statement>, link: Link): Promise<HttpReply> {

@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { ChainHead } from '../../audit-log/line.ts';
 import type { AuditDraft } from '../../core/audit/audit.ts';
 import { encodeDraft } from '../../core/audit/audit-line.ts';
+import type { PeerHead } from '../../core/audit/witness.ts';
 import { assertNever, fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { AuditLog, Clock } from '../../ports/ports.ts';
@@ -178,6 +179,11 @@ export class AuditLink implements AuditLog {
       isAwaited: isAwaited || listener.released !== undefined,
     });
     return place;
+  }
+
+  /** What the logs of the other gateways of a cluster end in: the next checkpoint says so. */
+  sharePeers(heads: readonly PeerHead[]): void {
+    this.#outlet?.send({ type: 'peers', heads });
   }
 
   record(draft: AuditDraft): Promise<Result<void, Fault>> {

@@ -166,6 +166,9 @@ export class AuditRecording {
       case 'append':
         if (!this.#isFailing) this.#waiting.push(message);
         return;
+      case 'peers':
+        this.#upkeep.peers = message.heads;
+        return;
       case 'resume':
         this.#isFailing = false;
         return;

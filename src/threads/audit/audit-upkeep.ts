@@ -16,7 +16,7 @@ import { spanOf } from '../../audit-log/recovery.ts';
 import { applyRetention } from '../../audit-log/retention.ts';
 import { StrangersShare } from '../../audit-log/strangers-share.ts';
 import type { AuditWriter } from '../../audit-log/writer.ts';
-import type { WitnessStatement } from '../../core/audit/witness.ts';
+import type { PeerHead, WitnessStatement } from '../../core/audit/witness.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { rfc3339 } from '../../core/base/time.ts';
 
@@ -86,6 +86,8 @@ export type UpkeepOptions = {
   readonly directory: string;
   /** Where the key that signs checkpoints is kept: not in the folder that it vouches for. */
   readonly checkpointKeyPath: string;
+  /** The name of this gateway, where several act as one. */
+  readonly gateway?: string | undefined;
   readonly checkpointEveryMs: number;
   /** Undefined: no limit. */
   readonly retention: { readonly maxAgeMs: number | undefined; readonly maxBytes: number | undefined };
@@ -129,6 +131,8 @@ export class AuditUpkeep {
   readonly #note: Note;
   readonly #onStatement: OnStatement;
   #lastCheckpoint: Checkpoint | undefined;
+  /** What the logs of the other gateways of a cluster end in. */
+  peers: readonly PeerHead[] = [];
   readonly #key: KeyObject;
   readonly #checkpointer: Checkpointer;
   /** Undefined where nothing is deleted for its age. */
@@ -158,7 +162,12 @@ export class AuditUpkeep {
         `${checkpointKeyPath} was missing, and a new key was created: ${LOST_KEY}${isAnchored ? LOST_ANCHOR : ''}`,
       );
     if (!isSigned) this.#attempt('could not determine the age of the audit log', () => this.#warnIfOld());
-    this.#checkpointer = createCheckpointer({ directory, key: this.#key, nowMs: Date.now });
+    this.#checkpointer = createCheckpointer({
+      directory,
+      key: this.#key,
+      gateway: options.gateway,
+      nowMs: Date.now,
+    });
     // The gateway may have been killed before its witnesses had it.
     this.#state(latestCheckpoint(directory));
     this.#clock = retention.maxAgeMs === undefined ? undefined : this.#createClockGuard();
@@ -202,7 +211,7 @@ export class AuditUpkeep {
   /** Signs the head a last time. */
   stop(): void {
     this.abandon();
-    this.#attempt(NOT_SIGNED, () => this.#state(this.#checkpointer.record(this.#writer.flushNow())));
+    this.#attempt(NOT_SIGNED, () => this.#state(this.#checkpointer.record(this.#writer.flushNow(), this.peers)));
     this.#attempt(NOT_NOTED, () => this.strangers.save());
   }
 
@@ -216,7 +225,7 @@ export class AuditUpkeep {
     try {
       const head = await this.#writer.flush();
       if (this.#isStopped) return;
-      this.#state(this.#checkpointer.record(head));
+      this.#state(this.#checkpointer.record(head, this.peers));
       this.strangers.save();
     } catch (error) {
       this.#failed(NOT_SIGNED, error);

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import { CSV_HEADER, csvRow } from '../../audit-log/csv.ts';
+import { CSV, CSV_OF_CLUSTER, type Csv } from '../../audit-log/csv.ts';
 import { AuditReader, lineForOrg } from '../../audit-log/reader.ts';
 import type { AuditEntry } from '../../core/audit/audit.ts';
 import type { Page } from '../../core/base/page.ts';
@@ -9,7 +9,11 @@ import type { Fault } from '../../core/fault.ts';
 import type { LogFormat, LogRequest, LogText } from '../../use-cases/logs.ts';
 import { decode, encode } from '../codec.ts';
 
-export type AuditReaderOptions = { readonly directory: string };
+export type AuditReaderOptions = {
+  readonly directory: string;
+  /** Whether this gateway acts as one with others: then CSV says which of them has written an entry. */
+  readonly isInCluster?: boolean;
+};
 /** `orgId` is the org that the reader is bound to; null: it sees all. */
 export type ReadMessage = { readonly id: number; readonly request: LogRequest; readonly orgId: string | null };
 /** `defect` is for the log of the gateway: what went wrong and is not for the caller. */
@@ -21,11 +25,12 @@ const REFRESH_EVERY_MS = 10_000;
 /**
  * The thread that reads the audit log, so that no search ever holds up the thread that decides or the one that writes.
  */
-export function runAuditReaderThread(main: MessagePort, { directory }: AuditReaderOptions): void {
+export function runAuditReaderThread(main: MessagePort, { directory, isInCluster = false }: AuditReaderOptions): void {
   const reader = new AuditReader(directory);
+  const csv = isInCluster ? CSV_OF_CLUSTER : CSV;
 
   const answer = async ({ id, request, orgId }: ReadMessage): Promise<void> => {
-    const reply = await read(reader, request, orgId).then(
+    const reply = await read(reader, request, orgId, csv).then(
       (result): ReadReply => ({ id, reply: result }),
       (error: unknown): ReadReply => ({ id, reply: fail({ kind: 'internal' }), defect: stackOf(error) }),
     );
@@ -49,18 +54,19 @@ async function read(
   reader: AuditReader,
   { filter, format, perPage, cursor }: LogRequest,
   orgId: string | null,
+  csv: Csv,
 ): Promise<Result<LogText, Fault>> {
   const found = await reader.query(filter, { perPage, cursor });
   if (!found.ok) return found;
   const { items, next } = found.value;
   const shown = orgId === null ? items : items.map(lineForOrg);
-  return ok({ text: Buffer.from(RENDER[format]({ items: shown, next }, cursor === undefined)), next });
+  return ok({ text: Buffer.from(RENDER[format]({ items: shown, next }, cursor === undefined, csv)), next });
 }
 
-const RENDER: Readonly<Record<LogFormat, (found: Page<string>, isFirst: boolean) => string>> = {
+const RENDER: Readonly<Record<LogFormat, (found: Page<string>, isFirst: boolean, csv: Csv) => string>> = {
   page: ({ items, next }) => `{"entries":[${items.join()}],"next_cursor":${JSON.stringify(next ?? null)}}`,
   lines: ({ items }) => items.join('\n'),
   ndjson: ({ items }) => items.map((line) => `${line}\n`).join(''),
-  csv: ({ items }, isFirst) =>
-    (isFirst ? CSV_HEADER : '') + items.map((line) => csvRow(JSON.parse(line) as AuditEntry)).join(''),
+  csv: ({ items }, isFirst, csv) =>
+    (isFirst ? csv.header : '') + items.map((line) => csv.row(JSON.parse(line) as AuditEntry)).join(''),
 };

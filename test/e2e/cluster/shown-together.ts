@@ -40,6 +40,18 @@ export function describeShownTogether(gateways: () => readonly [TestGateway, Tes
         ...['two a4', 'two a1'],
         ...['one a3', 'one a0', 'three a5', 'three a2'],
       ]);
+      const { body } = await gateways()[1].call('GET', '/api/v1/logs/export?format=csv&org_id=logged');
+      const csv: string = body;
+      const [head, ...rows] = csv.trimEnd().split('\r\n');
+      expect(head).toMatch(/,prev_hash,hash,gateway$/);
+      expect(rows.map((row) => /,[0-9a-f]{64},(\w+)$/.exec(row)?.[1])).toEqual([
+        'two',
+        'two',
+        'one',
+        'one',
+        'three',
+        'three',
+      ]);
     });
 
     test('the events of all, in a stream that a ticket of another gateway opens once', async () => {

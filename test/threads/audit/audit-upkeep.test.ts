@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, verify } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -44,6 +44,36 @@ describe('audit upkeep', () => {
     writer.close();
     expect(readCheckpoints(paths.directory).map(({ checkpoint }) => checkpoint?.id)).toEqual([2, 3]);
     expect(statSync(paths.checkpointKeyPath).mode & 0o777).toBe(0o600);
+    expect(notes).toEqual([]);
+  });
+
+  test('in a cluster signs what the others have, also where nothing was written here', async () => {
+    const { note, notes, ...paths } = scene();
+    const writer = openWriter(paths.directory, { gateway: 'one' });
+    append(writer, [{}]);
+    const retention = NO_RETENTION;
+    const options = { ...paths, gateway: 'one', checkpointEveryMs: 10, retention };
+    const statements: unknown[] = [];
+    const upkeep = new AuditUpkeep(writer, options, note, (statement) => void statements.push(statement));
+    const signed = () => readCheckpoints(paths.directory).map(({ checkpoint }) => [checkpoint?.id, checkpoint?.peers]);
+    await eventually(() => expect(signed()).toEqual([[1, []]]));
+    const [three, two] = ['three', 'two'].map((gateway) => ({ gateway, id: 7, hash: 'a'.repeat(64) }));
+    upkeep.peers = [two!, three!, { gateway: 'not a\nname', id: 7, hash: 'b' }];
+    await eventually(() =>
+      expect(signed()).toEqual([
+        [1, []],
+        [1, [three, two]],
+      ]),
+    );
+    upkeep.stop();
+    writer.close();
+    expect(signed().length).toBe(2);
+    const key = createPublicKey(readFileSync(paths.checkpointKeyPath));
+    const { hash, timestamp, signature } = readCheckpoints(paths.directory)[1]!.checkpoint!;
+    const heads = [`three 7 ${'a'.repeat(64)}`, `two 7 ${'a'.repeat(64)}`];
+    const text = ['svc-audit-checkpoint-2', 'one', 1, hash, timestamp, ...heads].join('\n');
+    expect(verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'))).toBe(true);
+    expect(statements.at(-1)).toMatchObject({ gateway: 'one', peers: [three, two], signature });
     expect(notes).toEqual([]);
   });
 
