@@ -1,6 +1,7 @@
 /**
  * What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart.
  */
+import { hasDotSteps } from '../core/base/text.ts';
 import { type Fields, isFields, type Request } from './json-rpc.ts';
 
 /** What policies decide about. */
@@ -38,9 +39,10 @@ const named =
   };
 
 const located: Reader = ({ uri }) =>
-  typeof uri === 'string' && uri !== ''
-    ? { kind: 'resource', name: uri, args: NO_ARGUMENTS }
-    : 'params.uri must be a non-empty text';
+  typeof uri === 'string' && uri !== '' ? resourceAt(uri, NO_ARGUMENTS) : 'params.uri must be a non-empty text';
+
+const resourceAt = (uri: string, args: Fields): Asked | string =>
+  hasDotSteps(uri) ? 'the uri must have no "." or ".." steps' : { kind: 'resource', name: uri, args };
 
 /** A completion is about a prompt or a resource, and sends what was typed so far to its server. */
 const completed: Reader = ({ ref, argument }) => {
@@ -49,8 +51,7 @@ const completed: Reader = ({ ref, argument }) => {
     typeof argument.name === 'string' && argument.name !== '' ? { [argument.name]: argument.value } : NO_ARGUMENTS;
   if (ref.type === 'ref/prompt' && typeof ref.name === 'string' && ref.name !== '')
     return { kind: 'prompt', name: ref.name, args: typed };
-  if (ref.type === 'ref/resource' && typeof ref.uri === 'string' && ref.uri !== '')
-    return { kind: 'resource', name: ref.uri, args: typed };
+  if (ref.type === 'ref/resource' && typeof ref.uri === 'string' && ref.uri !== '') return resourceAt(ref.uri, typed);
   return 'params.ref must be a prompt with a name, or a resource with a uri';
 };
 

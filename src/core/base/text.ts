@@ -50,3 +50,10 @@ export function copyOf(text: string): string {
   const whole = `${text} `;
   return whole.charCodeAt(text.length) === 0x20 ? whole.slice(0, text.length) : text;
 }
+
+/**
+ * Whether an address has a step in place or one up: whoever resolves it may come to another place than the one that
+ * rules have seen.
+ */
+export const hasDotSteps = (address: string): boolean =>
+  /(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/\\?#;]|%2f|%5c)/i.test(address);

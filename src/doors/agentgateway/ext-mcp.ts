@@ -4,6 +4,7 @@
  * is a result of that protocol and never an error of gRPC, which agentgateway may be told to ignore.
  */
 import { fail, ok, type Result } from '../../core/base/result.ts';
+import { hasDotSteps } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import type { Call } from '../grpc/call.ts';
 import { type ForeignOptions, type Methods, unary } from '../grpc/method.ts';
@@ -137,24 +138,30 @@ function askedBy({ method: name, payload = {} }: McpMessage): Result<Asked | und
       return named(payload, ACTION.prompt);
     case 'resources/read':
     case 'resources/subscribe':
-      return typeof payload['uri'] === 'string' && payload['uri'] !== ''
-        ? ok({ action: ACTION.resource, name: payload['uri'], attributes: {} })
-        : invalid('params.uri', 'is required');
+      return located(payload['uri'], 'params.uri');
     case 'completion/complete': {
       const ref = isObject(payload['ref']) ? payload['ref'] : {};
-      const about = ref['type'] === 'ref/prompt' ? ref['name'] : ref['uri'];
-      const action = ref['type'] === 'ref/prompt' ? ACTION.prompt : ACTION.resource;
-      return typeof about === 'string' && about !== ''
-        ? ok({ action, name: about, attributes: {} })
-        : invalid('params.ref', 'is required');
+      return ref['type'] === 'ref/prompt'
+        ? named({ name: ref['name'] }, ACTION.prompt, 'params.ref')
+        : located(ref['uri'], 'params.ref');
     }
     default:
       return name === '' ? invalid('method', 'is required') : ok(undefined);
   }
 }
 
-function named({ name, arguments: args = {} }: JsonObject, action: string): Result<Asked, Fault> {
-  if (typeof name !== 'string' || name === '') return invalid('params.name', 'is required');
+function located(uri: unknown, field: string): Result<Asked, Fault> {
+  if (typeof uri !== 'string' || uri === '') return invalid(field, 'is required');
+  if (hasDotSteps(uri)) return invalid(field, 'must have no "." or ".." steps');
+  return ok({ action: ACTION.resource, name: uri, attributes: {} });
+}
+
+function named(
+  { name, arguments: args = {} }: JsonObject,
+  action: string,
+  field = 'params.name',
+): Result<Asked, Fault> {
+  if (typeof name !== 'string' || name === '') return invalid(field, 'is required');
   return isObject(args) ? ok({ action, name, attributes: args }) : invalid('params.arguments', 'must be an object');
 }
 

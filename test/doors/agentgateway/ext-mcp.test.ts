@@ -132,6 +132,7 @@ describe('CheckRequest', () => {
     ['no server', { service_names: [] }],
     ['two servers', { service_names: ['files', 'mail'] }],
     ['no method', { method: '' }],
+    ['a resource by steps', { method: 'resources/read', mcp_request: json({ uri: 'file:///a/../b' }) }],
   ])('%s is INVALID, and on record', async (_name, more) => {
     const before = (await newestEntries(gateway, 1))[0].id;
     expect((await call('echo', {}, { more })).error.code).toBe('INVALID');
