@@ -44,18 +44,20 @@ describe('the checker of a cluster', () => {
     expect(history.mayBeHeld('acme')).toBe(10);
   });
 
-  test.each([['halt', 'acme'] as const, ['revocation', 'crawler'] as const])(
+  test.each([['halt', 'acme'] as const, ['revocation', 'crawler'] as const, ['pause', 'paused'] as const])(
     'finds what was allowed after a %s was answered',
     (kind, of) => {
       const { history, check } = openHistory();
       history.add({ kind, of, askedMs: 10, answeredMs: 20, unconfirmed: ['two'], releasedMs: 100 });
-      check(19); // asked before it was answered
-      check(30, { gateway: 'two' });
-      check(98); // answered after the release was asked for
+      const opId = 'paused';
+      check(19, { opId }); // asked before it was answered
+      check(30, { opId, gateway: 'two' });
+      check(98, { opId }); // answered after the release was asked for
       check(30, { org: 'other', agent: 'other' });
+      check(30, { opId, decision: 'deny' });
       expect(history.allowedAfterStop()).toEqual([]);
-      check(30);
-      expect(history.allowedAfterStop()).toEqual([`op-5 was allowed at one after the ${kind} of ${of}`]);
+      check(30, { opId });
+      expect(history.allowedAfterStop()).toEqual([`paused was allowed at one after the ${kind} of ${of}`]);
     },
   );
 

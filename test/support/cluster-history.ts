@@ -27,15 +27,22 @@ export type UsageCall = Asked & {
   readonly cost: number;
 };
 /** From its answer on, no check that it covers may be allowed, but at gateways that it names as unconfirmed. */
-export type StopCall<K extends 'halt' | 'revocation' = 'halt' | 'revocation'> = Asked & {
-  readonly kind: K;
-  /** An org that is halted, or an agent that is deregistered. */
+export type StopCall = Asked & {
+  readonly kind: 'halt' | 'revocation' | 'pause';
+  /** An org that is halted, an agent that is deregistered, or an operation that is paused. */
   readonly of: string;
   unconfirmed?: readonly string[];
   /** When its release was asked for. */
   releasedMs?: number;
 };
-export type Call = CheckCall | CompleteCall | UsageCall | StopCall<'halt'> | StopCall<'revocation'>;
+type Call = CheckCall | CompleteCall | UsageCall | StopCall;
+
+/** What a check must have in common with what was stopped. */
+const STOPPED: Readonly<Record<StopCall['kind'], (check: CheckCall) => string>> = {
+  halt: ({ org }) => org,
+  revocation: ({ agent }) => agent,
+  pause: ({ opId }) => opId,
+};
 
 export class ClusterHistory {
   readonly calls: Call[] = [];
@@ -45,8 +52,12 @@ export class ClusterHistory {
     return call;
   }
 
-  of<K extends Call['kind']>(kind: K): Extract<Call, { kind: K }>[] {
-    return this.calls.filter((call): call is Extract<Call, { kind: K }> => call.kind === kind);
+  of<K extends Exclude<Call, StopCall>['kind']>(kind: K): Extract<Call, { readonly kind: K }>[] {
+    return this.calls.filter((call): call is Extract<Call, { readonly kind: K }> => call.kind === kind);
+  }
+
+  get stops(): readonly StopCall[] {
+    return this.calls.filter((call): call is StopCall => call.kind in STOPPED);
   }
 
   /**
@@ -77,14 +88,13 @@ export class ClusterHistory {
       .reduce((sum, { cost }) => sum + cost, 0);
   }
 
-  /** Checks that were allowed although they were asked after a halt or a revocation had been answered. */
+  /** Checks that were allowed although they were asked after a halt, a revocation or a pause had been answered. */
   allowedAfterStop(): readonly string[] {
     const checks = this.of('check').filter(({ decision }) => decision === 'allow');
-    return [...this.of('halt'), ...this.of('revocation')].flatMap((stop) => {
-      const { kind, of, answeredMs, unconfirmed = [], releasedMs = Infinity } = stop;
+    return this.stops.flatMap(({ kind, of, answeredMs, unconfirmed = [], releasedMs = Infinity }) => {
       if (answeredMs === undefined) return [];
       return checks
-        .filter(({ org, agent }) => (kind === 'halt' ? org : agent) === of)
+        .filter((check) => STOPPED[kind](check) === of)
         .filter(({ askedMs, gateway }) => askedMs > answeredMs && !unconfirmed.includes(gateway))
         .filter((check) => (check.answeredMs ?? Infinity) < releasedMs)
         .map(({ opId, gateway }) => `${opId} was allowed at ${gateway} after the ${kind} of ${of}`);

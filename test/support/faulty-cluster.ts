@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { EmbeddedPostgres } from '../../src/stores/trial-postgres/trial-postgres.ts';
 import { startTestPostgres } from './database-server.ts';
 import { eventually } from './eventually.ts';
 import { startTestGateway, type TestGateway } from './gateway.ts';
@@ -42,10 +41,11 @@ export class FaultyGateway {
     });
   }
 
-  async stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  /** Its exit status, or the signal it died of; undefined: it was not running. */
+  async stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | NodeJS.Signals | undefined> {
     const { running } = this;
     this.running = undefined;
-    await running?.stop(signal);
+    return running?.stop(signal);
   }
 
   setClock(offsetMs: number): void {
@@ -53,6 +53,15 @@ export class FaultyGateway {
     else writeFileSync(this.#clock, String(offsetMs));
   }
 }
+
+export type FaultyClusterOptions = {
+  /** The file of a policy. */
+  readonly policy: string;
+  /** Of a database that is not to be killed; undefined: one of its own, that may be. */
+  readonly databaseUrl?: string;
+  /** More settings of all gateways. */
+  readonly env?: Readonly<Record<string, string>>;
+};
 
 export type FaultyCluster = {
   readonly gateways: readonly FaultyGateway[];
@@ -63,9 +72,11 @@ export type FaultyCluster = {
   close(): Promise<void>;
 };
 
-export async function startFaultyCluster(policy: string): Promise<FaultyCluster> {
+export async function startFaultyCluster(options: FaultyClusterOptions): Promise<FaultyCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-faulty-'));
-  const database: EmbeddedPostgres = await startTestPostgres({ dataDir: folder });
+  const { policy, databaseUrl } = options;
+  const own = databaseUrl === undefined ? await startTestPostgres({ dataDir: folder }) : undefined;
+  const database = databaseUrl ?? own!.url;
   const env = {
     SVC_CLUSTER: 'on',
     SVC_POLICY_PATH: policy,
@@ -73,10 +84,11 @@ export async function startFaultyCluster(policy: string): Promise<FaultyCluster>
     SVC_ARGON2_MEMORY_KIB: '1024',
     SVC_IO_THREADS: '1',
     SVC_LOG_LEVEL: 'warn',
+    ...options.env,
   };
   const gateways = await Promise.all(
     ['one', 'two', 'three'].map(async (name) => {
-      const url = new URL(database.url);
+      const url = new URL(database);
       const proxy = await startProxy(url.host);
       url.host = proxy.address;
       return new FaultyGateway(name, proxy, join(folder, name), { ...env, SVC_DATABASE_URL: url.href });
@@ -87,7 +99,7 @@ export async function startFaultyCluster(policy: string): Promise<FaultyCluster>
   await Promise.all(gateways.slice(1).map((gateway) => gateway.start()));
   return {
     gateways,
-    databaseUrl: database.url,
+    databaseUrl: database,
     killDatabase: () => {
       const path = join(folder, 'postgres', 'cluster', 'postmaster.pid');
       if (existsSync(path)) process.kill(Number(readFileSync(path, 'utf8').split('\n')[0]), 'SIGKILL');
@@ -95,7 +107,7 @@ export async function startFaultyCluster(policy: string): Promise<FaultyCluster>
     close: async () => {
       await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
       await Promise.all(gateways.map(({ proxy }) => proxy.close()));
-      await database.stop(0);
+      await own?.stop(0);
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -134,17 +146,20 @@ export const FAULTS = {
     proxy.delay(0);
   },
   'connections cut': async (_: FaultyCluster, { proxy }: FaultyGateway) => proxy.cut(),
-  'clock wrong': async (_: FaultyCluster, gateway: FaultyGateway, ms: number) => {
-    gateway.setClock(ms % 2 === 0 ? 3_600_000 : -3_600_000);
-    await sleep(2 * ms);
-    gateway.setClock(0);
-  },
+  'clock set ahead': (_: FaultyCluster, gateway: FaultyGateway, ms: number) => misled(gateway, 3_600_000, ms),
+  'clock set back': (_: FaultyCluster, gateway: FaultyGateway, ms: number) => misled(gateway, -3_600_000, ms),
   'database killed': async (cluster: FaultyCluster) => {
     cluster.killDatabase();
     await sleep(2_000);
   },
 } as const;
 export type FaultName = keyof typeof FAULTS;
+
+async function misled(gateway: FaultyGateway, offsetMs: number, ms: number): Promise<void> {
+  gateway.setClock(offsetMs);
+  await sleep(2 * ms);
+  gateway.setClock(0);
+}
 
 /** The database may be away at the moment: an orchestrator tries again. */
 const startAgain = (gateway: FaultyGateway): Promise<void> => eventually(() => gateway.start(), 3 * START_WITHIN_MS);

@@ -1,18 +1,19 @@
-/** What outlives a gateway of several: caps hold however many clients ask at once, and what it reported is sent. */
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+/** What a cluster keeps while its gateways fail: caps however many clients ask at once, halts, records, reports. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFailed, onTestFinished, test } from 'vitest';
 import { type Balancer, startBalancer } from '../../support/balancer.ts';
+import { ClusterClients } from '../../support/cluster-clients.ts';
+import { expectExactLedger, expectFreeMoney, expectWholeLogs, keepHistory } from '../../support/cluster-verdict.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startTestGateway, type TestGateway } from '../../support/gateway.ts';
+import { FAULTS, type FaultyCluster, startFaultyCluster } from '../../support/faulty-cluster.ts';
+import type { TestGateway } from '../../support/gateway.ts';
+import { policyFile } from '../../support/policies.ts';
 import { withPostgres } from '../../support/postgres.ts';
+import { randomOf } from '../../support/random.ts';
 import { answered, isSigned, startReceiver } from '../../support/receiver.ts';
 
 const newDatabase = withPostgres();
-const SHARED_KEY = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 const POLICY = `
 name: everything
 scope: global
@@ -23,45 +24,33 @@ rules:
 budget:
   org_daily_limit_usd: 3
 `;
+const CAP = 3_000_000;
 const COST_USD = 0.01;
 const CHECKS_IN_CAP = 300;
 
 describe('caps of a cluster', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-caps-'));
-  let url: string;
+  let cluster: FaultyCluster;
   let gateways: TestGateway[] = [];
   let balancer: Balancer;
   let database: pg.Client;
-
-  const start = (name: string, dataDir?: string): Promise<TestGateway> =>
-    startTestGateway({
-      ...(dataDir === undefined ? {} : { dataDir }),
-      env: {
-        SVC_DATABASE_URL: url,
-        SVC_JWT_PRIVATE_KEY: SHARED_KEY,
-        SVC_ARGON2_MEMORY_KIB: '1024',
-        SVC_IO_THREADS: '1',
-        SVC_CLUSTER: 'on',
-        SVC_NODE_NAME: name,
-        SVC_WEBHOOKS_ALLOW_PRIVATE: '1',
-        SVC_POLICY_PATH: join(folder, 'policy.yaml'),
-      },
-    });
+  /** Those that are running. */
+  const useAll = (): void => {
+    gateways = cluster.gateways.flatMap(({ running }) => running ?? []);
+  };
 
   beforeAll(async () => {
-    writeFileSync(join(folder, 'policy.yaml'), POLICY);
-    url = await newDatabase();
-    database = new pg.Client({ connectionString: url });
-    const first = await start('one');
-    gateways = [first, ...(await Promise.all([start('two', join(folder, 'two')), start('three')]))];
+    const databaseUrl = await newDatabase();
+    const env = { SVC_WEBHOOKS_ALLOW_PRIVATE: '1' };
+    cluster = await startFaultyCluster({ policy: policyFile(POLICY, afterAll).path, databaseUrl, env });
+    useAll();
     balancer = await startBalancer(() => gateways.map((gateway) => new URL(gateway.url).host));
+    database = new pg.Client({ connectionString: databaseUrl });
     await database.connect();
   });
   afterAll(async () => {
     await balancer?.close();
-    await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')));
     await database?.end();
-    rmSync(folder, { recursive: true, force: true });
+    await cluster?.close();
   });
 
   let made = 0;
@@ -115,6 +104,37 @@ describe('caps of a cluster', () => {
     return rows[0];
   };
 
+  const SEED = 37;
+  test(`hold, and halts and records too, while gateways fail at once, seed ${SEED}`, async () => {
+    const clients = new ClusterClients(cluster, randomOf(SEED));
+    const { history } = clients;
+    onTestFailed(() => keepHistory(history));
+    const [tight, roomy] = await Promise.all([
+      clients.register('tight', 'crawler', 50_000),
+      clients.register('roomy', 'crawler', 100),
+    ]);
+    let isOver = false;
+    const load = [tight, roomy, tight, roomy].map((agent) => clients.work(agent, () => isOver));
+    load.push(clients.operate('stopped', () => isOver));
+    const [one, two, three] = cluster.gateways;
+    await eventually(() => expect(history.stops.length).toBeGreaterThan(0), 90_000);
+    await Promise.all([
+      FAULTS['kill -9'](cluster, two!, 500),
+      FAULTS.SIGSTOP(cluster, three!, 750),
+      sleep(500).then(() => FAULTS['database out of reach'](cluster, one!, 750)),
+    ]);
+    await FAULTS['clock set back'](cluster, three!, 500);
+    isOver = true;
+    await Promise.all(load);
+    useAll();
+    expect(history.allowedAfterStop()).toEqual([]);
+    for (const { org } of [tight, roomy]) expect(history.overruns(org, CAP)).toEqual([]);
+    await eventually(() => expectWholeLogs(cluster, history));
+    await Promise.all([tight, roomy].map(({ org }) => expectExactLedger(cluster, history, org)));
+    // Reported too, so that nothing but what was killed is held.
+    expect(await expectFreeMoney(cluster, clients, roomy, CAP)).toBe(true);
+  }, 300_000);
+
   test('are spent to the last by three gateways together, and never overrun', async () => {
     const { allowed, answers } = await spendAll('acme', await register('acme'));
     expect(allowed).toBe(CHECKS_IN_CAP);
@@ -126,28 +146,29 @@ describe('caps of a cluster', () => {
   });
 
   test('hold when a gateway is killed in the middle, and keep what it held', async () => {
-    const killed = gateways[1]!;
+    const killed = cluster.gateways[1]!;
     const { allowed } = await spendAll('globex', await register('globex'), async (round) => {
       if (round === 5) await killed.stop('SIGKILL');
     });
-    gateways = gateways.filter((gateway) => gateway !== killed);
+    useAll();
     expect(allowed).toBeLessThanOrEqual(CHECKS_IN_CAP);
     expect(allowed).toBeGreaterThan(CHECKS_IN_CAP / 2);
     const { spent, out, spentByRuns, outByRuns } = await accountOf('globex');
     expect([spent, out]).toEqual([spentByRuns, outByRuns]);
-    expect(spent + out).toBeLessThanOrEqual(3_000_000);
+    expect(spent + out).toBeLessThanOrEqual(CAP);
   });
 
   test('are free again for what a gateway held that was stopped in order', async () => {
     const token = await register('umbrella');
-    const stopped = await start('four');
-    const { decision } = await check('umbrella', token, stopped.url);
+    const stopped = cluster.gateways[2]!;
+    const { decision } = await check('umbrella', token, stopped.running!.url);
     expect(decision).toBe('DECISION_ALLOW');
     expect((await accountOf('umbrella')).out).toBeGreaterThan(0);
     expect(await stopped.stop('SIGTERM')).toBe(0);
+    useAll();
     expect(await accountOf('umbrella')).toEqual({ spent: 0, out: 0, spentByRuns: 0, outByRuns: 0 });
     const { body } = await gateways[0]!.call('GET', '/api/v1/cluster');
-    expect(body.members.map(({ name }: { name: string }) => name)).not.toContain('four');
+    expect(body.members.map(({ name }: { name: string }) => name)).not.toContain('three');
   });
 
   test('count what a gateway has spent that was killed, and send what it had to report', async () => {
@@ -158,23 +179,26 @@ describe('caps of a cluster', () => {
     const hook = (await gateways[0]!.call('POST', '/api/v1/webhooks', { url: receiver.url, events })).body;
     const token = await register('initech');
     const agent = { org_id: 'initech', team_id: 'search', agent_id: 'crawler' };
-    const back = await start('two', join(folder, 'two'));
-    gateways.push(back);
+    const back = cluster.gateways[1]!;
+    await back.start();
+    useAll();
     for (const gateway of gateways)
       expect((await gateway.call('POST', '/api/v1/usage', { agent, cost_usd: 0.5 })).body).toEqual({ status: 'ok' });
     const shown = await Promise.all(gateways.map((gateway) => gateway.call('GET', `/api/v1/webhooks/${hook.id}`)));
     expect(shown.map(({ body }) => body.webhook.url)).toEqual(gateways.map(() => receiver.url));
-    expect((await back.call('POST', '/api/v1/halts', { scope: 'org:hooli', reason: 'test' })).status).toBe(201);
+    expect((await back.running!.call('POST', '/api/v1/halts', { scope: 'org:hooli', reason: 'test' })).status).toBe(
+      201,
+    );
     await back.stop('SIGKILL');
     receiver.answer = answered(204);
-    gateways = gateways.filter((gateway) => gateway !== back);
-    gateways.push(await start('two', join(folder, 'two')));
+    await back.start();
+    useAll();
     const { allowed } = await spendAll('initech', token);
-    expect(allowed).toBeLessThanOrEqual(CHECKS_IN_CAP / 2);
-    await eventually(async () => expect((await accountOf('initech')).spent).toBe(1_500_000), 20_000);
+    expect(allowed).toBeLessThanOrEqual((CHECKS_IN_CAP * 2) / 3);
+    await eventually(async () => expect((await accountOf('initech')).spent).toBe(1_000_000), 20_000);
     await eventually(async () => {
       const { body } = await gateways[0]!.call('GET', '/api/v1/budgets?org_id=initech');
-      expect(body.budgets.find(({ tier }: { tier: string }) => tier === 'org').daily.spent_usd).toBe(1.5);
+      expect(body.budgets.find(({ tier }: { tier: string }) => tier === 'org').daily.spent_usd).toBe(1);
     });
     await eventually(async () => {
       const { body } = await gateways[0]!.call('GET', `/api/v1/webhooks/${hook.id}`);
