@@ -59,6 +59,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   app: [
     'accounts',
     'audit-log',
+    'bus',
     'cluster',
     'core',
     'credentials',
@@ -91,6 +92,7 @@ const WAYS: Readonly<Record<string, readonly string[]>> = {
   hooks: ['core', 'system'],
   mcp: ['core', 'system'],
   'policy-files': ['core', 'ports'],
+  bus: ['core', 'ports', 'system'],
   cluster: ['core', 'ports'],
   system: ['core', 'credentials', 'ports'],
   'use-cases': ['accounts', 'core', 'credentials', 'limits', 'ports', 'webhooks'],
@@ -188,8 +190,9 @@ describe('tidy', () => {
     lmdb: ['src/stores/embedded/lmdb.ts'], // reads the store of earlier releases once
     msgpackr: ['src/threads/codec.ts'],
     'msgpackr-extract': [], // of lmdb; named to keep all who install the package to one release of it
+    nats: ['src/bus/nats.ts'],
     nodemailer: ['src/mail/smtp.ts'],
-    pg: ['src/stores/'],
+    pg: ['src/stores/', 'src/bus/postgres.ts'],
     pino: ['src/system/log.ts'],
     piscina: ['src/threads/crypto/lane.ts'],
     'prom-client': ['src/system/metrics.ts'],

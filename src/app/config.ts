@@ -1,6 +1,7 @@
 /** The whole configuration as one table: its variables, how each is read, and what it means. */
 import { isIP } from 'node:net';
 import { isWitnessUrl } from '../audit-log/witness/target.ts';
+import { natsServers } from '../bus/nats-servers.ts';
 import { isOrgName } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { isBootstrapKey } from '../core/identity/api-key.ts';
@@ -190,6 +191,26 @@ export const VARIABLES = {
     ),
     fallbackRule: 'made from the host name, and kept in the data directory',
   },
+  SVC_BUS_URL: secret(
+    variable(
+      natsServers,
+      'nats://user:password@host:port or tls://…, several separated by commas, with special characters of the password percent-encoded (# as %23, / as %2F, @ as %40, % as %25)',
+      undefined,
+      'NATS servers that carry the messages between the gateways of a cluster, as `nats://user:password@host:4222` or encrypted as `tls://…`, several separated by commas; a name without a password is a token; unset: PostgreSQL carries them',
+    ),
+  ),
+  SVC_BUS_CA_FILE: variable(
+    text,
+    'a path',
+    undefined,
+    'certificates (PEM) of the authorities that sign for the servers of `SVC_BUS_URL`; unset: those that Node.js knows',
+  ),
+  SVC_BUS_CREDENTIALS_FILE: variable(
+    text,
+    'a path',
+    undefined,
+    'credentials (`.creds`) for the servers of `SVC_BUS_URL`, in place of a user and a password there',
+  ),
   SVC_CLUSTER_ON_OUTAGE: variable(
     oneOf('serve', 'deny'),
     '`serve` or `deny`',
@@ -511,6 +532,23 @@ function conflictsIn({
     if (config.SVC_JWT_PRIVATE_KEY === undefined)
       conflicts.push('SVC_CLUSTER requires SVC_JWT_PRIVATE_KEY, the same at every gateway');
   }
+  return [...conflicts, ...busConflictsIn(config)];
+}
+
+function busConflictsIn({
+  SVC_CLUSTER: cluster,
+  SVC_BUS_URL: servers,
+  SVC_BUS_CA_FILE: caFile,
+  SVC_BUS_CREDENTIALS_FILE: credentialsFile,
+}: Pick<Config, 'SVC_CLUSTER' | 'SVC_BUS_URL' | 'SVC_BUS_CA_FILE' | 'SVC_BUS_CREDENTIALS_FILE'>): readonly string[] {
+  const conflicts: string[] = [];
+  const [first] = servers ?? [];
+  if (first !== undefined && cluster === undefined)
+    conflicts.push('SVC_BUS_URL requires SVC_CLUSTER=on; a gateway alone has nobody to send messages to');
+  if (caFile !== undefined && first?.isTls !== true)
+    conflicts.push('SVC_BUS_CA_FILE requires SVC_BUS_URL with tls://, because nothing else is encrypted');
+  if (credentialsFile !== undefined && (first === undefined || first.user !== undefined || first.token !== undefined))
+    conflicts.push('SVC_BUS_CREDENTIALS_FILE requires SVC_BUS_URL, without credentials in it');
   return conflicts;
 }
 

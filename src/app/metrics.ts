@@ -36,6 +36,8 @@ export type Measured = {
   readonly storeOutage: StoreOutage;
   /** Undefined without an account store. */
   readonly isDatabaseAway: (() => boolean) | undefined;
+  /** Undefined for a gateway alone. */
+  readonly isOnBus: (() => boolean) | undefined;
   readonly limiters: Readonly<Record<string, RateLimiter>>;
   readonly version: string;
 };
@@ -259,6 +261,7 @@ function ofSystem({
   crypto,
   storeOutage,
   isDatabaseAway,
+  isOnBus,
   supervisor,
   witnesses,
 }: Measured): readonly (Metric | Histogram)[] {
@@ -273,6 +276,15 @@ function ofSystem({
     ...(isDatabaseAway === undefined
       ? []
       : [gauge('svc_database_reachable', '0 while the database is unreachable.', () => (isDatabaseAway() ? 0 : 1))]),
+    ...(isOnBus === undefined
+      ? []
+      : [
+          gauge(
+            'svc_cluster_bus_connected',
+            '0 while messages cannot be exchanged with the other gateways of the cluster.',
+            () => (isOnBus() ? 1 : 0),
+          ),
+        ]),
     counter(
       'svc_threads_restarted_total',
       'Threads restarted after a crash.',

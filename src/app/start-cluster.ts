@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BusRefused, NatsBus } from '../bus/nats.ts';
+import { PostgresBus } from '../bus/postgres.ts';
 import { AgentFeed } from '../cluster/agent-feed.ts';
 import { Barriers } from '../cluster/barriers.ts';
 import { SharedControls } from '../cluster/controls.ts';
@@ -39,7 +41,6 @@ import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
 import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
-import { PostgresBus } from '../stores/postgres/cluster/bus.ts';
 import { createPostgresMembers } from '../stores/postgres/cluster/members.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
 import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
@@ -66,7 +67,7 @@ import type { Threads } from './start-threads.ts';
 export type Cluster = {
   readonly membership: KeptMembership;
   readonly members: MemberStore;
-  readonly bus: PostgresBus;
+  readonly bus: NatsBus | PostgresBus;
   readonly barriers: Barriers;
   readonly peers: ClusterPeers;
   readonly replicas: Replicas;
@@ -110,7 +111,7 @@ export async function openCluster(
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
   assert(run !== undefined, 'a gateway of a cluster has a run');
   const policyVersion = (): string => shelf.policies.version ?? shelf.inForce.policies.version;
-  const reportOf = () => ({ policyVersion: policyVersion(), auditHead: audit.head });
+  const reportOf = () => ({ policyVersion: policyVersion(), auditHead: audit.head, isOnBus: bus.isConnected });
   const name = config.SVC_NODE_NAME ?? (await keptName(config.SVC_DATA_DIR));
   // Outages are logged by the other connections of this gateway, and by its membership.
   const quiet = { info: () => undefined, warn: () => undefined };
@@ -120,7 +121,7 @@ export async function openCluster(
   );
   closers.add('the membership of the cluster', () => postgres.close());
   const secret = valueOrStartError(await database.postgres.attempt(clusterSecret), database.postgres.trouble);
-  const bus = new PostgresBus({ url, self: run, secret, log });
+  const bus = createBus(context, { url, self: run, secret, name });
   closers.add('the bus of the cluster', () => bus.close());
   const members = createPostgresMembers({ postgres, run, leaseMs: LEASE_MS, settles: () => settlementIn(store) });
   const replicas = new Replicas(onError);
@@ -207,6 +208,29 @@ function openOrders({ replicas, bus, log, ...shared }: Ordering): Pick<Cluster, 
   return { controls, orders };
 }
 
+function createBus(
+  { config, log }: StartContext,
+  {
+    url,
+    name,
+    ...frames
+  }: { readonly url: string; readonly self: RunId; readonly secret: string; readonly name: string },
+): NatsBus | PostgresBus {
+  const servers = config.SVC_BUS_URL;
+  if (servers === undefined) return new PostgresBus({ ...frames, url, log });
+  const { SVC_BUS_CA_FILE: caFile, SVC_BUS_CREDENTIALS_FILE: credentialsFile } = config;
+  return new NatsBus({ ...frames, servers, caFile, credentialsFile, name: `svc-gateway ${name}`, log });
+}
+
+/** Without a bus a gateway starts all the same, but not with settings by which it will never have one. */
+async function started(bus: NatsBus | PostgresBus): Promise<void> {
+  try {
+    await bus.start();
+  } catch (error) {
+    throw error instanceof BusRefused ? new StartError(`cannot use the bus in SVC_BUS_URL: ${error.message}`) : error;
+  }
+}
+
 type Shared = 'shareLogs' | 'shareTickets';
 
 const sharing = (membership: Membership, peers: Peers): Pick<Cluster, Shared> => ({
@@ -236,7 +260,7 @@ function startOf(
       governor.outage = outageOf(membership, config.SVC_CLUSTER_ON_OUTAGE);
     });
     await untilClockIsRight(context, members);
-    await bus.start();
+    await started(bus);
     replicas.start();
     valueOrStartError(await membership.start(), postgres.trouble);
     await shelf.begin();
@@ -261,7 +285,7 @@ type Kept = {
   readonly members: MemberStore;
   readonly replicas: Replicas;
   readonly threads: IoThreads;
-  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead'>;
+  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus'>;
   readonly onReplaced: () => void;
 };
 

@@ -112,6 +112,7 @@ function startMetrics({ config, closers }: StartContext, parts: Parts): Metrics 
     resources: { crypto, database, storeOutage },
     threads,
     decisions: { governor, limiters, policyKeeper, recording, stats, webhooks },
+    cluster,
   } = parts;
   const metrics = createMetrics(
     metricsOf({
@@ -124,6 +125,7 @@ function startMetrics({ config, closers }: StartContext, parts: Parts): Metrics 
       stats,
       storeOutage,
       isDatabaseAway: database && (() => database.postgres.isAway),
+      isOnBus: cluster && (() => cluster.bus.isConnected),
       limiters,
       version: packageVersion(),
       areNamesShown: !isLoopback(config.SVC_HTTP_ADDR.host),

@@ -120,6 +120,7 @@ export function useCasesOf({
         ...(witnesses.isAnyAway && { audit_witness: 'unreachable' }),
         ...(storeOutage.isOn && { store: 'unwritable' }),
         ...(cluster && { cluster: stateOf(cluster) }),
+        ...(cluster?.bus.isConnected === false && { bus: 'unreachable' }),
       });
     },
     metrics: async () => ok(await metrics.render()),

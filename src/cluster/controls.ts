@@ -4,6 +4,7 @@ import type { Fault } from '../core/fault.ts';
 import type { OpView, Signal, SignalMessage } from '../core/views.ts';
 import type { Barrier, Bus, Membership, SharedStates, StateRow, StateWrite } from '../ports/cluster.ts';
 import { homeOf } from './run.ts';
+import { within } from './within.ts';
 
 /** The newest signal of an operation that an operator has touched, at whichever gateway it lives. */
 type Control = {
@@ -32,6 +33,11 @@ const KEPT_MS = 24 * 3_600_000;
 const KIND = 'controls';
 /** So many orders go with the message that there are some; of more, the others read in the database. */
 const MOST_IN_MESSAGE = 20;
+/** Of those that nobody can read there yet. */
+const UNWRITTEN_IN_MESSAGE = 500;
+/** For longer the database is not waited for; where it is known to be away, it is only tried. */
+const WRITE_WITHIN_MS = 700;
+const TRY_WITHIN_MS = 50;
 
 const idOf = ({ agent, opId }: Pick<Control, 'agent' | 'opId'>): string => `${agent} ${opId}`;
 const STATE_OF = { pause: 'paused', terminate: 'terminated', resume: undefined } as const;
@@ -47,12 +53,16 @@ export class SharedControls {
   readonly #byAgent = new Map<AgentKey, Set<string>>();
   /** To be written: undefined removes. */
   #waiting = new Map<string, Control | undefined>();
-  #writing: Promise<readonly string[]> = Promise.resolve([]);
+  /** Of those, the orders that no other gateway has been sent. */
+  readonly #unsent = new Set<string>();
+  #writing: Promise<boolean> = Promise.resolve(true);
   #next: Promise<readonly string[]> | undefined;
   #lastSequence = 0;
   #deliver: (agent: AgentKey, message: SignalMessage) => void = () => undefined;
   /** Known from a message, and not yet from the table, where they are to be. */
   readonly #hearsay = new Set<string>();
+  /** Likewise of other gateways, which could not write them. */
+  readonly #unwritten = new Map<string, Control>();
 
   constructor(options: SharedControlsOptions) {
     this.#options = options;
@@ -76,7 +86,7 @@ export class SharedControls {
 
   /**
    * Resolves when every gateway acts by it, with the names of those that do not; `database` where it cannot be written
-   * now. Never rejects: the order stands at its home.
+   * now: then it is written later, and stands where it has come over the bus. Never rejects: it stands at its home.
    */
   save(sent: Sent, sequence: number, nowMs: number): Promise<readonly string[]> {
     const { agent, opId, signal } = sent;
@@ -169,9 +179,14 @@ export class SharedControls {
     return this.#write(id, next);
   }
 
-  /** Takes over what others have ordered. `sent`: orders that a message says are written. */
+  /**
+   * Takes over what others have ordered. `sent`: orders that a message says are written, or `unwritten`: those that its
+   * sender could not write.
+   */
   async refresh(sent?: unknown): Promise<Result<void, Fault>> {
     if (Array.isArray(sent)) return this.#believe(sent as readonly Control[]);
+    const { unwritten } = Object(sent) as { readonly unwritten?: readonly Control[] };
+    if (unwritten !== undefined) return this.#hold(unwritten);
     if (this.#waiting.size > 0) void this.#flushed(); // what the database could not take before
     const heard = [...this.#hearsay];
     const read = await this.#options.store.changes(KIND);
@@ -179,7 +194,8 @@ export class SharedControls {
     const { rows, isWhole, seen } = read.value;
     if (isWhole) {
       const known = new Set(rows.map(({ id }) => id));
-      for (const id of [...this.#rows.keys()]) if (!known.has(id) && !this.#waiting.has(id)) this.#drop(id);
+      for (const id of [...this.#rows.keys()])
+        if (!known.has(id) && !this.#waiting.has(id) && !this.#unwritten.has(id)) this.#drop(id);
     }
     for (const row of rows) this.#adopt(row);
     // A message that was late is about a row that has been read before, and removed since.
@@ -202,11 +218,32 @@ export class SharedControls {
     return ok(undefined);
   }
 
+  /** The database may not be reached from here either, and cannot say more. */
+  #hold(orders: readonly Control[]): Result<void, Fault> {
+    for (const control of orders) {
+      const id = idOf(control);
+      const waiting = this.#waiting.get(id);
+      if (this.#waiting.has(id) && (waiting === undefined || waiting.sequence >= control.sequence)) continue;
+      // Its gateway has ended, and two others have been asked: the later order counts.
+      this.#waiting.delete(id);
+      this.#hearsay.delete(id);
+      this.#unwritten.set(id, control);
+      this.#take(id, control);
+    }
+    return ok(undefined);
+  }
+
   #adopt({ id, body }: StateRow): void {
     this.#hearsay.delete(id);
-    if (this.#waiting.has(id)) return; // it is newer here
     const control = body as Control | undefined;
+    const unwritten = this.#unwritten.get(id)?.sequence ?? 0;
+    if (control === undefined || control.sequence >= unwritten) this.#unwritten.delete(id);
+    if (this.#waiting.has(id)) return; // it is newer here
     if (control === undefined) return this.#drop(id);
+    this.#take(id, control);
+  }
+
+  #take(id: string, control: Control): void {
     this.#lastSequence = Math.max(this.#lastSequence, control.sequence);
     const before = this.#rows.get(id);
     if (before !== undefined && before.sequence > control.sequence) return;
@@ -224,6 +261,12 @@ export class SharedControls {
       if (atMs > lostMs || home === this.#home || members.has(home)) continue;
       this.#drop(id);
       void this.#write(id, undefined);
+    }
+    // They have ended before they could write them.
+    for (const [id, control] of this.#unwritten) {
+      if (members.has(control.home)) continue;
+      this.#unwritten.delete(id);
+      void this.#write(id, control);
     }
   }
 
@@ -246,36 +289,62 @@ export class SharedControls {
 
   #write(id: string, control: Control | undefined): Promise<readonly string[]> {
     this.#waiting.set(id, control);
+    if (control?.isAcknowledged === false) this.#unsent.add(id);
     return this.#flushed();
   }
 
-  /** What is ordered while a transaction is under way makes up the next one. */
+  get #patienceMs(): number {
+    return this.#options.membership.isLeased ? WRITE_WITHIN_MS : TRY_WITHIN_MS;
+  }
+
+  /** What is ordered while a write is under way makes up the next one. Never rejects. */
   #flushed(): Promise<readonly string[]> {
-    this.#next ??= this.#writing.then(() => {
+    this.#next ??= within(this.#patienceMs, this.#writing).then((isOver) => {
       this.#next = undefined;
-      this.#writing = this.#flush();
-      return this.#writing;
+      return isOver === undefined ? this.#sendUnwritten() : this.#flush();
     });
     return this.#next;
   }
-  /** Never rejects. */
+
   async #flush(): Promise<readonly string[]> {
-    const { store, barrier, bus, onError } = this.#options;
+    const { barrier, bus } = this.#options;
     const waiting = new Map(this.#waiting);
     if (waiting.size === 0) return [];
-    const writes = Array.from(waiting, ([id, body]): StateWrite => ({ id, key: id, body }));
+    this.#writing = this.#written(waiting);
+    if ((await within(this.#patienceMs, this.#writing)) !== true) return this.#sendUnwritten();
+    for (const id of waiting.keys()) this.#unsent.delete(id);
+    const ordered = [...waiting.values()].filter((control) => control?.isAcknowledged === false);
+    if (ordered.length > 0) return barrier.pass(KIND, ordered.length > MOST_IN_MESSAGE ? undefined : ordered);
+    bus.send('all', { type: 'changed', topic: KIND });
+    return [];
+  }
+
+  async #written(waiting: ReadonlyMap<string, Control | undefined>): Promise<boolean> {
+    const { store, onError } = this.#options;
     try {
-      const written = await store.put(KIND, writes);
-      if (!written.ok) return ['database'];
+      const written = await store.put(
+        KIND,
+        Array.from(waiting, ([id, body]): StateWrite => ({ id, key: id, body })),
+      );
+      if (!written.ok) return false;
       for (const [id, control] of waiting) if (this.#waiting.get(id) === control) this.#waiting.delete(id);
-      const ordered = [...waiting.values()].filter((control) => control?.isAcknowledged === false);
-      if (ordered.length > 0) return await barrier.pass(KIND, ordered.length > MOST_IN_MESSAGE ? undefined : ordered);
-      bus.send('all', { type: 'changed', topic: KIND });
-      return [];
+      return true;
     } catch (error) {
       onError(error, 'writing orders to operations to the database');
-      return ['database'];
+      return false;
     }
+  }
+
+  /** Where the bus does not need the database, orders hold everywhere while that is away. */
+  async #sendUnwritten(): Promise<readonly string[]> {
+    const { barrier, bus } = this.#options;
+    if (!bus.isConnected) return ['database'];
+    const orders = Array.from(this.#unsent, (id) => this.#waiting.get(id)).filter((control) => control !== undefined);
+    this.#unsent.clear();
+    const passing: Promise<readonly string[]>[] = [];
+    for (let at = 0; at < orders.length; at += UNWRITTEN_IN_MESSAGE)
+      passing.push(barrier.pass(KIND, { unwritten: orders.slice(at, at + UNWRITTEN_IN_MESSAGE) }));
+    return ['database', ...new Set((await Promise.all(passing)).flat())];
   }
 }
 

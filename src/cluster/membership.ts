@@ -12,7 +12,7 @@ export type KeepMembershipOptions = {
   readonly clocks: Clocks;
   /** Reads everything again that other gateways may have changed. Called when the lease was over. */
   readonly catchUp: () => Promise<Result<void, Fault>>;
-  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead'>;
+  readonly reportOf: () => Pick<Beat, 'policyVersion' | 'auditHead' | 'isOnBus'>;
   /** Whether everything was read again since the last call, so that what was not confirmed is made up for. */
   readonly hasCaughtUp: () => boolean;
   /** This run must end. */

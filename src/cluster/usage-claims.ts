@@ -1,5 +1,6 @@
 import type { UsageKey } from '../core/outcome.ts';
 import type { UsageClaim, UsageIds } from '../ports/cluster.ts';
+import { within } from './within.ts';
 
 export type UsageClaimsOptions = {
   readonly store: UsageIds;
@@ -127,13 +128,4 @@ export class UsageClaims {
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => void this.#settleSoon(), SETTLE_AGAIN_MS).unref();
   }
-}
-
-/** Undefined: it took longer. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), ms);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -32,6 +32,8 @@ export type Member = {
   readonly skewMs: number;
   readonly policyVersion: string | undefined;
   readonly auditHead: { readonly id: number; readonly hash: string } | undefined;
+  /** Whether it can exchange messages; undefined: an older release, which does not say. */
+  readonly isOnBus: boolean | undefined;
   /** Barriers that it has not confirmed, and has not made up for yet. */
   readonly unconfirmed: number;
   readonly onOutage: OnOutage;
@@ -39,6 +41,7 @@ export type Member = {
 
 /** What a run reports about itself with every beat. */
 export type Beat = Pick<Member, 'skewMs' | 'policyVersion' | 'auditHead'> & {
+  readonly isOnBus: boolean;
   /** It has read everything again since the last beat, so that it acts by all it had not confirmed. */
   readonly isCaughtUp: boolean;
 };

@@ -133,6 +133,8 @@ type OwnUseCases = {
       readonly store?: 'unwritable';
       /** Of a gateway in a cluster: whether it holds a lease, and whether its clock is right. */
       readonly cluster?: 'reachable' | 'unreachable' | 'wrong_clock';
+      /** Present while messages cannot be exchanged with the other gateways of a cluster. */
+      readonly bus?: 'unreachable';
     }
   >;
   readonly metrics: UseCase<Record<never, never>, { readonly contentType: string; readonly text: string }>;

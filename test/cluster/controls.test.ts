@@ -15,10 +15,15 @@ const sent = (signal: 'pause' | 'resume' | 'terminate') => ({ agent: AGENT, opId
 /** The table, as all gateways see it. */
 class Table {
   isAway = false;
+  /** What is asked of it meanwhile gets no answer. */
+  isSilent = false;
+  /** A reading has all that there is. */
+  isWhole = false;
   readonly rows = new Map<string, StateRow>();
 
   readonly store = {
     put: async (_kind: unknown, writes: readonly Omit<StateRow, 'version'>[]) => {
+      if (this.isSilent) return new Promise<never>(() => undefined);
       if (this.isAway) return fail({ kind: 'store_unreachable', retryAfterSecs: 1 } as const);
       for (const write of writes) this.rows.set(write.id, { ...write, version: 1 });
       return ok([]);
@@ -26,7 +31,7 @@ class Table {
     changes: async () =>
       this.isAway
         ? fail({ kind: 'store_unreachable', retryAfterSecs: 1 } as const)
-        : ok({ rows: structuredClone([...this.rows.values()]), isWhole: false, seen: () => undefined }),
+        : ok({ rows: structuredClone([...this.rows.values()]), isWhole: this.isWhole, seen: () => undefined }),
   };
 }
 
@@ -36,8 +41,8 @@ describe('orders to operations', () => {
   let one: ReturnType<typeof open>;
   let two: ReturnType<typeof open>;
   let nowMs: number;
-  /** What the last barrier has carried to the others. */
-  let passed: unknown;
+  /** What barriers have carried to the others, the last one last. */
+  let carried: unknown[];
   const open = (member: FakeMember) => {
     const delivered: number[] = [];
     const errors: unknown[] = [];
@@ -47,7 +52,7 @@ describe('orders to operations', () => {
       bus: member.bus,
       barrier: {
         pass: async (_, detail) => {
-          passed = detail;
+          carried.push(structuredClone(detail));
           return ['three'];
         },
       },
@@ -55,7 +60,7 @@ describe('orders to operations', () => {
       onError: (error) => errors.push(error),
     });
     controls.follow((_, { sequence }) => delivered.push(sequence));
-    return { controls, delivered, home: homeOf(member.run) };
+    return { controls, delivered, member, home: homeOf(member.run) };
   };
   let recorded: AgentKey[];
   const order = (signal: Signal, orgId?: string, record?: OrderToGone['record']) =>
@@ -75,6 +80,7 @@ describe('orders to operations', () => {
     cluster = new FakeCluster();
     table = new Table();
     nowMs = 1_000;
+    carried = [];
     one = open(cluster.join('one'));
     two = open(cluster.join('two'));
   });
@@ -109,9 +115,9 @@ describe('orders to operations', () => {
   test('reach agents elsewhere with the message that they are written, without a query', async () => {
     await one.controls.save(sent('pause'), 7, nowMs);
     table.isAway = true;
-    expect((await two.controls.refresh(passed)).ok).toBe(true);
+    expect((await two.controls.refresh(carried.at(-1))).ok).toBe(true);
     expect([two.delivered, two.controls.closedElsewhere(AGENT, OP)]).toEqual([[7], 'paused']);
-    await two.controls.refresh(passed); // repeated
+    await two.controls.refresh(carried.at(-1)); // repeated
     table.isAway = false;
     await two.controls.refresh();
     expect([two.delivered, two.controls.closedElsewhere(AGENT, OP)]).toEqual([[7], 'paused']);
@@ -125,20 +131,67 @@ describe('orders to operations', () => {
     await cluster.settle();
     await two.controls.refresh();
     table.rows.clear(); // what was read before is not read again
-    expect((await two.controls.refresh(passed)).ok).toBe(true);
+    expect((await two.controls.refresh(carried.at(-1))).ok).toBe(true);
     await two.controls.refresh();
     expect([two.controls.size, two.controls.closedElsewhere(AGENT, OP)]).toEqual([0, undefined]);
   });
 
   test('that the database cannot take stand at their home, and are written once it can', async () => {
     table.isAway = true;
+    one.member.bus.isConnected = false;
     expect(await one.controls.save(sent('terminate'), 7, nowMs)).toEqual(['database']);
+    one.member.bus.isConnected = true;
     expect((await two.controls.refresh()).ok).toBe(false);
     table.isAway = false;
     await one.controls.refresh();
     await cluster.settle();
     await two.controls.refresh();
     expect(two.controls.closedElsewhere(AGENT, OP)).toBe('terminated');
+  });
+
+  test('go over the bus while the database is away, and are written once it is back', async () => {
+    table.isAway = true;
+    expect(await one.controls.save(sent('pause'), 7, nowMs)).toEqual(['database', 'three']);
+    expect((await two.controls.refresh(carried[0])).ok).toBe(true);
+    expect([two.controls.closedElsewhere(AGENT, OP), two.delivered]).toEqual(['paused', [7]]);
+    // It is tried again every 2 s, and told to nobody twice.
+    await one.controls.refresh();
+    await cluster.settle();
+    expect(carried).toHaveLength(1);
+    // Who reads all that there is before it is written keeps it.
+    table.isAway = false;
+    table.isWhole = true;
+    await two.controls.refresh();
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('paused');
+    await one.controls.refresh();
+    await cluster.settle();
+    expect(table.rows.get(`${AGENT} ${OP}`)?.body).toMatchObject({ signal: 'pause', sequence: 7 });
+    await two.controls.refresh();
+    one.controls.forget(AGENT, OP);
+    await cluster.settle();
+    await two.controls.refresh();
+    expect([two.controls.size, two.delivered]).toEqual([0, [7]]);
+  });
+
+  test('that came over the bus are written by others where their gateway has ended', async () => {
+    table.isAway = true;
+    await one.controls.save(sent('terminate'), 7, nowMs);
+    await two.controls.refresh(carried[0]);
+    cluster.retire('one');
+    table.isAway = false;
+    await two.controls.refresh();
+    await cluster.settle();
+    expect(table.rows.get(`${AGENT} ${OP}`)?.body).toMatchObject({ signal: 'terminate', home: one.home });
+    expect(two.controls.closedElsewhere(AGENT, OP)).toBe('terminated');
+  });
+
+  test('do not wait for a database that is silent, and the later one counts', async () => {
+    table.isSilent = true;
+    one.member.membership.isLeased = false;
+    expect(await one.controls.save(sent('pause'), 7, nowMs)).toEqual(['database', 'three']);
+    expect(await one.controls.save(sent('resume'), 8, nowMs)).toEqual(['database', 'three']);
+    for (const late of carried.toReversed()) await two.controls.refresh(late);
+    expect([two.controls.closedElsewhere(AGENT, OP), two.delivered]).toEqual([undefined, [8]]);
   });
 
   test('leave with their operation, and a day after their gateway has ended', async () => {

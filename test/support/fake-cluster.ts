@@ -128,5 +128,6 @@ const memberOf = (run: RunId, name: string, state: Member['state']): Member => (
   policyVersion: undefined,
   auditHead: undefined,
   unconfirmed: 0,
+  isOnBus: true,
   onOutage: 'serve',
 });

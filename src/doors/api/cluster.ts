@@ -25,6 +25,7 @@ const memberView = (member: ListedMember) => ({
   skew_ms: member.skewMs,
   policy_version: member.policyVersion ?? null,
   audit_head: member.auditHead ?? null,
+  bus: member.isOnBus === undefined ? null : member.isOnBus ? 'connected' : 'cut_off',
   unconfirmed: member.unconfirmed,
   stranded_usd: microToUsd(member.strandedMicroUsd),
 });

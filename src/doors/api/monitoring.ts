@@ -17,13 +17,14 @@ const health = async (): Promise<HttpReply> => ok({ status: 200, body: { status:
 async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
   const found = await link.call('readiness', {});
   if (!found.ok) return found;
-  const { audit, audit_witness, database, store, cluster } = found.value;
+  const { audit, audit_witness, database, store, cluster, bus } = found.value;
   const isOneOfMany = cluster === undefined || cluster === 'reachable';
   const isWhole =
     audit === 'writable' &&
     database !== 'unreachable' &&
     store === undefined &&
     audit_witness === undefined &&
+    bus === undefined &&
     isOneOfMany;
   return ok({
     status: 200,
@@ -34,6 +35,7 @@ async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
       ...(audit_witness && { audit_witness }),
       ...(store && { store }),
       ...(cluster && { cluster }),
+      ...(bus && { bus }),
     },
   });
 }

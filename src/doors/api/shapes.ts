@@ -309,6 +309,10 @@ export const readiness = z.strictObject({
   cluster: z.enum(['reachable', 'unreachable', 'wrong_clock']).optional().meta({
     description: 'Present only with SVC_CLUSTER=on. `unreachable`: the lease of this gateway is over.',
   }),
+  bus: z.literal('unreachable').optional().meta({
+    description:
+      'Present only while messages cannot be exchanged with the other gateways of the cluster. Checks do not need them.',
+  }),
 });
 
 export const witnessed = z.strictObject({
@@ -538,6 +542,10 @@ export const memberList = z.strictObject({
         .strictObject({ id: z.int(), hash: z.string() })
         .nullable()
         .meta({ description: 'The last entry of its audit log that it reported.' }),
+      bus: z
+        .enum(['connected', 'cut_off'])
+        .nullable()
+        .meta({ description: 'Whether it can exchange messages with the others. null: an older release.' }),
       unconfirmed: z.int().meta({ description: 'Changes that it did not confirm in time and has not caught up with.' }),
       stranded_usd: z.number().meta({ description: 'What it was granted and has neither spent nor returned.' }),
     }),

@@ -80,6 +80,7 @@ const OTHER_COLUMNS: Readonly<Record<keyof typeof UNIQUE_COLUMNS, readonly strin
     'version',
     'protocols',
     'on_outage',
+    'on_bus',
     'policy_version',
     'audit_id',
     'audit_hash',

@@ -1,3 +1,4 @@
+import { BUS_MIGRATIONS } from './cluster/bus-schema.ts';
 import { CLUSTER_MIGRATIONS } from './cluster/schema.ts';
 import { STATE_MIGRATIONS } from './cluster/state-schema.ts';
 import { USAGE_MIGRATIONS } from './cluster/usage-schema.ts';
@@ -163,4 +164,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ...USAGE_MIGRATIONS,
   MIGRATION_OF_STEPS,
   ...WEBHOOK_MIGRATIONS,
+  ...BUS_MIGRATIONS,
 ];

@@ -140,6 +140,7 @@ describe('gateways of a cluster', () => {
         skew_ms: expect.any(Number),
         policy_version: expect.any(String),
         audit_head: { id: expect.any(Number), hash: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        bus: 'connected',
         unconfirmed: 0,
         stranded_usd: 0,
       });

@@ -40,6 +40,7 @@ type NodeRow = {
   readonly audit_hash: string | null;
   readonly skew_ms: number;
   readonly unconfirmed: number;
+  readonly on_bus: boolean | null;
 };
 
 const memberOf = (row: NodeRow): Member => ({
@@ -54,6 +55,7 @@ const memberOf = (row: NodeRow): Member => ({
   auditHead:
     row.audit_id === null || row.audit_hash === null ? undefined : { id: Number(row.audit_id), hash: row.audit_hash },
   unconfirmed: row.unconfirmed,
+  isOnBus: row.on_bus ?? undefined,
   onOutage: row.on_outage,
 });
 
@@ -89,9 +91,9 @@ export function createPostgresMembers({ postgres, run, leaseMs, settles }: Membe
         const { rows } = await on.query<{ now: Date }>('SELECT clock_timestamp() AS now');
         return rows[0]!.now.getTime();
       }),
-    beat: ({ policyVersion, auditHead, skewMs, isCaughtUp }) =>
+    beat: ({ policyVersion, auditHead, skewMs, isOnBus, isCaughtUp }) =>
       attemptAsRun(postgres, async (on) => {
-        const { rows } = await on.query<NodeRow>('SELECT * FROM cluster_beat($1, $2, $3, $4, $5, $6, $7)', [
+        const { rows } = await on.query<NodeRow>('SELECT * FROM cluster_beat($1, $2, $3, $4, $5, $6, $7, $8)', [
           run,
           leaseMs,
           policyVersion ?? null,
@@ -99,6 +101,7 @@ export function createPostgresMembers({ postgres, run, leaseMs, settles }: Membe
           auditHead?.hash ?? null,
           skewMs,
           isCaughtUp,
+          isOnBus,
         ]);
         return rows.map(memberOf);
       }),

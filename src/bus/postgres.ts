@@ -1,16 +1,19 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Socket } from 'node:net';
 import pg from 'pg';
-import { isMapping } from '../../../core/base/mapping.ts';
-import { messageOf } from '../../../core/base/text.ts';
-import type { Bus, ClusterMessage, RunId } from '../../../ports/cluster.ts';
+import { messageOf } from '../core/base/text.ts';
+import type { Bus, ClusterMessage, RunId } from '../ports/cluster.ts';
+import {
+  FRAME_BYTES,
+  Frames,
+  type FramesOptions,
+  MAX_MESSAGE_BYTES,
+  MAX_WAITING_BYTES,
+  type Outgoing,
+} from './frames.ts';
 
-export type PostgresBusOptions = {
+export type PostgresBusOptions = FramesOptions & {
   /** Of a connection that no pooler shares: `LISTEN` belongs to a session. */
   readonly url: string;
-  readonly self: RunId;
-  /** All gateways have the same one. A message that was not made with it is dropped. */
-  readonly secret: string;
   readonly log: {
     info(message: string, fields?: object): void;
     warn(message: string, fields?: object): void;
@@ -20,31 +23,13 @@ export type PostgresBusOptions = {
 const ALL = 'svc_cluster';
 const inboxOf = (run: RunId): string => `svc_run_${run}`;
 
-/** PostgreSQL takes less than 8,000 bytes; the rest of a payload is its signature and its frame. */
-const MAX_TEXT_BYTES = 7_600;
-/** A message is cut into parts. Larger ones are refused. */
-const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
-/** What waits while the database is slow. */
-const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-const MAC_LENGTH = 22;
+/** PostgreSQL takes less than 8,000 bytes. */
+const MAX_TEXT_BYTES = 7_900 - FRAME_BYTES;
 const CONNECT_TIMEOUT_MS = 3_000;
 const PING_EVERY_MS = 1_000;
 const RECONNECT_PAUSE_MS = 500;
 /** With a name, so that the server plans it once per connection: to plan it takes longer than to run it. */
 const NOTIFY = { name: 'notify', text: 'SELECT pg_notify(c, p) FROM unnest($1::text[], $2::text[]) AS u (c, p)' };
-
-/**
- * `f`: from which run; `n`: its number on this channel; `m`: messages, or `p`: a part of one, which is the last if `e`.
- */
-type Frame = {
-  readonly f: RunId;
-  readonly n: number;
-  readonly m?: readonly ClusterMessage[];
-  readonly p?: string;
-  readonly e?: boolean;
-};
-
-type Received = { last: number; parts: string };
 
 /**
  * The bus over `LISTEN` and `NOTIFY`, on a connection of its own: whoever notifies waits for a lock of the whole
@@ -54,9 +39,8 @@ export class PostgresBus implements Bus {
   readonly #options: PostgresBusOptions;
   readonly #messageListeners: ((from: RunId, message: ClusterMessage) => void)[] = [];
   readonly #gapListeners: (() => void)[] = [];
-  readonly #sent = new Map<string, number>();
-  readonly #received = new Map<string, Received>();
-  #waiting: { readonly channel: string; readonly text: string }[] = [];
+  readonly #frames: Frames;
+  #waiting: Outgoing[] = [];
   #waitingBytes = 0;
   #client: pg.Client | undefined;
   #socket: Socket | undefined;
@@ -70,6 +54,7 @@ export class PostgresBus implements Bus {
 
   constructor(options: PostgresBusOptions) {
     this.#options = options;
+    this.#frames = new Frames(options);
   }
 
   get isConnected(): boolean {
@@ -118,7 +103,7 @@ export class PostgresBus implements Bus {
       const waiting = this.#waiting;
       this.#waiting = [];
       this.#waitingBytes = 0;
-      const frames = this.#framesOf(waiting);
+      const frames = this.#frames.pack(waiting, MAX_TEXT_BYTES);
       try {
         await this.#client.query({
           ...NOTIFY,
@@ -130,49 +115,6 @@ export class PostgresBus implements Bus {
       }
     }
     this.#isFlushing = false;
-  }
-
-  #framesOf(waiting: readonly { readonly channel: string; readonly text: string }[]) {
-    const frames: { readonly channel: string; readonly payload: string }[] = [];
-    const byChannel = new Map<string, string[]>();
-    for (const { channel, text } of waiting) byChannel.set(channel, [...(byChannel.get(channel) ?? []), text]);
-    for (const [channel, texts] of byChannel) {
-      let group: string[] = [];
-      let bytes = 0;
-      const end = (): void => {
-        if (group.length > 0) frames.push(this.#framed(channel, `"m":[${group.join()}]`));
-        group = [];
-        bytes = 0;
-      };
-      for (const text of texts) {
-        const length = Buffer.byteLength(text) + 1;
-        if (bytes + length > MAX_TEXT_BYTES) end();
-        if (length > MAX_TEXT_BYTES) {
-          const parts = partsOf(text);
-          for (const [at, part] of parts.entries())
-            frames.push(this.#framed(channel, `"p":${JSON.stringify(part)},"e":${at === parts.length - 1}`));
-          continue;
-        }
-        group.push(text);
-        bytes += length;
-      }
-      end();
-    }
-    return frames;
-  }
-
-  #framed(channel: string, content: string): { readonly channel: string; readonly payload: string } {
-    const number = (this.#sent.get(channel) ?? 0) + 1;
-    this.#sent.set(channel, number);
-    const frame = `{"f":"${this.#options.self}","n":${number},${content}}`;
-    return { channel, payload: this.#macOf(channel, frame) + frame };
-  }
-
-  #macOf(channel: string, frame: string): string {
-    return createHmac('sha256', this.#options.secret)
-      .update(`${channel} ${frame}`)
-      .digest('base64url')
-      .slice(0, MAC_LENGTH);
   }
 
   async #connect(): Promise<void> {
@@ -190,7 +132,7 @@ export class PostgresBus implements Bus {
     this.#isConnected = true;
     if (this.#wasConnected) this.#options.log.info('the bus of the cluster is connected again');
     this.#wasConnected = true;
-    this.#received.clear();
+    this.#frames.forgiveGaps();
     this.#gap();
   }
 
@@ -233,70 +175,14 @@ export class PostgresBus implements Bus {
   }
 
   #receive(channel: string, payload: string): void {
-    const mac = payload.slice(0, MAC_LENGTH);
-    const text = payload.slice(MAC_LENGTH);
-    const expected = this.#macOf(channel, text);
-    if (mac.length !== MAC_LENGTH || !timingSafeEqual(Buffer.from(mac), Buffer.from(expected))) return;
-    const frame = JSON.parse(text) as Frame;
-    if (frame.f === this.#options.self) return;
-    const received = this.#receivedOf(`${channel} ${frame.f}`, frame.n);
-    for (const message of frame.m ?? []) this.#deliver(frame.f, message);
-    if (frame.p === undefined) return;
-    received.parts += frame.p;
-    if (frame.e !== true) return;
-    const whole = received.parts;
-    received.parts = '';
-    const message = parsed(whole);
-    if (message !== undefined) this.#deliver(frame.f, message);
-  }
-
-  #receivedOf(key: string, number: number): Received {
-    const known = this.#received.get(key);
-    const isNext = known !== undefined && number === known.last + 1;
-    const received = known ?? { last: 0, parts: '' };
-    received.last = number;
-    // The first message received of a run may not be its first: what came before was read with the tables.
-    if (known !== undefined && !isNext) {
-      received.parts = '';
-      this.#gap();
-    }
-    this.#received.set(key, received);
-    return received;
-  }
-
-  #deliver(from: RunId, message: ClusterMessage): void {
-    for (const listener of this.#messageListeners) listener(from, message);
+    const opened = this.#frames.open(channel, payload);
+    if (opened === undefined) return;
+    if (opened.isGap) this.#gap();
+    for (const message of opened.messages)
+      for (const listener of this.#messageListeners) listener(opened.from, message);
   }
 
   #gap(): void {
     for (const listener of this.#gapListeners) listener();
-  }
-}
-
-/** Cut between characters: what JSON makes of half a surrogate pair would not fit together again. */
-function partsOf(text: string): readonly string[] {
-  const parts: string[] = [];
-  let part = '';
-  let bytes = 0;
-  for (const character of text) {
-    const length = Buffer.byteLength(JSON.stringify(character)) - 2;
-    if (bytes + length > MAX_TEXT_BYTES) {
-      parts.push(part);
-      part = '';
-      bytes = 0;
-    }
-    part += character;
-    bytes += length;
-  }
-  return [...parts, part];
-}
-
-/** Undefined for what is left of a message whose beginning was missed. */
-function parsed(text: string): ClusterMessage | undefined {
-  try {
-    const message: unknown = JSON.parse(text);
-    return isMapping(message) ? (message as ClusterMessage) : undefined;
-  } catch {
-    return undefined;
   }
 }
