@@ -391,6 +391,9 @@ function readFrames(mutator: Mutator): boolean {
   return whole.length > 0;
 }
 
+/** As JSON writes it. */
+const LONE_SURROGATE = /\\ud[89a-f]/;
+
 /** Between threads nothing but the gateway writes: what the doors let in must come back as it was. */
 function crossThreads(mutator: Mutator): boolean {
   const given = JSON.parse(JSON.stringify(mutator.tree([CHECK.attributes as unknown as Json])));
@@ -406,9 +409,10 @@ function crossThreads(mutator: Mutator): boolean {
       estimatedCostMicroUsd: mutator.below(1e9),
     }),
   } as const;
+  const shown = JSON.stringify(message);
+  if (LONE_SURROGATE.test(shown)) return false; // no door lets it in
   const [back] = decodeToMain(encodeToMain([message]));
-  const shown = (value: unknown): string => JSON.stringify(value).replaceAll(/\\ud[89a-f][0-9a-f]{2}|\ufffd/g, '');
-  if (shown(back) !== shown(message)) throw new Error(`came back otherwise: ${shown(message)}`);
+  if (JSON.stringify(back) !== shown) throw new Error(`came back otherwise: ${shown}`);
   return true;
 }
 

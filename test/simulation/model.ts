@@ -29,6 +29,11 @@ type Op = {
   /** Checks that have no answer yet, or were answered that they could not be recorded. */
   unanswered: number;
   hasUnrecorded: boolean;
+  /**
+   * Completions and orders without an answer, or carried out and taken back: swept in between, the operation cannot come
+   * back.
+   */
+  unrecordedEnds: number;
 };
 type Usage = { readonly costMicroUsd: number; readonly days: Set<number>; isAnswered: boolean };
 type StandingHalt = { readonly covers: (agent: AgentIdentity) => boolean; readonly sinceSeq: number };
@@ -122,6 +127,7 @@ export class Model {
     const isUnrecorded = op.unanswered > 0 || op.hasUnrecorded;
     if (state === 'terminated' && isUnrecorded && (op.state === 'unknown' || this.#isSwept(op, latestMs)))
       this.#end(op, 'terminated', 0);
+    if (op.unrecordedEnds > 0 && state === 'unknown') op.state = 'unknown';
     if (state !== op.state && (state !== 'unknown' || !this.#isSwept(op, nowMs)))
       violation('rollback', `${opId} is ${state}, and by the log it should be ${op.state}`);
     if (state === 'running') this.#expectNotHalted(opId, op.agent);
@@ -140,6 +146,9 @@ export class Model {
   asked(command: Command): void {
     if (command.type === 'check' && !isOfPeople(command.opId)) this.#opOf(command.opId, command.agent).unanswered += 1;
     if (command.type === 'register-op') this.#opOf(command.opId, command.agent);
+    const ended = command.type === 'complete-op' || command.type === 'control-op' ? command.opId : undefined;
+    const op = ended === undefined ? undefined : this.ops.get(ended);
+    if (op !== undefined) op.unrecordedEnds += 1;
     if (command.type === 'record-usage')
       this.#usages.set(
         command.usageId!,
@@ -159,7 +168,7 @@ export class Model {
     let op = this.ops.get(opId);
     if (op === undefined) {
       const held = { microUsd: 0, untilMs: 0 };
-      op = { agent, state: 'unknown', finishedAtMs: 0, held, unanswered: 0, hasUnrecorded: false };
+      op = { agent, state: 'unknown', finishedAtMs: 0, held, unanswered: 0, hasUnrecorded: false, unrecordedEnds: 0 };
       this.ops.set(opId, op);
     }
     return op;
@@ -183,6 +192,12 @@ export class Model {
     for (const [id, { covers, sinceSeq }] of this.halts)
       if (seq > sinceSeq && covers(command.agent))
         violation('halt', `${command.opId} is allowed ${command.action}, although halt ${id} covers its agent`);
+  }
+
+  /** What may have ended an operation is recorded, or was refused. */
+  endAnswered(opId: string): void {
+    const op = this.ops.get(opId);
+    if (op !== undefined) op.unrecordedEnds -= 1;
   }
 
   /** The main thread has counted it, on the day that it is there now. */

@@ -338,6 +338,9 @@ export class World {
         const credential = command.type === 'register-agent' ? command.credential : undefined;
         return this.#model.registrationAnswered(agentKeyOf(command.agent), credential, outcome);
       }
+      case 'complete-op':
+      case 'control-op':
+        return reply.ok || !UNDONE.includes(reply.fault.kind) ? this.#model.endAnswered(command.opId) : undefined;
       default:
         return;
     }
