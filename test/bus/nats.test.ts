@@ -192,21 +192,15 @@ describe.skipIf(NATS_SERVER === undefined)('the bus over NATS', () => {
     expect([here.bus.isConnected, here.bus.send('all', confirm(1))]).toEqual([false, false]);
   });
 
-  test('is back after its server was killed, or was silent', async () => {
+  test('is back after its server was killed', async () => {
     const own = await startNats();
     const [here, there] = [await openBus(own.url), await openBus(own.url)];
-    await own.signal('SIGKILL');
+    await own.kill();
     await eventually(() => expect([here.bus.isConnected, there.bus.isConnected]).toEqual([false, false]));
     await own.restart();
     await eventually(() => expect([here.bus.isConnected, there.bus.isConnected]).toEqual([true, true]));
     here.bus.send('all', confirm(1));
     await eventually(() => expect(there.ids).toEqual([1]));
-    await own.signal('SIGSTOP');
-    await eventually(() => expect([here.bus.isConnected, there.bus.isConnected]).toEqual([false, false]));
-    await own.signal('SIGCONT');
-    await eventually(() => expect([here.bus.isConnected, there.bus.isConnected]).toEqual([true, true]));
-    here.bus.send('all', confirm(2));
-    await eventually(() => expect(there.ids).toEqual([1, 2]));
     expect([here.said.at(0), here.said.at(-1)]).toEqual([
       expect.stringContaining('the bus of the cluster is cut off'),
       expect.stringContaining('the bus of the cluster is connected again'),

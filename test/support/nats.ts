@@ -31,9 +31,9 @@ function runs(command: string): boolean {
 export type TestNats = {
   readonly port: number;
   readonly url: string;
-  /** Sent to the process: SIGKILL ends it, SIGSTOP has it keep silent until SIGCONT. */
-  signal(signal: NodeJS.Signals): Promise<void>;
-  /** On the same port, after SIGKILL. */
+  /** By SIGKILL. */
+  kill(): Promise<void>;
+  /** On the same port. */
   restart(): Promise<void>;
 };
 
@@ -58,10 +58,10 @@ export async function startNats(config = '', atEnd: (end: () => void) => void = 
     port,
     url: `nats://127.0.0.1:${port}`,
     restart,
-    signal: async (signal) => {
+    kill: async () => {
       const ended = new Promise<void>((resolve) => void server!.once('exit', () => resolve()));
-      server!.kill(signal);
-      if (signal === 'SIGKILL') await ended;
+      server!.kill('SIGKILL');
+      await ended;
     },
   };
 }

@@ -134,7 +134,7 @@ describe.skipIf(NATS_SERVER === undefined)('gateways with NATS as their bus', ()
       await eventually(() => expect(stream.frames.length).toBeGreaterThan(0), 500);
     });
     for (const traceId of ['alone', 'left']) await begin(one, traceId);
-    await nats.signal('SIGKILL');
+    await nats.kill();
     for (const at of [one, two, three])
       await eventually(async () =>
         expect(await readiness(at)).toMatchObject({ status: 'degraded', bus: 'unreachable' }),
