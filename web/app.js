@@ -48,6 +48,10 @@ let offer = { methods: [] };
 let stream;
 /** @type {View | undefined} */
 let view;
+/** Counts pages, of which a view is none: what one of them waited for does not replace the next. */
+let pages = 0;
+/** Opens the view that the address names, while somebody is signed in. */
+let followAddress = () => {};
 
 /**
  * @typedef {{ path: string, title: string, isFor: () => boolean, open: (asked: URLSearchParams) => View }} Tab
@@ -74,8 +78,15 @@ const TABS = [
  * {string} [email] whose password was just chosen
  */
 function showDoor(notice, lastKind, email) {
-  close();
-  const door = signInView({ ...offer, notice: notice || undefined, lastKind, email, onSignedIn: showInside });
+  const isShown = close();
+  removeDialogs();
+  const door = signInView({
+    ...offer,
+    notice: notice || undefined,
+    lastKind,
+    email,
+    onSignedIn: () => isShown() && showInside(),
+  });
   document.title = 'Sign in · svc-gateway';
   replace(root, door.element);
   door.focus();
@@ -102,9 +113,7 @@ function showInside() {
     ),
     main,
   );
-  const onHash = () => (readLink() ? void boot() : openTab(links, main));
-  window.addEventListener('hashchange', onHash);
-  stopInside = () => window.removeEventListener('hashchange', onHash);
+  followAddress = () => openTab(links, main);
   stream = openStream(status);
   stream.start();
   openTab(links, main);
@@ -220,29 +229,39 @@ function notifyOfFrame({ event_type: kind, org_id, agent_id, payload }) {
     );
 }
 
-let stopInside = () => {};
-
+/** Ends the page that is shown. Returns whether the one that comes in its place still is. */
 function close() {
-  stopInside();
+  followAddress = () => {};
   stream?.stop();
   stream = undefined;
   view?.dispose?.();
   view = undefined;
+  return beginPage();
+}
+
+function beginPage() {
+  pages += 1;
+  const mine = pages;
+  return () => mine === pages;
+}
+
+/** Of a user who is not signed in any more; secrets, too. */
+function removeDialogs() {
   for (const dialog of document.querySelectorAll('dialog')) dialog.remove();
 }
 
 async function leave() {
-  close();
+  const isShown = close();
+  removeDialogs();
   // Nothing may stay on the screen while the gateway is being waited for.
   replace(root, h('main', { class: 'door' }, h('p', null, 'Signing out…')));
   try {
     await signOut();
   } catch (error) {
-    return showDoor(
-      `You are not fully signed out: this browser keeps its cookie until you sign in and out again. ${messageOf(error)}`,
-    );
+    const said = `You are not fully signed out: this browser keeps its cookie until you sign in and out again. ${messageOf(error)}`;
+    return isShown() ? showDoor(said) : notify(said, 'error');
   }
-  await boot();
+  if (isShown()) await boot(); // a link may have been opened meanwhile
 }
 
 /**
@@ -262,20 +281,19 @@ function readLink() {
 /** @param {string} [notice] @param {string} [email] whose password was just chosen */
 async function boot(notice, email) {
   const link = readLink();
-  if (link !== undefined) {
-    close();
-    history.replaceState(null, '', '/');
-    const page = tokenView({ ...link, onDone: (said, whose) => void boot(said, whose) });
-    replace(root, page.element);
-    return page.focus();
-  }
+  if (link !== undefined) return openLink(link);
+  const isShown = beginPage();
   try {
     offer = await request('GET', '/api/v1/auth/methods');
-    if (await restore()) {
+    if (!isShown()) return;
+    const isSignedIn = await restore();
+    if (!isShown()) return;
+    if (isSignedIn) {
       showInside();
       if (notice) notify(notice); // of an account that is not the one that is signed in here
     } else showDoor(notice, undefined, email);
   } catch (error) {
+    if (!isShown()) return;
     replace(
       root,
       h(
@@ -295,6 +313,19 @@ async function boot(notice, email) {
       ),
     );
   }
+}
+
+/** @param {NonNullable<ReturnType<typeof readLink>>} link */
+function openLink(link) {
+  const isShown = close();
+  removeDialogs();
+  history.replaceState(null, '', '/');
+  const page = tokenView({
+    ...link,
+    onDone: (said, whose) => (isShown() ? void boot(said, whose) : notify(said)),
+  });
+  replace(root, page.element);
+  page.focus();
 }
 
 /** @param {unknown} error */
@@ -317,15 +348,16 @@ function unconfirmedText(gateways) {
   ].join(' ');
 }
 
-whenEnded(showDoor);
 // Once for many orders at a time, which name the same gateways.
 whenUnconfirmed((gateways) => notifyOfEvent(unconfirmedText(gateways), 'info'));
+// Not in place of a page that a link has opened in the tab of somebody who was signed in: its token is nowhere else.
+const isInside = () => stream !== undefined;
+whenEnded((reason, kind) => isInside() && showDoor(reason, kind));
 whenRoleChanged((role) => {
+  if (!isInside()) return;
   showInside();
   notify(`Your role is now ${role}.`);
 });
-// A link from a mail may be opened in a tab that shows the door already.
-window.addEventListener('hashchange', () => {
-  if (current() === undefined && readLink() !== undefined) void boot();
-});
+// A link from a mail may be opened in a tab that shows any page already.
+window.addEventListener('hashchange', () => (readLink() === undefined ? followAddress() : void boot()));
 void boot();

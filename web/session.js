@@ -27,6 +27,7 @@ const IMPLIED = { read: ['read', 'write', 'admin'], write: ['write', 'admin'], a
 let session;
 /** Counts sign-outs: answers to what the last user asked must not reach the next. */
 let departures = 0;
+const VISIT_ENDED = 'The session that started this has ended.';
 /** @type {(reason: string, kind: Session['kind']) => void} */
 let onEnd = () => {};
 /** @type {(role: string) => void} */
@@ -144,8 +145,14 @@ export async function call(method, path, body, isFile = false) {
   const [asked, visit] = [session, departures];
   if (asked === undefined) throw new Problem(401, { detail: 'You are not signed in.' });
   if (asked.kind === 'account' && asked.expiresAtSecs - Date.now() / 1000 < RENEW_BEFORE_SECS) await renewOrEnd();
+  const ask = async () => {
+    const answer = await request(method, path, { body, bearer: session?.token, isFile });
+    // A secret that the last user asked for is not shown to the next.
+    if (visit !== departures) throw new Problem(401, { detail: VISIT_ENDED });
+    return answer;
+  };
   try {
-    return await request(method, path, { body, bearer: session?.token, isFile });
+    return await ask();
   } catch (problem) {
     if (!(problem instanceof Problem) || problem.status !== 401 || visit !== departures) throw problem;
     if (asked.kind === 'key') {
@@ -153,7 +160,7 @@ export async function call(method, path, body, isFile = false) {
       throw problem;
     }
     await renewOrEnd();
-    return request(method, path, { body, bearer: session?.token, isFile });
+    return ask();
   }
 }
 
@@ -164,7 +171,7 @@ export async function call(method, path, body, isFile = false) {
 export function callOfThisVisit() {
   const visit = departures;
   return async (...asked) => {
-    if (visit !== departures) throw new Problem(401, { detail: 'The session that started this has ended.' });
+    if (visit !== departures) throw new Problem(401, { detail: VISIT_ENDED });
     return call(...asked);
   };
 }

@@ -44,8 +44,10 @@ const FEATURES_OFF = [
   'ThirdPartyStoragePartitioning',
 ];
 
-/** `host`: a name that leads to this machine, as its own name server would say. */
-export async function openBrowser(host?: string): Promise<Browser> {
+/** A name that leads the browser to this machine, as a name server of somebody else might say. */
+export const FOREIGN_HOST = 'evil.test';
+
+async function openBrowser(): Promise<Browser> {
   if (BROWSER_PATH === undefined) throw new Error(NO_BROWSER);
   return chromium.launch({
     executablePath: BROWSER_PATH,
@@ -60,7 +62,7 @@ export async function openBrowser(host?: string): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      ...(host === undefined ? [] : [`--host-resolver-rules=MAP ${host} 127.0.0.1`]),
+      `--host-resolver-rules=MAP ${FOREIGN_HOST} 127.0.0.1`,
       `--disable-features=${FEATURES_OFF.join()}`,
       '--renderer-process-limit=1', // the dashboard asks to be apart from what was shown before, which here is an empty page in a process of its own
     ],
@@ -88,9 +90,21 @@ export async function openPage(browser: Browser, url: string): Promise<Page> {
   return page;
 }
 
-/** `surprises` are the errors and dialogs of scripts so far. */
-export async function newPage(browser: Browser): Promise<{ readonly page: Page; readonly surprises: string[] }> {
+export type OpenedPage = {
+  readonly page: Page;
+  /** The errors and dialogs of scripts so far. */
+  readonly surprises: string[];
+};
+
+/** A notice goes after six seconds, in which a busy machine may not come to read it, let alone to press what is in it. */
+const NOTICES_STAY = `{
+  const { setTimeout } = globalThis;
+  globalThis.setTimeout = (run, ms, ...args) => setTimeout(run, ms === 6_000 ? 600_000 : ms, ...args);
+}`;
+
+export async function newPage(browser: Browser): Promise<OpenedPage> {
   const page = await (await browser.newContext()).newPage();
+  await page.context().addInitScript(NOTICES_STAY); // before a clock, which puts its own in its place
   const surprises: string[] = [];
   page.on('pageerror', (error) => surprises.push(String(error)));
   page.on('dialog', (dialog) => {

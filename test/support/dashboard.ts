@@ -1,7 +1,7 @@
 /** The dashboard in a real browser: a gateway, pages that are signed in, and agents that ask. */
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, Locator, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import { newPage, openPage, sharedBrowser } from './browser.ts';
+import { newPage, type OpenedPage, openPage, sharedBrowser } from './browser.ts';
 import { eventually } from './eventually.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from './gateway.ts';
 
@@ -14,6 +14,8 @@ export type Dashboard = {
    * or leaves a request unanswered, it opens a page of its own.
    */
   signedIn(key?: string, url?: string): Promise<Page>;
+  /** Another page that the tests of the suite share: one with a clock, by which a test lets time leap or stand still. */
+  underClock(): Promise<Page>;
   /** Registers an agent, and returns a function by which it asks whether it may call a tool. */
   agent(org: string, team: string, name: string): Promise<(trace: string, resource?: string) => Promise<void>>;
 };
@@ -22,30 +24,32 @@ export type Dashboard = {
 export function useDashboard(env: Readonly<Record<string, string>> = {}): Dashboard {
   let gateway: TestGateway;
   let browser: Browser;
-  let kept: Awaited<ReturnType<typeof newPage>> | undefined;
+  const kept: { plain?: OpenedPage; underClock?: OpenedPage } = {};
   beforeAll(async () => {
     [gateway, browser] = await Promise.all([startTestGateway({ env }), sharedBrowser()]);
   });
   afterAll(async () => {
-    await kept?.page.context().close();
+    for (const each of Object.values(kept)) await each.page.context().close();
     await gateway?.stop();
   });
 
   const open = (url = gateway.url): Promise<Page> => openPage(browser, url);
 
-  async function keptPage(): Promise<Page> {
-    if (kept === undefined) {
-      kept = await newPage(browser);
-      await kept.page.goto(gateway.url);
-      await signIn(kept.page, ADMIN_KEY);
-    } else await tidied(kept.page, gateway.url);
-    const { page, surprises } = kept;
+  async function keptPage(kind: keyof typeof kept): Promise<Page> {
+    const known = kept[kind];
+    const { page, surprises } = known ?? (kept[kind] = await newPage(browser));
     onTestFinished(async ({ task }) => {
       const hasFailed = task.result?.state === 'fail' || surprises.length > 0;
-      if (hasFailed) kept = undefined; // what it has left is no other test's concern
+      if (hasFailed) delete kept[kind]; // what it has left is no other test's concern
       if (hasFailed) await page.context().close();
       expect(surprises).toEqual([]);
     });
+    if (kind === 'underClock') await (known === undefined ? page.clock.install() : page.clock.resume());
+    if (known !== undefined) await tidied(page);
+    else {
+      await page.goto(gateway.url);
+      await signIn(page, ADMIN_KEY);
+    }
     return page;
   }
 
@@ -53,11 +57,12 @@ export function useDashboard(env: Readonly<Record<string, string>> = {}): Dashbo
     gateway: () => gateway,
     openPage: open,
     async signedIn(key, url) {
-      if (key === undefined && url === undefined) return keptPage();
+      if (key === undefined && url === undefined) return keptPage('plain');
       const page = await open(url);
       await signIn(page, key ?? ADMIN_KEY);
       return page;
     },
+    underClock: () => keptPage('underClock'),
     async agent(org, team, name) {
       const { body } = await gateway.call('POST', '/api/v1/agents', {
         agent: { org_id: org, team_id: team, agent_id: name },
@@ -83,26 +88,69 @@ export function useDashboard(env: Readonly<Record<string, string>> = {}): Dashbo
 }
 
 /** Leaves nothing of the test before but its session: its view is drawn anew, and what it said is gone. */
-async function tidied(page: Page, url: string): Promise<void> {
+async function tidied(page: Page): Promise<void> {
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await page.emulateMedia({ media: null, forcedColors: null });
-  await page.setViewportSize({ width: 1280, height: 720 });
+  const { width, height } = page.viewportSize()!;
+  if (width !== 1280 || height !== 720) await page.setViewportSize({ width: 1280, height: 720 });
   await page.mouse.move(0, 0);
-  await page.goto(`${url}/#/policies`);
-  await page.getByRole('heading', { name: 'Policies' }).waitFor();
-  await page.goto(`${url}/#/operations`);
-  await page.getByRole('heading', { name: 'Operations' }).waitFor();
-  await page.getByText('Live', { exact: true }).waitFor();
-  await page
-    .locator('#notices button')
-    .evaluateAll((buttons: { click(): void }[]) => buttons.forEach((button) => void button.click()));
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.evaluate(`{
+    for (const dismiss of document.querySelectorAll('#notices button')) dismiss.click();
+    window.dispatchEvent(new Event('online')); // a line that was lost need not wait for its next attempt
+    location.hash = '#/policies';
+  }`);
+  // By way of another view, since none is drawn anew that is shown already.
+  const isTidy = `(() => {
+    const isShown = (view, title) => location.hash === view && document.querySelector('h1')?.textContent === title;
+    if (isShown('#/policies', 'Policies')) location.hash = '#/operations';
+    const isLive = document.querySelector('header .live')?.textContent === 'Live';
+    return isShown('#/operations', 'Operations') && isLive && document.querySelector('dialog') === null;
+  })()`;
+  await eventually(async () => expect(await page.evaluate(isTidy)).toBe(true));
 }
 
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Live', { exact: true }).waitFor();
+}
+
+export type Held = {
+  readonly asked: Promise<void>;
+  /** Resolves when the page has had the answer, and time to do what it does then. */
+  release(): Promise<void>;
+};
+
+/** Has the first request of its kind wait until it is released. */
+export async function holdBack(
+  page: Page,
+  url: string | RegExp,
+  finish: (route: Route) => Promise<void> = (route) => route.continue(),
+): Promise<Held> {
+  let [tell, letGo] = [(): void => undefined, (): void => undefined];
+  const asked = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  let isFirst = true;
+  await page.route(url, async (route) => {
+    if (!isFirst) return route.continue();
+    isFirst = false;
+    tell();
+    await released;
+    return finish(route);
+  });
+  return {
+    asked,
+    async release() {
+      const answered = page.waitForResponse(url);
+      letGo();
+      await (await answered).finished();
+      await page.evaluate('fetch("/healthz").then((response) => response.text())');
+    },
+  };
 }
 
 /**
@@ -115,6 +163,17 @@ export async function ownTime(page: Page): Promise<void> {
   }`);
   await page.clock.install();
 }
+
+/** Lets the clock of the page run until it is there. */
+export const running = (page: Page, element: Locator): Promise<void> =>
+  eventually(async () => {
+    await page.clock.runFor(100);
+    expect(await element.isVisible()).toBe(true);
+  });
+
+/** What stands behind the # in its address, which is known here a moment after the page has changed it. */
+export const hashBecomes = (page: Page, hash: string): Promise<void> =>
+  eventually(() => expect(new URL(page.url()).hash).toBe(hash));
 
 export const rowOf = (page: Page, opId: string): Locator => page.locator(`tr[data-op=${JSON.stringify(opId)}]`);
 

@@ -3,11 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER, openPage, sharedBrowser } from '../support/browser.ts';
 import { linesOf } from '../support/dashboard.ts';
 import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { withPostgres } from '../support/postgres.ts';
 
 if (BROWSER_PATH === undefined)
   console.warn(`the tests of accounts and invites at the dashboard are skipped: ${NO_BROWSER}`);
 
 const PASSWORD = 'a horse that nobody corrects';
+const newDatabase = withPostgres();
 
 describe.skipIf(BROWSER_PATH === undefined)('accounts and invites as seen by an admin', () => {
   let gateway: TestGateway;
@@ -16,7 +18,7 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites as seen by an 
     [gateway, browser] = await Promise.all([
       startTestGateway({
         startTimeoutMs: 60_000,
-        env: { SVC_DATABASE_URL: 'embedded', SVC_ARGON2_MEMORY_KIB: '1024' },
+        env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' },
       }),
       sharedBrowser(),
     ]);

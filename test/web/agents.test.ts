@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
+import { hashBecomes, holdBack, rowOf, stateOf, useDashboard } from '../support/dashboard.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of agents at the dashboard are skipped: ${NO_BROWSER}`);
 
@@ -46,7 +46,7 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
       'acme / one / wanted',
       'globex / two / wanted',
     ]);
-    expect(new URL(page.url()).hash).toBe('#/agents?agent_id=wanted');
+    await hashBecomes(page, '#/agents?agent_id=wanted');
   });
 
   test('removing a running agent says what stays open and links to it', async () => {
@@ -89,5 +89,21 @@ describe.skipIf(BROWSER_PATH === undefined)('agents at the dashboard', () => {
     await form.getByLabel('Org').fill('');
     await form.getByRole('button', { name: 'Register' }).click();
     await page.getByRole('dialog', { name: 'Agent token' }).waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+  });
+
+  test('a registration called off before it was sent is not made', async () => {
+    const page = await signedIn();
+    await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('button', { name: 'Register agent' }).click();
+    await page.getByRole('dialog').getByLabel('Team').fill('called-off');
+    await page.getByRole('dialog').getByLabel('Agent', { exact: true }).fill('early');
+    const held = await holdBack(page, /agents\?.*team_id=called-off/);
+    await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click();
+    await held.asked;
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await held.release();
+    const { body } = await gateway().call('GET', '/api/v1/agents?team_id=called-off');
+    expect(body.agents).toEqual([]);
   });
 });

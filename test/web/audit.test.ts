@@ -1,19 +1,16 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { signIn, useDashboard } from '../support/dashboard.ts';
+import { useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
-import { ADMIN_KEY } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of the audit log at the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', () => {
-  const { openPage } = useDashboard();
+  const { underClock } = useDashboard();
 
   test('a page that followed for days joins loaded entries without a gap', async () => {
-    const page = await openPage();
-    await page.clock.install();
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
     let newest = 300;
     await page.route('**/api/v1/logs?*', (route) => {
       const before = Number(new URL(route.request().url()).searchParams.get('cursor') ?? newest + 1);
@@ -39,9 +36,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
   });
 
   test('following the log shows when new entries cannot be read, while that lasts', async () => {
-    const page = await openPage();
-    await page.clock.install();
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.locator('tr[data-id]').first().waitFor();
     await page.route('**/api/v1/logs?*', (route) =>
@@ -56,9 +51,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
   });
 
   test('typing in a filter changes nothing until it is applied', async () => {
-    const page = await openPage();
-    await page.clock.install();
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.locator('tr[data-id]').first().waitFor();
     const asked: string[] = [];
@@ -83,9 +76,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the audit log at the dashboard', ()
   });
 
   test('a late answer of the audit log makes no entry appear twice', async () => {
-    const page = await openPage();
-    await page.clock.install();
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
     let answer = (): void => {};
     await page.route('**/api/v1/logs?*', async (route) => {
       const isNarrow = new URL(route.request().url()).searchParams.get('decision') === 'deny';

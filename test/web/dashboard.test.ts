@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { ownTime, rowOf, signIn, stateOf, useDashboard } from '../support/dashboard.ts';
+import { ownTime, rowOf, running, signIn, stateOf, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
@@ -190,16 +190,19 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     let opened = 0;
     await page.routeWebSocket(/\/api\/v1\/stream/, (socket) => {
       opened += 1;
-      const server = socket.connectToServer();
-      server.onMessage((message) => {
+      let isTold = opened > 1;
+      socket.connectToServer().onMessage((message) => {
         if (opened > 1) socket.send(message);
+        if (!isTold) socket.send('{"event_type":"lagged","payload":{"dropped":7}}');
+        isTold = true;
       });
-      if (opened === 1) setTimeout(() => socket.send('{"event_type":"lagged","payload":{"dropped":7}}'), 300);
     });
+    await page.clock.install();
     await (await agent('acme', 'search', 'lagging'))('lagged-1');
     await page.getByLabel('API key').fill(ADMIN_KEY);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await rowOf(page, 'lagged-1:s').waitFor();
+    // A reader that lags again and again is let rest.
+    await running(page, rowOf(page, 'lagged-1:s'));
     expect(opened).toBe(2);
   });
 
@@ -219,13 +222,20 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
       });
     };
     await end('brief-1:s');
-    // In one leap: timers run one by one would outrun the gateway's answers, and the page would take the line for lost.
+    // After such a leap the page opens a new line, and what that brings would be another test: it comes back later.
+    await page.route('**/ws-ticket', (route) => route.abort());
     await page.clock.fastForward(2_700_000);
     expect(await rowOf(page, 'brief-1:s').count()).toBe(1);
     await page.clock.fastForward(400_000);
     await rowOf(page, 'brief-1:s').waitFor({ state: 'detached' });
+    await page.unroute('**/ws-ticket');
+    await eventually(async () => {
+      await page.clock.runFor(1_000);
+      expect(await page.getByText('Live', { exact: true }).isVisible()).toBe(true);
+    });
     // Nor is one shown again that ended while another view was open.
     await end('forgotten-1:s');
+    await page.route('**/ws-ticket', (route) => route.abort());
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('heading', { name: 'Policies' }).waitFor();
     await page.clock.fastForward(3_100_000);
@@ -249,12 +259,17 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
       });
     });
     await (await agent('acme', 'search', 'slow'))('slow-1');
+    // A snapshot that is quiet for seconds counts as whole: time stands still while it is held back.
+    await page.clock.install();
+    await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 1_000);
     await page.getByLabel('API key').fill(ADMIN_KEY);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
+    await page.clock.runFor(500);
     await page.getByText('Loading operations…').waitFor();
     release();
-    await rowOf(page, 'slow-1:s').waitFor();
+    await running(page, rowOf(page, 'slow-1:s'));
+    await page.clock.runFor(4_000);
     await page.getByText('Loading').waitFor({ state: 'detached' });
   });
 

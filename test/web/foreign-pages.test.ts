@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openBrowser } from '../support/browser.ts';
+import { BROWSER_PATH, FOREIGN_HOST, NO_BROWSER, sharedBrowser } from '../support/browser.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { withPostgres } from '../support/postgres.ts';
 
@@ -12,7 +12,9 @@ const REGISTER = '/api/v1/auth/register';
 const THEIRS = JSON.stringify({ email: 'mallory@evil.test', password: 'a horse that mallory knows' });
 const OURS = JSON.stringify({ email: 'owner@example.com', password: 'a horse that nobody corrects' });
 
-describe('foreign pages', () => {
+if (BROWSER_PATH === undefined) console.warn(`the tests of foreign pages are skipped: ${NO_BROWSER}`);
+
+describe.skipIf(BROWSER_PATH === undefined)('foreign pages', () => {
   test('make no account and read nothing, also under a name of this machine', async () => {
     const evil = createServer((_request, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<title>evil</title>'),
@@ -21,17 +23,17 @@ describe('foreign pages', () => {
     await once(evil, 'listening');
     const [gateway, browser] = await Promise.all([
       startTestGateway({ env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' } }),
-      openBrowser('evil.test'),
+      sharedBrowser(),
     ]);
+    const context = await browser.newContext();
     onTestFinished(async () => {
-      await browser.close();
+      await context.close();
       await gateway.stop('SIGKILL');
     });
-    const context = await browser.newContext();
     const page = await context.newPage();
 
     // What a page may send without asking first; it sees none of the answers.
-    await page.goto(`http://evil.test:${(evil.address() as AddressInfo).port}/`);
+    await page.goto(`http://${FOREIGN_HOST}:${(evil.address() as AddressInfo).port}/`);
     const seen = await page.evaluate(
       async ([url, body]) => {
         const bodies = [new Blob([body!]), body!, new URLSearchParams({ [body!]: '' })];
@@ -50,7 +52,7 @@ describe('foreign pages', () => {
     expect(seen).toEqual(['opaque', 'opaque', 'opaque', 'refused']);
 
     // Its name leads to this machine by now, so that the browser takes the gateway for a part of it.
-    await page.goto(`http://evil.test:${new URL(gateway.url).port}/`);
+    await page.goto(`http://${FOREIGN_HOST}:${new URL(gateway.url).port}/`);
     const ask = ([path, body]: readonly string[]) =>
       fetch(path!, {
         ...(body !== undefined && { method: 'POST', headers: { 'content-type': 'application/json' }, body }),

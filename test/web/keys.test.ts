@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { focusOn, useDashboard } from '../support/dashboard.ts';
+import { focusOn, holdBack, useDashboard } from '../support/dashboard.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of API keys at the dashboard are skipped: ${NO_BROWSER}`);
 
@@ -100,22 +100,12 @@ describe.skipIf(BROWSER_PATH === undefined)('API keys at the dashboard', () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('link', { name: 'Keys' }).click();
-    let letGo = (): void => undefined;
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
-    await page.route(/made_by=/, async (route) => {
-      await held;
-      await route.continue();
-    });
-    const asked = page.waitForResponse(/made_by=/);
+    const held = await holdBack(page, /made_by=/);
     await page.getByRole('button', { name: 'Revoke slow' }).click();
+    await held.asked;
     await page.goBack();
     await page.getByRole('heading', { name: 'Policies' }).waitFor();
-    letGo();
-    await (await asked).finished();
-    await page.getByRole('link', { name: 'Keys' }).click();
-    await page.getByRole('button', { name: 'Revoke slow' }).waitFor();
+    await held.release();
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 

@@ -53,7 +53,7 @@ describe.skipIf(BROWSER_PATH === undefined)('what other browsers and screens nee
   });
 
   test('a time that has only just passed is not counted in seconds', async () => {
-    const page = await openPage();
+    const page = await signedIn();
     expect(
       await page.evaluate(
         `import('/format.js').then(({ ago }) => [0, 1_500, 90_000].map((ms) => ago(new Date(Date.now() - ms).toISOString())))`,

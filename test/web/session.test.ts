@@ -1,7 +1,6 @@
-import type { Page, Route } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { rowOf, signIn, useDashboard } from '../support/dashboard.ts';
+import { holdBack, rowOf, signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
@@ -23,11 +22,7 @@ describe.skipIf(BROWSER_PATH === undefined)('sign-in state at the dashboard', ()
     await gateway().call('POST', `/api/v1/iam/api-keys/${revoked.id}/revoke`);
     await page.getByText('Your session has ended').waitFor();
     await signIn(page, ADMIN_KEY);
-    const late = page.waitForResponse(
-      (response) => response.url().includes('/api/v1/policies?') && response.status() === 401,
-    );
-    answer.release();
-    await late;
+    await answer.release();
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByRole('cell', { name: 'starter', exact: true }).waitFor();
     expect(await page.getByText('Your session has ended').count()).toBe(0);
@@ -68,7 +63,7 @@ describe.skipIf(BROWSER_PATH === undefined)('sign-in state at the dashboard', ()
     await page.getByRole('button', { name: 'Sign out' }).click();
     await answer.asked;
     expect(await rowOf(page, 'unseen-1:s').count()).toBe(0);
-    answer.release();
+    await answer.release();
     await page.getByLabel('API key').waitFor();
   });
 
@@ -109,35 +104,77 @@ describe.skipIf(BROWSER_PATH === undefined)('sign-in state at the dashboard', ()
     await answer.asked;
     await page.getByRole('link', { name: 'Keys' }).click();
     await page.getByText('yours', { exact: true }).waitFor();
-    const late = page.waitForResponse((response) => response.status() === 500);
-    answer.release();
-    await late;
+    await answer.release();
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('yours', { exact: true }).waitFor();
     expect(await page.locator('.notice').allTextContents()).toEqual([]);
   });
-});
 
-/** Has the first request of its kind wait until it is released. */
-async function holdBack(
-  page: Page,
-  url: string,
-  finish: (route: Route) => Promise<void> = (route) => route.continue(),
-): Promise<{ asked: Promise<void>; release: () => void }> {
-  let [tell, release] = [(): void => undefined, (): void => undefined];
-  const asked = new Promise<void>((resolve) => {
-    tell = resolve;
+  test('a failed reload is reported also where its view was left', async () => {
+    const page = await signedIn();
+    const answer = await holdBack(page, '**/api/v1/policies/reload', (route) =>
+      route.fulfill({
+        status: 422,
+        contentType: 'application/problem+json',
+        body: '{"detail":"not reloaded","problems":["a.yaml: no rules"]}',
+      }),
+    );
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await page.getByRole('button', { name: 'Reload files' }).click();
+    await answer.asked;
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByText('yours', { exact: true }).waitFor();
+    await answer.release();
+    await page
+      .locator('#notices')
+      .getByText('Not reloaded: the previous policies stay in force: a.yaml: no rules')
+      .waitFor();
   });
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
+
+  test('a secret that arrives after its user has signed out is not shown to the next', async () => {
+    const { body: next } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'reader', scopes: ['read'] });
+    const page = await openPage();
+    await signIn(page, ADMIN_KEY);
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('too late');
+    const answer = await holdBack(page, '**/api/v1/iam/api-keys');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await answer.asked;
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, next.key as string);
+    await answer.release();
+    await page.locator('#notices').getByText('The session that started this has ended.').waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
   });
-  let isFirst = true;
-  await page.route(url, async (route) => {
-    if (!isFirst) return route.continue();
-    isFirst = false;
-    tell();
-    await released;
-    return finish(route);
+
+  test('the page of a link stays, whatever was asked for before it was opened', async () => {
+    const { body: revoked } = await gateway().call('POST', '/api/v1/iam/api-keys', { name: 'r', scopes: ['read'] });
+    const page = await openPage();
+    const follow = (link: string) => page.evaluate(`location.hash = '${link}'`);
+    // While the dashboard starts.
+    const offer = await holdBack(page, '**/api/v1/auth/methods');
+    await page.reload();
+    await offer.asked;
+    await follow('#/reset-password/first');
+    const reset = page.getByRole('heading', { name: 'Choose a new password' });
+    await reset.waitFor();
+    await offer.release();
+    expect(await reset.count()).toBe(1);
+    // While somebody is signed in there, whose session then ends.
+    await page.getByRole('button', { name: 'Back to sign-in' }).click();
+    await signIn(page, revoked.key as string);
+    const answer = await holdBack(page, '**/api/v1/policies?*');
+    await page.getByRole('link', { name: 'Policies' }).click();
+    await answer.asked;
+    await follow('#/reset-password/second');
+    await reset.waitFor();
+    await gateway().call('POST', `/api/v1/iam/api-keys/${revoked.id}/revoke`);
+    await answer.release();
+    expect(await reset.count()).toBe(1);
+    // Another link does take its place.
+    await follow('#/accept-invite/third');
+    await page.getByRole('heading', { name: 'Accept the invite' }).waitFor();
   });
-  return { asked, release };
-}
+});

@@ -1,14 +1,14 @@
-import type { Locator, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { BROWSER_PATH, NO_BROWSER } from '../support/browser.ts';
-import { ownTime, rowOf, signIn, useDashboard } from '../support/dashboard.ts';
+import { hashBecomes, ownTime, rowOf, running, signIn, useDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { ADMIN_KEY } from '../support/gateway.ts';
 
 if (BROWSER_PATH === undefined) console.warn(`the tests of the views of the dashboard are skipped: ${NO_BROWSER}`);
 
 describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => {
-  const { agent, gateway, openPage, signedIn } = useDashboard();
+  const { agent, gateway, openPage, signedIn, underClock } = useDashboard();
   const owner = { org_id: 'acme', team_id: 't', agent_id: 'a' };
   const start = (opId: string, by = owner) => gateway().call('POST', '/api/v1/ops', { op_id: opId, agent: by });
 
@@ -54,7 +54,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.getByLabel('Search').fill('crawler 1');
     await page.getByLabel('Org').fill('acme & co');
     await page.getByLabel('State').selectOption('paused');
-    expect(new URL(page.url()).hash).toBe('#/operations?q=crawler+1&org_id=acme+%26+co&state=paused');
+    await hashBecomes(page, '#/operations?q=crawler+1&org_id=acme+%26+co&state=paused');
     await page.reload();
     await eventually(async () =>
       expect(await valuesOf(page, ['Search', 'Org', 'State'])).toEqual(['crawler 1', 'acme & co', 'paused']),
@@ -66,7 +66,8 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     expect(await valuesOf(other, ['Event', 'Org'])).toEqual(['OpPaused', 'acme']);
     await other.getByLabel('Team').fill('search');
     await other.getByLabel('Team').blur();
-    expect(new URL(other.url()).hash).toBe(
+    await hashBecomes(
+      other,
       '#/audit?event_type=OpPaused&org_id=acme&team_id=search&since=2026-03-01T10%3A00%3A00.000Z',
     );
     await other.getByRole('link', { name: 'Audit', exact: true }).click();
@@ -158,9 +159,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
   });
 
   test('rows move at most once a second, however many operations come', async () => {
-    const page = await openPage();
-    await page.clock.install();
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
     await page.getByLabel('Search').fill('busy-');
     await start('busy-1:s');
     await running(page, rowOf(page, 'busy-1:s'));
@@ -219,8 +218,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
         cost_usd: usd,
       });
     await Promise.all(Array.from({ length: 210 }, (_, index) => spend(`n${index}`, 1)));
-    const page = await openPage();
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
     await page.getByRole('link', { name: 'Budgets' }).click();
     const everything = page.locator('tr:has-text("All orgs")');
     await everything.getByText('$210.00').first().waitFor();
@@ -231,7 +229,6 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     await page.route('**/api/v1/budgets?*cursor=*', (route) => {
       held.push(() => void route.continue());
     });
-    await page.clock.install();
     await page.getByRole('link', { name: 'Policies' }).click();
     await page.getByRole('link', { name: 'Budgets' }).click();
     await everything.waitFor();
@@ -295,7 +292,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
         'acme / t / near',
       ]),
     );
-    expect(new URL(page.url()).hash).toBe('#/budgets?show=near');
+    await hashBecomes(page, '#/budgets?show=near');
     await page.getByLabel('Org').fill('elsewhere');
     await page.getByLabel('Org').press('Enter');
     await page.getByText('No budget of this org is 80% used or more.').waitFor();
@@ -327,11 +324,10 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
   test('old results fade while new ones load, and failures are reported', async () => {
     for (const team of ['early', 'later']) await agent('faded', team, `of-${team}`);
-    const page = await openPage(`${gateway().url}/#/agents?org_id=faded`);
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
+    await page.goto(`${gateway().url}/#/agents?org_id=faded`);
     const early = page.getByRole('cell', { name: 'faded / early / of-early', exact: true });
     await early.waitFor();
-    await page.clock.install();
     const held: ((status: number) => void)[] = []; // not known as soon as the page has asked, but a moment later
     await page.route('**/api/v1/agents?*', async (route) => {
       const status = await new Promise<number>((resolve) => {
@@ -370,9 +366,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
   });
 
   test('stale budgets are not shown as current', async () => {
-    const page = await openPage();
-    await page.clock.install();
-    await signIn(page, ADMIN_KEY);
+    const page = await underClock();
     await page.getByRole('link', { name: 'Budgets' }).click();
     await page.getByRole('cell', { name: 'All orgs' }).waitFor();
     await page.route('**/api/v1/budgets?*', (route) =>
@@ -565,10 +559,3 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
 
 const valuesOf = (page: Page, labels: readonly string[]): Promise<string[]> =>
   Promise.all(labels.map((label) => page.getByLabel(label, { exact: true }).inputValue()));
-
-/** Lets the clock of the page run until it is there. */
-const running = (page: Page, element: Locator): Promise<void> =>
-  eventually(async () => {
-    await page.clock.runFor(100);
-    expect(await element.isVisible()).toBe(true);
-  });

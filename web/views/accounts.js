@@ -38,7 +38,7 @@ export function accountsView() {
     label: 'Accounts',
     columns: ['E-mail', 'Role', 'Org', 'Created', 'Last sign-in', 'State', ''],
     empty: 'No accounts yet. Use Invite to add people.',
-    load: async (cursor, perPage) => {
+    load: async (cursor, perPage, isCurrent) => {
       const page = await call(
         'GET',
         `/api/v1/accounts${query([
@@ -46,10 +46,12 @@ export function accountsView() {
           ['cursor', cursor],
         ])}`,
       );
-      hasOwner =
-        (cursor !== undefined && hasOwner) ||
-        page.accounts.some((/** @type {any} */ { role, disabled }) => role === 'owner' && !disabled);
-      isAllRead = page.next_cursor === null;
+      if (isCurrent()) {
+        hasOwner =
+          (cursor !== undefined && hasOwner) ||
+          page.accounts.some((/** @type {any} */ { role, disabled }) => role === 'owner' && !disabled);
+        isAllRead = page.next_cursor === null;
+      }
       return { rows: page.accounts, next: page.next_cursor };
     },
     render: (account) => accountRow(account, list, mayGive),

@@ -124,6 +124,7 @@ function openRegistration(boundTo, list) {
         throw new Problem(0, {
           detail: 'This agent is already registered. To replace its token, use “New token” in the list.',
         });
+      if (!inputs.agent_id.isConnected) return; // called off before anything was changed
       await issueToken(agent, list);
     },
   });

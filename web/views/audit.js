@@ -77,9 +77,9 @@ export function auditView(asked) {
       filters.isEmpty()
         ? 'No entries yet. They appear here when agents and people act.'
         : `No entries match the filters.${filters.hasName() ? ' Enter full names and IDs.' : ''}`,
-    load: async (cursor) => {
+    load: async (cursor, _perPage, isCurrent) => {
       const page = await ask(cursor);
-      if (cursor === undefined) held.hidden = true;
+      if (cursor === undefined && isCurrent()) held.hidden = true;
       return { rows: page.entries, next: page.next_cursor };
     },
   });

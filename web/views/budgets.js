@@ -29,10 +29,10 @@ export function budgetsView(asked) {
   const note = h('p', { class: 'hint' });
   /** The org whose budgets are shown: what is being typed does not count until the field is left. */
   let shownOrg = '';
-  /** @type {ReadPage} */
-  const read = async (cursor, perPage) => {
+  /** @type {(isCurrent: () => boolean) => ReadPage} */
+  const readWhile = (isCurrent) => async (cursor, perPage) => {
     const page = await readBudgets(shownOrg, cursor, perPage);
-    if (cursor === undefined) replace(note, resetsOf(page.rows));
+    if (cursor === undefined && isCurrent()) replace(note, resetsOf(page.rows));
     return page;
   };
   const list = new PagedTable({
@@ -46,7 +46,10 @@ export function budgetsView(asked) {
         ? 'No spending yet. Budgets appear here when agents report costs.'
         : 'No budget is 80% used or more.';
     },
-    load: (cursor, perPage, isCurrent) => (show.value === '' ? read(cursor, perPage) : findNearest(read, isCurrent)),
+    load: (cursor, perPage, isCurrent) => {
+      const read = readWhile(isCurrent);
+      return show.value === '' ? read(cursor, perPage) : findNearest(read, isCurrent);
+    },
     render: budgetRow,
   });
   const reload = () => {

@@ -17,7 +17,7 @@ export function policiesView() {
     columns: ['Name', 'Scope', 'Rules', 'Source'],
     numbers: ['Rules'],
     empty: 'No policies are in force, so every check is denied. Add policy files, then reload them.',
-    load: async (cursor, perPage) => {
+    load: async (cursor, perPage, isCurrent) => {
       const page = await call(
         'GET',
         `/api/v1/policies${query([
@@ -25,12 +25,13 @@ export function policiesView() {
           ['cursor', cursor],
         ])}`,
       );
-      replace(
-        version,
-        'Version ',
-        h('span', { class: 'mono' }, page.version),
-        `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`,
-      );
+      if (isCurrent())
+        replace(
+          version,
+          'Version ',
+          h('span', { class: 'mono' }, page.version),
+          `, loaded ${ago(page.loaded_at)} (${dateTime(page.loaded_at)})`,
+        );
       return { rows: page.documents, next: page.next_cursor };
     },
     render: (document) =>
@@ -46,7 +47,13 @@ export function policiesView() {
   const refresh = () => attempt(list.reload);
   const reloadFiles = async () => {
     replace(report);
-    replace(report, await reloadPolicies());
+    const said = await reloadPolicies();
+    if (!report.isConnected) {
+      // The view was left meanwhile: that nothing was reloaded must not be missed.
+      if (said !== undefined) notify(`${said.title}: ${said.lines[0]}`, said.kind);
+      return;
+    }
+    replace(report, said && linesPanel(said));
     await refresh();
   };
   void refresh();
@@ -65,7 +72,13 @@ export function policiesView() {
   return { element, renew: list.renew };
 }
 
-/** Has the gateway read its policy files again. Returns what there is to read about them. */
+/** @typedef {{ kind: 'info' | 'error', title: string, lines: readonly string[] }} Report */
+
+/**
+ * Has the gateway read its policy files again. Resolves with what there is to read about them.
+ *
+ * @returns {Promise<Report | undefined>}
+ */
 async function reloadPolicies() {
   try {
     const { changed, documents, warnings } = await call('POST', '/api/v1/policies/reload');
@@ -74,17 +87,21 @@ async function reloadPolicies() {
         ? `Policies reloaded: ${plural(documents, 'document')} in force.`
         : 'Policies reloaded: nothing has changed.',
     );
-    return warnings.length === 0 ? null : linesPanel('info', 'Warnings', warnings);
+    return warnings.length === 0 ? undefined : { kind: 'info', title: 'Warnings', lines: warnings };
   } catch (error) {
     if (error instanceof Problem && Array.isArray(error.body.problems))
-      return linesPanel('error', 'Not reloaded: the previous policies stay in force', error.body.problems);
+      return {
+        kind: 'error',
+        title: 'Not reloaded: the previous policies stay in force',
+        lines: error.body.problems,
+      };
     notify(messageOf(error), 'error');
-    return null;
+    return undefined;
   }
 }
 
-/** @param {'info' | 'error'} kind @param {string} title @param {readonly string[]} lines */
-const linesPanel = (kind, title, lines) =>
+/** @param {Report} report */
+const linesPanel = ({ kind, title, lines }) =>
   h(
     'div',
     { class: `panel pad ${kind}` },

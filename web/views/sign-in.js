@@ -2,9 +2,11 @@
 import { Problem, request } from '../api.js';
 import { submitForm } from '../dialogs.js';
 import { button, field, h, replace } from '../dom.js';
+import { notify } from '../notices.js';
 import { signInWithKey, signInWithPassword } from '../session.js';
 
 const PASSWORD_HINT = 'At least 12 characters.';
+const MAIL_SENT = 'If the account exists, an e-mail is on its way.';
 
 /**
  * @typedef {object} Offer what the gateway offers to who comes in, and what is known of them
@@ -124,7 +126,9 @@ class SignInForms {
       submit: 'Send link',
       onSubmit: async () => {
         await request('POST', '/api/v1/auth/password/reset', { body: { email: email.value.trim() } });
-        this.#showPassword('If the account exists, an e-mail is on its way.');
+        // Not in place of a form that is being filled in by now.
+        if (form.isConnected) this.#showPassword(MAIL_SENT);
+        else notify(MAIL_SENT);
       },
     });
     this.#show('Reset password', undefined, form, [this.#linkToPassword('Back to sign-in')]);
