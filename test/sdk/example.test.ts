@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeServer } from '../support/fake-server.ts';
@@ -53,8 +53,15 @@ async function control(
 }
 
 describe('example', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway();
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+  });
+
   test('the example agent is paused, watched, resumed and terminated as documented', async () => {
-    const gateway = await startTestGateway();
     const example = startExample(process.execPath, 'agent.mjs', { AGENT_GATEWAY: gateway.grpc });
     try {
       const opId = await control(gateway, example, async (paused) => {
@@ -70,7 +77,6 @@ describe('example', () => {
       expect(example.log()).toContain(`stopped: operation ${opId} was terminated by an operator`);
     } finally {
       example.agent.kill('SIGKILL');
-      await gateway.stop();
     }
   });
 
@@ -93,7 +99,6 @@ describe('example', () => {
   withPython(
     'the example agent in Python waits while it is paused and stops when it is terminated, as its walk-through says',
     async () => {
-      const gateway = await startTestGateway();
       const example = startExample('python3', 'agent.py', { AGENT_URL: gateway.url });
       try {
         await control(gateway, example);
@@ -101,7 +106,6 @@ describe('example', () => {
         expect(example.log()).toMatch(/stopped: .*terminated/);
       } finally {
         example.agent.kill('SIGKILL');
-        await gateway.stop();
       }
     },
   );

@@ -9,7 +9,7 @@ import { ADMIN_KEY, startTestGateway, type TestGateway } from '../support/gatewa
 
 const SEARCH = { action: 'tool.call', resource: 'web_search' };
 /** A machine that is busy with other things is no outage. */
-const PATIENT = { checkMs: 30_000, callMs: 30_000, outageMs: 30_000 };
+const PATIENT = { checkMs: 100_000, callMs: 100_000, outageMs: 100_000 };
 
 const cleanUp: (() => unknown)[] = [];
 describe('limits', () => {

@@ -64,24 +64,14 @@ function run(file: string, source: string) {
   return { status, stdout, stderr };
 }
 
-/** What the compiler says of a file of the project; libraries are checked too. */
-function compiled(file: string, source: string, ...options: readonly string[]): string {
-  writeFileSync(join(project, file), source);
+/** What the compiler says of files of the project; libraries are checked too. */
+function compiled(sources: Readonly<Record<string, string>>, ...options: readonly string[]): string {
+  for (const [file, source] of Object.entries(sources)) writeFileSync(join(project, file), source);
   const tsc = join(PACKAGE_ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--types', ''];
   const { stdout, stderr } = spawnSync(
     process.execPath,
-    [
-      tsc,
-      '--noEmit',
-      '--strict',
-      '--exactOptionalPropertyTypes',
-      '--target',
-      'es2022',
-      '--types',
-      '',
-      ...options,
-      file,
-    ],
+    [tsc, ...strict, '--lib', 'es2022,dom', ...options, ...Object.keys(sources)],
     { cwd: project, encoding: 'utf8' },
   );
   return stdout + stderr;
@@ -170,26 +160,31 @@ export const answer: Promise<number> = createAgentClient(options).run({ action: 
 void createAgentClient(options).check({ resource: 'web_search' });
 `;
 
-  test.each([
-    ['agent.mts', 'nodenext', 'nodenext'],
-    ['agent.cts', 'nodenext', 'nodenext'],
-    ['agent.ts', 'esnext', 'bundler'],
-  ])('compiles in a strict %s with module %s and resolution %s', (file, module, how) => {
-    expect(compiled(file, AGENT, '--module', module, '--moduleResolution', how)).toBe('');
+  /** The example that a document prints, with what it takes for granted. */
+  function exampleOf(document: string): string {
+    const text = readFileSync(join(PACKAGE_ROOT, document), 'utf8');
+    const [, example = ''] = /```js\n([^]*?)```/.exec(text) ?? [];
+    expect(example).toContain('createAgentClient');
+    return `${example}
+declare const process: { env: Record<string, string | undefined> };
+declare const queries: string[];
+declare const urlOf: (query: string) => string;
+`;
+  }
+
+  test('compiles in a strict project of ES modules or CommonJS, with its printed examples', () => {
+    const sources = {
+      'agent.mts': AGENT,
+      'agent.cts': AGENT,
+      'of-the-sdk.mts': exampleOf('sdk/typescript/README.md'),
+      'of-the-examples.mts': exampleOf('examples/README.md'),
+    };
+    expect(compiled(sources, '--module', 'nodenext', '--moduleResolution', 'nodenext')).toBe('');
   });
 
-  test.each([['sdk/typescript/README.md'], ['examples/README.md']])(
-    'the printed example of %s compiles in a strict project',
-    (document) => {
-      const text = readFileSync(join(PACKAGE_ROOT, document), 'utf8');
-      const [, example = ''] = /```js\n([^]*?)```/.exec(text) ?? [];
-      expect(example).toContain('createAgentClient');
-      const around =
-        'declare const process: { env: Record<string, string | undefined> };\ndeclare const queries: string[];\ndeclare const urlOf: (query: string) => string;\n';
-      const options = ['--module', 'nodenext', '--moduleResolution', 'nodenext', '--lib', 'es2022,dom'];
-      expect(compiled('example.mts', example + around, ...options)).toBe('');
-    },
-  );
+  test('compiles in a strict project for a bundler', () => {
+    expect(compiled({ 'agent.ts': AGENT }, '--module', 'esnext', '--moduleResolution', 'bundler')).toBe('');
+  });
 
   test('works in a bundle, with no file of the package beside it', async () => {
     writeFileSync(

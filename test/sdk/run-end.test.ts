@@ -182,8 +182,10 @@ describe('run end', () => {
     const agent = scriptedAgent(gateway);
     await agent.ready();
     const aborted = new Error('AbortError');
+    let begun = 0;
     const body = (op: Op): Promise<void> =>
       new Promise((_, reject) => {
+        begun += 1;
         op.signal.addEventListener('abort', () => reject(aborted));
       });
     const terminated = agent.run(NAMED, (op) => {
@@ -197,8 +199,7 @@ describe('run end', () => {
     });
     const closed = agent.run(SEARCH, body);
     closed.catch(() => {});
-    await eventually(() => expect(timesOf(gateway, 'CheckAction')).toBe(2));
-    await sleep(50);
+    await eventually(() => expect(begun).toBe(2));
     await agent.close();
     await expect(closed).rejects.toMatchObject({ name: 'ClientClosedError', cause: aborted });
   });
