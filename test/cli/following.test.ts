@@ -14,10 +14,13 @@ async function startReverseProxy(port: number): Promise<string> {
   const server = createServer((request, response) => {
     const away = (): void => void response.writeHead(502, { 'content-type': 'text/html' }).end('<html>');
     request.pipe(
-      requestHttp({ port, method: request.method, path: request.url, headers: request.headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 0, answer.headers);
-        answer.pipe(response);
-      }).on('error', away),
+      requestHttp(
+        { port, method: request.method, path: request.url, headers: request.headers, agent: false },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 0, answer.headers);
+          answer.pipe(response);
+        },
+      ).on('error', away),
     );
   });
   server.on('upgrade', (request, near) => {
@@ -113,7 +116,7 @@ describe('following', () => {
     const interruptedMs = performance.now();
     watch.type('\u0003');
     expect(await watch.ended).toBe(0);
-    expect(performance.now() - interruptedMs).toBeLessThan(5_000);
+    expect(performance.now() - interruptedMs).toBeLessThan(9_000); // an attempt ends by itself after ten seconds
   });
 
   test('the logs of all gateways of a cluster are followed, each by its own ids', async () => {

@@ -46,11 +46,11 @@ describe('keys that nobody knows', () => {
   });
 
   test('a key of a megabyte is refused at once', () => {
-    const startedMs = performance.now();
+    const before = process.cpuUsage();
     expect(messageOf({ ...OPTIONS, ['x'.repeat(1_000_000)]: 1 })).toMatch(
       /^createAgentClient has an unknown key 'x{40}'; it takes address, agent/,
     );
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
   });
 
   test('a call with a misspelt key rejects, and reaches no gateway', async () => {

@@ -43,7 +43,8 @@ export async function startForwardProxy({ to, credentials }: ForwardProxyOptions
     const { pathname, search, host } = new URL(request.url ?? '');
     const { 'proxy-authorization': _own, ...headers } = request.headers;
     const onward = requestHttp(
-      { port: to, method: request.method, path: pathname + search, headers: { ...headers, host } },
+      // On a connection of its own: one that is kept may be closed by the other side at any moment.
+      { port: to, method: request.method, path: pathname + search, headers: { ...headers, host }, agent: false },
       (answer) => {
         response.writeHead(answer.statusCode ?? 0, answer.headers);
         pipeline(answer, response, () => undefined);

@@ -15,13 +15,10 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts and invites as seen by an 
   let gateway: TestGateway;
   let browser: Browser;
   beforeAll(async () => {
-    [gateway, browser] = await Promise.all([
-      startTestGateway({
-        startTimeoutMs: 60_000,
-        env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' },
-      }),
-      sharedBrowser(),
-    ]);
+    browser = await sharedBrowser();
+    gateway = await startTestGateway({
+      env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' },
+    });
     await gateway.call('POST', '/api/v1/auth/register', { email: 'owner@example.com', password: PASSWORD }, null);
   });
   afterAll(async () => {

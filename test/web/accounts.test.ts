@@ -41,18 +41,15 @@ describe.skipIf(BROWSER_PATH === undefined)('accounts at the dashboard', () => {
       const { server } = relay;
       relay.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
     });
-    [gateway, browser] = await Promise.all([
-      startTestGateway({
-        startTimeoutMs: 60_000,
-        env: {
-          SVC_DATABASE_URL: await newDatabase(),
-          SVC_ARGON2_MEMORY_KIB: '1024',
-          SVC_SMTP_HOST: '127.0.0.1',
-          SVC_SMTP_PORT: String(port),
-        },
-      }),
-      sharedBrowser(),
-    ]);
+    browser = await sharedBrowser();
+    gateway = await startTestGateway({
+      env: {
+        SVC_DATABASE_URL: await newDatabase(),
+        SVC_ARGON2_MEMORY_KIB: '1024',
+        SVC_SMTP_HOST: '127.0.0.1',
+        SVC_SMTP_PORT: String(port),
+      },
+    });
   });
   afterAll(async () => {
     await gateway?.stop();

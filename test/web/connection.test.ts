@@ -310,8 +310,11 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const options = { dataDir: folder, env: { SVC_HTTP_ADDR: `127.0.0.1:${await freePort()}` } };
     const first = await startTestGateway(options);
-    for (let index = 0; index < 130; index += 1)
-      await first.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: `a${index}` } });
+    await Promise.all(
+      Array.from({ length: 110 }, (_, index) =>
+        first.call('POST', '/api/v1/agents', { agent: { org_id: 'acme', team_id: 't', agent_id: `a${index}` } }),
+      ),
+    );
     const [page, lists] = [await signedIn(ADMIN_KEY, first.url), await signedIn(ADMIN_KEY, first.url)];
     await lists.getByRole('link', { name: 'Agents' }).click();
     const more = lists.getByRole('button', { name: 'Load more' });
@@ -332,8 +335,8 @@ describe.skipIf(BROWSER_PATH === undefined)('notices and the connection state of
     expect(await rowOf(page, 'before:s').count()).toBe(0);
     // Its cursor was lost with the first.
     await more.click();
-    await eventually(async () => expect(await lists.locator('tbody tr').count()).toBe(130));
-    expect(new Set(await lists.locator('tbody td:first-child').allTextContents()).size).toBe(130);
+    await eventually(async () => expect(await lists.locator('tbody tr').count()).toBe(110));
+    expect(new Set(await lists.locator('tbody td:first-child').allTextContents()).size).toBe(110);
     expect(await lists.locator('.notice').allTextContents()).toEqual([]);
   });
 

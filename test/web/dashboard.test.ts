@@ -462,28 +462,25 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
 
   // Last: the pages of the others would show them as well.
   test('of hundreds of operations only those in view are drawn, and all are reachable', async () => {
-    const total = 400;
-    for (let from = 0; from < total; from += 100) {
-      await Promise.all(
-        Array.from({ length: 100 }, (_, index) =>
-          gateway().call('POST', '/api/v1/ops', {
-            op_id: `crowd-${from + index}:s`,
-            agent: { org_id: 'crowd', team_id: 't', agent_id: 'a' },
-          }),
-        ),
-      );
-    }
+    await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        gateway().call('POST', '/api/v1/ops', {
+          op_id: `crowd-${index}:s`,
+          agent: { org_id: 'crowd', team_id: 't', agent_id: 'a' },
+        }),
+      ),
+    );
     const { body } = await gateway().call('POST', '/api/v1/iam/api-keys', {
       name: 'crowd',
       scopes: ['read'],
       org_id: 'crowd',
     });
     const page = await signedIn(body.key);
-    await page.getByText('400 operations').waitFor();
+    await page.getByText('200 operations').waitFor();
     expect(await page.locator('tr[data-op]').count()).toBeLessThan(60);
     for (const width of [1280, 820, 390]) {
       await page.setViewportSize({ width, height: 800 });
-      await eventually(async () => expect(await fromTheEnd(page, 'crowd-0:s')).toBeLessThan(2));
+      await eventually(async () => expect(await fromTheEnd(page)).toBeLessThan(2));
       expect(await page.locator('tr[data-op]').count()).toBeLessThan(60);
     }
   });
@@ -496,11 +493,11 @@ const leftsOf = async (elements: Locator): Promise<readonly number[]> => {
   );
 };
 
-/** How far the row of this operation is from the lower edge of its list when that is scrolled to its end, in pixels. */
-const fromTheEnd = (page: Page, opId: string): Promise<number> =>
+/** How far the last row is from the lower edge of its list when that is scrolled to its end, in pixels. */
+const fromTheEnd = (page: Page): Promise<number> =>
   page.evaluate(`(() => {
   const list = document.querySelector('.ops-scroll');
   list.scrollTop = list.scrollHeight;
-  const row = document.querySelector('tr[data-op="${opId}"]');
-  return row === null ? Infinity : Math.abs(list.getBoundingClientRect().bottom - row.getBoundingClientRect().bottom);
+  const row = [...document.querySelectorAll('tr[data-op]')].find(({ ariaRowIndex }) => ariaRowIndex === '201');
+  return row === undefined ? Infinity : Math.abs(list.getBoundingClientRect().bottom - row.getBoundingClientRect().bottom);
 })()`);

@@ -21,10 +21,10 @@ describe.skipIf(BROWSER_PATH === undefined)('foreign pages', () => {
     ).listen(0, '127.0.0.1');
     onTestFinished(() => void evil.close());
     await once(evil, 'listening');
-    const [gateway, browser] = await Promise.all([
-      startTestGateway({ env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' } }),
-      sharedBrowser(),
-    ]);
+    const browser = await sharedBrowser();
+    const gateway = await startTestGateway({
+      env: { SVC_DATABASE_URL: await newDatabase(), SVC_ARGON2_MEMORY_KIB: '1024' },
+    });
     const context = await browser.newContext();
     onTestFinished(async () => {
       await context.close();
