@@ -23,6 +23,8 @@ const UNIT = ['core', 'limits', 'credentials', 'accounts', 'use-cases', 'policy-
 const SOAKS = 'test/soak/**';
 /** Their files start what they test, and leave nothing behind: one process runs many, with one browser. */
 const CLIENTS = ['cli', 'web'].map((folder) => `test/${folder}/**/*.test.ts`);
+/** The same, apart from a browser: some count what is left in memory. */
+const SDK = ['test/sdk/**/*.test.ts'];
 const excluded = [...configDefaults.exclude, SOAKS, ...quarantine().files.keys()];
 
 export default defineConfig({
@@ -30,9 +32,10 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'unit', include: UNIT, exclude: excluded, isolate: false } },
       { extends: true, test: { name: 'clients', include: CLIENTS, exclude: excluded, isolate: false } },
+      { extends: true, test: { name: 'sdk', include: SDK, exclude: excluded, isolate: false } },
       {
         extends: true,
-        test: { name: 'system', include: ['test/**/*.test.ts'], exclude: [...excluded, ...UNIT, ...CLIENTS] },
+        test: { name: 'system', include: ['test/**/*.test.ts'], exclude: [...excluded, ...UNIT, ...CLIENTS, ...SDK] },
       },
     ],
     globalSetup: ['test/support/stale-build.ts', 'test/support/scratch.ts', 'test/support/database-server.ts'],

@@ -172,7 +172,7 @@ declare const urlOf: (query: string) => string;
 `;
   }
 
-  test('compiles in a strict project of ES modules or CommonJS, with its printed examples', () => {
+  test('compiles in a strict project of ES modules or CommonJS, with printed examples', () => {
     const sources = {
       'agent.mts': AGENT,
       'agent.cts': AGENT,
