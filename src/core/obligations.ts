@@ -2,18 +2,14 @@
  * What an allow obliges its door to do to arguments and results: `redact`, `set` and `cap` edit them by dotted paths,
  * `notify` is shown to the operator. Pure: values come back edited, never changed in place.
  */
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+import { isMapping, type Mapping } from './base/mapping.ts';
 
 export const SUPPORTED_OBLIGATIONS = ['redact', 'set', 'cap', 'notify'] as const;
 
 export type Obligation = {
   readonly id: string;
   readonly type: string;
-  readonly properties: Fields;
+  readonly properties: Mapping;
 };
 
 /** The edited value, or why an obligation cannot be met: then the call must not go on. */
@@ -26,24 +22,24 @@ const RESULT = 'result.';
 export function obligationsIn(value: unknown): readonly Obligation[] {
   if (!Array.isArray(value)) return [];
   return value.map((item: unknown) => {
-    const { id, type, properties } = isFields(item) ? item : {};
+    const { id, type, properties } = isMapping(item) ? item : {};
     return {
       id: typeof id === 'string' ? id : '',
       type: typeof type === 'string' ? type : '',
-      properties: isFields(properties) ? properties : {},
+      properties: isMapping(properties) ? properties : {},
     };
   });
 }
 
 /** The arguments of a call as they may be passed on. */
-export const enforceOnArguments = (args: Fields, obligations: readonly Obligation[]): Enforced<Fields> =>
+export const enforceOnArguments = (args: Mapping, obligations: readonly Obligation[]): Enforced<Mapping> =>
   enforce(args, obligations, (path) => (path.startsWith(RESULT) ? undefined : path));
 
 /**
  * A result as it may be returned. In what tools, resources and prompts of MCP answer, a path names a member of the
  * answer, or what the answer is about: of the structured result, and of each text that is JSON.
  */
-export function enforceOnResult(result: Fields, obligations: readonly Obligation[]): Enforced<Fields> {
+export function enforceOnResult(result: Mapping, obligations: readonly Obligation[]): Enforced<Mapping> {
   const inResult = (path: string): string | undefined =>
     path.startsWith(RESULT) ? path.slice(RESULT.length) : undefined;
   if (!obligations.some((obligation) => pathsOf(obligation).some((path) => inResult(path) !== undefined)))
@@ -55,10 +51,10 @@ export function enforceOnResult(result: Fields, obligations: readonly Obligation
     return inside === undefined || ENVELOPE.test(inside) ? undefined : inside;
   };
   const { structuredContent } = edited.value;
-  const structured = isFields(structuredContent) ? enforce(structuredContent, obligations, inContent) : undefined;
+  const structured = isMapping(structuredContent) ? enforce(structuredContent, obligations, inContent) : undefined;
   if (structured?.ok === false) return structured;
   const whole = structured === undefined ? edited.value : { ...edited.value, structuredContent: structured.value };
-  return enforceInTexts(whole, obligations, inContent) as Enforced<Fields>;
+  return enforceInTexts(whole, obligations, inContent) as Enforced<Mapping>;
 }
 
 /** Members of the answer itself. */
@@ -77,7 +73,7 @@ function enforceInTexts(value: unknown, obligations: readonly Obligation[], toPa
     }
     return { ok: true, value: items };
   }
-  if (!isFields(value)) return { ok: true, value };
+  if (!isMapping(value)) return { ok: true, value };
   let changed = value;
   const parsed = typeof value.text === 'string' ? jsonIn(value.text) : undefined;
   if (parsed !== undefined) {
@@ -116,7 +112,7 @@ function pathsOf({ type, properties }: Obligation): readonly string[] {
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-function enforce(value: Fields, obligations: readonly Obligation[], toPath: ToPath): Enforced<Fields> {
+function enforce(value: Mapping, obligations: readonly Obligation[], toPath: ToPath): Enforced<Mapping> {
   let edited: unknown = value;
   for (const obligation of obligations) {
     const problem = problemOf(obligation);
@@ -128,7 +124,7 @@ function enforce(value: Fields, obligations: readonly Obligation[], toPath: ToPa
       if (change !== undefined) edited = changedAt(edited, inside.split('.'), change);
     }
   }
-  return { ok: true, value: edited as Fields };
+  return { ok: true, value: edited as Mapping };
 }
 
 /** An obligation that cannot be read is not met by leaving it out. */
@@ -176,7 +172,7 @@ function changedAt(value: unknown, path: readonly string[], change: Change): unk
     }
     return value.map((item: unknown) => changedAt(item, inside, change));
   }
-  if (!isFields(value)) return value;
+  if (!isMapping(value)) return value;
   if (name === '*')
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, changedAt(item, rest, change)]));
   if (!Object.hasOwn(value, name)) {
@@ -187,7 +183,7 @@ function changedAt(value: unknown, path: readonly string[], change: Change): unk
 }
 
 /** `__proto__` is a name like any other. */
-function withMember(value: Fields, name: string, member: unknown): Fields {
+function withMember(value: Mapping, name: string, member: unknown): Mapping {
   const copy = Object.fromEntries(Object.entries(value));
   Object.defineProperty(copy, name, { value: member, enumerable: true, configurable: true, writable: true });
   return copy;

@@ -1,6 +1,7 @@
 /** `svc hooks run`: hands an event to the gateway, and its answer to the coding agent. */
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { isMapping } from '../core/base/mapping.ts';
 
 /** As the gateway takes it. */
 const MAX_EVENT_BYTES = 1024 * 1024;
@@ -28,9 +29,8 @@ export async function readEvent(input: AsyncIterable<Buffer>): Promise<Buffer> {
 export async function ask(question: Question): Promise<string> {
   const { status, text } = await post(question);
   const answer: unknown = jsonIn(text);
-  const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
-  if (status === 200 && isObject) return text;
-  const detail = isObject && 'detail' in answer ? `: ${String(answer.detail)}` : '';
+  if (status === 200 && isMapping(answer)) return text;
+  const detail = isMapping(answer) && 'detail' in answer ? `: ${String(answer.detail)}` : '';
   throw new Error(`the gateway answered ${status}${detail}`);
 }
 

@@ -1,5 +1,6 @@
 /** Settings files with our hooks put in or taken out. Pure: texts in, texts out. */
 import { parse, stringify } from 'smol-toml';
+import { isMapping } from '../core/base/mapping.ts';
 import { messageOf } from '../core/base/text.ts';
 import { type CodingAgent, type Fields, type Installation, isOurs } from './tools.ts';
 
@@ -18,7 +19,7 @@ export const withoutHooks = (agent: CodingAgent, text: string): Text =>
 /** The hooks in a file, by event; ours only. */
 export function ownHooks(agent: CodingAgent, text: string): Readonly<Record<string, readonly unknown[]>> {
   const { hooks } = agent.format === 'toml' ? parsedToml(text) : parsedJson(text);
-  if (!isFields(hooks)) return {};
+  if (!isMapping(hooks)) return {};
   const own = Object.entries(hooks).map(([event, groups]): [string, readonly unknown[]] => [
     event,
     Array.isArray(groups) ? groups.filter((group) => isOurs(agent.name, group)) : [],
@@ -30,9 +31,6 @@ export function ownHooks(agent: CodingAgent, text: string): Readonly<Record<stri
 export const settingsIn = (agent: CodingAgent, text: string): Fields =>
   agent.format === 'toml' ? parsedToml(text) : parsedJson(text);
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 // JSON: our hooks are entries of lists that others may have entries in.
 
 function parsedJson(text: string): Fields {
@@ -42,8 +40,8 @@ function parsedJson(text: string): Fields {
   } catch (error) {
     throw new UnusableFile(`it is not JSON: ${messageOf(error)}`);
   }
-  if (!isFields(value)) throw new UnusableFile('it is not a JSON object');
-  if (value.hooks !== undefined && !isFields(value.hooks)) throw new UnusableFile('its "hooks" are not an object');
+  if (!isMapping(value)) throw new UnusableFile('it is not a JSON object');
+  if (value.hooks !== undefined && !isMapping(value.hooks)) throw new UnusableFile('its "hooks" are not an object');
   for (const [event, groups] of Object.entries(value.hooks ?? {}))
     if (!Array.isArray(groups) && event in NO_LISTS === false)
       throw new UnusableFile(`its "hooks.${event}" is not a list`);
@@ -73,7 +71,7 @@ function jsonWithout(agent: CodingAgent, text: string): Text {
 
 /** The hooks of others; events that only had ours are left out. */
 function othersIn(agent: CodingAgent, { hooks }: Fields): Fields {
-  if (!isFields(hooks)) return {};
+  if (!isMapping(hooks)) return {};
   return Object.fromEntries(
     Object.entries(hooks).flatMap(([event, groups]): [string, unknown][] => {
       if (!Array.isArray(groups)) return [[event, groups]];
@@ -86,7 +84,7 @@ function othersIn(agent: CodingAgent, { hooks }: Fields): Fields {
 /** Somebody may have added a hook to our group. */
 function withoutOwn(agent: CodingAgent, group: unknown): readonly unknown[] {
   if (!isOurs(agent.name, group)) return [group];
-  if (!isFields(group) || !Array.isArray(group.hooks)) return [];
+  if (!isMapping(group) || !Array.isArray(group.hooks)) return [];
   const hooks = group.hooks.filter((hook: unknown) => !isOurs(agent.name, hook));
   return hooks.length === 0 ? [] : [{ ...group, hooks }];
 }

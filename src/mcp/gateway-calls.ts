@@ -3,8 +3,9 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentIdentity } from '../core/base/ids.ts';
+import { isMapping } from '../core/base/mapping.ts';
 import { codeOf, messageOf } from '../core/base/text.ts';
-import { type Fields, isFields } from './json-rpc.ts';
+import type { Fields } from './json-rpc.ts';
 
 /** Whom the gateway is asked for, and what vouches: the agent's own token, or an API key or access token. */
 export type Credential = {
@@ -169,7 +170,7 @@ const whyOf = (error: unknown): string =>
 function fieldsIn(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : undefined;
+    return isMapping(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -3,9 +3,10 @@
  * be asked is a deny with a reason: the doors fail closed.
  */
 
+import { isMapping } from '../core/base/mapping.ts';
 import { type Obligation, obligationsIn, SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import type { Credential, GatewayCalls, Reply } from './gateway-calls.ts';
-import { type Fields, isFields } from './json-rpc.ts';
+import type { Fields } from './json-rpc.ts';
 import type { Subject } from './subjects.ts';
 
 export type OpName = { readonly traceId: string; readonly spanId: string };
@@ -183,8 +184,8 @@ const DECISION: Readonly<Record<string, Verdict['decision']>> = {
 
 /** Anything but an allow, or an approval that is waited for, is a deny. */
 function verdictIn(value: unknown): Verdict {
-  if (!isFields(value)) return deny('the gateway answered something else than a decision');
-  if (isFields(value.error)) return deny(`the gateway could not decide: ${String(value.error.message)}`);
+  if (!isMapping(value)) return deny('the gateway answered something else than a decision');
+  if (isMapping(value.error)) return deny(`the gateway could not decide: ${String(value.error.message)}`);
   const cause = textIn(value.cause)?.replace(/^DECISION_CAUSE_/, '');
   return {
     decision: DECISION[String(value.decision)] ?? 'deny',

@@ -3,12 +3,13 @@
  * terminate. A pause or an end that comes before its result holds the result back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isMapping } from '../core/base/mapping.ts';
 import { enforceOnArguments, enforceOnResult, type Obligation } from '../core/obligations.ts';
 import { decided, type Waiting } from './approvals.ts';
 import type { Completions } from './completions.ts';
 import { type Control, Ended } from './control.ts';
 import type { Gateway, OpName, Outcome, Verdict } from './gateway.ts';
-import { type Answer, errorOf, type Fields, isFields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
+import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import { type Changed, changedReason } from './lists.ts';
 import type { Signals } from './signals.ts';
 import { type Asked, renamed, subjectOf } from './subjects.ts';
@@ -83,7 +84,7 @@ function refusal({ request, asked }: CallOptions, reason: string): Answer {
   return asked.kind === 'tool' && request.method === 'tools/call'
     ? resultOf(request.id, {
         // Where the version comes with each request, results say that they are whole.
-        ...(isFields(meta) && VERSION in meta ? { resultType: 'complete' } : {}),
+        ...(isMapping(meta) && VERSION in meta ? { resultType: 'complete' } : {}),
         content: [{ type: 'text', text: `Denied: ${reason}` }],
         isError: true,
       })

@@ -1,14 +1,15 @@
 /** The first request of a session: what the servers can do, as one. */
-import { type Answer, errorOf, type Fields, isFields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
+import { isMapping } from '../core/base/mapping.ts';
+import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import type { Upstream } from './upstream.ts';
 
 const TIMEOUT_MS = 60_000;
 
 /** Results of tasks come by other ways than those that are checked, so nobody is notified of them. */
 function withoutTasks(capabilities: unknown): Fields {
-  if (!isFields(capabilities)) return {};
+  if (!isMapping(capabilities)) return {};
   const { tasks: _, extensions, ...rest } = capabilities;
-  if (!isFields(extensions)) return rest;
+  if (!isMapping(extensions)) return rest;
   const { 'io.modelcontextprotocol/tasks': __, ...others } = extensions;
   return { ...rest, extensions: others };
 }
@@ -65,7 +66,7 @@ function united(one: Fields, other: Fields): Fields {
   const all: Record<string, unknown> = { ...one };
   for (const [name, value] of Object.entries(other)) {
     const known = all[name];
-    all[name] = isFields(known) && isFields(value) ? united(known, value) : known === true ? true : value;
+    all[name] = isMapping(known) && isMapping(value) ? united(known, value) : known === true ? true : value;
   }
   return all;
 }

@@ -1,4 +1,5 @@
 /** JSON-RPC 2.0 as MCP uses it: what a message is, and the answers that the guard gives itself. */
+import { isMapping } from '../core/base/mapping.ts';
 
 export type Id = string | number;
 export type Fields = Readonly<Record<string, unknown>>;
@@ -29,23 +30,20 @@ export const RPC_CODE = {
   denied: -32003,
 } as const;
 
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const isId = (value: unknown): value is Id => typeof value === 'string' || typeof value === 'number';
 
 /** The message in a value that was read from the wire; undefined when it is none. */
 export function messageIn(value: unknown): Message | undefined {
-  if (!isFields(value) || value.jsonrpc !== '2.0') return undefined;
-  if (value.params !== undefined && !isFields(value.params)) return undefined;
+  if (!isMapping(value) || value.jsonrpc !== '2.0') return undefined;
+  if (value.params !== undefined && !isMapping(value.params)) return undefined;
   if (typeof value.method === 'string')
     return value.id === undefined || isId(value.id) ? (value as Message) : undefined;
   if (!isId(value.id)) return undefined;
-  if (isFields(value.error)) {
+  if (isMapping(value.error)) {
     const { code, message } = value.error;
     return typeof code === 'number' && typeof message === 'string' ? (value as Message) : undefined;
   }
-  return isFields(value.result) ? (value as Message) : undefined;
+  return isMapping(value.result) ? (value as Message) : undefined;
 }
 
 export const isRequest = (message: Message): message is Request => 'method' in message && 'id' in message;
@@ -65,5 +63,5 @@ export const notificationOf = (method: string, params?: Fields): Notification =>
 /** The token under which a request wants progress; undefined when it wants none. */
 export function progressTokenOf({ params }: Request): Id | undefined {
   const meta = params?._meta;
-  return isFields(meta) && isId(meta.progressToken) ? meta.progressToken : undefined;
+  return isMapping(meta) && isId(meta.progressToken) ? meta.progressToken : undefined;
 }

@@ -1,6 +1,7 @@
 /** What a server offers, less what may not be used: by policy, and by the pins of tools. */
+import { isMapping } from '../core/base/mapping.ts';
 import { type Gateway, isUnruled, mayBeAllowed } from './gateway.ts';
-import { type Answer, errorOf, type Fields, isFields, RPC_CODE } from './json-rpc.ts';
+import { type Answer, errorOf, type Fields, RPC_CODE } from './json-rpc.ts';
 import type { PinStore } from './pin-store.ts';
 import { type Asked, subjectOf } from './subjects.ts';
 import type { Upstream } from './upstream.ts';
@@ -150,7 +151,7 @@ const failing = (message: string): Items => ({ failure: errorOf(0, RPC_CODE.inte
 
 function itemsIn(result: Fields, { member }: ListRow): readonly Fields[] {
   const items = result[member];
-  return Array.isArray(items) ? items.filter(isFields) : [];
+  return Array.isArray(items) ? items.filter(isMapping) : [];
 }
 
 const freshness = ({ ttlMs }: Fields): Fields =>

@@ -2,7 +2,8 @@
  * Pins: the definition of a tool as it was when it was first offered, so that a later change does not reach the agent.
  */
 import { createHash } from 'node:crypto';
-import { type Fields, isFields } from './json-rpc.ts';
+import { isMapping } from '../core/base/mapping.ts';
+import type { Fields } from './json-rpc.ts';
 
 /** `seen` is the digest of a definition that was offered since, and is not accepted. */
 export type Pin = { readonly digest: string; readonly pinnedAt: string; readonly seen?: string };
@@ -22,7 +23,7 @@ export const digestOf = (tool: Fields): string =>
 
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (!isFields(value)) return JSON.stringify(value) ?? 'undefined';
+  if (!isMapping(value)) return JSON.stringify(value) ?? 'undefined';
   return `{${Object.keys(value)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
@@ -95,10 +96,10 @@ export function pinsIn(text: string): Pins | undefined {
   } catch {
     return undefined;
   }
-  if (!isFields(read) || read.version !== 1 || !isFields(read.servers)) return undefined;
+  if (!isMapping(read) || read.version !== 1 || !isMapping(read.servers)) return undefined;
   const pins = new Map<string, ServerPins>();
   for (const [server, tools] of Object.entries(read.servers)) {
-    if (!isFields(tools)) return undefined;
+    if (!isMapping(tools)) return undefined;
     const entries = Object.entries(tools);
     if (!entries.every((entry): entry is [string, Pin] => isPin(entry[1]))) return undefined;
     pins.set(server, new Map(entries));
@@ -107,7 +108,7 @@ export function pinsIn(text: string): Pins | undefined {
 }
 
 const isPin = (value: unknown): value is Pin =>
-  isFields(value) &&
+  isMapping(value) &&
   typeof value.digest === 'string' &&
   typeof value.pinnedAt === 'string' &&
   (value.seen === undefined || typeof value.seen === 'string');

@@ -1,9 +1,10 @@
 /** The file of `svc mcp proxy`: where it listens, and the servers behind it. */
 import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
+import { isMapping } from '../core/base/mapping.ts';
 import { messageOf } from '../core/base/text.ts';
 import { SettingError } from './environment.ts';
-import { type Fields, isFields } from './json-rpc.ts';
+import type { Fields } from './json-rpc.ts';
 import { isServerName, SERVER_NAME_RULE } from './subjects.ts';
 
 export type UpstreamSetting =
@@ -46,7 +47,7 @@ export function proxyConfigIn(text: string, path: string, env: Environment): Pro
   };
   if (mistake !== undefined) wrong(mistake.message.split('\n')[0] ?? 'not YAML');
   const read: unknown = document.toJS({ maxAliasCount: 10 });
-  if (!isFields(read)) return wrong('it must be a mapping with listen and upstreams');
+  if (!isMapping(read)) return wrong('it must be a mapping with listen and upstreams');
   const stray = Object.keys(read).find((name) => !MEMBERS.includes(name));
   if (stray !== undefined) wrong(`unknown setting ${stray}; known are ${MEMBERS.join(', ')}`);
   const listen = /^(.+):(\d{1,5})$/.exec(String(read.listen ?? DEFAULT_LISTEN));
@@ -72,7 +73,7 @@ export function proxyConfigIn(text: string, path: string, env: Environment): Pro
 type Wrong = (problem: string) => never;
 
 function upstreamIn(value: unknown, at: string, env: Environment, wrong: Wrong): UpstreamSetting {
-  if (!isFields(value)) return wrong(`${at} must be a mapping with a name and a url or command`);
+  if (!isMapping(value)) return wrong(`${at} must be a mapping with a name and a url or command`);
   const { name, url, command } = value;
   if (typeof name !== 'string' || !isServerName(name)) return wrong(`${at}.name: ${SERVER_NAME_RULE}`);
   if ((url === undefined) === (command === undefined)) return wrong(`${at} (${name}) must have a url or a command`);
@@ -94,7 +95,7 @@ function upstreamIn(value: unknown, at: string, env: Environment, wrong: Wrong):
 /** `${NAME}` in a value is that variable of the environment: secrets need not stand in the file. */
 function pairsIn(value: unknown, at: string, env: Environment, wrong: Wrong): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
-  if (!isFields(value)) return wrong(`${at} must be a mapping of names to texts`);
+  if (!isMapping(value)) return wrong(`${at} must be a mapping of names to texts`);
   return Object.fromEntries(
     Object.entries(value as Fields).map(([name, text]) => {
       if (typeof text !== 'string' && typeof text !== 'number') return wrong(`${at}.${name} must be a text`);

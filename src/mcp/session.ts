@@ -1,6 +1,7 @@
 /** One agent's session with one or more servers: every message between them passes here. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isMapping } from '../core/base/mapping.ts';
 import { Completions } from './completions.ts';
 import { Control } from './control.ts';
 import type { Gateway } from './gateway.ts';
@@ -11,7 +12,6 @@ import {
   errorOf,
   type Fields,
   type Id,
-  isFields,
   isNotification,
   isRequest,
   type Message,
@@ -167,7 +167,7 @@ export class Session {
     const { id, method, params } = request;
     if (method === 'ping') return resultOf(id, {});
     if (method === 'initialize') {
-      this.#canElicit = isFields(params?.capabilities) && isFields(params.capabilities.elicitation);
+      this.#canElicit = isMapping(params?.capabilities) && isMapping(params.capabilities.elicitation);
       return initialized(request, this.#upstreams, this.#options);
     }
     if (Object.hasOwn(LISTS, method)) return this.#unlessEnded(control, this.#routing.list(request));
@@ -296,7 +296,7 @@ export class Session {
   /** A subscription is named by the id of its request, which is another one for the server. */
   #translated(from: Upstream, params: Fields | undefined): Fields | undefined {
     const meta = params?._meta;
-    if (!isFields(meta) || meta[SUBSCRIPTION_ID] === undefined) return params;
+    if (!isMapping(meta) || meta[SUBSCRIPTION_ID] === undefined) return params;
     const running = [...this.#running.values()].find(
       ({ upstream, sent }) => upstream === from && sent?.id === meta[SUBSCRIPTION_ID],
     );
@@ -327,7 +327,7 @@ export class Session {
 
 /** What newer clients send with every request instead of once, for requests of the session's own. */
 function metaOf({ params }: Request): Fields | undefined {
-  if (!isFields(params?._meta)) return undefined;
+  if (!isMapping(params?._meta)) return undefined;
   const kept = Object.entries(params._meta).filter(([name]) => name.startsWith('io.modelcontextprotocol/'));
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }

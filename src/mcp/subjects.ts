@@ -1,8 +1,9 @@
 /**
  * What a request of an agent asks of a server, in the words of policies; and how names of several servers stay apart.
  */
+import { isMapping } from '../core/base/mapping.ts';
 import { hasDotSteps } from '../core/base/text.ts';
-import { type Fields, isFields, type Request } from './json-rpc.ts';
+import type { Fields, Request } from './json-rpc.ts';
 
 /** What policies decide about. */
 export type Subject = {
@@ -35,7 +36,7 @@ const named =
   (kind: 'tool' | 'prompt'): Reader =>
   ({ name, arguments: args = NO_ARGUMENTS }) => {
     if (typeof name !== 'string' || name === '') return 'params.name must be a non-empty text';
-    return isFields(args) ? { kind, name, args } : 'params.arguments must be an object';
+    return isMapping(args) ? { kind, name, args } : 'params.arguments must be an object';
   };
 
 const located: Reader = ({ uri }) =>
@@ -46,7 +47,7 @@ const resourceAt = (uri: string, args: Fields): Asked | string =>
 
 /** A completion is about a prompt or a resource, and sends what was typed so far to its server. */
 const completed: Reader = ({ ref, argument }) => {
-  if (!isFields(ref) || !isFields(argument)) return 'params.ref and params.argument must be objects';
+  if (!isMapping(ref) || !isMapping(argument)) return 'params.ref and params.argument must be objects';
   const typed: Fields =
     typeof argument.name === 'string' && argument.name !== '' ? { [argument.name]: argument.value } : NO_ARGUMENTS;
   if (ref.type === 'ref/prompt' && typeof ref.name === 'string' && ref.name !== '')
@@ -76,7 +77,7 @@ export function renamed({ method, params = {} }: Request, name: string, args: Fi
   }
   if (method === 'prompts/get')
     return { ...params, name, ...(params.arguments === undefined && isEmpty(args) ? {} : { arguments: args }) };
-  if (method === 'completion/complete' && isFields(params.ref) && params.ref.type === 'ref/prompt')
+  if (method === 'completion/complete' && isMapping(params.ref) && params.ref.type === 'ref/prompt')
     return { ...params, ref: { ...params.ref, name } };
   return params;
 }

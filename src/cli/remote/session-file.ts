@@ -1,4 +1,5 @@
 /** `~/.svc/credentials.yaml`: one session per context (docs/spec.md, Login). */
+import { isMapping } from '../../core/base/mapping.ts';
 import { changePrivateFile, readPrivateFile, warnIfOpen } from '../files/private-folder.ts';
 
 const FILE = 'credentials.yaml';
@@ -66,17 +67,18 @@ async function textOf(sessions: ReadonlyMap<string, Session>): Promise<string> {
 }
 
 async function sessionsIn(text: string | undefined): Promise<Map<string, Session>> {
-  const sessions = text === undefined ? undefined : mapping(mapping(await yamlIn(text))?.sessions);
+  const file = text === undefined ? undefined : await yamlIn(text);
+  const sessions = isMapping(file) && isMapping(file.sessions) ? file.sessions : {};
   return new Map(
-    Object.entries(sessions ?? {}).flatMap(([name, raw]) => {
-      const session = sessionIn(mapping(raw));
+    Object.entries(sessions).flatMap(([name, raw]) => {
+      const session = sessionIn(raw);
       return session === undefined ? [] : [[name, session] as const];
     }),
   );
 }
 
-function sessionIn(raw: Readonly<Record<string, unknown>> | undefined): Session | undefined {
-  if (raw === undefined) return undefined;
+function sessionIn(raw: unknown): Session | undefined {
+  if (!isMapping(raw)) return undefined;
   const { api_url: apiUrl, token, expires_at: expiresAtSecs, scopes, source_key: sourceKey } = raw;
   if (typeof apiUrl !== 'string' || !isSecret(token) || !isSecret(sourceKey)) return undefined;
   if (typeof expiresAtSecs !== 'number' || !Number.isFinite(expiresAtSecs)) return undefined;
@@ -95,8 +97,3 @@ async function yamlIn(text: string): Promise<unknown> {
     return undefined; // Corrupt is the same as absent, and the next login replaces it.
   }
 }
-
-const mapping = (raw: unknown): Readonly<Record<string, unknown>> | undefined =>
-  typeof raw === 'object' && raw !== null && !Array.isArray(raw)
-    ? (raw as Readonly<Record<string, unknown>>)
-    : undefined;

@@ -3,6 +3,7 @@
  * path: 1.4 sends the parameters and results of MCP as JSON, 1.3 as google.protobuf.Struct. Whatever comes, the answer
  * is a result of that protocol and never an error of gRPC, which agentgateway may be told to ignore.
  */
+import { isMapping } from '../../core/base/mapping.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { hasDotSteps } from '../../core/base/text.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
@@ -124,9 +125,6 @@ function structIn(bytes: Buffer | undefined): JsonObject | undefined {
   return struct;
 }
 
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const ACTION = { tool: 'mcp.call', resource: 'mcp.read', prompt: 'mcp.prompt' } as const;
 
 /** What a request of MCP is about; undefined for those that only set up or list, which pass. */
@@ -140,7 +138,7 @@ function askedBy({ method: name, payload = {} }: McpMessage): Result<Asked | und
     case 'resources/subscribe':
       return located(payload['uri'], 'params.uri');
     case 'completion/complete': {
-      const ref = isObject(payload['ref']) ? payload['ref'] : {};
+      const ref = isMapping(payload['ref']) ? payload['ref'] : {};
       return ref['type'] === 'ref/prompt'
         ? named({ name: ref['name'] }, ACTION.prompt, 'params.ref')
         : located(ref['uri'], 'params.ref');
@@ -162,7 +160,7 @@ function named(
   field = 'params.name',
 ): Result<Asked, Fault> {
   if (typeof name !== 'string' || name === '') return invalid(field, 'is required');
-  return isObject(args) ? ok({ action, name, attributes: args }) : invalid('params.arguments', 'must be an object');
+  return isMapping(args) ? ok({ action, name, attributes: args }) : invalid('params.arguments', 'must be an object');
 }
 
 async function checkRequest(
@@ -217,7 +215,7 @@ async function checkResponse(
   const kept: unknown[] = [];
   for (const item of items) {
     if (caller.cancelled) return ok(PASS); // nobody reads it
-    const name = isObject(item) ? item[list.key] : undefined;
+    const name = isMapping(item) ? item[list.key] : undefined;
     if (typeof name !== 'string') continue;
     const usable = await isUsable(ports, bearer, message, { action: list.action, name, attributes: {} });
     if (!usable.ok) return usable;

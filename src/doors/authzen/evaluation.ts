@@ -1,5 +1,6 @@
 /** What AuthZEN 1.0 asks, read: one evaluation, or many with defaults. Knows nothing of who asks. */
 import { z } from 'zod';
+import { isMapping } from '../../core/base/mapping.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { optional, readBody } from '../api/body.ts';
@@ -94,7 +95,7 @@ export type Batch = { readonly semantic: Semantic; readonly items: readonly Resu
 
 /** The items of a batch, each read by itself; undefined for a request without any, which is a single evaluation. */
 export function readBatch(body: unknown, bytes: number): Result<Batch | undefined, Fault> {
-  if (isObject(body) && Array.isArray(body['evaluations']) && body['evaluations'].length > MAX_BATCH_ITEMS)
+  if (isMapping(body) && Array.isArray(body['evaluations']) && body['evaluations'].length > MAX_BATCH_ITEMS)
     return invalid('evaluations', `must have at most ${MAX_BATCH_ITEMS} items`);
   // Defaults may be of any shape as long as no item falls back on them.
   const lists = readBody(evaluations.pick({ options: true, evaluations: true }), body);
@@ -116,14 +117,14 @@ function bytesWithDefaults(defaults: JsonObject, items: readonly unknown[], byte
   for (const name of MEMBERS) {
     if (!Object.hasOwn(defaults, name)) continue;
     const size = JSON.stringify(defaults[name]).length;
-    total += size * items.filter((item) => !isObject(item) || !Object.hasOwn(item, name)).length;
+    total += size * items.filter((item) => !isMapping(item) || !Object.hasOwn(item, name)).length;
   }
   return total;
 }
 
 function readItem(defaults: JsonObject, item: unknown, index: number): Result<Evaluation, Fault> {
   const place = `evaluations[${index}]`;
-  if (!isObject(item)) return invalid(place, 'must be a JSON object');
+  if (!isMapping(item)) return invalid(place, 'must be a JSON object');
   const members = MEMBERS.flatMap((name) => {
     const holder = Object.hasOwn(item, name) ? item : Object.hasOwn(defaults, name) ? defaults : undefined;
     return holder === undefined ? [] : [[name, holder[name]] as const];
@@ -132,6 +133,3 @@ function readItem(defaults: JsonObject, item: unknown, index: number): Result<Ev
   if (read.ok || read.fault.kind !== 'invalid_argument') return read;
   return fail({ ...read.fault, field: `${place}.${read.fault.field}` });
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 /** The hooks of GitHub Copilot: `preToolUse` and `postToolUse`, which bodies do not name. */
+import { isMapping } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import { file, patch, search, shell, subjectsOf, type ToolTable, web } from './subjects.ts';
@@ -7,7 +8,6 @@ import {
   type HookEvent,
   type HookTool,
   halfOf,
-  isFields,
   type Read,
   readInput,
   readText,
@@ -72,6 +72,6 @@ function readEvent(body: Fields): Read<HookEvent> {
 }
 
 function hasFailed({ toolResult, error }: Fields): boolean {
-  const { resultType } = isFields(toolResult) ? toolResult : {};
+  const { resultType } = isMapping(toolResult) ? toolResult : {};
   return error !== undefined || (resultType !== undefined && resultType !== 'success');
 }

@@ -1,5 +1,6 @@
 /** What the hook of a coding agent is answered: its tool call as checks before, and as completions after it. */
 
+import { isMapping } from '../../core/base/mapping.ts';
 import { assert, fail, ok, type Result } from '../../core/base/result.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import { enforceOnArguments } from '../../core/obligations.ts';
@@ -9,7 +10,7 @@ import type { WirePorts } from '../rpc/ports.ts';
 import { AGENT_HEADER, knownBearer, speakerFor } from '../rpc/speaker.ts';
 import { type Asking, type Decided, GovernedCalls, type Refuse } from './governed-call.ts';
 import type { Holds } from './holds.ts';
-import { type Answer, type Fields, type HookEvent, type HookTool, isFields, type Read } from './tool.ts';
+import type { Answer, Fields, HookEvent, HookTool, Read } from './tool.ts';
 
 /** In seconds: how long the hook waits, as its settings say. */
 const TIMEOUT_HEADER = 'x-svc-hook-timeout';
@@ -102,12 +103,12 @@ const faultAfter = (recorded: Result<unknown, Fault>, fault: Fault): Result<neve
 
 /** What can be said of a call that was not understood. */
 function claimIn(body: Result<unknown, Fault>): { readonly action: string; readonly resource: string } {
-  const { tool_name: tool, toolName = tool } = body.ok && isFields(body.value) ? body.value : {};
+  const { tool_name: tool, toolName = tool } = body.ok && isMapping(body.value) ? body.value : {};
   return { action: 'tool.call', resource: typeof toolName === 'string' ? toolName : '' };
 }
 
 const readEvent = (tool: HookTool, body: unknown): Read<HookEvent> =>
-  isFields(body) ? tool.read(body) : invalid('body', 'must be a JSON object');
+  isMapping(body) ? tool.read(body) : invalid('body', 'must be a JSON object');
 
 /** How long an answer may be held. */
 function waitMsOf(timeout: string | undefined, tool: HookTool): number {

@@ -1,4 +1,5 @@
 /** The hooks of Gemini CLI: `BeforeTool` and `AfterTool`. */
+import { isMapping } from '../../core/base/mapping.ts';
 import { ok } from '../../core/base/result.ts';
 import { invalid } from '../../core/fault.ts';
 import { file, files, mcp, search, shell, subjectsOf, type ToolTable, webPrompt } from './subjects.ts';
@@ -7,7 +8,6 @@ import {
   type HookEvent,
   type HookTool,
   halfOf,
-  isFields,
   type Read,
   readInput,
   readText,
@@ -56,7 +56,7 @@ function readEvent(body: Fields): Read<HookEvent> {
   const cwd = typeof body.cwd === 'string' ? body.cwd : undefined;
   const use = { tool: tool.value, input: input.value, cwd };
   // Says of a tool that it is an MCP server's, and which one's.
-  const { server_name: server, tool_name: name_ } = isFields(body.mcp_context) ? body.mcp_context : {};
+  const { server_name: server, tool_name: name_ } = isMapping(body.mcp_context) ? body.mcp_context : {};
   const subjects =
     typeof server === 'string' && server !== '' && typeof name_ === 'string'
       ? mcp(server, name_, input.value)
@@ -74,4 +74,4 @@ function readEvent(body: Fields): Read<HookEvent> {
 }
 
 const hasFailed = (response: unknown): boolean =>
-  isFields(response) && response.error !== undefined && response.error !== null;
+  isMapping(response) && response.error !== undefined && response.error !== null;

@@ -1,6 +1,7 @@
 /** What the hooks of all coding agents have in common: an event in, and an answer in the agent's own words out. */
 import { createHash } from 'node:crypto';
 import { isOpHalf } from '../../core/base/ids.ts';
+import { isMapping } from '../../core/base/mapping.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import { readStructJson } from '../proto/json-values.ts';
@@ -60,9 +61,6 @@ export type HookTool = {
   answer(event: HookEvent, answer: Answer): Fields;
 };
 
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 export function readText(fields: Fields, name: string): Read<string> {
   const value = fields[name];
   return typeof value === 'string' && value !== '' ? ok(value) : invalid(name, 'must be a non-empty string');
@@ -72,7 +70,7 @@ export function readText(fields: Fields, name: string): Read<string> {
 export function readInput(value: unknown, name: string): Read<Fields> {
   if (value === undefined || value === null || value === '') return ok({});
   const given = typeof value === 'string' ? parsedOf(value) : value;
-  return isFields(given) ? attempt(() => readStructJson(given, name)) : invalid(name, 'must be a JSON object');
+  return isMapping(given) ? attempt(() => readStructJson(given, name)) : invalid(name, 'must be a JSON object');
 }
 
 function parsedOf(text: string): unknown {

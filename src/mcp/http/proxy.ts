@@ -2,12 +2,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { AgentIdentity } from '../../core/base/ids.ts';
+import { isMapping } from '../../core/base/mapping.ts';
 import { messageOf } from '../../core/base/text.ts';
 import { openChild } from '../child.ts';
 import type { GatewayAddress } from '../environment.ts';
 import { Gateway } from '../gateway.ts';
 import { GatewayCalls } from '../gateway-calls.ts';
-import { isFields, RPC_CODE } from '../json-rpc.ts';
+import { RPC_CODE } from '../json-rpc.ts';
 import { PinStore } from '../pin-store.ts';
 import type { ProxyConfig, UpstreamSetting } from '../proxy-config.ts';
 import type { UpstreamRow } from '../upstream.ts';
@@ -182,7 +183,7 @@ class Proxy {
   }
 }
 
-const isInitialize = (body: unknown): boolean => isFields(body) && body.method === 'initialize';
+const isInitialize = (body: unknown): boolean => isMapping(body) && body.method === 'initialize';
 
 const rowOf = (setting: UpstreamSetting, log: (line: string) => void): UpstreamRow => ({
   name: setting.name,
