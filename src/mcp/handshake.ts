@@ -1,5 +1,6 @@
 /** The first request of a session: what the servers can do, as one. */
 import { isMapping } from '../core/base/mapping.ts';
+import { within } from '../system/clock.ts';
 import { type Answer, errorOf, type Fields, type Request, RPC_CODE, resultOf } from './json-rpc.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -45,15 +46,8 @@ export async function initialized(
 
 async function initializedOne(upstream: Upstream, params: Fields): Promise<{ upstream: Upstream; answer: Answer }> {
   const sent = upstream.request('initialize', params);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Answer>((resolve) => {
-    timer = setTimeout(
-      () => resolve(errorOf(sent.id, RPC_CODE.internal, `the MCP server ${upstream.name} did not answer in time`)),
-      TIMEOUT_MS,
-    );
-  });
-  const answer = await Promise.race([sent.answer, late]);
-  clearTimeout(timer);
+  const late = `the MCP server ${upstream.name} did not answer in time`;
+  const answer = (await within(TIMEOUT_MS, sent.answer)) ?? errorOf(sent.id, RPC_CODE.internal, late);
   if (answer.result !== undefined) {
     upstream.capabilities = withoutTasks(answer.result.capabilities);
     if (typeof answer.result.protocolVersion === 'string') upstream.negotiated(answer.result.protocolVersion);

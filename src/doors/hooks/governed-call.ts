@@ -42,7 +42,8 @@ export type Asking = {
 
 /** Equal calls within the minute or so for which ended operations are kept. */
 const MAX_NUMBER = 64;
-const MAX_WAIT_MS = 60_000;
+/** With less time than this nobody can be waited for. */
+const LEAST_WAIT_MS = 100;
 
 const TERMINATED = 'an operator has terminated the operation';
 const PAUSED = 'an operator has paused the operation; wait until it is resumed';
@@ -147,10 +148,11 @@ export class GovernedCalls {
   /** Waits for the decision. False when the time is over, or nobody can wait for it. */
   async #isDecided({ approvalId }: CheckActionResponse, { speaker, caller, deadlineMs }: Asking): Promise<boolean> {
     const { agent, credentialToken, authorization } = speaker;
-    const waited = async () => this.#waitApproval?.({ agent, credentialToken, approvalId }, authorization, caller);
-    for (let leftMs = deadlineMs - performance.now(); leftMs > 0; leftMs = deadlineMs - performance.now()) {
-      const answer = await raceFor(waited(), Math.min(leftMs, MAX_WAIT_MS));
-      if (answer === 'late') continue;
+    const { address } = caller;
+    for (let leftMs = msUntil(deadlineMs); leftMs > LEAST_WAIT_MS && !caller.cancelled; leftMs = msUntil(deadlineMs)) {
+      const asked = { agent, credentialToken, approvalId };
+      const waiting = { address, cancelled: false, timeoutMs: leftMs };
+      const answer = await this.#waitApproval?.(asked, authorization, waiting);
       if (answer === undefined || !answer.ok) return false;
       if (answer.value.state !== 'pending') return true;
     }
@@ -191,17 +193,7 @@ type CheckOf = {
   readonly supported: readonly string[];
 };
 
-async function raceFor<T>(work: Promise<T>, ms: number): Promise<T | 'late'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const msUntil = (deadlineMs: number): number => deadlineMs - performance.now();
 
 const isPaused = ({ decision, opState }: CheckActionResponse): boolean => decision === 'deny' && opState === 'paused';
 

@@ -1,6 +1,7 @@
 /** A way to an MCP server over Streamable HTTP, with the headers of its setting and nothing of the agent's. */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { within } from '../../system/clock.ts';
 import { messageIn } from '../json-rpc.ts';
 import { type Link, LinkError, type LinkEvents } from '../upstream.ts';
 import { boundedFetch } from './bounded-fetch.ts';
@@ -37,13 +38,11 @@ export function openHttpUpstream({ url, headers, log }: HttpUpstreamOptions, eve
     },
     negotiated: (version) => transport.setProtocolVersion(version),
     close: async () => {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MS);
-      });
       // A server that keeps sessions is notified that this one is over; what it does with that is up to it.
-      await Promise.race([transport.terminateSession().catch(() => {}), late]);
-      clearTimeout(timer);
+      await within(
+        CLOSE_MS,
+        transport.terminateSession().catch(() => {}),
+      );
       await transport.close();
     },
   };
