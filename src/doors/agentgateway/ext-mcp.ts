@@ -110,12 +110,10 @@ function readMessage(bytes: Buffer): Pick<McpMessage, 'services' | 'method' | 'p
   return {
     services: (fields.get(MESSAGE.services) ?? []).map(String),
     method: textOf(fields, MESSAGE.method),
-    payload: isStruct ? structIn(payload) : payload === undefined ? undefined : jsonIn(payload),
+    payload: isStruct ? structIn(payload) : payload && readStructJson(parseJson(payload), 'payload'),
     isStruct,
   };
 }
-
-const jsonIn = (payload: Buffer): JsonObject => readStructJson(parseJson(payload), 'payload');
 
 function structIn(bytes: Buffer | undefined): JsonObject | undefined {
   if (bytes === undefined) return undefined;

@@ -10,9 +10,7 @@ import type { Credential, GatewayCalls } from '../gateway-calls.ts';
 export type Refusal = { readonly status: 401 | 403 | 503; readonly error: string | undefined; readonly detail: string };
 export type Claim = { readonly secret: string; readonly agent: AgentIdentity };
 
-const isRefusal = (value: Claim | Refusal): value is Refusal => 'status' in value;
-
-export { isRefusal };
+export const isRefusal = (value: Claim | Refusal): value is Refusal => 'status' in value;
 
 /** What a request claims. `fallback` is the agent of the proxy's own environment. */
 export function claimIn(headers: IncomingHttpHeaders, fallback: AgentIdentity | undefined): Claim | Refusal {
