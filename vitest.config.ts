@@ -25,6 +25,13 @@ const SOAKS = 'test/soak/**';
 const CLIENTS = ['cli', 'web'].map((folder) => `test/${folder}/**/*.test.ts`);
 /** The same, apart from a browser: some count what is left in memory. */
 const SDK = ['test/sdk/**/*.test.ts'];
+/** A process for each file: they replace modules of Node.js, or measure the memory that the process has. */
+const ALONE = [
+  'test/audit-log/{disk,export}.test.ts',
+  'test/doors/grpc/{heads,strangers,unary}.test.ts',
+  'test/simulation/**/*.test.ts',
+  'test/threads/op-memory.test.ts',
+];
 const excluded = [...configDefaults.exclude, SOAKS, ...quarantine().files.keys()];
 
 export default defineConfig({
@@ -33,9 +40,15 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: UNIT, exclude: excluded, isolate: false } },
       { extends: true, test: { name: 'clients', include: CLIENTS, exclude: excluded, isolate: false } },
       { extends: true, test: { name: 'sdk', include: SDK, exclude: excluded, isolate: false } },
+      { extends: true, test: { name: 'alone', include: ALONE, exclude: excluded } },
       {
         extends: true,
-        test: { name: 'system', include: ['test/**/*.test.ts'], exclude: [...excluded, ...UNIT, ...CLIENTS, ...SDK] },
+        test: {
+          name: 'system',
+          include: ['test/**/*.test.ts'],
+          exclude: [...excluded, ...UNIT, ...CLIENTS, ...SDK, ...ALONE],
+          isolate: false,
+        },
       },
     ],
     globalSetup: ['test/support/stale-build.ts', 'test/support/scratch.ts', 'test/support/database-server.ts'],

@@ -321,6 +321,14 @@ describe('tidy', () => {
     expect(found.filter((line) => !line.startsWith('vitest.config.ts'))).toEqual([]);
   });
 
+  test('a helper of tests registers nothing when it is imported', () => {
+    const found = everything.filter(
+      (path) =>
+        path.startsWith('test/') && !path.endsWith('.test.ts') && /^(before|after)(All|Each)\(/m.test(read(path)),
+    );
+    expect(found).toEqual([]);
+  });
+
   test('files have at most 600 lines, lines at most 120 columns', () => {
     const long = everything.flatMap((path) => {
       const lines = read(path).split('\n').length - 1;

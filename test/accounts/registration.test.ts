@@ -96,7 +96,7 @@ describe('registration', () => {
       methods: ['api_key', 'password'],
       registration: 'closed',
     });
-    expect(performance.now() - startMs).toBeLessThan(500);
+    expect(performance.now() - startMs).toBeLessThan(4_000); // the database has five seconds to answer
   });
 
   test('a closed registration answers the same to anything and hashes nothing', async () => {

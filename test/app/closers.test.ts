@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Closers } from '../../src/app/closers.ts';
 
 describe('closers', () => {
@@ -35,6 +35,8 @@ describe('closers', () => {
   });
 
   test('the grace is shared, and once it is over each has its least', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
     const closers = new Closers();
     const leftMs: Record<string, number> = {};
     closers.add('later', (grace) => {
@@ -45,7 +47,9 @@ describe('closers', () => {
       leftMs.first = grace.leftMs();
       await new Promise((resolve) => setTimeout(resolve, 60));
     });
-    await closers.closeAll(50);
-    expect(leftMs).toEqual({ first: expect.closeTo(50, -1), later: 0, laterAtLeast: 500 });
+    const closed = closers.closeAll(50);
+    await vi.advanceTimersByTimeAsync(60);
+    await closed;
+    expect(leftMs).toEqual({ first: 50, later: 0, laterAtLeast: 500 });
   });
 });

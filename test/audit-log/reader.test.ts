@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { AuditReader } from '../../src/audit-log/reader.ts';
 import { AUDIT_EVENTS, type AuditDraft, type AuditEntry, type AuditFilter } from '../../src/core/audit/audit.ts';
 import type { OpId } from '../../src/core/base/ids.ts';
+import { runs } from '../support/runs.ts';
 import { append, copies, freshDirectory, ids, NOON_MS, ofOrg, openWriter, queried, SEGMENT_ONE } from './log.ts';
 
 const names = ['acme', 'globex', 'Ünïcode-組織', 'quo"te\\', 'a'];
@@ -113,7 +114,7 @@ describe('reader', () => {
           rmSync(directory, { recursive: true });
         },
       ),
-      { numRuns: 25 },
+      { numRuns: runs(10) },
     );
   });
 

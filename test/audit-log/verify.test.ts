@@ -17,6 +17,7 @@ import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { createCheckpointer, loadCheckpointKey, readAnchor } from '../../src/audit-log/checkpoint.ts';
 import { applyRetention } from '../../src/audit-log/retention.ts';
 import { verifyAuditLog } from '../../src/audit-log/verify.ts';
+import { runs } from '../support/runs.ts';
 import {
   append,
   freshDirectory,
@@ -71,7 +72,7 @@ describe('verify', () => {
         });
       }),
       {
-        numRuns: 300,
+        numRuns: runs(100),
         examples: [
           [whole.length - 1, 1],
           [0, 1],

@@ -159,7 +159,8 @@ describe('writer', () => {
     write(writer, 3, 1);
     writer.close();
     const full = readFileSync(join(directory, FIRST));
-    for (let end = whole + 1; end < full.length; end += 1) {
+    const isNearAnEnd = (end: number): boolean => end < whole + 5 || end > full.length - 5;
+    for (let end = whole + 1; end < full.length; end += isNearAnEnd(end) ? 1 : 7) {
       writeFileSync(join(directory, FIRST), full.subarray(0, end));
       const opened = open();
       expect(opened.notices).toEqual([

@@ -4,6 +4,7 @@ import { BudgetTracker } from '../../src/core/budget/budget.ts';
 import { parseBudgetConfig } from '../../src/core/budget/config.ts';
 import type { CheckAnswer, CheckCommand, Command, CommandOf } from '../../src/core/commands.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, openGovernor, SIBLING, STRANGER } from '../support/governor.ts';
+import { runs } from '../support/runs.ts';
 
 type Draft = {
   readonly eventType: string;
@@ -521,7 +522,7 @@ describe('check', () => {
           if (!mayTouch) expect(ops()).toBe(listing);
         }
       }),
-      { numRuns: 100 },
+      { numRuns: runs(40) },
     );
   });
 });

@@ -15,6 +15,7 @@ import {
   SIBLING,
   STRANGER,
 } from '../support/governor.ts';
+import { runs } from '../support/runs.ts';
 
 const NO_LIMIT = { monthly: undefined, daily: undefined };
 const CAPPED: BudgetConfig = {
@@ -206,7 +207,7 @@ describe('held money properties', () => {
           }
         }
       }),
-      { numRuns: 80 },
+      { numRuns: runs(25) },
     );
   });
 });

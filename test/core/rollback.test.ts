@@ -17,6 +17,7 @@ import {
   signalOf,
 } from '../support/governor.ts';
 import { UNCHECKED } from '../support/ops.ts';
+import { runs } from '../support/runs.ts';
 
 /** Applies the commands as one batch and answers with what undoes it. */
 const applyAll = (governor: Governor, commands: readonly Command[], nowMs: number): Undo[] =>
@@ -528,7 +529,7 @@ describe('rollback', () => {
               .sort(),
           );
       }),
-      { numRuns: 150 },
+      { numRuns: runs(50) },
     );
   });
 });

@@ -155,7 +155,7 @@ describe('logs', () => {
   });
 
   test('a reader that stalls in a long export costs no memory and gets all of it', async () => {
-    const ENTRIES = 200_000;
+    const ENTRIES = 100_000;
     const dataDir = mkdtempSync(join(tmpdir(), 'svc-export-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
     writeLog(join(dataDir, 'data', 'audit'), ENTRIES);

@@ -66,7 +66,6 @@ describe('starting', () => {
     onTestFinished(() => void database.close());
     const asked = new Promise((resolve) => database.once('connection', resolve));
     const folder = dataFolder();
-    let endedMs = 0;
     const starting = startTestGateway({
       dataDir: folder,
       env: { SVC_DATABASE_URL: `postgres://127.0.0.1:${(database.address() as AddressInfo).port}/svc` },
@@ -74,14 +73,9 @@ describe('starting', () => {
         await asked;
         child.kill('SIGHUP');
         child.kill('SIGINT');
-        const askedMs = performance.now();
-        child.once('exit', () => {
-          endedMs = performance.now() - askedMs;
-        });
       },
     });
     await expect(starting).rejects.toThrow(/the gateway ended with 0:[^]*stopped by SIGINT/);
-    expect(endedMs).toBeLessThan(10_000);
     expect(existsSync(join(folder, 'data/lock'))).toBe(false);
   });
 

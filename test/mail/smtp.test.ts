@@ -83,7 +83,7 @@ describe('smtp', () => {
       credentials: undefined,
       from: 'no-reply@gateway.test',
       ca: certificate.cert,
-      timeoutMs: 300,
+      timeoutMs: 30_000,
       ...smtp,
     };
     const mailer = createMailer(options, { info: write('info'), warn: write('warn') }, { retryPausesMs: [20, 20] });
@@ -224,7 +224,7 @@ describe('smtp', () => {
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void silent.close());
     const { port } = silent.address() as AddressInfo;
-    const given = openMailer({ port });
+    const given = openMailer({ port, timeoutMs: 300 });
     await given.mailer.send(MAIL);
     expect(messages(given.lines)).toContain('e-mail not sent; giving up');
 
@@ -279,7 +279,7 @@ describe('smtp', () => {
   }
 
   test('a relay with an endless answer times out, and the mail with it', async () => {
-    const { mailer, lines } = openMailer({ ...(await startDripping()), deliveryTimeoutMs: 500 });
+    const { mailer, lines } = openMailer({ ...(await startDripping()), timeoutMs: 300, deliveryTimeoutMs: 500 });
     await mailer.send(MAIL);
     expect(messages(lines)).toEqual([
       'the mail relay does not respond yet',

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { editedAttributes } from '../../sdk/typescript/src/obligations.ts';
 import type { JsonObject, Obligation } from '../../sdk/typescript/src/types.ts';
 import { enforceOnArguments } from '../../src/core/obligations.ts';
+import { runs } from '../support/runs.ts';
 
 // Few names, so that paths often lead somewhere.
 const name = fc.constantFrom('a', 'b', '0', '1', '*', '__proto__', 'constructor', 'toString');
@@ -38,7 +39,7 @@ describe('obligations', () => {
           if (edited !== attributes) expect(JSON.stringify(edited)).not.toBe(before);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(500) },
     );
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });

@@ -60,7 +60,7 @@ describe('kill -9 at random moments', () => {
       slowestStartMs = Math.max(slowestStartMs, performance.now() - startMs);
       expect(await spentUsd(gateway), `spend after ${kill} kills`).toBeGreaterThanOrEqual(reports * COST_USD - 1e-9);
       if (kill === 0) await registerLoadAgent(gateway);
-      const load = startLoad(gateway, `kill-${kill}`);
+      const load = startLoad(gateway, `kill-${kill}`, 16, Number.POSITIVE_INFINITY);
       const reporting = Promise.all(Array.from({ length: 4 }, () => reportSpend(gateway!)));
       await eventually(() => expect(load.answered.length).toBeGreaterThan(0));
       await sleep(random() * LONGEST_LIFE_MS);

@@ -31,7 +31,8 @@ export const registerLoadAgent = (gateway: TestGateway) =>
     credentialToken: LOAD_TOKEN,
   });
 
-export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load {
+/** After `pacedAfter` answers it leaves the processor to what the test still waits for. */
+export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedAfter = 1_000): Load {
   const answered: Answered[] = [];
   const failed: string[] = [];
   let isStopped = false;
@@ -71,6 +72,7 @@ export function startLoad(gateway: TestGateway, name: string, lanes = 16): Load 
         await sleep(10);
       }
       pending -= 1;
+      if (answered.length > pacedAfter) await sleep(20);
     }
   };
   const lanesOver = Promise.all(Array.from({ length: lanes }, lane));

@@ -4,6 +4,7 @@ import type { CheckAnswer, CheckCommand } from '../../src/core/commands.ts';
 import { OP_STATES } from '../../src/core/ops/op-state.ts';
 import { decodeToIo, decodeToMain, encode, encodeToIo, encodeToMain } from '../../src/threads/codec.ts';
 import type { IoToMain, MainToDoors, MainToIo } from '../../src/threads/protocol.ts';
+import { runs } from '../support/runs.ts';
 
 const text = fc.string({ unit: 'binary', maxLength: 40 });
 const identity = fc.record({ orgId: text, teamId: text, agentId: text });
@@ -67,7 +68,7 @@ describe('codec', () => {
       fc.property(fc.array(message, { maxLength: 20 }), (messages) => {
         expect(decodeToMain(encodeToMain(messages))).toEqual(messages);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -105,7 +106,7 @@ describe('codec', () => {
         const messages: MainToIo[] = [...plain, held, { type: 'not-recorded', from: -8 }, ...plain];
         expect(decodeToIo(encodeToIo(messages))).toEqual(messages);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 

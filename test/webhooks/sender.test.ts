@@ -63,12 +63,10 @@ describe('calls of webhooks', () => {
 
   test('end when a receiver does not answer', async () => {
     receiver.answer = () => undefined;
-    const startedMs = performance.now();
     expect(await send({}, { timeoutMs: 200 })).toEqual({
       isDelivered: false,
       reason: 'no answer within 0.2 seconds',
     });
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
   });
 
   test('end when a receiver trickles its head, however lively it looks', async () => {

@@ -13,6 +13,9 @@ import { Channel, channelKeyOf, type Entry, opKeyOf, type ReaderInterest } from 
 import { frameOf } from './frames.ts';
 import { CLOSE, type CloseReason, Reader } from './reader.ts';
 
+/** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
+type MostEntries = { readonly ofChannel: number; readonly ofThread: number };
+
 export type FanOutOptions = {
   /** How many readers there may be, and half as many of one org. */
   readonly maxReaders: number;
@@ -26,6 +29,8 @@ export type FanOutOptions = {
   readonly name: string;
   /** Of a gateway in a cluster: what stands as `op_home` where an operation is this one's. */
   readonly home?: string | undefined;
+  /** MOST_ENTRIES where it is not given. */
+  readonly most?: MostEntries;
 };
 
 export type Seat = {
@@ -35,9 +40,7 @@ export type Seat = {
   readonly wantsSnapshot: boolean;
 };
 
-/** Events that one channel keeps for readers that are behind, and that all of a thread's channels keep. */
-const MAX_CHANNEL_ENTRIES = 50_000;
-const MAX_ENTRIES = 200_000;
+const MOST_ENTRIES: MostEntries = { ofChannel: 50_000, ofThread: 200_000 };
 /** How long readers are served before requests get their turn again: a check has two turns to wait for. */
 const SLICE_MS = 0.5;
 /**
@@ -58,6 +61,7 @@ type Pass = { readonly readers: Iterator<Reader>; isAgain: boolean; tookMs: numb
 
 export class FanOut {
   readonly #options: FanOutOptions;
+  readonly #most: MostEntries;
   readonly #readers = new Set<Reader>();
   readonly #quota: CallerQuota;
   readonly #channels = new Map<string, Channel<Reader>>();
@@ -81,6 +85,7 @@ export class FanOut {
 
   constructor(options: FanOutOptions) {
     this.#options = options;
+    this.#most = options.most ?? MOST_ENTRIES;
     this.#quota = new CallerQuota(options.maxReaders);
     this.#timer = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
     this.#timer.unref();
@@ -194,11 +199,11 @@ export class FanOut {
           channel.push((full ??= this.#entryOf(event, true)));
         else channel.push((bare ??= this.#entryOf(event, false)));
         this.#held += 1;
-        if (channel.length > MAX_CHANNEL_ENTRIES) channel.shrink(MAX_CHANNEL_ENTRIES * 0.75);
+        if (channel.length > this.#most.ofChannel) channel.shrink(this.#most.ofChannel * 0.75);
         this.#schedule(channel);
       }
     }
-    if (this.#held > MAX_ENTRIES) this.#shrinkLargest();
+    if (this.#held > this.#most.ofThread) this.#shrinkLargest();
   }
 
   #entryOf(event: GatewayEvent, lineage: boolean): Entry {

@@ -13,6 +13,7 @@ import {
   parseOpId,
   type SecretDigest,
 } from '../../../src/core/base/ids.ts';
+import { runs } from '../../support/runs.ts';
 
 const CRAWLER: AgentIdentity = { orgId: 'acme', teamId: 'search', agentId: 'crawler' };
 const registration = (identity: AgentIdentity, credential: string, parent?: AgentIdentity): AgentRegistration => ({
@@ -173,7 +174,7 @@ describe('agents', () => {
           expect([...agents.childrenOf(parent)].map(({ key }) => key).sort()).toEqual(children.sort());
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runs(70) },
     );
   });
 
@@ -212,7 +213,7 @@ describe('agents', () => {
         const identity = { orgId: one, teamId: two, agentId: 'x' };
         if (isOrgName(one) && isName(two)) expect(parseAgentKey(agentKeyOf(identity))).toEqual(identity);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(300) },
     );
   });
 

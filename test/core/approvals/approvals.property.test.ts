@@ -13,6 +13,7 @@ import type { Governor } from '../../../src/core/governor.ts';
 import type { Principal } from '../../../src/core/identity/roles.ts';
 import type { PolicyDecision } from '../../../src/core/policy/rule.ts';
 import { ADMIN, CRAWLER, checkOf, openGovernor } from '../../support/governor.ts';
+import { runs } from '../../support/runs.ts';
 
 const MINUTE_MS = 60_000;
 const TERMS = { min: 1, expiresMs: 15 * MINUTE_MS, validMs: undefined, approvers: [] };
@@ -149,7 +150,7 @@ describe('any interleaving', () => {
           world.verify();
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(50) },
     );
   });
 });
@@ -194,7 +195,7 @@ describe('a halt', () => {
           expect(only().state).toBe('expired');
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(35) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MAX_ATTRIBUTES_BYTES, redactAttributes } from '../../../src/core/audit/redact.ts';
 import { redactedKeys, redactText } from '../../../src/core/audit/redact-text.ts';
+import { runs } from '../../support/runs.ts';
 
 const keys = redactedKeys();
 const redact = (attributes: Readonly<Record<string, unknown>>) =>
@@ -167,7 +168,7 @@ describe('audit redact', () => {
           expect(logged).toMatch(/kept\\*".*kept too\\*"/s);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(80) },
     );
   });
 

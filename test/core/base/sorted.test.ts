@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SequencedList } from '../../../src/core/base/sorted.ts';
+import { runs } from '../../support/runs.ts';
 
 describe('sequenced list', () => {
   test('any additions and removals keep the order of numbers, from any number on', () => {
@@ -27,7 +28,7 @@ describe('sequenced list', () => {
         expect([...list.after(0)]).toEqual([...model.values()]);
         expect([...list.after(from)]).toEqual([...model].flatMap(([number, item]) => (number > from ? [item] : [])));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 

@@ -4,6 +4,7 @@ import type { AgentIdentity } from '../../../src/core/base/ids.ts';
 import { BudgetTracker } from '../../../src/core/budget/budget.ts';
 import type { BudgetConfig, Period, Tier } from '../../../src/core/budget/config.ts';
 import type { BudgetRow } from '../../../src/core/budget/rows.ts';
+import { runs } from '../../support/runs.ts';
 
 /**
  * The same budgets, told as simply as possible: a list of all that was ever spent, a list of what is held, and every
@@ -203,7 +204,7 @@ describe('budget properties', () => {
           }
         }
       }),
-      { numRuns: 80 },
+      { numRuns: runs(30) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PeriodCalendar } from '../../../src/core/budget/period.ts';
+import { runs } from '../../support/runs.ts';
 
 const iso = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
 
@@ -259,7 +260,7 @@ describe('budget period', () => {
           expect(calendar.windowAt(window.monthlyResetMs).monthlyStartMs).toBe(window.monthlyResetMs);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 });

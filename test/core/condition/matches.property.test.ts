@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, test } from 'vitest';
 import { Pattern } from '../../../src/core/condition/matches.ts';
+import { runs } from '../../support/runs.ts';
 
 const steps = () => ({ left: 1e9 });
 
@@ -84,7 +85,7 @@ describe('matches()', () => {
         for (const text of some)
           expect([text, compiled.value.isFoundIn(text, steps())]).toEqual([text, known.matcher(text).find()]);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type EmailAddress, emailKeyOf, parseEmail } from '../../../src/core/identity/email.ts';
+import { runs } from '../../support/runs.ts';
 
 describe('email', () => {
   test.each([
@@ -79,7 +80,7 @@ describe('email', () => {
           expect(emailKeyOf(emailKeyOf(email) as string as EmailAddress)).toBe(emailKeyOf(email));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(500) },
     );
     expect(accepted).toBeGreaterThan(100);
   });

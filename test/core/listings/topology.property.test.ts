@@ -20,6 +20,7 @@ import {
 import { nextState, OP_STATES, type OpState, type OpTrigger } from '../../../src/core/ops/op-state.ts';
 import { type OpSlot, OpsRegistry } from '../../../src/core/ops/ops.ts';
 import { HASH_KEY } from '../../support/governor.ts';
+import { runs } from '../../support/runs.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -297,7 +298,7 @@ describe('topology properties', () => {
           );
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(80) },
     );
   });
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { OpId } from '../../../src/core/base/ids.ts';
 import { HASH_KEY_LENGTH, OpIndex } from '../../../src/core/ops/op-index.ts';
 import { HASH_KEY } from '../../support/governor.ts';
+import { runs } from '../../support/runs.ts';
 
 /** With this key every id has the same hash. */
 const ALL_COLLIDE = new Int32Array(HASH_KEY_LENGTH);
@@ -66,7 +67,7 @@ describe.each([
           expect(find(id)).toBe(model.has(id) ? id : undefined);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: runs(20) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { compileGlob } from '../../../src/core/policy/glob.ts';
+import { runs } from '../../support/runs.ts';
 
 describe('policy glob', () => {
   test.each([
@@ -46,7 +47,7 @@ describe('policy glob', () => {
       fc.property(symbols, fc.array(letter, { maxLength: 8 }), (pattern, text) => {
         expect(compileGlob(pattern.join('')).matches(text.join(''))).toBe(naive(pattern, text));
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(1_500) },
     );
   });
 

@@ -4,6 +4,7 @@ import { finish } from '../../../src/core/base/steps.ts';
 import { parsePolicyDocument } from '../../../src/core/policy/document.ts';
 import { RuleIndex } from '../../../src/core/policy/index.ts';
 import { type CompiledRule, compileRule, covered } from '../../../src/core/policy/rule.ts';
+import { runs } from '../../support/runs.ts';
 
 type Patterns = { readonly actions: readonly string[]; readonly resources: readonly string[] };
 
@@ -59,7 +60,7 @@ describe('the index of rules', () => {
           places.filter((at) => covered(all[at]!.actions, action) && covered(all[at]!.resources, resource)),
         ).toEqual(matching(all, action, resource));
       }),
-      { numRuns: 400 },
+      { numRuns: runs(130) },
     );
   });
 

@@ -9,6 +9,7 @@ import {
   findingEndings,
   type Literal,
 } from '../../../src/core/policy/literals.ts';
+import { runs } from '../../support/runs.ts';
 
 const literalsOf = (texts: readonly string[]): readonly Literal[] => texts.map((text, key) => ({ text, key }));
 const foundBy = (find: FindLiterals | undefined, texts: readonly string[], text: string): readonly string[] => {
@@ -39,7 +40,7 @@ describe('literals', () => {
           looked.filter((each) => searched.includes(each)).sort(),
         ]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { CheckSubject } from '../../../src/core/condition/condition.ts';
 import type { Rule } from '../../../src/core/policy/document.ts';
 import type { PolicySet } from '../../../src/core/policy/policy.ts';
+import { runs } from '../../support/runs.ts';
 import { check, policiesOf } from './harness.ts';
 
 describe('policy', () => {
@@ -44,7 +45,7 @@ describe('policy', () => {
         const reversed = [...documents].reverse().map(({ scope, rules }) => ({ scope, rules: [...rules].reverse() }));
         expect(named(reversed).decide(check(over)).kind).toBe(named(documents).decide(check(over)).kind);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -61,7 +62,7 @@ describe('policy', () => {
           'deny',
         );
       }),
-      { numRuns: 100 },
+      { numRuns: runs(40) },
     );
   });
 
@@ -71,7 +72,7 @@ describe('policy', () => {
         const more = named([...documents, { scope: 'org:stranger', rules: [{ effect: 'allow' }] }]);
         expect(more.decide(check(over))).toEqual(named(documents).decide(check(over)));
       }),
-      { numRuns: 200 },
+      { numRuns: runs(70) },
     );
   });
 
@@ -87,7 +88,7 @@ describe('policy', () => {
         expect(decision.kind).toBe(!stopped && allowed ? 'allow' : 'deny');
         expect(rules.filter(({ decided }) => decided).length).toBe(decision.ruleId === undefined ? 0 : 1);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -241,7 +242,7 @@ describe('policy', () => {
           }
         },
       ),
-      { numRuns: 400 },
+      { numRuns: runs(130) },
     );
   });
 

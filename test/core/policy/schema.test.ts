@@ -10,6 +10,7 @@ import { checkTogether } from '../../../src/core/policy/policy.ts';
 import { POLICY_SCHEMA, POLICY_TEST_SCHEMA } from '../../../src/core/policy/schema.ts';
 import { readYaml } from '../../../src/policy-files/policy-yaml.ts';
 import { conforms } from '../../support/json-schema.ts';
+import { runs } from '../../support/runs.ts';
 
 const isPolicy = (raw: unknown): boolean => {
   const { document, problems } = parsePolicyDocument(raw, 'p.yaml');
@@ -172,7 +173,7 @@ describe('policy schema', () => {
       .map((document) => JSON.parse(JSON.stringify(document)));
     fc.assert(
       fc.property(documents, (raw) => isPolicy(raw) === conforms(raw, POLICY_SCHEMA)),
-      { numRuns: 2_000 },
+      { numRuns: runs(500) },
     );
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type PolicyDocument, parsePolicyDocument } from '../../../src/core/policy/document.ts';
 import { compilePolicies } from '../../../src/core/policy/policy.ts';
 import { unreachableAllows } from '../../../src/core/policy/unreachable.ts';
+import { runs } from '../../support/runs.ts';
 
 type Raw = {
   readonly scope: string;
@@ -167,7 +168,7 @@ describe('policy unreachable', () => {
           }
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(600) },
     );
   });
 });

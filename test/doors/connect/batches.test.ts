@@ -3,7 +3,9 @@ import { fail } from '../../../src/core/base/result.ts';
 import type { ConnectReply } from '../../../src/doors/connect/connect.ts';
 import { binaryCodec } from '../../../src/doors/proto/binary.ts';
 import { until, WRITE_KEY } from '../../support/fake-ports.ts';
-import { BATCH, bodyOf, CHECK, call, gateway, largeBatch, methods, request } from './harness.ts';
+import { BATCH, bodyOf, CHECK, call, gateway, largeBatch, methods, request, withMethods } from './harness.ts';
+
+withMethods();
 
 describe('batches', () => {
   const orgsAsked = (): readonly string[] =>

@@ -10,7 +10,9 @@ import type { ConnectReply } from '../../../src/doors/connect/connect.ts';
 import { binaryCodec } from '../../../src/doors/proto/binary.ts';
 import { methodShapes } from '../../../src/doors/proto/schema.ts';
 import { READ_KEY, TOKEN, until, WRITE_KEY } from '../../support/fake-ports.ts';
-import { BATCH, bodyOf, CHECK, call, defects, gateway, largeBatch, methods, request } from './harness.ts';
+import { BATCH, bodyOf, CHECK, call, defects, gateway, largeBatch, methods, request, withMethods } from './harness.ts';
+
+withMethods();
 
 describe('connect', () => {
   test('a check is one POST of JSON', async () => {

@@ -1,4 +1,4 @@
-/** The methods of the Connect door over a fake gateway, both new for each test of the file that imports this. */
+/** The methods of the Connect door over a fake gateway, both new for each test of a file that calls `withMethods`. */
 import { beforeEach } from 'vitest';
 import { type ConnectMethod, type ConnectReply, connectMethods } from '../../../src/doors/connect/connect.ts';
 import { type FakeGateway, fakeGateway, TOKEN } from '../../support/fake-ports.ts';
@@ -17,11 +17,14 @@ export let gateway: FakeGateway;
 export let defects: unknown[];
 export let methods: ReadonlyMap<string, ConnectMethod>;
 
-beforeEach(() => {
-  gateway = fakeGateway();
-  defects = [];
-  methods = connectMethods(gateway, (error) => defects.push(error));
-});
+/** For each file that uses them to call: a module that is loaded already registers nothing. */
+export function withMethods(): void {
+  beforeEach(() => {
+    gateway = fakeGateway();
+    defects = [];
+    methods = connectMethods(gateway, (error) => defects.push(error));
+  });
+}
 
 export async function call(
   path: string,

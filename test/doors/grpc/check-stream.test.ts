@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { ok } from '../../../src/core/base/result.ts';
 import { binaryCodec } from '../../../src/doors/proto/binary.ts';
 import { until, WRITE_KEY } from '../../support/fake-ports.ts';
-import { bearer, check, checkAction, openChecks, openControl, scene } from './harness.ts';
+import { bearer, check, checkAction, openChecks, openControl, scene, withScene } from './harness.ts';
+
+withScene();
 
 describe('check stream', () => {
   test('checks are pipelined with correlation ids, and half-close drains them', async () => {

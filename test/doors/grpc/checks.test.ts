@@ -15,7 +15,9 @@ import { binaryCodec } from '../../../src/doors/proto/binary.ts';
 import type { StreamCheckActionsResponse } from '../../../src/doors/proto/messages.ts';
 import { eventually } from '../../support/eventually.ts';
 import { framed } from '../../support/grpc-frames.ts';
-import { check, checkAction, POLICY, scene } from './harness.ts';
+import { check, checkAction, POLICY, scene, withScene } from './harness.ts';
+
+withScene();
 
 let session: ClientHttp2Session;
 describe('checks on the wire', () => {
@@ -269,13 +271,13 @@ describe('checks on the wire', () => {
             })
           : reply;
       };
-      const call = open({ ...head, 'grpc-timeout': '300m' });
+      const call = open({ ...head, 'grpc-timeout': '1500m' });
       call.stream.pause();
       call.stream.write(
         Buffer.concat([request('late'), ...Array.from({ length: 200 }, (_, index) => request(`${index}`))]),
       );
       await eventually(() => expect(late).toHaveLength(1));
-      await sleep(500);
+      await sleep(1_700);
       late[0]!();
       await new Promise(setImmediate);
       call.stream.resume();

@@ -2,7 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { fail, ok } from '../../../src/core/base/result.ts';
 import { TOKEN, until, WRITE_KEY } from '../../support/fake-ports.ts';
-import { AGENT, bearer, check, checkAction, crawler, openControl, refusal, scene, unary } from './harness.ts';
+import {
+  AGENT,
+  bearer,
+  check,
+  checkAction,
+  crawler,
+  openControl,
+  refusal,
+  scene,
+  unary,
+  withScene,
+} from './harness.ts';
+
+withScene();
 
 describe('control stream', () => {
   test('a control stream sends pending signals, then each one once, until it closes', async () => {

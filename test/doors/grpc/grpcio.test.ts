@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { binaryCodec } from '../../../src/doors/proto/binary.ts';
-import { check, scene } from './harness.ts';
+import { check, scene, withScene } from './harness.ts';
+
+withScene();
 
 const PYTHON = process.env.PYTHON ?? 'python3';
 const isThere = spawnSync(PYTHON, ['-c', 'import grpc']).status === 0;

@@ -30,53 +30,56 @@ export type Scene = {
   address: string;
 };
 
-/** Filled before the first test of the file that imports it. */
+/** Filled before the first test of a file that calls `withScene`. */
 export const scene = { closedStreams: [] as number[] } as Scene;
 let listener: GrpcListener;
 
-beforeAll(async () => {
-  scene.control = new ControlSwitch((stream) => scene.closedStreams.push(stream));
-  // One server for all tests, with a gateway that each test gets anew.
-  const ports: WirePorts = {
-    link: {
-      ask: ((command: never) => scene.gateway.link.ask(command)) as WirePorts['link']['ask'],
-      call: ((name: never, input: never) => scene.gateway.link.call(name, input)) as WirePorts['link']['call'],
-      get pending() {
-        return scene.gateway.link.pending;
+/** For each file that uses the scene to call: a module that is loaded already registers nothing. */
+export function withScene(): void {
+  beforeAll(async () => {
+    scene.control = new ControlSwitch((stream) => scene.closedStreams.push(stream));
+    // One server for all tests, with a gateway that each test gets anew.
+    const ports: WirePorts = {
+      link: {
+        ask: ((command: never) => scene.gateway.link.ask(command)) as WirePorts['link']['ask'],
+        call: ((name: never, input: never) => scene.gateway.link.call(name, input)) as WirePorts['link']['call'],
+        get pending() {
+          return scene.gateway.link.pending;
+        },
       },
-    },
-    authenticate: (bearer) => scene.gateway.authenticate(bearer),
-    get largeBatches() {
-      return scene.gateway.largeBatches;
-    },
-  };
-  scene.server = createGrpcDoor({
-    ports,
-    control: scene.control,
-    limits: { timeoutMs: 30_000, maxBytes: 128 * 1024 * 1024, maxStreams: 10_000 },
-    onDefect: (error) => scene.defects.push(error),
+      authenticate: (bearer) => scene.gateway.authenticate(bearer),
+      get largeBatches() {
+        return scene.gateway.largeBatches;
+      },
+    };
+    scene.server = createGrpcDoor({
+      ports,
+      control: scene.control,
+      limits: { timeoutMs: 30_000, maxBytes: 128 * 1024 * 1024, maxStreams: 10_000 },
+      onDefect: (error) => scene.defects.push(error),
+    });
+    listener = await listenForGrpc({
+      host: '127.0.0.1',
+      port: 0,
+      isShared: false,
+      maxConnections: 1_000,
+      onConnection: scene.server.serve,
+      onError: (error) => scene.defects.push(error),
+    });
+    scene.address = `127.0.0.1:${listener.port}`;
+    scene.client = new Client(scene.address, credentials.createInsecure());
   });
-  listener = await listenForGrpc({
-    host: '127.0.0.1',
-    port: 0,
-    isShared: false,
-    maxConnections: 1_000,
-    onConnection: scene.server.serve,
-    onError: (error) => scene.defects.push(error),
+  beforeEach(() => {
+    scene.gateway = fakeGateway();
+    scene.defects = [];
+    scene.closedStreams.length = 0;
   });
-  scene.address = `127.0.0.1:${listener.port}`;
-  scene.client = new Client(scene.address, credentials.createInsecure());
-});
-beforeEach(() => {
-  scene.gateway = fakeGateway();
-  scene.defects = [];
-  scene.closedStreams.length = 0;
-});
-afterAll(async () => {
-  scene.client.close();
-  scene.server.drain(100);
-  await listener.close();
-});
+  afterAll(async () => {
+    scene.client.close();
+    scene.server.drain(100);
+    await listener.close();
+  });
+}
 
 export const check = (fields: Partial<CheckActionRequest> = {}): CheckActionRequest => ({
   ...(emptyMessage(messageShape('CheckActionRequest')) as CheckActionRequest),

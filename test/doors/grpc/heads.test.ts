@@ -10,7 +10,9 @@ import { eventually } from '../../support/eventually.ts';
 import { WRITE_KEY } from '../../support/fake-ports.ts';
 import { framed } from '../../support/grpc-frames.ts';
 import { END_HEADERS, END_STREAM, FRAME, h2, literal, START } from '../../support/http2-frames.ts';
-import { check, POLICY, scene } from './harness.ts';
+import { check, POLICY, scene, withScene } from './harness.ts';
+
+withScene();
 
 const PATH = `${POLICY}/CheckAction`;
 const USUAL = {

@@ -5,7 +5,9 @@ import { fail } from '../../../src/core/base/result.ts';
 import { binaryCodec } from '../../../src/doors/proto/binary.ts';
 import type { CheckActionRequest, Messages } from '../../../src/doors/proto/messages.ts';
 import { READ_KEY, TOKEN, until, WRITE_KEY } from '../../support/fake-ports.ts';
-import { AGENT, bearer, check, checkAction, crawler, POLICY, refusal, scene, unary } from './harness.ts';
+import { AGENT, bearer, check, checkAction, crawler, POLICY, refusal, scene, unary, withScene } from './harness.ts';
+
+withScene();
 
 describe('methods', () => {
   test('a batch is answered in order, and a malformed item fails it untouched', async () => {

@@ -20,7 +20,10 @@ import {
   refusal,
   scene,
   unary,
+  withScene,
 } from './harness.ts';
+
+withScene();
 
 describe('server', () => {
   test('a check is answered with decision, reason and audit log position', async () => {

@@ -13,7 +13,9 @@ import type { CheckActionResponse } from '../../../src/doors/proto/messages.ts';
 import { eventually } from '../../support/eventually.ts';
 import { WRITE_KEY } from '../../support/fake-ports.ts';
 import { framed } from '../../support/grpc-frames.ts';
-import { AGENT, check, crawler, POLICY, scene } from './harness.ts';
+import { AGENT, check, crawler, POLICY, scene, withScene } from './harness.ts';
+
+withScene();
 
 let session: ClientHttp2Session;
 describe('express', () => {

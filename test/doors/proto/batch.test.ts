@@ -5,6 +5,7 @@ import { binaryCodec, emptyMessage } from '../../../src/doors/proto/binary.ts';
 import { jsonCodec } from '../../../src/doors/proto/json.ts';
 import type { CheckActionRequest, JsonObject } from '../../../src/doors/proto/messages.ts';
 import { messageShape } from '../../../src/doors/proto/schema.ts';
+import { runs } from '../../support/runs.ts';
 
 const SLICE_BYTES = 100;
 
@@ -67,7 +68,7 @@ describe('batch', () => {
           );
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100) },
     );
   });
 

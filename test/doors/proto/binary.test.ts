@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { binaryCodec, emptyMessage } from '../../../src/doors/proto/binary.ts';
 import type { MessageName, Messages } from '../../../src/doors/proto/messages.ts';
 import { type FieldShape, type MessageShape, messageShape, protoRoot } from '../../../src/doors/proto/schema.ts';
+import { runs } from '../../support/runs.ts';
 import { messageOf } from './arbitrary.ts';
 
 const type = (name: string) => protoRoot.lookupType(`svc.governance.v1.${name}`);
@@ -60,7 +61,7 @@ describe('binary', () => {
         );
         expect(codec.decode(reference.encode(foreign).finish())).toEqual({ ok: true, value: message });
       }),
-      { numRuns: 60 },
+      { numRuns: runs(40) },
     );
   });
 
@@ -88,13 +89,13 @@ describe('binary', () => {
         if (!cut) broken[at] = byte;
         expect(decode(broken)).toHaveProperty('ok');
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500) },
     );
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300, size: 'max' }), (noise) => {
         expect(decode(noise)).toHaveProperty('ok');
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500) },
     );
   });
 

@@ -5,6 +5,7 @@ import { binaryCodec, emptyMessage } from '../../../src/doors/proto/binary.ts';
 import { jsonCodec } from '../../../src/doors/proto/json.ts';
 import type { CheckActionRequest, MessageName, Messages } from '../../../src/doors/proto/messages.ts';
 import { messageShape, methodShapes, protoRoot } from '../../../src/doors/proto/schema.ts';
+import { runs } from '../../support/runs.ts';
 import { messageOf } from './arbitrary.ts';
 
 install();
@@ -30,7 +31,7 @@ describe('json', () => {
         });
         expect(codec.decode(Buffer.from(reference.toJsonString(foreign)))).toEqual({ ok: true, value: message });
       }),
-      { numRuns: 40 },
+      { numRuns: runs(20) },
     );
   });
 

@@ -48,6 +48,7 @@ describe('fan out', () => {
       },
       nowMs: () => Date.now(),
       name: 'test',
+      most: { ofChannel: 5_000, ofThread: 20_000 },
       ...options,
     });
     fanOuts.push(fanOut);
@@ -318,16 +319,16 @@ describe('fan out', () => {
     const slow = join();
     slow.isStuck = true;
     for (let at = 0; at < 60; at += 1)
-      fanOut.publish(Array.from({ length: 1_000 }, (_, of) => change(`op:${at * 1_000 + of}`, 'running')));
+      fanOut.publish(Array.from({ length: 100 }, (_, of) => change(`op:${at * 100 + of}`, 'running')));
     await turn();
-    expect(fanOut.held).toBeLessThanOrEqual(50_000);
+    expect(fanOut.held).toBeLessThanOrEqual(5_000);
     slow.drain();
-    await eventually(() => expect(slow.frames.at(-1).payload.op_id).toBe('op:59999'));
+    await eventually(() => expect(slow.frames.at(-1).payload.op_id).toBe('op:5999'));
     const words = wordsOf(slow.frames);
     const dropped = Number(/^lagged (\d+)$/.exec(words.find((word) => word.startsWith('lagged')) ?? '')?.[1]);
     expect(words.filter((word) => word.startsWith('lagged'))).toHaveLength(1);
     // Nothing is missing without being counted.
-    expect(words.length - 1 + dropped).toBe(60_000);
+    expect(words.length - 1 + dropped).toBe(6_000);
     expect(fanOut.dropped).toBe(dropped);
     expect(slow.frames.find(({ event_type }) => event_type === 'lagged')).toEqual({
       event_type: 'lagged',
@@ -342,15 +343,15 @@ describe('fan out', () => {
     const never = join();
     never.isStuck = true;
     const atFirst = join();
-    publish(0, 20_000);
-    await settled(atFirst, 20_000);
+    publish(0, 2_000);
+    await settled(atFirst, 2_000);
     atFirst.isStuck = true;
-    publish(20_000, 60_000);
+    publish(2_000, 6_000);
     await turn();
     const wordsOf = [];
     for (const board of [never, atFirst]) {
       board.drain();
-      await eventually(() => expect(board.frames.at(-1).payload.op_id).toBe('op:59999'));
+      await eventually(() => expect(board.frames.at(-1).payload.op_id).toBe('op:5999'));
       const lagged = board.frames.filter(({ event_type }) => event_type === 'lagged');
       wordsOf.push({
         lagged: lagged.length,
@@ -361,8 +362,8 @@ describe('fan out', () => {
       });
     }
     expect(wordsOf).toEqual([
-      { lagged: 1, events: 60_000 },
-      { lagged: 0, events: 60_000 },
+      { lagged: 1, events: 6_000 },
+      { lagged: 0, events: 6_000 },
     ]);
   });
 
@@ -372,7 +373,7 @@ describe('fan out', () => {
     slow.isStuck = true;
     for (let round = 0; round < 100; round += 1)
       fanOut.publish(
-        Array.from({ length: 1_000 }, (_, of) => change(`op:${of}`, round % 2 === 0 ? 'paused' : 'running')),
+        Array.from({ length: 100 }, (_, of) => change(`op:${of}`, round % 2 === 0 ? 'paused' : 'running')),
       );
     fanOut.publish([other('violation')]);
     await turn();
@@ -383,14 +384,14 @@ describe('fan out', () => {
     expect([...last.values()].filter((state) => state === 'paused')).toHaveLength(0);
   });
 
-  test("a thousand slow readers of a thousand orgs stay within the thread's limit", async () => {
+  test("slow readers of very many orgs stay within the thread's limit", async () => {
     const { fanOut, join } = scene();
-    const boards = Array.from({ length: 1_000 }, (_, at) => join({ orgId: `org-${at}` }));
+    const boards = Array.from({ length: 100 }, (_, at) => join({ orgId: `org-${at}` }));
     for (const board of boards) board.isStuck = true;
     for (let round = 0; round < 220; round += 1)
       fanOut.publish(boards.map((_, at) => change(`op:${at}-${round}`, 'running', `org-${at}`)));
     await turn();
-    expect(fanOut.held).toBeLessThanOrEqual(200_000);
+    expect(fanOut.held).toBeLessThanOrEqual(20_000);
   });
 
   test('a reader that takes nothing for half a minute is disconnected; a slow one is not', async () => {

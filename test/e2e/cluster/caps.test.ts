@@ -203,7 +203,7 @@ describe('caps of a cluster', () => {
     await eventually(async () => {
       const { body } = await gateways[0]!.call('GET', `/api/v1/webhooks/${hook.id}`);
       expect([body.webhook.waiting, receiver.received.at(-1)?.id.slice(0, 4)]).toEqual([0, 'msg_']);
-    }, 30_000);
+    }, 60_000);
     expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
     expect(receiver.received.every((each) => isSigned(each, hook.secret))).toBe(true);
   });

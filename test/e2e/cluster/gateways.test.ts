@@ -91,7 +91,7 @@ describe('gateways of a cluster', () => {
         ['team', 0.5],
         ['agent', 0.5],
       ]);
-    }, 15_000);
+    });
   });
 
   test('count a usage id once, at whichever of them it arrives', async () => {
@@ -106,7 +106,7 @@ describe('gateways of a cluster', () => {
     await eventually(async () => {
       const { body } = await three.call('GET', '/api/v1/budgets?org_id=umbrella');
       expect(body.budgets[0]).toMatchObject({ tier: 'org', daily: { spent_usd: 5 }, monthly: { spent_usd: 5 } });
-    }, 15_000);
+    });
   });
 
   test('add up what was checked at all of them', async () => {
@@ -164,7 +164,7 @@ describe('gateways of a cluster', () => {
       const rotated = await client.call('RegisterAgent', { agent: { ...AGENT, agentId: 'rotating' } }, ADMIN_KEY);
       expect([rotated.code, rotated.trailers.get('svc-unconfirmed')]).toEqual(['OK', ['three']]);
       expect((await two.call('GET', '/api/v1/ops')).body.incomplete).toEqual(['three']);
-      await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'suspect' }), 15_000);
+      await eventually(async () => expect((await membersAt(one))[1]).toMatchObject({ state: 'suspect' }));
       await op.isTerminatedFrom(two, one);
     } finally {
       three.process.kill('SIGCONT');
@@ -554,7 +554,7 @@ describe('gateways of a cluster', () => {
     };
     expect((await check()).reason).not.toContain('database');
     proxy.freeze();
-    await eventually(async () => expect(await check()).toMatchObject(denied), 15_000);
+    await eventually(async () => expect(await check()).toMatchObject(denied));
     expect((await cutOff.call('GET', '/readyz')).body).toMatchObject({ status: 'degraded', cluster: 'unreachable' });
     proxy.thaw();
     await eventually(async () => expect((await check()).reason).not.toContain('database'));

@@ -78,7 +78,7 @@ export function describeShownTogether(gateways: () => readonly [TestGateway, Tes
       for (const at of [one, two])
         await eventually(async () => {
           const { op_id } = await begin(at);
-          await eventually(() => expect(stream.frames.map(({ payload }) => payload.op_id)).toContain(op_id), 500);
+          await eventually(() => expect(stream.frames.map(({ payload }) => payload.op_id)).toContain(op_id), 2_000);
         });
       for (const at of [one, two, three]) await shown(at);
       await register(two, 'seen', 'newcomer');

@@ -39,7 +39,7 @@ describe('data directory', () => {
     await once(asker, 'connect');
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, 2_000, 'still held');
+      timer = setTimeout(resolve, 60_000, 'still held');
     });
     if (lock.ok) expect(await Promise.race([lock.value.release().then(() => 'released'), late])).toBe('released');
     clearTimeout(timer);

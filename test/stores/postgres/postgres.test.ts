@@ -8,6 +8,7 @@ import { MigrationError, migrate, schemaTrouble, UNIQUE_COLUMNS } from '../../..
 import { POSTGRES_DEFAULTS, Postgres, type PostgresOptions } from '../../../src/stores/postgres/postgres.ts';
 import { SILENT, startTestPostgres } from '../../support/database-server.ts';
 import { eventually } from '../../support/eventually.ts';
+import { fastestMs } from '../../support/fastest.ts';
 import { layDatabase, withPostgres } from '../../support/postgres.ts';
 import { throughProxy } from '../../support/proxy.ts';
 
@@ -279,7 +280,7 @@ describe('postgres', () => {
     const url = await newDatabase();
     const postgres = open(url);
     await postgres.start();
-    expect(await postgres.isReachable()).toBe(true);
+    await eventually(async () => expect(await postgres.isReachable()).toBe(true));
     const other = await connect(url);
     const setReadOnly = (value: string) =>
       other.query(`
@@ -289,8 +290,10 @@ describe('postgres', () => {
     await eventually(async () =>
       expect(await postgres.attempt(async (on) => (await on.query('SELECT 1 AS one')).rows)).toEqual(ok([{ one: 1 }])),
     );
-    expect(await postgres.isReachable()).toBe(false);
-    expect(postgres.trouble).toBe('it is read-only');
+    await eventually(async () => {
+      expect(await postgres.isReachable()).toBe(false);
+      expect(postgres.trouble).toBe('it is read-only');
+    });
     await other.query('SET default_transaction_read_only = off');
     await setReadOnly('off');
     await eventually(async () => expect(await postgres.isReachable()).toBe(true));
@@ -334,17 +337,16 @@ describe('postgres', () => {
     const postgres = open(url.href);
     await postgres.start();
     expect(await postgres.isReachable()).toBe(true);
-    const tookMs: number[] = [];
-    for (let round = 0; round < 5; round += 1) {
+    const knownAfterMs = async (): Promise<number> => {
       proxy.freeze();
       const askedMs = performance.now();
       expect(await Promise.all(Array.from({ length: 20 }, () => postgres.isReachable()))).not.toContain(true);
-      tookMs.push(performance.now() - askedMs);
+      const tookMs = performance.now() - askedMs;
       proxy.thaw();
       await eventually(async () => expect(await postgres.isReachable()).toBe(true));
-    }
-    // The fastest: the machine that runs the test may be busy with other things.
-    expect(Math.min(...tookMs)).toBeLessThan(1_000);
+      return tookMs;
+    };
+    expect(await fastestMs(1_000, knownAfterMs)).toBeLessThan(1_000);
   });
 
   test('a distant database is ready', async () => {
@@ -449,13 +451,15 @@ describe('postgres', () => {
     url.username = url.password = 'granted';
     const postgres = open(url.href);
     await postgres.start();
-    expect(await postgres.isReachable()).toBe(true);
+    await eventually(async () => expect(await postgres.isReachable()).toBe(true));
 
     await owner.query('BEGIN');
     await owner.query(damage);
     await owner.query('COMMIT');
-    expect(await postgres.isReachable()).toBe(false);
-    expect(postgres.trouble).toBe(trouble);
+    await eventually(async () => {
+      expect(await postgres.isReachable()).toBe(false);
+      expect(postgres.trouble).toBe(trouble);
+    });
     if (atStart === 'same') await expect(open(url.href).start()).rejects.toThrow(trouble);
 
     await owner.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC');
@@ -503,7 +507,7 @@ describe('postgres', () => {
     url.pathname = `/${name}`;
     await (await connect(url.href)).query('CREATE DATABASE later');
     await started;
-    expect(await postgres.isReachable()).toBe(true);
+    await eventually(async () => expect(await postgres.isReachable()).toBe(true));
   });
 
   test('a database that stops answering during a migration does not block the shutdown', async () => {

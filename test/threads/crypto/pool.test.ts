@@ -139,8 +139,11 @@ describe('crypto pool', () => {
     });
 
     test('each task of a batch that a thread works on counts as pending', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'svc-crypto-'));
+      cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
       const filename = workerThat(`
-      if (tasks.length > 1) await new Promise((resolve) => setTimeout(resolve, 500));
+      const { existsSync } = await import('node:fs');
+      while (tasks.length > 1 && !existsSync(${JSON.stringify(join(folder, 'go'))})) await new Promise((resolve) => setTimeout(resolve, 5));
       return tasks.map(() => ({ ok: true, value: 'done' }));`);
       const pool = startPool({ filename });
       const asked = Array.from({ length: 21 }, () =>
@@ -148,6 +151,7 @@ describe('crypto pool', () => {
       );
       await asked[0];
       await eventually(() => expect(pool.pending().tokens).toBe(20)); // the others went to the thread together
+      writeFileSync(join(folder, 'go'), '');
       await Promise.all(asked);
       await eventually(() => expect(pool.pending().tokens).toBe(0));
     });

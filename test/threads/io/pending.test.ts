@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Pending } from '../../../src/threads/io/pending.ts';
+import { runs } from '../../support/runs.ts';
 
 describe('pending', () => {
   test('each request is returned by its own number, once', () => {
@@ -34,7 +35,7 @@ describe('pending', () => {
         for (const [number, item] of model) expect(pending.take(number)).toBe(item);
         expect(pending.size).toBe(0);
       }),
-      { numRuns: 30 },
+      { numRuns: runs(15) },
     );
   });
 

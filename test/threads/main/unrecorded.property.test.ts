@@ -6,6 +6,7 @@ import type { CHANGES, Command, CommandType } from '../../../src/core/commands.t
 import { HeldAnswers } from '../../../src/threads/io/held-answers.ts';
 import type { AuditToMain, MainToDoors } from '../../../src/threads/protocol.ts';
 import { ADMIN, CRAWLER, checkOf, controlOf, digestOf, opId } from '../../support/governor.ts';
+import { runs } from '../../support/runs.ts';
 import { openSwitchboard } from '../../support/switchboard.ts';
 
 const OPS = ['t:0', 't:1'];
@@ -360,7 +361,7 @@ describe('unrecorded properties', () => {
         // Whoever is in the log has the id of its entry.
         for (const [id, auditId] of log.ids) expect(given.get(id)).toMatchObject({ auditId });
       }),
-      { numRuns: process.env.SVC_SOAK === undefined ? 100 : 3_000 },
+      { numRuns: runs(40) },
     );
   });
 
@@ -375,7 +376,7 @@ describe('unrecorded properties', () => {
           expect(answer).not.toMatchObject({ fault: { kind: 'audit_unavailable' } });
         }
       }),
-      { numRuns: process.env.SVC_SOAK === undefined ? 50 : 1_000 },
+      { numRuns: runs(20) },
     );
   });
 });
