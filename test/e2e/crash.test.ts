@@ -397,7 +397,7 @@ describe('a thread', () => {
   });
 
   test('SIGTERM does not wait for threads that keep dying', async () => {
-    const { gateway, breakThread, isLeft } = await breakable({ SVC_IO_THREADS: '8', SVC_SHUTDOWN_SECS: '1' });
+    const { gateway, breakThread, isLeft } = await breakable({ SVC_IO_THREADS: '8', SVC_SHUTDOWN_SECS: '2' });
     for (let deaths = 1; deaths <= 7; deaths += 1) {
       breakThread('io');
       await eventually(() => expect(isLeft('io')).toBe(false));

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 
-/** A write lease (fcntl(2)): whoever opens the file waits until its holder has gone, at most 45 s. */
+/** A write lease (fcntl(2)): whoever opens the file waits until its holder has gone, at most 45 s. It is told of that. */
 const HOLD = `
 import fcntl, os, signal, sys
-signal.signal(signal.SIGIO, signal.SIG_IGN)
+signal.signal(signal.SIGIO, lambda *_: print('asked', flush=True))
 fcntl.fcntl(os.open(sys.argv[1], os.O_RDWR), fcntl.F_SETLEASE, fcntl.F_WRLCK)
 print('held', flush=True)
 sys.stdin.read()
@@ -13,9 +13,12 @@ sys.stdin.read()
 
 /**
  * From now on until `answer`, or the end of the test, opening this file takes as long as on a network disk that is
- * lost. Undefined where that cannot be had.
+ * lost; `asked`: somebody tries to. Undefined where that cannot be had.
  */
-export async function hang(path: string, onceOver = onTestFinished): Promise<{ answer(): Promise<void> } | undefined> {
+export async function hang(
+  path: string,
+  onceOver = onTestFinished,
+): Promise<{ answer(): Promise<void>; readonly asked: Promise<unknown> } | undefined> {
   const holder = spawn('python3', ['-c', HOLD, path], { stdio: ['pipe', 'pipe', 'ignore'] });
   const gone = once(holder, 'close').catch(() => undefined); // there is no such program
   const answer = async (): Promise<void> => {
@@ -24,5 +27,5 @@ export async function hang(path: string, onceOver = onTestFinished): Promise<{ a
   };
   onceOver(answer);
   const held = await Promise.race([once(holder.stdout, 'data'), gone.then(() => undefined)]);
-  return held === undefined ? undefined : { answer };
+  return held === undefined ? undefined : { answer, asked: once(holder.stdout, 'data') };
 }
