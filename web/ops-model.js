@@ -6,8 +6,9 @@
 /** @typedef {'pause' | 'resume' | 'terminate'} Action */
 /**
  * @typedef {object} Op
- * @property {string} key its own among the operations of all orgs: two orgs may use the same id
+ * @property {string} key its own among all operations: two orgs may use the same id, and two gateways of a cluster
  * @property {string} opId
+ * @property {string | undefined} home which gateway of a cluster it lives at; undefined: there is only one
  * @property {string | null} orgId
  * @property {string} teamId
  * @property {string} agentId
@@ -120,11 +121,9 @@ export function countsOf(ops) {
   return { counts, asked };
 }
 
-/**
- * @param {Pick<import('./live.js').Frame, 'org_id'>} frame
- * @param {string} opId
- */
-const keyOf = ({ org_id }, opId) => `${org_id ?? ''}/${opId}`;
+/** @param {Pick<import('./live.js').Frame, 'org_id' | 'payload'>} frame */
+const keyOf = ({ org_id, payload: { op_id: opId, op_home: home } }) =>
+  `${org_id ?? ''}/${opId}${home === undefined ? '' : ` ${home}`}`;
 
 /** @param {OpState} state */
 export const isFinished = (state) => state === 'completing' || state === 'terminated';
@@ -201,7 +200,7 @@ export class OpsModel {
    */
   apply(frame, nowMs) {
     const { op_id: opId, state, registered_at: registeredAt, updated_at: updatedAt, team_id: teamId } = frame.payload;
-    const key = keyOf(frame, opId);
+    const key = keyOf(frame);
     const known = this.#ops.get(key);
     this.#heardAtMs = nowMs;
     if (known !== undefined) {
@@ -222,6 +221,7 @@ export class OpsModel {
     this.#ops.set(key, {
       key,
       opId,
+      home: frame.payload.op_home,
       orgId: frame.org_id,
       teamId,
       agentId,

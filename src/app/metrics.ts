@@ -17,6 +17,7 @@ import type { IoStats } from '../threads/protocol.ts';
 import type { Supervisor } from '../threads/supervisor.ts';
 import type { PolicyKeeper } from '../use-cases/policies.ts';
 import type { Webhooks } from '../webhooks/hooks.ts';
+import type { ClusterMeasures } from './cluster-measures.ts';
 import type { StoreOutage } from './store-outage.ts';
 
 export type Measured = {
@@ -34,6 +35,8 @@ export type Measured = {
   /** Whether metrics may name orgs and rules: not if everybody on this machine may read them. */
   readonly areNamesShown: boolean;
   readonly storeOutage: StoreOutage;
+  /** Undefined for a gateway alone. */
+  readonly cluster: ClusterMeasures | undefined;
   /** Undefined without an account store. */
   readonly isDatabaseAway: (() => boolean) | undefined;
   /** Undefined for a gateway alone. */
@@ -70,6 +73,7 @@ export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] =
   ...ofSystem(measured),
   ...ofWebhooks(measured),
   ...ofStats(measured),
+  ...(measured.cluster === undefined ? [] : ofCluster(measured.cluster)),
 ];
 
 /** Checks, operations, agents. */
@@ -326,5 +330,37 @@ function ofWitnesses(witnesses: Witnesses): readonly Metric[] {
       each(({ failures }) => failures),
       ['witness'],
     ),
+  ];
+}
+
+/** As this gateway sees it. */
+function ofCluster(cluster: ClusterMeasures): readonly (Metric | Histogram)[] {
+  return [
+    gauge('svc_cluster_members', 'Gateways of the cluster, by state.', () => by('state', cluster.members()), ['state']),
+    {
+      name: 'svc_cluster_exchange_duration_seconds',
+      type: 'histogram',
+      help: 'Time from telling the ledger what was spent to its answer, or its failure.',
+      buckets: BUCKET_SECS,
+      read: () => {
+        const { counts, sumMs } = cluster.exchanges();
+        return { counts, sum: sumMs / 1000 };
+      },
+    },
+    gauge('svc_cluster_checks_parked', 'Checks that wait for a grant of the ledger.', cluster.parkedChecks),
+    gauge('svc_cluster_stranded_usd', 'Money of gateways that have not returned it, as of half a minute ago.', () =>
+      microToUsd(cluster.strandedMicroUsd()),
+    ),
+    counter(
+      'svc_cluster_commands_passed_on_total',
+      'Commands that were decided here for other gateways.',
+      cluster.passedOn,
+    ),
+    counter(
+      'svc_cluster_barriers_unconfirmed_total',
+      'Changes made here that a gateway did not confirm in time.',
+      cluster.unconfirmedBarriers,
+    ),
+    gauge('svc_cluster_orders_waiting', 'Orders to operations of gateways that do not answer.', cluster.waitingOrders),
   ];
 }

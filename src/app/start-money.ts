@@ -17,6 +17,7 @@ import { createPostgresLedgerPages } from '../stores/postgres/cluster/ledger-pag
 import type { Settlement } from '../stores/postgres/cluster/members.ts';
 import { createPostgresUsageIds } from '../stores/postgres/cluster/usage-ids.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
+import { type DurationCounts, Durations } from '../threads/durations.ts';
 import type { SharedMoney } from '../threads/main/command-runner.ts';
 import type { Config } from './config.ts';
 
@@ -44,6 +45,8 @@ export type Money = {
   tradeFor(budgets: BudgetTracker, clock: Clock, onAlerts: (alerts: readonly BudgetAlert[]) => void): SharedMoney;
   /** After caps were lowered: resolves when the ledger has what is not in use here, or cannot be asked. */
   giveBack(): Promise<void>;
+  /** Checks that wait for the ledger, and how long it takes to answer. */
+  measured(): { readonly parked: number; readonly exchanges: DurationCounts };
   /** Call it when the gateway has joined. */
   start(): Promise<void>;
   /** Reports what was spent, and returns the rest. */
@@ -64,6 +67,7 @@ export function openMoney({
   const runs = readStoredRuns<RunId>(store);
   const { load, save } = createEmbeddedBudgets(store);
   let exchange: BudgetExchange | undefined;
+  const durations = new Durations();
   const steadyMs = (): number => performance.now();
   const claims = new UsageClaims({ store: createPostgresUsageIds(pool, run), isCutOff, steadyMs, onError });
   const pages = createPostgresLedgerPages(pool);
@@ -84,6 +88,7 @@ export function openMoney({
         nowMs: () => clock.nowMs(),
         steadyMs,
         onAlerts,
+        onExchanged: (ms) => durations.add(ms),
         onError,
       });
       exchange = trade;
@@ -108,6 +113,7 @@ export function openMoney({
       };
     },
     giveBack: async () => exchange?.flush(),
+    measured: () => ({ parked: exchange?.parked ?? 0, exchanges: durations.totals }),
     start: async () => {
       await runs.begin(run);
       exchange?.start();

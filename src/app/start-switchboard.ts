@@ -1,5 +1,6 @@
 /** Connects what I/O threads may ask with what answers it. */
 
+import type { Routing } from '../cluster/routing.ts';
 import { isLoopback } from '../core/base/client-address.ts';
 import { accountIdOf } from '../core/identity/account.ts';
 import { holds, SCOPES_OF_ROLE } from '../core/identity/roles.ts';
@@ -7,6 +8,7 @@ import { createMetrics, type Metrics } from '../system/metrics.ts';
 import { ServingGate } from '../threads/main/serving-gate.ts';
 import { Switchboard } from '../threads/main/switchboard.ts';
 import type { UseCases } from '../use-cases/use-cases.ts';
+import { measuresOf } from './cluster-measures.ts';
 import { metricsOf } from './metrics.ts';
 import { packageVersion } from './package-files.ts';
 import type { Cluster } from './start-cluster.ts';
@@ -44,7 +46,7 @@ export function createSwitchboard(context: StartContext, parts: Parts): Switchbo
     gate: gateOf(parts),
     diversion: routing,
     commands,
-    useCases: startUseCases(context, parts),
+    useCases: startUseCases(context, parts, routing),
   });
   return switchboard;
 }
@@ -56,7 +58,7 @@ function gateOf({ cluster, identity: { credentials } }: Parts): ServingGate | un
   return gate;
 }
 
-function startUseCases(context: StartContext, parts: Parts): UseCases {
+function startUseCases(context: StartContext, parts: Parts, routing: Routing | undefined): UseCases {
   const {
     resources: { database, storeOutage },
     threads: { audit, clock, supervisor, witnesses },
@@ -96,7 +98,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
     cluster,
     supervisor,
     witnesses,
-    metrics: startMetrics(context, parts),
+    metrics: startMetrics(context, parts, routing),
     // An account that is gone, or was demoted meanwhile. Keys are looked after by their own list.
     isStillAdmin: async (principal) => {
       if (accountIdOf(principal.subject) === undefined) return true;
@@ -107,7 +109,7 @@ function startUseCases(context: StartContext, parts: Parts): UseCases {
   });
 }
 
-function startMetrics({ config, closers }: StartContext, parts: Parts): Metrics {
+function startMetrics({ config, closers }: StartContext, parts: Parts, routing: Routing | undefined): Metrics {
   const {
     resources: { crypto, database, storeOutage },
     threads,
@@ -124,6 +126,7 @@ function startMetrics({ config, closers }: StartContext, parts: Parts): Metrics 
       webhooks,
       stats,
       storeOutage,
+      cluster: cluster && measuresOf(cluster, routing, closers),
       isDatabaseAway: database && (() => database.postgres.isAway),
       isOnBus: cluster && (() => cluster.bus.isConnected),
       limiters,

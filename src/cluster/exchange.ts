@@ -12,6 +12,8 @@ export type BudgetExchangeOptions = {
   /** A clock that nobody sets. */
   readonly steadyMs: () => number;
   readonly onAlerts: (alerts: readonly BudgetAlert[]) => void;
+  /** How long the ledger took to answer, or to fail. */
+  readonly onExchanged?: (ms: number) => void;
   readonly onError: (error: unknown, doing: string) => void;
 };
 
@@ -202,11 +204,12 @@ export class BudgetExchange {
   /** False where the ledger could not be asked. */
   async #exchange(rows: readonly AccountRow[]): Promise<boolean> {
     if (rows.length === 0) return true;
-    const { budgets, ledger, nowMs, onAlerts, steadyMs } = this.#options;
+    const { budgets, ledger, nowMs, onAlerts, onExchanged, steadyMs } = this.#options;
     this.#sequence += 1;
     const sequence = this.#sequence;
     const sentMs = steadyMs();
     const answered = await ledger.exchange(sequence, rows);
+    onExchanged?.(steadyMs() - sentMs);
     // Only the answer to the latest is taken: an earlier one does not know what was lowered since.
     this.#isUnreachable = !answered.ok;
     if (!answered.ok || answered.value === undefined || sequence !== this.#sequence) return false;

@@ -1,5 +1,5 @@
 /** What an operator does to an operation: shown before it is confirmed, and taken back when it is refused. */
-import { Problem } from '../api.js';
+import { Problem, query } from '../api.js';
 import { nowMs } from '../clock.js';
 import { confirm } from '../dialogs.js';
 import { h, parts } from '../dom.js';
@@ -102,9 +102,10 @@ export class OperationControl {
   async #send(op, action) {
     for (;;) {
       try {
-        const path = `/api/v1/ops/${encodeURIComponent(op.opId)}/${action}`;
-        // Another org may have an operation of this id.
-        const record = await this.#call('POST', `${path}?org_id=${encodeURIComponent(op.orgId ?? '')}`);
+        // Another org may have an operation of this id, and so may another gateway of a cluster.
+        const which = `?org_id=${encodeURIComponent(op.orgId ?? '')}${query([['op_home', op.home]]).replace('?', '&')}`;
+        const path = `/api/v1/ops/${encodeURIComponent(op.opId)}/${action}${which}`;
+        const record = await this.#call('POST', path);
         setTimeout(() => this.#applyAnswer(op, action, record), CONFIRM_WITHIN_MS);
         return undefined;
       } catch (problem) {

@@ -3,7 +3,7 @@
 import type { Invocation, Run } from '../invocation.ts';
 import { Api, missingNote } from '../remote/api.ts';
 import { note, show, showTable } from '../terminal/output.ts';
-import { awayAt, type Column, fieldLines, type Row, valueAt } from '../terminal/table.ts';
+import { awayAt, type Column, fieldLines, isRows, type Row, valueAt } from '../terminal/table.ts';
 import { usd } from '../terminal/words.ts';
 import { agentFilter, agentText, limitOf, moreNote } from './listing.ts';
 import { OpNames, shortIds } from './op-name.ts';
@@ -57,13 +57,19 @@ export const showOne: Run = async (invocation) => {
   } = invocation;
   const api = await Api.of(invocation);
   const org = { org_id: options.text('org') };
-  const op = await new OpNames(api, org.org_id).ask(text, (opId) => api.get(pathOf(opId), 'state', org));
-  await show(globals.output, op, () => fieldsOf(op));
+  const names = new OpNames(api, org.org_id);
+  const found = await names.ask(text, (opId) => api.get(pathOf(opId), ['state', 'ops'], org));
+  // Two gateways of a cluster may each have one of this id.
+  const ops = isRows(found.ops) ? found.ops : [found];
+  await show(globals.output, found, () => ops.flatMap((op, at) => [...(at === 0 ? [] : ['']), ...fieldsOf(op)]));
+  if (ops.length > 1)
+    note(`${ops.length} gateways have an operation of this id; an order is for all of them, and op_home chooses one.`);
 };
 
 const fieldsOf = (op: Row): readonly string[] =>
   fieldLines([
     ['operation', op.op_id],
+    ...(op.op_home === undefined ? [] : [['op_home', op.op_home] as const]),
     ['state', stateText(op)],
     ['agent', agentText(valueAt(op, 'agent'))],
     ['action', op.action],

@@ -119,9 +119,12 @@ export class Api {
     return new Api(target, session, options);
   }
 
-  /** An answer without `field` is refused as not being the gateway's: a proxy's page would pass for success. */
-  get = (path: string, field: string, query: Query = {}): Promise<Row> =>
-    this.#json({ method: 'GET', path, query }, field);
+  /**
+   * An answer without `field`, or one of them, is refused as not being the gateway's: a proxy's page would pass for
+   * success.
+   */
+  get = (path: string, field: string | readonly string[], query: Query = {}): Promise<Row> =>
+    this.#json({ method: 'GET', path, query }, ...[field].flat());
   /** A field of the body that is undefined is not sent. */
   post = (path: string, field: string, body?: unknown): Promise<Row> =>
     this.#json({ method: 'POST', path, body }, field);
@@ -185,10 +188,10 @@ export class Api {
     return true;
   }
 
-  async #json(call: HttpCall, field: string): Promise<Row> {
+  async #json(call: HttpCall, ...fields: readonly string[]): Promise<Row> {
     const answer = await this.#answer(call);
     const body = jsonOf(this.target.apiUrl, answer);
-    if (typeof body !== 'object' || body === null || !(field in body)) throw this.#misspoken();
+    if (typeof body !== 'object' || body === null || !fields.some((field) => field in body)) throw this.#misspoken();
     return { ...body, ...this.#confirmation(answer) };
   }
 

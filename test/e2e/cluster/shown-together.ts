@@ -27,6 +27,24 @@ export function describeShownTogether(gateways: () => readonly [TestGateway, Tes
       expect([refused.status, refused.body.code]).toEqual([400, 'invalid_argument']);
     });
 
+    test('what an operator is to watch, with labels that do not grow', async () => {
+      const { body } = await gateways()[0].call('GET', '/metrics');
+      const measured = (body as string).split('\n').filter((line) => /^svc_cluster_(?!exchange)/.test(line));
+      expect(measured.map((line) => line.replace(/ \S+$/, '')).sort()).toEqual([
+        'svc_cluster_barriers_unconfirmed_total',
+        'svc_cluster_bus_connected',
+        'svc_cluster_checks_parked',
+        'svc_cluster_commands_passed_on_total',
+        'svc_cluster_members{state="live"}',
+        'svc_cluster_members{state="suspect"}',
+        'svc_cluster_orders_waiting',
+        'svc_cluster_stranded_usd',
+      ]);
+      expect(measured).toEqual(expect.arrayContaining(['svc_cluster_bus_connected 1']));
+      expect(Number(/^svc_cluster_exchange_duration_seconds_count (\d+)$/m.exec(body)?.[1])).toBeGreaterThan(0);
+      expect(Number(/^svc_cluster_commands_passed_on_total (\d+)$/m.exec(body)?.[1])).toBeGreaterThan(0);
+    });
+
     test('an export of one log after the other', async () => {
       const exported = await fetch(`${gateways()[1].url}/api/v1/logs/export?org_id=logged`, {
         headers: { authorization: `Bearer ${ADMIN_KEY}` },

@@ -2,11 +2,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CliHome, createCliHome } from '../support/cli.ts';
 import { answerJson, type FakeServer, startFakeServer } from '../support/fake-server.ts';
 
-describe('gateways that did not confirm an order', () => {
+const op = (op_home: string) => ({
+  op_id: 'twice:s',
+  op_home,
+  state: 'running',
+  agent: { org_id: 'acme', team_id: 's', agent_id: op_home },
+});
+
+describe('the command line at a cluster', () => {
   let server: FakeServer;
   let cli: CliHome;
   beforeAll(async () => {
     server = await startFakeServer(({ method, url = '' }, response) => {
+      if (url.startsWith('/api/v1/ops/twice'))
+        return answerJson(response, 200, { ops: [op('home-one'), op('home-two')] });
+      if (url.startsWith('/api/v1/ops/once')) return answerJson(response, 200, op('home-one'));
       if (method === 'GET') return answerJson(response, 200, { api_keys: [], next_cursor: null });
       response.setHeader('svc-unconfirmed', url.includes('late') ? 'two, database' : 'two');
       if (url.includes('/ops/')) return answerJson(response, 200, { op_id: url.split('/')[4], state: 'terminated' });
@@ -24,10 +34,26 @@ describe('gateways that did not confirm an order', () => {
   });
 
   const env = { SVC_CLI_API_KEY: 'svc_key' };
-  const svc = (...words: string[]) => cli.start(words, { env });
+  const svc = (...words: string[]) => cli.run(words, { env });
   const WARNING = 'warning: two did not confirm this in time, and will follow on reaching the database again.\n';
 
-  test('are named on standard error, and the order counts as done', async () => {
+  test('shows each operation where two gateways have one of an id', async () => {
+    const both = await svc('ops', 'show', 'twice:s');
+    expect(both.status).toBe(0);
+    expect(both.stdout.match(/^(op_home|agent) .*/gm)).toEqual([
+      'op_home       home-one',
+      'agent         acme/s/home-one',
+      'op_home       home-two',
+      'agent         acme/s/home-two',
+    ]);
+    expect(both.stderr).toMatch(/^2 gateways have an operation of this id/);
+    const one = await svc('ops', 'show', 'once:s');
+    expect([one.stderr, one.stdout.match(/^op_home/gm)?.length]).toEqual(['', 1]);
+    const json = JSON.parse((await svc('ops', 'show', 'twice:s', '-o', 'json')).stdout);
+    expect(json.ops.map((each: { op_home: string }) => each.op_home)).toEqual(['home-one', 'home-two']);
+  });
+
+  test('names gateways that did not confirm, and the order counts as done', async () => {
     for (const words of [
       ['halt', 'org:acme', '--reason', 'leaked'],
       ['agents', 'rm', 'acme/search/crawler'],
@@ -39,7 +65,7 @@ describe('gateways that did not confirm an order', () => {
     expect(published).toEqual({ status: 0, stdout: 'Version v1 is in force.\n', stderr: WARNING });
   });
 
-  test('are named once for many orders, and so is the database', async () => {
+  test('names them once for many orders, and so the database', async () => {
     const ended = await svc('ops', 'terminate', 't:1', 't:2', 't:late');
     expect(ended.status).toBe(0);
     expect(ended.stderr).toBe(
@@ -47,7 +73,7 @@ describe('gateways that did not confirm an order', () => {
     );
   });
 
-  test('are in what programs read', async () => {
+  test('has them in what programs read', async () => {
     const json = async (...words: string[]) => JSON.parse((await svc(...words, '-o', 'json')).stdout);
     expect(await json('agents', 'rm', 'acme/search/crawler')).toEqual({
       removed: 'acme/search/crawler',
