@@ -11,6 +11,10 @@ export type StoredRuns<Run extends string> = {
   begin(run: Run): Promise<void>;
 };
 
+/** Whether a gateway on this store was ever one of a cluster: what it has of its own ended then. */
+export const wasInCluster = (store: Pick<EmbeddedStore, 'table'>): boolean =>
+  store.table<string>('cluster').get('run') !== undefined;
+
 export function readStoredRuns<Run extends string>(store: EmbeddedStore): StoredRuns<Run> {
   const runs = store.table<Run>('cluster');
   const budgets = store.table<BudgetRow>('budgets');
