@@ -8,6 +8,7 @@ import { LiveStream } from './live.js';
 import { messageOf, notify, notifyOfEvent } from './notices.js';
 import { OpsModel } from './ops-model.js';
 import { can, current, restore, signOut, whenEnded, whenRoleChanged } from './session.js';
+import { standing } from './standing.js';
 import { accountsView } from './views/accounts.js';
 import { agentsView } from './views/agents.js';
 import { auditView } from './views/audit.js';
@@ -48,6 +49,8 @@ let offer = { methods: [] };
 let stream;
 /** @type {View | undefined} */
 let view;
+/** @type {ReturnType<typeof standing> | undefined} */
+let above;
 /** Counts pages, of which a view is none: what one of them waited for does not replace the next. */
 let pages = 0;
 /** Opens the view that the address names, while somebody is signed in. */
@@ -104,6 +107,7 @@ function showInside() {
     ...tab,
     link: h('a', { href: tab.path }, tab.title),
   }));
+  above = standing();
   replace(
     root,
     skipLink(main),
@@ -111,6 +115,7 @@ function showInside() {
       links.map(({ link }) => link),
       status,
     ),
+    above.element,
     main,
   );
   followAddress = () => openTab(links, main);
@@ -194,7 +199,8 @@ const openStream = (status) =>
       if (frame.event_type === 'ops_change') {
         model.apply(frame, nowMs());
         changed();
-      } else notifyOfFrame(frame);
+      } else if (frame.event_type === 'halt' || frame.event_type === 'approval') above?.readSoon();
+      else notifyOfFrame(frame);
     },
     onStatus: (state) => {
       changed();
@@ -202,6 +208,7 @@ const openStream = (status) =>
       if (state === 'live') {
         setText(status, 'Live');
         void view?.renew?.();
+        void above?.read();
       } else if (state === 'connecting') setText(status, 'Connecting…');
       else
         replace(
@@ -234,6 +241,8 @@ function close() {
   followAddress = () => {};
   stream?.stop();
   stream = undefined;
+  above?.dispose();
+  above = undefined;
   view?.dispose?.();
   view = undefined;
   return beginPage();

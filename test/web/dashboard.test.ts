@@ -407,6 +407,26 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     expect(entry).toContain('"actor": "key:');
   });
 
+  test('halts in force and waiting approvals are above every view, until they end', async () => {
+    const page = await signedIn();
+    const above = page.getByRole('complementary', { name: 'Halts and approvals' });
+    expect(await above.count()).toBe(0);
+    const halted = { scope: 'team:acme/halted', reason: '<b>a drill</b>', actions: ['deploy.*'] };
+    const { body } = await gateway().call('POST', '/api/v1/halts', halted);
+    await above.getByText('1 halt in force:').waitFor();
+    await (await agent('acme', 'search', 'asking'))('asking-1', 'deploy_production');
+    await above.getByText('1 request waits for an approval.').waitFor();
+    await page.getByRole('link', { name: 'Budgets' }).click();
+    expect(await above.textContent()).toBe(
+      '1 halt in force: team:acme / halted (deploy.*) – <b>a drill</b>. svc halts ls' +
+        '1 request waits for an approval. Decide with svc approvals watch',
+    );
+    const { body: waiting } = await gateway().call('GET', '/api/v1/approvals?state=pending');
+    await gateway().call('POST', `/api/v1/approvals/${waiting.approvals[0].id}/deny`, { reason: 'no' });
+    await gateway().call('POST', `/api/v1/halts/${body.halt.id}/release`, { reason: 'over' });
+    await above.waitFor({ state: 'hidden' });
+  });
+
   test('a new key is shown once, and a revoked one signs its user out', async () => {
     const page = await signedIn();
     await page.getByRole('link', { name: 'Keys' }).click();
