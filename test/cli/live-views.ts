@@ -70,14 +70,14 @@ export function liveViews({ gateway, cli, svc, json }: Operator): void {
     }
   });
 
-  test('on a screen too narrow for whole ids the live table still shows states', async () => {
+  test('on a narrow screen the live table shortens ids as lists do', async () => {
     const opId = `${'ef'.repeat(16)}:${'01'.repeat(8)}`;
     await gateway().call('POST', '/api/v1/ops', {
       op_id: opId,
       agent: { org_id: 'slim', team_id: 't', agent_id: 'a' },
     });
     const terminal = cli().inTerminal(['ops', 'watch', '--org', 'slim'], { columns: 40, env: { NO_COLOR: '1' } });
-    await terminal.until(/STATE {7}OPERATION[^]*pending {5}efefefefefefefefefefefefefe…/);
+    await terminal.until(/OPERATION {6}STATE {7}AGENT[^]*efefef:010101 {2}pending {5}slim\/t\/a/);
     terminal.type('\u0003');
     expect(await terminal.ended).toBe(0);
   });

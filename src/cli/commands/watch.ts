@@ -9,8 +9,9 @@ import { type LiveStream, openLiveStream } from '../remote/live-stream.ts';
 import { bold, dim, green, jsonText, note, red, writeLines, writeOut, yamlText, yellow } from '../terminal/output.ts';
 import { openScreen, type Screen } from '../terminal/screen.ts';
 import { type Column, cellText, type Row, tableLines } from '../terminal/table.ts';
-import { clipped } from '../terminal/width.ts';
+import { clipped, widthOf } from '../terminal/width.ts';
 import { agentText } from './listing.ts';
+import { shortIds } from './op-name.ts';
 import { stateText } from './ops.ts';
 
 const REDRAW_MS = 100;
@@ -150,14 +151,10 @@ const lineOf = (frame: Row): string => {
   return [op.updatedAt, op.opId, op.state, op.agent, op.action, op.resource].map(cellText).join('  ');
 };
 
-const OPERATION: Column = { title: 'OPERATION', cell: 'opId', isWhole: true };
 // As wide as the longest state, so that the columns stand still.
 const STATE: Column = { title: 'STATE     ', cell: 'state', isWhole: true };
-const AGENT: Column = { title: 'AGENT', cell: 'agent' };
-const ACTION: Column = { title: 'ACTION', cell: 'action', isSpare: true };
-const RESOURCE: Column = { title: 'RESOURCE', cell: 'resource', isSpare: true };
 const UPDATED: Column = { title: 'UPDATED', cell: ({ updatedAt }) => String(updatedAt).slice(11, 19) };
-/** From here on there is room for the time beside whole ids. */
+/** From here on there is room for the time beside what an operation is. */
 const WIDE_COLUMNS = 100;
 
 /** `running`, and the gap before it; of longer ones enough to be told apart. */
@@ -165,9 +162,18 @@ const LEAST_STATE = 9;
 
 /** If ids leave no room for the state, it comes first: it is what people watch. */
 function columnsFor(shown: readonly WatchedOp[], columns: number): readonly Column[] {
-  if (columns >= WIDE_COLUMNS) return [OPERATION, STATE, AGENT, ACTION, RESOURCE, UPDATED];
-  const widest = shown.reduce((most, { opId }) => Math.max(most, opId.length), 0);
-  return widest + LEAST_STATE > columns ? [STATE, OPERATION] : [OPERATION, STATE, AGENT];
+  const short = shortIds(shown.map(({ opId }) => opId));
+  const operation: Column = { title: 'OPERATION', cell: ({ opId }) => short.get(String(opId)), isWhole: true };
+  const widest = Math.max(0, ...[...short.values()].map(widthOf));
+  if (widest + LEAST_STATE > columns) return [STATE, operation];
+  return [
+    operation,
+    STATE,
+    { title: 'AGENT', cell: 'agent' },
+    { title: 'ACTION', cell: 'action', isSpare: true },
+    { title: 'RESOURCE', cell: 'resource', isSpare: true },
+    ...(columns >= WIDE_COLUMNS ? [UPDATED] : []),
+  ];
 }
 
 const ENDED: ReadonlySet<string> = new Set(OP_ENDS);
