@@ -28,11 +28,18 @@ export async function guard({ address, credential, server, command, pinsPath }: 
   const signals = new Signals(credential, address.grpc);
   const agent = new MessageWriter(process.stdout);
   let close: (status: number) => void = () => {};
+  // From then on it ends what it has begun: that pipes close is no news.
+  let isOver = false;
   const closed = new Promise<number>((resolve) => {
     close = resolve;
   });
+  const gateway = new Gateway(calls, credential);
+  // An empty list of tools would be all that a person sees of it.
+  void gateway.isKnown().then(({ known, reason }) => {
+    if (!known && !isOver) log(`every call is denied as long as this holds: ${reason}`);
+  });
   const session = new Session({
-    gateway: new Gateway(calls, credential),
+    gateway,
     signals,
     pins,
     log,
@@ -46,6 +53,7 @@ export async function guard({ address, credential, server, command, pinsPath }: 
     // A client that has gone is noticed by the end of its input.
     toAgent: (message) => void agent.send(message).catch(() => {}),
     onServerClosed: (name, why) => {
+      if (isOver) return;
       log(`the MCP server ${name} has ended: ${why}`);
       // What was asked of it is answered first.
       void session.idleWithin(LAST_ANSWERS_MS).then(() => close(1));
@@ -56,10 +64,13 @@ export async function guard({ address, credential, server, command, pinsPath }: 
     onNoise: (problem) => void agent.send(noiseAnswer(problem)).catch(() => {}),
     ready: async () => {},
   })
-    .catch((error: unknown) => log(`the client cannot be read: ${messageOf(error)}`))
+    .catch((error: unknown) => {
+      if (!isOver) log(`the client cannot be read: ${messageOf(error)}`);
+    })
     .finally(() => close(0));
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => close(0));
   const status = await closed;
+  isOver = true;
   await session.close();
   await signals.close();
   calls.close();

@@ -39,6 +39,14 @@ describe.concurrent('svc mcp guard on its pipes', () => {
     expect(await guard.ended).toBe(0);
   });
 
+  test('says at once that its credential is not known, and nothing at its end', async () => {
+    const guard = start({ SVC_AGENT_TOKEN: 'x'.repeat(40) });
+    await eventually(() => expect(guard.stderr()).toContain('every call is denied as long as this holds: '));
+    guard.child.stdin?.end();
+    expect(await guard.ended).toBe(0);
+    expect(guard.stderr()).toMatch(/^svc mcp guard: every call is denied as long as this holds: [^\n]*token[^\n]*\n$/);
+  });
+
   test('answers nonsense with errors, and passes on no method that it cannot check', async () => {
     const guard = start();
     guard.send('{"half":');
