@@ -39,12 +39,14 @@ describe('log entries', () => {
       own,
     );
     await svc('check --agent acme/did/a2 --action tool.call --resource web_search --op did:3', own);
+    await svc('check --agent acme/did/a1 --action tool.call --resource web_search --op did:4 --dry-run', own);
     expect(
       (await svc('logs --team did --since 5m')).stdout.replace(/^.*AgentRegistered.*\n|^\S+ {2}\d+ {2}/gm, ''),
     ).toBe(
       'ActionDenied  acme/did/a1  did:1  mail.send  no policy allows mail.send for acme/did/a1\n' +
         'A2ACallIntercepted  acme/did/a1  did:2  tool.call web_search  called by acme/did/a2  allowed by rule harmless-tools of policy starter\n' +
-        'A2AImpersonationAttempted  acme/did/a1  did:3  tool.call web_search  as acme/did/a2  the credential token is registered to a different agent\n',
+        'A2AImpersonationAttempted  acme/did/a1  did:3  tool.call web_search  as acme/did/a2  the credential token is registered to a different agent\n' +
+        'ActionAllowed  acme/did/a1  did:4  tool.call web_search  dry run  allowed by rule harmless-tools of policy starter\n',
     );
   });
 

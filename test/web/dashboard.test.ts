@@ -451,6 +451,12 @@ describe.skipIf(BROWSER_PATH === undefined)('the dashboard', () => {
     await page.getByLabel('Event').selectOption('ActionDenied');
     await (await agent('acme', 'search', 'denied'))('followed-1', 'launch_rocket');
     await page.getByText('no policy allows tool.call on launch_rocket for acme/search/denied').waitFor();
+    await gateway().call('POST', '/access/v1/evaluation', {
+      subject: { type: 'agent', id: 'acme/search/denied' },
+      action: { name: 'tool.call' },
+      resource: { type: 'tool', id: 'try_rocket' },
+    });
+    await page.getByText('tool.call try_rocket (dry run)').waitFor();
   });
 
   test('filtered audit entries are saved as a file, and failures are reported', async () => {

@@ -287,8 +287,9 @@ function entryRow(entry) {
  * {any} entry @returns {readonly Node[]}
  */
 function whatOf({ payload, op_id: opId }) {
-  const { action, resource } = payload;
-  const said = action === undefined ? wordsOf(payload) : `${action} ${resource ?? ''}`.trim();
+  const { action, resource, dry_run: isDryRun } = payload;
+  const call = action === undefined ? wordsOf(payload) : `${action} ${resource ?? ''}`.trim();
+  const said = isDryRun === true ? `${call} (dry run)` : call;
   return [
     ...(said === '' ? [] : [h('bdi', null, said)]),
     ...(opId === null ? [] : [h('span', { class: 'id' }, parts(opId, ':'))]),

@@ -247,6 +247,7 @@ function whatHappenedIn({ payload }: Row): readonly string[] {
     method,
     resource,
     caller,
+    dry_run: isDryRun,
     claimed_org_id: org_id,
     claimed_team_id: team_id,
     claimed_agent_id: agent_id,
@@ -255,6 +256,8 @@ function whatHappenedIn({ payload }: Row): readonly string[] {
   const [callerName, claimedName] = [agentText(caller), agentText({ org_id, team_id, agent_id })];
   return [
     ...[call === '' ? wordsOf(payload as Row) : call].filter((text) => text !== '').map(printable),
+    // Nothing has begun, and the agent may only have looked what it may use.
+    ...(isDryRun === true ? ['dry run'] : []),
     ...(callerName === undefined ? [] : [`called by ${printable(callerName)}`]),
     ...(claimedName === undefined ? [] : [`as ${printable(claimedName)}`]),
   ];
@@ -269,6 +272,7 @@ const wordsOf = (payload: Row): string =>
   Object.entries(payload)
     .filter(
       ([name, value]) =>
+        value !== '' &&
         !NOT_AT_A_GLANCE.test(name) &&
         (Array.isArray(value) ? value : [value]).every((word) => ['string', 'number', 'boolean'].includes(typeof word)),
     )

@@ -14,6 +14,9 @@ const COLOUR_OF = {
   deny: red,
 } as const satisfies Record<RuleEffect | 'pending', unknown>;
 
+/** That of `allow`. */
+const LEAST_EFFECT = 5;
+
 export const decisionLine = (kind: keyof typeof COLOUR_OF, reason: string): string =>
   `${COLOUR_OF[kind](bold(kind))}  ${printable(reason)}`;
 
@@ -24,17 +27,18 @@ export function documentLines(
 ): readonly string[] {
   const heading = printable(`${name}  (${scope}, ${source})`);
   if (!applies) return ['', dim(`${heading}: its scope does not reach the agent`)];
-  const width = rules.reduce((widest, { id }) => Math.max(widest, widthOf(printable(id))), 0);
-  return ['', bold(heading), ...rules.map((rule) => ruleLine(rule, width, overruled))];
+  const idWidth = rules.reduce((widest, { id }) => Math.max(widest, widthOf(printable(id))), 0);
+  const effectWidth = rules.reduce((widest, { effect }) => Math.max(widest, effect.length), LEAST_EFFECT);
+  return ['', bold(heading), ...rules.map((rule) => ruleLine(rule, [idWidth, effectWidth], overruled))];
 }
 
 function ruleLine(
   { id, effect, outcome, detail, decided }: RuleTrace,
-  width: number,
+  [idWidth, effectWidth]: readonly [number, number],
   overruled: string | undefined,
 ): string {
   const mark = overruled === undefined ? '  <- decided' : `  <- overruled by ${overruled}`;
-  const line = `  ${padded(printable(id), width)}  ${padded(effect, 5)}  ${printable(detail)}${decided ? mark : ''}`;
+  const line = `  ${padded(printable(id), idWidth)}  ${padded(effect, effectWidth)}  ${printable(detail)}${decided ? mark : ''}`;
   if (decided && overruled === undefined) return (outcome === 'matched' ? COLOUR_OF[effect] : red)(line);
   return outcome === 'matched' || outcome === 'condition-failed' ? line : dim(line);
 }
