@@ -15,17 +15,15 @@ function headOf({ audit_head: head }: Row): string {
   return hash === undefined ? '-' : `${id} ${hash.slice(0, HASH_SHOWN)}`;
 }
 
-const BUS_SHOWN: Readonly<Record<string, string>> = { connected: 'connected', cut_off: 'cut off' };
-
 const COLUMNS: readonly Column[] = [
   { title: 'NAME', cell: 'name', isWhole: true },
   { title: 'STATE', cell: 'state' },
   { title: 'VERSION', cell: 'version' },
   { title: 'LEASE', cell: awayAt('lease_until') },
   { title: 'SKEW', cell: ({ skew_ms: ms }) => `${String(ms)} ms` },
-  { title: 'BUS', cell: ({ bus }) => BUS_SHOWN[String(bus)] ?? '-' },
   { title: 'UNCONFIRMED', cell: 'unconfirmed' },
   { title: 'STRANDED', cell: ({ stranded_usd: usd }) => (usd === 0 ? '-' : `$${String(usd)}`) },
+  { title: 'BUS', cell: ({ bus }) => (bus === 'cut_off' ? 'cut off' : '-'), isSpare: true },
   { title: 'AUDIT HEAD', cell: headOf, isSpare: true },
   { title: 'POLICY', cell: 'policy_version', isSpare: true },
   { title: 'RUN', cell: 'run', isSpare: true },
