@@ -32,6 +32,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   actor: 'key:2f6c9a',
   parent: 'acme/search/lead',
   timestamp: TIME,
+  gateway: 'gateway-1',
   hash: '6dae92a9a7cb5ed6a6b6b7ec57c5e6ca2ac81a4e8c7e7f6ce8b13a4d9d6c9a0f',
   signature: `${'b3xD'.repeat(21)}Ag`,
   code: 'invalid_argument',
