@@ -9,7 +9,7 @@ import { CHECKED, LIMIT, ORG } from './common-options.ts';
 import { INTERVENTIONS } from './interventions.ts';
 import { refuseOldNode } from './old-node.ts';
 import { POLICY_COMMANDS } from './policy-commands.ts';
-import { collectWithoutHelp, ensureYoungGeneration } from './young-generation.ts';
+import { ensureYoungGeneration } from './young-generation.ts';
 
 /** The help of `svc`, in this order. */
 export const GROUPS: readonly GroupRow[] = [
@@ -96,7 +96,6 @@ const SESSION: readonly CommandRow[] = [
     load: async () => {
       refuseOldNode(); // which could not even read what follows
       ensureYoungGeneration();
-      collectWithoutHelp();
       const { serve } = await import('./serve.ts');
       return async ({ env }) => void (process.exitCode = await serve(env));
     },

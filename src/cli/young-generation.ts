@@ -1,6 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { usableCores } from '../system/machine.ts';
-
 /**
  * Operations outlive many checks, so the collector of young objects copies them, twice each, while checks wait. With
  * room for more checks between two collections it runs less often, and most of what it meets is gone already: at 5,000
@@ -24,16 +21,4 @@ export function ensureYoungGeneration(): void {
     [process.execPath, YOUNG_GENERATION_FLAG, ...process.execArgv, ...process.argv.slice(1)],
     process.env,
   );
-}
-
-const FEW_CORES = 2;
-
-/**
- * Collecting young objects ends with the last thread that helps, and a helper waits for a processor like any other
- * thread: on two busy cores, the usual pause took 16 ms in place of 3. Of 14 MB, 200 kB are left to copy, which needs
- * no help. A choice that an operator has given stays.
- */
-export function collectWithoutHelp(): void {
-  if (usableCores() > FEW_CORES || process.execArgv.some((flag) => flag.includes('parallel-scavenge'))) return;
-  setFlagsFromString('--no-parallel-scavenge'); // read at each collection
 }

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/app/package-files.ts';
 import { YOUNG_GENERATION_FLAG } from '../../src/cli/young-generation.ts';
-import { usableCores } from '../../src/system/machine.ts';
 import { startTestGateway } from '../support/gateway.ts';
 
 describe('the size of the young generation', () => {
@@ -29,15 +28,4 @@ describe('the size of the young generation', () => {
       expect(await flagsWith({ NODE_OPTIONS: '--max-semi-space-size=32' })).toEqual([]);
     },
   );
-
-  test.skipIf(usableCores() > 2)('on few cores, no other thread helps to collect it', async () => {
-    const gateway = await startTestGateway({ flags: ['--trace-gc', '--trace-gc-nvp'] });
-    const helped = (): readonly string[] =>
-      [...gateway.output.stdout.matchAll(/ background\.scavenge\.parallel=([\d.]+)/g)].map(([, ms = '']) => ms);
-    const before = helped().length; // also of the time before the command was known
-    while (helped().length < before + 4)
-      await Promise.all(Array.from({ length: 50 }, () => gateway.call('GET', '/api/v1/policies')));
-    await gateway.stop();
-    expect(new Set(helped().slice(before))).toEqual(new Set(['0.00']));
-  });
 });

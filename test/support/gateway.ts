@@ -34,8 +34,6 @@ export type GatewayOptions = {
   /** A data folder to start on; it is then not deleted. */
   readonly dataDir?: string;
   readonly startTimeoutMs?: number;
-  /** Flags of Node.js. */
-  readonly flags?: readonly string[];
   /** An open file that its standard error goes to, which `output` then has nothing of. */
   readonly stderr?: number;
   /** What to do to the process while it starts. */
@@ -58,7 +56,6 @@ export async function startTestGateway({
   env = {},
   dataDir,
   startTimeoutMs = 60_000,
-  flags = [],
   stderr,
   meanwhile,
 }: GatewayOptions = {}): Promise<TestGateway> {
@@ -66,7 +63,7 @@ export async function startTestGateway({
   // Loaded where it is needed: most tests have no database.
   if (env.SVC_DATABASE_URL === 'embedded' && dataDir === undefined)
     await (await import('./postgres.ts')).layDatabase(join(folder, 'data'));
-  const child = spawn(process.execPath, [...flags, COMMAND, 'serve'], {
+  const child = spawn(process.execPath, [COMMAND, 'serve'], {
     env: {
       PATH: process.env.PATH ?? '',
       SVC_HTTP_ADDR: '127.0.0.1:0',
