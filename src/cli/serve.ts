@@ -16,6 +16,7 @@ const LATEST_END_MS = 2_500;
  * millisecond later or, on a busy machine, many.
  */
 const ONE_SIGNAL_MS = 1_000;
+const ALIVE_MS = 60_000;
 /** Node.js itself does not exit before they have ended. */
 const LEFTOVERS = 'a name server or file that does not respond; everything is written';
 
@@ -43,6 +44,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
       auditEntriesNotWritten: unwrittenEntries(),
     });
   });
+  // What a start or a stop waits for may keep no process alive, such as an idle thread: it would end halfway.
+  const alive = setInterval(() => undefined, ALIVE_MS);
   const starting = startGateway(config.value, log, ending.signal);
   process.on(
     'SIGHUP',
@@ -67,6 +70,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
     waitsFor = LEFTOVERS;
     process.stderr.write(`svc-gateway cannot start: ${error.message}\n`);
     return ending.signal.aborted ? 0 : 1;
+  } finally {
+    clearInterval(alive);
   }
 }
 
