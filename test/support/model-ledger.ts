@@ -11,7 +11,17 @@ export type LedgerRule =
   /** What a run that is settled held is freed when the reservations of its operations have expired. */
   | 'waits for reservations'
   /** Nothing of a run is given to others before it is settled. */
-  | 'keeps what is not settled';
+  | 'keeps what is not settled'
+  /** Nothing is granted beyond the cap, whatever is needed. */
+  | 'grants only what is free'
+  /** A run that is settled has spent what its successor knows, not what it had reported. */
+  | 'settles what was spent'
+  /** What a run that is forgotten may have spent is charged. */
+  | 'charges what is forgotten'
+  /** A server that may have lost the last exchanges grants nothing until every run has said what it keeps. */
+  | 'waits for all after a fail-over'
+  /** What a run keeps is taken over even if the server remembers less. */
+  | 'believes what is kept';
 
 type Run = {
   sequence: number;
@@ -27,6 +37,8 @@ export class ModelLedger {
   readonly accounts = new Map<string, Account>();
   readonly runs = new Map<string, Run>();
   readonly #without: LedgerRule | undefined;
+  /** Runs that have not said what they keep since the last fail-over. */
+  readonly unheard = new Set<string>();
 
   constructor(without?: LedgerRule) {
     this.#without = without;
@@ -37,7 +49,8 @@ export class ModelLedger {
     if (settles !== undefined && settled !== undefined && !settled.isSettled) {
       settled.state = 'retired';
       settled.isSettled = true;
-      for (const [name, spent] of settles.spent) {
+      for (const [name, said] of settles.spent) {
+        const spent = this.#without === 'settles what was spent' ? 0 : said;
         const grant = settled.grants.get(name) ?? { granted: 0, spent: 0 };
         settled.grants.set(name, grant);
         this.#move(name, grant, Math.max(grant.granted, spent), Math.max(grant.spent, spent));
@@ -62,12 +75,23 @@ export class ModelLedger {
 
   /** An operator has this run forgotten: what it is known to have spent stays charged. */
   charge(run: string, spent: number): void {
+    if (this.#without === 'charges what is forgotten') return;
     const { grants } = this.runs.get(run)!;
     for (const [name, grant] of grants)
       this.#move(name, grant, Math.max(grant.granted, spent), Math.max(grant.spent, spent));
   }
 
+  /** Another server takes over, which knows only what this one did at an earlier time. */
+  failOver(to: ModelLedger): void {
+    this.accounts.clear();
+    this.runs.clear();
+    this.copy(to);
+    if (this.#without === 'waits for all after a fail-over') return;
+    for (const [run, { state }] of this.runs) if (state === 'live') this.unheard.add(run);
+  }
+
   copy(from: ModelLedger): void {
+    for (const run of from.unheard) this.unheard.add(run);
     for (const [name, account] of from.accounts) this.accounts.set(name, { ...account });
     for (const [run, { grants, ...rest }] of from.runs)
       this.runs.set(run, { ...rest, grants: new Map(Array.from(grants, ([name, grant]) => [name, { ...grant }])) });
@@ -76,6 +100,7 @@ export class ModelLedger {
   /** As plain data. */
   get state(): unknown {
     return [
+      [...this.unheard],
       [...this.accounts],
       Array.from(this.runs, ([run, { sequence, state, isSettled, grants }]) => [
         run,
@@ -93,6 +118,7 @@ export class ModelLedger {
     if (writer.state === 'retired' && this.#without !== 'refuses replaced runs') return 'replaced';
     if (sequence <= writer.sequence && this.#without !== 'refuses late exchanges') return undefined;
     writer.sequence = sequence;
+    this.unheard.delete(run);
     const live = [...this.runs.values()].filter(({ state }) => state === 'live').length;
     return rows.map((row): Grant => {
       const name = nameOf(row);
@@ -100,12 +126,17 @@ export class ModelLedger {
       this.accounts.set(name, account);
       const grant = writer.grants.get(name) ?? { granted: 0, spent: 0 };
       writer.grants.set(name, grant);
-      const kept = Math.max(row.keptMicroUsd, row.spentMicroUsd);
+      const isBelieved = this.#without !== 'believes what is kept';
+      const kept = Math.max(
+        isBelieved ? row.keptMicroUsd : Math.min(row.keptMicroUsd, grant.granted),
+        row.spentMicroUsd,
+      );
       this.#move(name, grant, kept, row.spentMicroUsd);
       const free = row.capMicroUsd === Infinity ? 0 : row.capMicroUsd - account.spent - account.out;
       const half = Math.trunc(free / (2 * Math.max(live, 1)));
-      const raise =
-        free < Math.max(row.neededMicroUsd, 1) ? 0 : Math.max(row.neededMicroUsd, Math.min(row.wantedMicroUsd, half));
+      const isFree = free >= Math.max(row.neededMicroUsd, 1) || this.#without === 'grants only what is free';
+      const isGranted = isFree && this.unheard.size === 0;
+      const raise = isGranted ? Math.max(row.neededMicroUsd, Math.min(row.wantedMicroUsd, half)) : 0;
       this.#move(name, grant, kept + raise, row.spentMicroUsd);
       const level = levelOf(account.spent, row.capMicroUsd);
       const alertPercent = level !== 0 && level > account.level ? level : undefined;
