@@ -26,6 +26,9 @@ export function keepInAddress(path, asked, controls) {
     clearTimeout(again);
     // Another view may have been opened meanwhile, or this one anew.
     if (!named.some(([, control]) => control.isConnected)) return;
+    // A link has been followed, and its view is about to be shown.
+    const [shown] = location.hash.split('?', 1);
+    if (shown?.startsWith('#/') && shown !== path) return;
     try {
       history.replaceState(
         null,

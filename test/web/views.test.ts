@@ -481,6 +481,7 @@ describe.skipIf(BROWSER_PATH === undefined)('the views of the dashboard', () => 
     for (const team of ['one', 'two']) await agent('found', team, `of-${team}`);
     const page = await signedIn();
     await page.getByRole('link', { name: 'Agents' }).click();
+    await page.getByRole('heading', { name: 'Agents' }).waitFor();
     await page.getByLabel('Org').fill('found');
     await page.getByLabel('Team').fill('two');
     await page.getByLabel('Team').press('Enter');
