@@ -34,6 +34,8 @@ type Op = {
    * back.
    */
   unrecordedEnds: number;
+  /** Since its last entry the clock was set: what happened to it unrecorded may have been swept at once. */
+  isClockSet: boolean;
 };
 type Usage = { readonly costMicroUsd: number; readonly days: Set<number>; isAnswered: boolean };
 type StandingHalt = { readonly covers: (agent: AgentIdentity) => boolean; readonly sinceSeq: number };
@@ -62,6 +64,7 @@ export class Model {
   replay(entry: AuditEntry): void {
     const op = entry.op_id === null ? undefined : this.ops.get(entry.op_id);
     if (op === undefined) return;
+    op.isClockSet = false;
     const atMs = Date.parse(entry.timestamp);
     const isChecked = entry.payload.action !== undefined && entry.payload.dry_run !== true;
     const begins = isChecked ? !WITHOUT_OP.includes(entry.cause) : entry.event_type === 'OpRegistered';
@@ -125,8 +128,8 @@ export class Model {
     const state = slot === undefined ? 'unknown' : governor.ops.stateOf(slot);
     // Nobody has the Allow that began it: it is over, since when the log does not say.
     const isUnrecorded = op.unanswered > 0 || op.hasUnrecorded;
-    if (state === 'terminated' && isUnrecorded && (op.state === 'unknown' || this.#isSwept(op, latestMs)))
-      this.#end(op, 'terminated', 0);
+    const isBegunAnew = op.state === 'unknown' || op.isClockSet || this.#isSwept(op, latestMs);
+    if (state === 'terminated' && isUnrecorded && isBegunAnew) this.#end(op, 'terminated', 0);
     if (op.unrecordedEnds > 0 && state === 'unknown') op.state = 'unknown';
     if (state !== op.state && (state !== 'unknown' || !this.#isSwept(op, nowMs)))
       violation('rollback', `${opId} is ${state}, and by the log it should be ${op.state}`);
@@ -139,6 +142,10 @@ export class Model {
   #expectNotHalted(opId: string, agent: AgentIdentity): void {
     for (const [id, halt] of this.halts)
       if (halt.covers(agent)) violation('halt', `${opId} runs, although halt ${id} covers its agent`);
+  }
+
+  clockSet(): void {
+    for (const op of this.ops.values()) op.isClockSet = true;
   }
 
   // What the answers say.
@@ -168,7 +175,16 @@ export class Model {
     let op = this.ops.get(opId);
     if (op === undefined) {
       const held = { microUsd: 0, untilMs: 0 };
-      op = { agent, state: 'unknown', finishedAtMs: 0, held, unanswered: 0, hasUnrecorded: false, unrecordedEnds: 0 };
+      op = {
+        agent,
+        state: 'unknown',
+        finishedAtMs: 0,
+        held,
+        unanswered: 0,
+        hasUnrecorded: false,
+        unrecordedEnds: 0,
+        isClockSet: false,
+      };
       this.ops.set(opId, op);
     }
     return op;

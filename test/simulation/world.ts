@@ -226,6 +226,7 @@ export class World {
     const toMs = isBack ? Date.now() - this.#random() * 2 * MOST_BACK_MS : Date.now() + hours * 60 * MINUTE_MS;
     vi.setSystemTime(Math.floor(Math.max(toMs, this.#latestWallMs - MOST_BACK_MS)));
     this.#latestWallMs = Math.max(this.#latestWallMs, Date.now());
+    this.#model.clockSet();
   }
 
   #breakDisk(): void {
