@@ -1,4 +1,5 @@
 /** No answered decision is lost, and no answered spend, whenever the process ends (docs/spec.md, Audit). */
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,19 +19,21 @@ const KILLS = 200;
 /** Late enough for a backlog, early enough for the first writes. */
 const LONGEST_LIFE_MS = 1_500;
 const COST_USD = 0.001;
+/** Known to no other gateway: one that is given the port of a killed one must not answer for it. */
+const KEY = `kill-9-${randomUUID()}`;
 const USAGE = { agent: { org_id: 'acme', team_id: 'search', agent_id: 'crawler' }, cost_usd: COST_USD };
 
 const dataDir = mkdtempSync(join(tmpdir(), 'svc-kill-'));
 let gateway: TestGateway | undefined;
 
 const spentUsd = async (of: TestGateway): Promise<number> =>
-  (await of.call('GET', '/api/v1/budgets')).body.budgets[0].monthly.spent_usd;
+  (await of.call('GET', '/api/v1/budgets', undefined, KEY)).body.budgets[0].monthly.spent_usd;
 
 /** Reports spend until the gateway is gone; resolves with how many reports were answered. */
 async function reportSpend(to: TestGateway): Promise<number> {
   for (let answered = 0; ; answered += 1) {
-    const status = await to.call('POST', '/api/v1/usage', USAGE).then(
-      (answer) => answer.status,
+    const status = await to.call('POST', '/api/v1/usage', USAGE, KEY).then(
+      ({ status }) => (status === 401 ? undefined : status),
       () => undefined,
     );
     if (status === undefined) return answered;
@@ -56,10 +59,13 @@ describe('kill -9 at random moments', () => {
     for (let kill = 0; kill < kills; kill += 1) {
       const startMs = performance.now();
       const { env } = ARRANGEMENTS[kill % ARRANGEMENTS.length]!;
-      gateway = await startTestGateway({ dataDir, env: { ...env, SVC_POLICY_PATH: policy } });
+      gateway = await startTestGateway({
+        dataDir,
+        env: { ...env, SVC_POLICY_PATH: policy, SVC_BOOTSTRAP_API_KEY: KEY },
+      });
       slowestStartMs = Math.max(slowestStartMs, performance.now() - startMs);
       expect(await spentUsd(gateway), `spend after ${kill} kills`).toBeGreaterThanOrEqual(reports * COST_USD - 1e-9);
-      if (kill === 0) await registerLoadAgent(gateway);
+      if (kill === 0) await registerLoadAgent(gateway, KEY);
       const load = startLoad(gateway, `kill-${kill}`, 16, Number.POSITIVE_INFINITY);
       const reporting = Promise.all(Array.from({ length: 4 }, () => reportSpend(gateway!)));
       await eventually(() => expect(load.answered.length).toBeGreaterThan(0));

@@ -25,11 +25,13 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-export const registerLoadAgent = (gateway: TestGateway) =>
-  gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', {
-    agent: LOAD_AGENT,
-    credentialToken: LOAD_TOKEN,
-  });
+export const registerLoadAgent = (gateway: TestGateway, bearer?: string) =>
+  gateway.call(
+    'POST',
+    '/svc.governance.v1.AgentService/RegisterAgent',
+    { agent: LOAD_AGENT, credentialToken: LOAD_TOKEN },
+    bearer,
+  );
 
 /** After `pacedAfter` answers it leaves the processor to what the test still waits for. */
 export function startLoad(gateway: TestGateway, name: string, lanes = 16, pacedAfter = 1_000): Load {
