@@ -130,7 +130,7 @@ export class Model {
     const isUnrecorded = op.unanswered > 0 || op.hasUnrecorded;
     const isBegunAnew = op.state === 'unknown' || op.isClockSet || this.#isSwept(op, latestMs);
     if (state === 'terminated' && isUnrecorded && isBegunAnew) this.#end(op, 'terminated', 0);
-    if (op.unrecordedEnds > 0 && state === 'unknown') op.state = 'unknown';
+    if (state === 'unknown' && (op.unrecordedEnds > 0 || (isUnrecorded && op.isClockSet))) op.state = 'unknown';
     if (state !== op.state && (state !== 'unknown' || !this.#isSwept(op, nowMs)))
       violation('rollback', `${opId} is ${state}, and by the log it should be ${op.state}`);
     if (state === 'running') this.#expectNotHalted(opId, op.agent);
