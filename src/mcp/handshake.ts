@@ -33,7 +33,10 @@ export async function initialized(
   if (!isPrefixed) return resultOf(request.id, { ...own, capabilities: withoutTasks(own.capabilities) });
   return resultOf(request.id, {
     // What all of them understand is what the oldest does.
-    protocolVersion: able.map(({ answer }) => String(answer.result?.protocolVersion)).sort()[0],
+    protocolVersion: able
+      .map(({ answer }) => answer.result?.protocolVersion)
+      .filter((version) => typeof version === 'string')
+      .sort()[0],
     capabilities: able.reduce<Fields>((all, { upstream }) => united(all, upstream.capabilities), {}),
     serverInfo: { name: 'svc-mcp-proxy', version: '1' },
     instructions: able

@@ -285,8 +285,10 @@ export class Session {
       // Nothing may follow a cancellation.
       if (running !== undefined) this.#options.toAgent(notificationOf(method, params), running.request.id);
     } else if (method === 'notifications/cancelled') {
+      const given = params?.requestId;
+      if (typeof given !== 'string' && typeof given !== 'number') return;
       for (const [id, asked] of this.#asked)
-        if (asked.upstream === from && `${from.name} ${String(params?.requestId)}` === id)
+        if (asked.upstream === from && `${from.name} ${given}` === id)
           this.#options.toAgent(notificationOf(method, { ...params, requestId: id }));
     } else if (FROM_SERVER.has(method)) {
       this.#options.toAgent(notificationOf(method, this.#translated(from, params)), this.#latestOf(from));

@@ -77,8 +77,8 @@ export const cursor: HookTool = {
 };
 
 function readEvent(body: Fields): Read<HookEvent> {
-  const name = String(body.hook_event_name);
-  const event = EVENTS.get(name);
+  const name = body.hook_event_name as string;
+  const event = EVENTS.get(name); // whatever else it is, it names none
   if (event === undefined) return invalid('hook_event_name', `must be one of ${[...EVENTS.keys()].join(', ')}`);
   const session = readText(body, 'conversation_id');
   if (!session.ok) return session;

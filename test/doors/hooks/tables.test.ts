@@ -257,6 +257,12 @@ describe('the tools of coding agents', () => {
       'tool_input',
     ],
     ['an event that decides nothing', claudeCode, { ...CLAUDE, hook_event_name: 'Stop' }, 'hook_event_name'],
+    ...[claudeCode, codex, cursor, gemini].map((tool): [string, HookTool, Fields, string] => [
+      `an event of ${tool.name} that is an object`,
+      tool,
+      { hook_event_name: { toString: 1 } },
+      'hook_event_name',
+    ]),
     ['no session', gemini, { ...GEMINI, session_id: '' }, 'session_id'],
     ['no call id', claudeCode, { ...claude('x', {}), tool_use_id: undefined }, 'tool_use_id'],
   ])('%s is refused', (_, tool, body, field) => {
