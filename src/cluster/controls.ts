@@ -1,8 +1,10 @@
 import { type AgentIdentity, type AgentKey, type OpId, parseAgentKey } from '../core/base/ids.ts';
+import { Multimap } from '../core/base/lists.ts';
 import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { OpView, Signal, SignalMessage } from '../core/views.ts';
 import type { Barrier, Bus, Membership, SharedStates, StateRow, StateWrite } from '../ports/cluster.ts';
+import { STATE_AFTER, viewOfOrdered } from './ordered.ts';
 import { homeOf } from './run.ts';
 import { within } from './within.ts';
 
@@ -40,7 +42,7 @@ const WRITE_WITHIN_MS = 700;
 const TRY_WITHIN_MS = 50;
 
 const idOf = ({ agent, opId }: Pick<Control, 'agent' | 'opId'>): string => `${agent} ${opId}`;
-const STATE_OF = { pause: 'paused', terminate: 'terminated', resume: undefined } as const;
+const GONE = 'its gateway has ended; this is what operators have ordered';
 
 /**
  * The orders of operators, at all gateways: an operation that was paused or terminated at its home begins nowhere else,
@@ -50,7 +52,7 @@ export class SharedControls {
   readonly #options: SharedControlsOptions;
   readonly #home: string;
   readonly #rows = new Map<string, Control>();
-  readonly #byAgent = new Map<AgentKey, Set<string>>();
+  readonly #byAgent = new Multimap<AgentKey, string>();
   /** To be written: undefined removes. */
   #waiting = new Map<string, Control | undefined>();
   /** Of those, the orders that no other gateway has been sent. */
@@ -107,7 +109,7 @@ export class SharedControls {
   closedElsewhere(agent: AgentKey, opId: OpId): 'paused' | 'terminated' | undefined {
     if (this.#rows.size === 0) return undefined;
     const control = this.#rows.get(idOf({ agent, opId }));
-    return control === undefined || control.home === this.#home ? undefined : STATE_OF[control.signal];
+    return control === undefined || control.home === this.#home ? undefined : STATE_AFTER[control.signal];
   }
 
   /** The newest order to an operation of this id that was carried out here; 0: none. */
@@ -120,7 +122,7 @@ export class SharedControls {
 
   /** Signals of other gateways that the agent has not acknowledged. */
   pendingOf(agent: AgentKey): readonly SignalMessage[] {
-    return Array.from(this.#byAgent.get(agent) ?? [], (id) => this.#rows.get(id)!)
+    return Array.from(this.#byAgent.of(agent), (id) => this.#rows.get(id)!)
       .filter(({ home, isAcknowledged }) => home !== this.#home && !isAcknowledged)
       .map(messageOf);
   }
@@ -153,7 +155,10 @@ export class SharedControls {
       if (!recorded.ok) return recorded;
     }
     const names = await Promise.all(changed.map((control) => this.#change(control, signal)));
-    return ok({ op: viewOf({ ...first, signal }, this.#options.wallMs()), unconfirmed: [...new Set(names.flat())] });
+    return ok({
+      op: viewOfOrdered({ ...first, signal }, identityOf(first.agent), GONE, this.#options.wallMs()),
+      unconfirmed: [...new Set(names.flat())],
+    });
   }
 
   #gone(opId: OpId, orgId: string | undefined): readonly Control[] {
@@ -273,18 +278,14 @@ export class SharedControls {
   #put(control: Control): void {
     const id = idOf(control);
     this.#rows.set(id, control);
-    const ofAgent = this.#byAgent.get(control.agent);
-    if (ofAgent === undefined) this.#byAgent.set(control.agent, new Set([id]));
-    else ofAgent.add(id);
+    this.#byAgent.add(control.agent, id);
   }
 
   #drop(id: string): void {
     const control = this.#rows.get(id);
     if (control === undefined) return;
     this.#rows.delete(id);
-    const ofAgent = this.#byAgent.get(control.agent);
-    ofAgent?.delete(id);
-    if (ofAgent?.size === 0) this.#byAgent.delete(control.agent);
+    this.#byAgent.delete(control.agent, id);
   }
 
   #write(id: string, control: Control | undefined): Promise<readonly string[]> {
@@ -359,29 +360,6 @@ export type OrderToGone = {
 export type Ordered = { readonly op: OpView; readonly unconfirmed: readonly string[] };
 
 const messageOf = ({ opId, signal, sequence }: Control): SignalMessage => ({ opId, signal, sequence });
-
-/** Of an operation that is gone little more is known than what was ordered. */
-function viewOf({ agent, opId, signal, atMs, home }: Control, nowMs: number): OpView {
-  return {
-    opId,
-    state: STATE_OF[signal] ?? 'running',
-    registeredAtMs: atMs,
-    updatedAtMs: nowMs,
-    agent: identityOf(agent),
-    action: undefined,
-    resource: undefined,
-    policy: undefined,
-    ruleId: undefined,
-    reason: 'its gateway has ended; this is what operators have ordered',
-    estimatedMicroUsd: 0,
-    spentMicroUsd: 0,
-    approvalId: undefined,
-    error: undefined,
-    ended: signal === 'terminate' ? 'terminated' : undefined,
-    acknowledgedAtMs: undefined,
-    home,
-  };
-}
 
 function identityOf(agent: AgentKey): AgentIdentity {
   const identity = parseAgentKey(agent);

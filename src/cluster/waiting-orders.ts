@@ -1,11 +1,13 @@
 import { orgInReach } from '../core/access.ts';
 import { type Lineage, lineageOfOrg } from '../core/audit/audit.ts';
 import { type AgentKey, type OpId, parseAgentKey } from '../core/base/ids.ts';
+import { Multimap } from '../core/base/lists.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { CommandOf, Replies } from '../core/commands.ts';
 import type { Fault } from '../core/fault.ts';
 import type { OpView, Signal } from '../core/views.ts';
 import type { Barrier, Membership, SharedStates, StateRow, StateWrite } from '../ports/cluster.ts';
+import { STATE_AFTER, viewOfOrdered } from './ordered.ts';
 import { homeOf } from './run.ts';
 
 /** What an operator has ordered while the gateway of the operation did not answer. */
@@ -48,7 +50,7 @@ const idOf = ({ home, orgId, opId }: Pick<Order, 'home' | 'orgId' | 'opId'>): st
   `${home} ${orgId ?? ''} ${opId}`;
 /** Whether an order given with the one may be about an operation of the other. */
 const mayBe = (one: string | null, other: string | null): boolean => one === null || other === null || one === other;
-const STATE_OF = { pause: 'paused', terminate: 'terminated', resume: undefined } as const;
+const AWAY = 'its gateway does not answer; this is what operators have ordered';
 
 const TOO_MANY: Result<never, Fault> = fail({
   kind: 'overloaded',
@@ -64,7 +66,7 @@ export class WaitingOrders {
   readonly #options: WaitingOrdersOptions;
   readonly #home: string;
   readonly #rows = new Map<string, Order>();
-  readonly #byOp = new Map<OpId, Set<string>>();
+  readonly #byOp = new Multimap<OpId, string>();
   /** Carried out here, and not taken off the table yet. */
   readonly #done = new Set<string>();
   #carryOut: CarryOut | undefined;
@@ -86,7 +88,7 @@ export class WaitingOrders {
   closedElsewhere(agent: AgentKey, opId: OpId): 'paused' | 'terminated' | undefined {
     if (this.#rows.size === 0) return undefined;
     const orgId = parseAgentKey(agent)?.orgId ?? null;
-    const states = this.#ofOthers(opId, orgId).map(({ signal }) => STATE_OF[signal]);
+    const states = this.#ofOthers(opId, orgId).map(({ signal }) => STATE_AFTER[signal]);
     return states.includes('terminated') ? 'terminated' : states.find((state) => state !== undefined);
   }
 
@@ -128,7 +130,9 @@ export class WaitingOrders {
     for (const order of orders) this.#put(order);
     const names = await this.#options.barrier.pass('controls');
     const nobody = [...homes].flatMap((home) => this.#nameOf(home) ?? []);
-    return ok({ op: viewOf(orders[0]!, nowMs), unconfirmed: [...new Set([...names, ...nobody])] });
+    const agent = { orgId: orgId ?? '', teamId: '', agentId: '' };
+    const op = viewOfOrdered(orders[0]!, agent, AWAY, nowMs);
+    return ok({ op, unconfirmed: [...new Set([...names, ...nobody])] });
   }
 
   /** Gateways that have ended since an order was left for them: what is left of the operation is that order. */
@@ -137,7 +141,7 @@ export class WaitingOrders {
   }
 
   #ofOthers(opId: OpId, orgId: string | null): readonly Order[] {
-    return Array.from(this.#byOp.get(opId) ?? [], (id) => this.#rows.get(id)!).filter(
+    return Array.from(this.#byOp.of(opId), (id) => this.#rows.get(id)!).filter(
       (order) => order.home !== this.#home && mayBe(order.orgId, orgId),
     );
   }
@@ -226,18 +230,14 @@ export class WaitingOrders {
   #put(order: Order): void {
     const id = idOf(order);
     this.#rows.set(id, order);
-    const there = this.#byOp.get(order.opId);
-    if (there === undefined) this.#byOp.set(order.opId, new Set([id]));
-    else there.add(id);
+    this.#byOp.add(order.opId, id);
   }
 
   #drop(id: string): void {
     const order = this.#rows.get(id);
     if (order === undefined) return;
     this.#rows.delete(id);
-    const there = this.#byOp.get(order.opId);
-    there?.delete(id);
-    if (there?.size === 0) this.#byOp.delete(order.opId);
+    this.#byOp.delete(order.opId, id);
   }
 }
 
@@ -249,26 +249,3 @@ const FINAL: ReadonlySet<Fault['kind']> = new Set([
   'halted',
   'org_forbidden',
 ]);
-
-/** Of an operation that cannot be asked for, little more is known than what was ordered. */
-function viewOf({ opId, orgId, signal, atMs, home }: Order, nowMs: number): OpView {
-  return {
-    opId,
-    state: STATE_OF[signal] ?? 'running',
-    registeredAtMs: atMs,
-    updatedAtMs: nowMs,
-    agent: { orgId: orgId ?? '', teamId: '', agentId: '' },
-    action: undefined,
-    resource: undefined,
-    policy: undefined,
-    ruleId: undefined,
-    reason: 'its gateway does not answer; this is what operators have ordered',
-    estimatedMicroUsd: 0,
-    spentMicroUsd: 0,
-    approvalId: undefined,
-    error: undefined,
-    ended: signal === 'terminate' ? 'terminated' : undefined,
-    acknowledgedAtMs: undefined,
-    home,
-  };
-}

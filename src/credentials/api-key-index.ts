@@ -1,4 +1,5 @@
 import type { SecretDigest } from '../core/base/ids.ts';
+import { Multimap } from '../core/base/lists.ts';
 import type { Page } from '../core/base/page.ts';
 import { LateSorted } from '../core/base/sorted.ts';
 import { type ApiKey, endMsOf } from '../core/identity/api-key.ts';
@@ -48,7 +49,7 @@ export class ApiKeyIndex {
   readonly #all = new LateSorted(oldestFirst);
   readonly #ofOrg = new Map<string, OrgKeys>();
   /** The ids of what each subject made. */
-  readonly #idsByCreator = new Map<string, Set<string>>();
+  readonly #idsByCreator = new Multimap<string, string>();
 
   get size(): number {
     return this.#byId.size;
@@ -69,7 +70,7 @@ export class ApiKeyIndex {
   }
 
   createdBy(subject: string): ApiKey[] {
-    return Array.from(this.#idsByCreator.get(subject) ?? [], (id) => this.#byId.get(id)!);
+    return Array.from(this.#idsByCreator.of(subject), (id) => this.#byId.get(id)!);
   }
 
   all(): ApiKey[] {
@@ -85,9 +86,7 @@ export class ApiKeyIndex {
       this.#all.add(place);
       ofOrg?.add(place, endMsOf(key));
       this.#idByDigest.set(key.digest, key.id);
-      const made = this.#idsByCreator.get(key.createdBy);
-      if (made === undefined) this.#idsByCreator.set(key.createdBy, new Set([key.id]));
-      else made.add(key.id);
+      this.#idsByCreator.add(key.createdBy, key.id);
     } else {
       ofOrg?.setEnd(endMsOf(before), endMsOf(key));
     }
@@ -99,9 +98,7 @@ export class ApiKeyIndex {
       if (!isGone(key)) continue;
       this.#byId.delete(key.id);
       this.#idByDigest.delete(key.digest);
-      const made = this.#idsByCreator.get(key.createdBy);
-      made?.delete(key.id);
-      if (made?.size === 0) this.#idsByCreator.delete(key.createdBy);
+      this.#idsByCreator.delete(key.createdBy, key.id);
     }
     const keyOf = (id: string): ApiKey | undefined => this.#byId.get(id);
     this.#all.keep(({ id }) => keyOf(id) !== undefined);
