@@ -5,6 +5,7 @@ import { homeOf } from '../../src/cluster/run.ts';
 import type { OpId } from '../../src/core/base/ids.ts';
 import type { GatewayEvent, Interest, UnnumberedEvent } from '../../src/ports/events.ts';
 import { FakeCluster, type FakeMember } from '../support/fake-cluster.ts';
+import { UNCHECKED } from '../support/ops.ts';
 
 type Gateway = {
   readonly events: SharedEvents;
@@ -15,6 +16,7 @@ type Gateway = {
 };
 
 let lastId = 0;
+
 const changed = (op: string, state: 'running' | 'paused', orgId = 'acme'): GatewayEvent => ({
   id: (lastId += 1),
   kind: 'ops_change',
@@ -27,16 +29,7 @@ const changed = (op: string, state: 'running' | 'paused', orgId = 'acme'): Gatew
     registeredAtMs: 1,
     updatedAtMs: 1,
     teamId: 't',
-    action: undefined,
-    resource: undefined,
-    policy: undefined,
-    ruleId: undefined,
-    reason: undefined,
-    estimatedMicroUsd: 0,
-    spentMicroUsd: 0,
-    approvalId: undefined,
-    error: undefined,
-    ended: undefined,
+    ...UNCHECKED,
   },
 });
 const halted = (orgId: string | null): GatewayEvent => ({

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { AuditDraft } from '../../src/core/audit/audit.ts';
 import { ok } from '../../src/core/base/result.ts';
@@ -7,6 +6,7 @@ import type { Principal } from '../../src/core/identity/roles.ts';
 import type { WebhookEvent } from '../../src/core/webhooks/webhook.ts';
 import { WebhookKeeper } from '../../src/webhooks/keeper.ts';
 import type { Call, Delivery } from '../../src/webhooks/sender.ts';
+import { MovedClock } from '../support/moved-clock.ts';
 
 const HOUR_MS = 3_600_000;
 const ADMIN: Principal = { subject: 'key:1', scopes: ['admin'], orgId: null };
@@ -28,18 +28,17 @@ const haltCreated = (scope = 'org:acme', reason?: string) =>
   ({ kind: 'halt-changed', halt: haltOf(scope, reason) }) as const;
 
 /** A keeper on a clock that the test moves, and receivers that answer as it says. */
-class Bench {
-  nowMs = 1_000_000;
+class Bench extends MovedClock {
   readonly rows: Map<string, unknown>;
   readonly calls: (Call & { readonly atMs: number })[] = [];
   readonly logged: string[] = [];
   /** By the path of the URL; undefined: it arrives. */
   readonly answers: Record<string, Delivery | Promise<Delivery>>;
-  readonly #timers = new Map<number, { readonly atMs: number; readonly call: () => void }>();
   #lastId = 0;
   readonly keeper: WebhookKeeper;
 
   constructor(rows = new Map<string, unknown>(), answers: Bench['answers'] = {}) {
+    super();
     this.rows = rows;
     this.answers = answers;
     this.keeper = new WebhookKeeper({
@@ -54,11 +53,7 @@ class Bench {
         return this.answers[new URL(call.url).pathname.slice(1)] ?? { isDelivered: true };
       },
       nowMs: () => this.nowMs,
-      after: (ms, call) => {
-        const id = (this.#lastId += 1);
-        this.#timers.set(id, { atMs: this.nowMs + ms, call });
-        return () => void this.#timers.delete(id);
-      },
+      after: (ms, call) => this.after(ms, call),
       onError: (error) => void this.logged.push(String(error)),
       isPrivateAllowed: false,
       resetsAtMs: () => 86_400_000,
@@ -77,24 +72,6 @@ class Bench {
     const made = await this.keeper.create(principal, { url: URL_OF(path), events, orgId });
     if (!made.ok) throw new Error(made.fault.kind);
     return made.value.id;
-  }
-
-  async settled(): Promise<void> {
-    for (let turn = 0; turn < 5; turn += 1) await setImmediate();
-  }
-
-  /** Lets the time pass, timer by timer. */
-  async pass(ms: number): Promise<void> {
-    const endMs = this.nowMs + ms;
-    for (;;) {
-      await this.settled();
-      const next = [...this.#timers].sort(([, one], [, other]) => one.atMs - other.atMs)[0];
-      if (next === undefined || next[1].atMs > endMs) break;
-      this.nowMs = next[1].atMs;
-      this.#timers.delete(next[0]);
-      next[1].call();
-    }
-    this.nowMs = endMs;
   }
 
   to(path: string): any[] {

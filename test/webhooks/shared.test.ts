@@ -1,5 +1,4 @@
 /** Webhooks that the gateways of a cluster share, over a model of the database. */
-import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { AuditDraft } from '../../src/core/audit/audit.ts';
 import { fail, ok } from '../../src/core/base/result.ts';
@@ -10,6 +9,7 @@ import type { Report } from '../../src/webhooks/hooks.ts';
 import type { Call, Delivery } from '../../src/webhooks/sender.ts';
 import { ClusterWebhooks } from '../../src/webhooks/shared.ts';
 import { ModelWebhooks } from '../support/model-webhooks.ts';
+import { MovedClock } from '../support/moved-clock.ts';
 
 const ADMIN: Principal = { subject: 'key:1', scopes: ['admin'], orgId: null };
 const HOUR_MS = 3_600_000;
@@ -39,18 +39,17 @@ const exceeded: AuditDraft = {
 };
 
 type Gateway = { readonly name: string; readonly rows: Map<string, unknown>; readonly webhooks: ClusterWebhooks };
-type Timer = { readonly of: Gateway['rows']; readonly atMs: number; readonly call: () => void };
 
 /** Gateways on one model of the database, a clock that the test moves, and receivers that answer as it says. */
-class World {
-  nowMs = 1_000_000;
+class World extends MovedClock {
   readonly store = new ModelWebhooks(() => this.nowMs);
   readonly calls: { readonly by: string; readonly id: string; readonly path: string; readonly data: any }[] = [];
   readonly logged: string[] = [];
   answer: (by: string, path: string) => Delivery | Promise<Delivery> = () => ARRIVED;
   isRecorded = true;
   readonly #gateways: Gateway[] = [];
-  readonly #timers = new Map<number, Timer>();
+
+  readonly #killed = new Set<ClusterWebhooks>();
   #lastId = 0;
 
   async start(name: string, rows = new Map<string, unknown>()): Promise<Gateway> {
@@ -76,11 +75,10 @@ class World {
         return this.answer(name, path);
       },
       nowMs: () => this.nowMs,
-      after: (ms, call) => {
-        const id = (this.#lastId += 1);
-        this.#timers.set(id, { of: rows, atMs: this.nowMs + ms, call });
-        return () => void this.#timers.delete(id);
-      },
+      after: (ms, call) =>
+        this.after(ms, () => {
+          if (!this.#killed.has(webhooks)) call();
+        }),
       onError: (error) => log(String(error)),
       isPrivateAllowed: false,
       resetsAtMs: () => 86_400_000,
@@ -99,7 +97,7 @@ class World {
   kill(gateway: Gateway): void {
     this.store.gone.add(gateway.name);
     this.#gateways.splice(this.#gateways.indexOf(gateway), 1);
-    for (const [id, { of }] of this.#timers) if (of === gateway.rows) this.#timers.delete(id);
+    this.#killed.add(gateway.webhooks);
   }
 
   async make({ webhooks }: Gateway, path: string, events: readonly WebhookEvent[], orgId?: string) {
@@ -114,24 +112,6 @@ class World {
     await report?.saved;
     report?.settle(true);
     await this.settled();
-  }
-
-  async settled(): Promise<void> {
-    for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-  }
-
-  /** Lets the time pass, timer by timer. */
-  async pass(ms: number): Promise<void> {
-    const endMs = this.nowMs + ms;
-    for (;;) {
-      await this.settled();
-      const next = [...this.#timers].sort(([, one], [, other]) => one.atMs - other.atMs)[0];
-      if (next === undefined || next[1].atMs > endMs) break;
-      this.nowMs = Math.max(this.nowMs, next[1].atMs);
-      this.#timers.delete(next[0]);
-      next[1].call();
-    }
-    this.nowMs = endMs;
   }
 
   get sent(): string[] {
