@@ -44,7 +44,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
       auditEntriesNotWritten: unwrittenEntries(),
     });
   });
-  // What a start or a stop waits for may keep no process alive, such as an idle thread: it would end halfway.
+  // Were a start or a stop to wait for what never comes, Node.js would end halfway with status 13, instead of the
+  // time-out that says what it waits for.
   const alive = setInterval(() => undefined, ALIVE_MS);
   const starting = startGateway(config.value, log, ending.signal);
   process.on(

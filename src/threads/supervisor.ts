@@ -243,8 +243,13 @@ export class Supervisor {
   async closeAudit(): Promise<void> {
     this.#stopping.abort();
     await this.#startingAudit?.terminate(); // it was given nothing to write
-    this.#auditHere?.send({ type: 'close' });
-    this.#auditHere = undefined;
+    if (this.#auditHere !== undefined) {
+      this.#auditHere.send({ type: 'close' });
+      this.#auditHere = undefined;
+      // What still comes is refused, as behind a thread that has ended: a sign-in would wait for ever, and with it the
+      // end of its transaction.
+      this.#options.audit.disconnect();
+    }
     const worker = this.#auditWorker;
     if (worker === undefined) return;
     const closed = new Promise<void>((resolve) => {
