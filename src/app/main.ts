@@ -12,7 +12,7 @@ import type { Listening } from '../threads/supervisor.ts';
 import { publicUrlOf } from './account-settings.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
-import { missingParts, type OpenedParts, orStartError, startErrorOf, strayed } from './start-checks.ts';
+import { missingParts, type OpenedParts, orStartError, startErrorOf } from './start-checks.ts';
 import type { Cluster } from './start-cluster.ts';
 import { startConsole } from './start-console.ts';
 import type { StartContext } from './start-context.ts';
@@ -157,8 +157,7 @@ function warnOfMissingParts(
     hasDatabase: resources.database !== undefined,
     isKeyGiven: config.SVC_JWT_PRIVATE_KEY !== undefined,
   });
-  const stray = config.SVC_CLUSTER === undefined ? strayed(config.SVC_DATA_DIR, resources.store) : undefined;
-  for (const message of [...missing, ...(stray === undefined ? [] : [stray])]) log.warn(message);
+  for (const message of missing) log.warn(message);
 }
 
 /** What the gateway does by itself. */

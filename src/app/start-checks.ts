@@ -9,7 +9,7 @@ import { type LoadedPolicies, loadPolicies, renderPolicyProblem } from '../polic
 import { type DataDirLock, lockDataDir } from '../stores/embedded/data-dir.ts';
 import { StoreDamaged, StoreOfLaterRelease } from '../stores/embedded/database.ts';
 import { DATA_FORMAT, unknownFormat, upgradeDataDir } from '../stores/embedded/old-store.ts';
-import { wasInCluster } from '../stores/embedded/runs.ts';
+import { isOfCluster } from '../stores/embedded/runs.ts';
 import { type EmbeddedStore, openEmbeddedStore, STORE_FILE } from '../stores/embedded/store.ts';
 import { makeFolder } from '../system/files.ts';
 import type { Logger } from '../system/log.ts';
@@ -129,11 +129,16 @@ export function missingParts({
   return missing.map((what) => `${what}: ${REMEDY}`);
 }
 
-/** What is wrong with a store of a gateway that has been in a cluster, for one that is alone; undefined: nothing. */
-export const strayed = (dataDir: string, store: Pick<EmbeddedStore, 'table'>): string | undefined =>
-  wasInCluster(store)
-    ? `${dataDir} was part of a cluster, and SVC_CLUSTER is not set: agents, halts, approvals and spend are as they were before it joined, so tokens that were rotated or removed since then are valid again; set SVC_CLUSTER=on, also for a single gateway, or see "Leaving a cluster" in docs/cluster.md`
-    : undefined;
+/**
+ * For a gateway that is to be alone. What its store has is from before the cluster: tokens that were rotated or removed
+ * since would be valid again, and halts would not hold. Throws a `StartError`.
+ */
+export function refuseMember(dataDir: string, store: Pick<EmbeddedStore, 'table'>): void {
+  if (isOfCluster(store))
+    throw new StartError(
+      `the data directory ${dataDir} is that of a gateway in a cluster, and SVC_CLUSTER is not set; set SVC_CLUSTER=on, also for a single gateway, or leave the cluster by \`svc cluster leave\` (docs/cluster.md, Leaving a cluster)`,
+    );
+}
 
 /** Why the gateway does not start, as a message for the operator. */
 export class StartError extends Error {}

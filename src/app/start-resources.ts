@@ -19,6 +19,7 @@ import {
   orStartError,
   probeAddresses,
   readPolicies,
+  refuseMember,
   refuseUnknownFormat,
 } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
@@ -66,6 +67,7 @@ export async function openResources(context: StartContext, clock: Clock): Promis
   );
   const store = await openStore(dataDir, log);
   closers.add('the embedded store; everything is written', () => store.close());
+  if (config.SVC_CLUSTER === undefined) refuseMember(dataDir, store);
   const storeOutage = new StoreOutage(store, log);
   closers.add('the look after the embedded store; everything is written', () => storeOutage.stop());
   const onError = failureLog(log, storeOutage, dataDir);

@@ -32,7 +32,7 @@ export const GROUPS: readonly GroupRow[] = [
   { name: 'accounts', summary: 'manage the accounts of the dashboard' },
   { name: 'webhooks', summary: 'have HTTP calls report what people must know' },
   { name: 'policy', summary: 'validate, test, explain, reload and publish policies' },
-  { name: 'cluster', summary: 'show and forget gateways of a cluster' },
+  { name: 'cluster', summary: 'show and forget gateways of a cluster, or leave it' },
   { name: 'audit', summary: 'verify and export the audit log' },
   { name: 'mcp', summary: 'put MCP servers behind the gateway' },
   { name: 'hooks', summary: 'have coding agents ask before they use a tool' },
@@ -300,6 +300,13 @@ const CLUSTER: readonly CommandRow[] = [
     ],
     example: 'svc cluster forget gateway-3',
     load: async () => (await import('./commands/cluster.ts')).forget,
+  },
+  {
+    synopsis: 'cluster leave',
+    summary: 'take the data directory of a stopped gateway (SVC_DATA_DIR) out of its cluster',
+    options: [{ flags: '-y, --yes', meaning: 'do not ask for confirmation' }],
+    example: 'SVC_DATA_DIR=/var/lib/svc svc cluster leave',
+    load: async () => (await import('./commands/cluster-leave.ts')).run,
   },
 ];
 

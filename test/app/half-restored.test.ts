@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { missingParts, strayed } from '../../src/app/start-checks.ts';
+import { missingParts } from '../../src/app/start-checks.ts';
 
 const REMEDY = 'if a restore left it out, stop the gateway and restore all parts from the same backup';
 const WHOLE = {
@@ -21,17 +21,6 @@ describe('half restored', () => {
     expect(missingParts({ ...WHOLE, apiKeys: 0 })).toEqual([
       `the database in SVC_DATABASE_URL was empty and starts over, without the previous accounts and API keys: ${REMEDY}`,
     ]);
-  });
-
-  test('a data directory that has left its cluster is named', () => {
-    const storeOf = (run: string | undefined) =>
-      ({
-        table: (name: string) => ({ get: (key: string) => (name === 'cluster' && key === 'run' ? run : undefined) }),
-      }) as never;
-    expect(strayed('/data', storeOf('0b0c'))).toMatch(
-      /^\/data was part of a cluster, and SVC_CLUSTER is not set: .+ valid again; /,
-    );
-    expect(strayed('/data', storeOf(undefined))).toBeUndefined();
   });
 
   test("nothing is missed by a first gateway, a joining one, or an operator's key", () => {

@@ -1,5 +1,7 @@
+import type { AgentRegistration } from '../../core/agents/agents.ts';
+import { agentKeyOf } from '../../core/base/ids.ts';
 import type { BudgetRow, SpendRow } from '../../core/budget/rows.ts';
-import type { EmbeddedStore } from './store.ts';
+import { type EmbeddedStore, storedKey } from './store.ts';
 
 /** Which run of a gateway in a cluster the spend in this store is of. */
 export type StoredRuns<Run extends string> = {
@@ -11,9 +13,41 @@ export type StoredRuns<Run extends string> = {
   begin(run: Run): Promise<void>;
 };
 
-/** Whether a gateway on this store was ever one of a cluster: what it has of its own ended then. */
-export const wasInCluster = (store: Pick<EmbeddedStore, 'table'>): boolean =>
-  store.table<string>('cluster').get('run') !== undefined;
+/** Whether a gateway on this store is one of a cluster: what it has of its own is from before it joined. */
+export function isOfCluster(store: Pick<EmbeddedStore, 'table'>): boolean {
+  const marks = store.table<string>('cluster');
+  const last = marks.get('run');
+  return last !== undefined && marks.get('left') !== last;
+}
+
+/** What a gateway takes along when it leaves its cluster. */
+export type Luggage = {
+  readonly agents: readonly AgentRegistration[];
+  readonly halts: readonly StoredState[];
+  readonly approvals: readonly StoredState[];
+};
+type StoredState = { readonly id: string; readonly row: unknown };
+
+/**
+ * Puts it in the place of what the store had from before the cluster, all of it or nothing. Its last run stays known,
+ * so that what that has spent is not brought into a cluster once more.
+ */
+export function leaveCluster(store: EmbeddedStore, { agents, halts, approvals }: Luggage): Promise<void> {
+  const marks = store.table<string>('cluster');
+  const tables = {
+    agents: store.table<AgentRegistration>('agents'),
+    halts: store.table<StoredState>('halts'),
+    approvals: store.table<StoredState>('approvals'),
+  };
+  return store.transaction((inside) => {
+    for (const table of Object.values(tables)) for (const [key] of table.entries()) inside<unknown>(table).remove(key);
+    for (const agent of agents) inside(tables.agents).put(storedKey(agentKeyOf(agent.identity)), agent);
+    for (const halt of halts) inside(tables.halts).put(storedKey(halt.id), halt);
+    for (const approval of approvals) inside(tables.approvals).put(storedKey(approval.id), approval);
+    const last = marks.get('run');
+    if (last !== undefined) inside(marks).put('left', last);
+  });
+}
 
 export function readStoredRuns<Run extends string>(store: EmbeddedStore): StoredRuns<Run> {
   const runs = store.table<Run>('cluster');

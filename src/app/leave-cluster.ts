@@ -1,0 +1,55 @@
+/** `svc cluster leave`: makes the data directory of a stopped gateway one that a gateway alone may start on. */
+import { existsSync } from 'node:fs';
+import { newRun } from '../cluster/run.ts';
+import { isOfCluster, leaveCluster } from '../stores/embedded/runs.ts';
+import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
+import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
+import type { Logger } from '../system/log.ts';
+import { Closers } from './closers.ts';
+import type { Config } from './config.ts';
+import { openDatabase } from './start-accounts.ts';
+import { holdDataDir, openStore, orStartError, StartError, startErrorOf, valueOrStartError } from './start-checks.ts';
+
+/** How much of each was taken along. */
+export type Left = { readonly agents: number; readonly halts: number; readonly approvals: number };
+
+/**
+ * Copies the registrations, halts and approvals of the cluster into the data directory, in the place of those from
+ * before it joined, and marks it as one that has left. Rejects with a `StartError`; then nothing is changed.
+ */
+export async function leaveClusterOf(config: Config, log: Logger): Promise<Left> {
+  const closers = new Closers();
+  try {
+    return await leave(config, log, closers);
+  } catch (error) {
+    throw startErrorOf(error, config.SVC_DATA_DIR);
+  } finally {
+    await closers.closeAll(0);
+  }
+}
+
+async function leave(config: Config, log: Logger, closers: Closers): Promise<Left> {
+  const { SVC_DATA_DIR: dataDir, SVC_DATABASE_URL: url } = config;
+  if (!existsSync(dataDir)) throw new StartError(`there is no data directory ${dataDir}; set SVC_DATA_DIR`);
+  const lock = await holdDataDir(dataDir);
+  closers.add('the lock of the data directory', () => lock.release());
+  const store = await openStore(dataDir, log);
+  closers.add('the embedded store', () => store.close());
+  if (!isOfCluster(store)) throw new StartError(`the data directory ${dataDir} is not that of a gateway in a cluster`);
+  if (url === undefined || url === 'embedded')
+    throw new StartError('set SVC_DATABASE_URL to the database of the cluster');
+  const { signal } = new AbortController();
+  const { postgres, close } = await orStartError(openDatabase({ url, config, store, log, signal }));
+  closers.add('the database', () => close());
+  const steadyMs = (): number => performance.now();
+  const run = newRun(); // reads need no run that takes part
+  const states = createPostgresStates(postgres, run, steadyMs);
+  const [agents, halts, approvals] = [
+    valueOrStartError(await createPostgresAgents(postgres, run, steadyMs).load(), postgres.trouble),
+    valueOrStartError(await states.load('halts'), postgres.trouble),
+    valueOrStartError(await states.load('approvals'), postgres.trouble),
+  ];
+  const kept = (rows: typeof halts) => rows.map(({ id, body }) => ({ id, row: body }));
+  await leaveCluster(store, { agents, halts: kept(halts), approvals: kept(approvals) });
+  return { agents: agents.length, halts: halts.length, approvals: approvals.length };
+}

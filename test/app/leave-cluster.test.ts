@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Closers } from '../../src/app/closers.ts';
+import { readConfig } from '../../src/app/config.ts';
+import { leaveClusterOf } from '../../src/app/leave-cluster.ts';
+import { openResources } from '../../src/app/start-resources.ts';
+import { newRun } from '../../src/cluster/run.ts';
+import type { AgentRegistration } from '../../src/core/agents/agents.ts';
+import { createEmbeddedAgents } from '../../src/stores/embedded/agents.ts';
+import { readStoredRuns } from '../../src/stores/embedded/runs.ts';
+import { createEmbeddedStates } from '../../src/stores/embedded/states.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/stores/embedded/store.ts';
+import { createPostgresAgents } from '../../src/stores/postgres/cluster/agents.ts';
+import { createPostgresStates } from '../../src/stores/postgres/cluster/states.ts';
+import { POSTGRES_DEFAULTS, Postgres } from '../../src/stores/postgres/postgres.ts';
+import { createClock } from '../../src/system/clock.ts';
+import { valueOf } from '../support/accounts.ts';
+import { withTables } from '../support/postgres.ts';
+
+const newDatabase = withTables();
+const MUTE = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const crawlerWith = (credential: string) =>
+  ({
+    identity: { orgId: 'acme', teamId: 'search', agentId: 'crawler' },
+    credential,
+    registeredAtMs: 1_000,
+    parent: undefined,
+  }) as unknown as AgentRegistration;
+
+describe('the data directory of a gateway in a cluster', () => {
+  test('is refused alone until it has left, with the tokens and halts of the cluster', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'svc-left-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    const url = await newDatabase();
+    const config = valueOf(
+      readConfig({ SVC_DATA_DIR: dataDir, SVC_HTTP_ADDR: '127.0.0.1:0', SVC_GRPC_ADDR: '127.0.0.1:0' }),
+    );
+    const inStore = async (work: (store: EmbeddedStore) => unknown): Promise<void> => {
+      const store = openEmbeddedStore(dataDir);
+      try {
+        await work(store);
+      } finally {
+        await store.close();
+      }
+    };
+    const startAlone = async (): Promise<void> => {
+      const closers = new Closers();
+      const { signal } = new AbortController();
+      const context = { config, log: MUTE as never, signal, closers, run: undefined };
+      await openResources(context, createClock()).finally(() => closers.closeAll(0));
+    };
+    const joined = (): Promise<void> => inStore((store) => readStoredRuns(store).begin(newRun()));
+
+    await inStore((store) => createEmbeddedAgents(store).save(crawlerWith('revoked')));
+    await startAlone();
+    await expect(leaveClusterOf(config, MUTE as never)).rejects.toThrow('is not that of a gateway in a cluster');
+    await joined();
+    const refusal = `the data directory ${dataDir} is that of a gateway in a cluster, and SVC_CLUSTER is not set; set SVC_CLUSTER=on, also for a single gateway, or leave the cluster by \`svc cluster leave\` (docs/cluster.md, Leaving a cluster)`;
+    await expect(startAlone()).rejects.toThrow(refusal);
+    await expect(leaveClusterOf(config, MUTE as never)).rejects.toThrow('set SVC_DATABASE_URL');
+
+    const postgres = new Postgres({ url, ...POSTGRES_DEFAULTS }, MUTE);
+    onTestFinished(() => postgres.close());
+    valueOf(await createPostgresAgents(postgres, newRun(), () => 0).adopt([crawlerWith('rotated')]));
+    const halt = { id: 'h1', scope: 'global', createdAtMs: 5 };
+    valueOf(
+      await createPostgresStates(postgres, newRun(), () => 0).adopt('halts', [{ id: 'h1', key: 'h1', body: halt }]),
+    );
+    const left = await leaveClusterOf({ ...config, SVC_DATABASE_URL: url }, MUTE as never);
+    expect(left).toEqual({ agents: 1, halts: 1, approvals: 0 });
+    await startAlone();
+    await inStore((store) => {
+      expect([...createEmbeddedAgents(store).load()].map(({ credential }) => credential)).toEqual(['rotated']);
+      expect([...createEmbeddedStates(store).load('halts')]).toEqual([{ id: 'h1', row: halt }]);
+      expect(readStoredRuns(store).last).toBeDefined(); // a cluster that it joins again settles what that has spent
+    });
+
+    await joined();
+    await expect(startAlone()).rejects.toThrow(refusal);
+  });
+});
