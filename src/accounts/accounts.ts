@@ -67,8 +67,8 @@ export type Accounts = {
   syncRevocations(): Promise<Result<void, Fault>>;
   /** Deletes rows that ended long ago. Call it about every hour. */
   prune(): Promise<Result<void, Fault>>;
-  /** Whether there is no account yet, as far as is known. */
-  isEmpty(): Promise<boolean>;
+  /** Whether there is no account yet. */
+  isEmpty(): Promise<Result<boolean, Fault>>;
   /** Resolves when every requested reset has been prepared and handed to the mailer. */
   idle(): Promise<void>;
 };
@@ -104,7 +104,7 @@ export function createAccounts(context: AccountsContext): Accounts {
     warmUp: async () => void (await Promise.all([decoys.warmUp(), registration.state()])),
     syncRevocations: () => syncRevocations(context),
     prune: () => prune(context),
-    isEmpty: async () => (await registration.state()) === 'first_account',
+    isEmpty: () => registration.isEmpty(),
     idle: () => backlog.idle(),
   };
 }

@@ -78,13 +78,18 @@ export class RegistrationTeller {
    * is silent.
    */
   async state(): Promise<RegistrationState> {
-    const { store, openRegistration } = this.#context;
-    if (!this.#isFirstMade) {
-      const hasAccounts = await store.read((reads) => reads.hasAccounts());
-      if (hasAccounts.ok && !hasAccounts.value) return 'first_account';
-      this.#isFirstMade = hasAccounts.ok;
-    }
-    return openRegistration ? 'open' : 'closed';
+    const isEmpty = await this.isEmpty();
+    if (isEmpty.ok && isEmpty.value) return 'first_account';
+    return this.#context.openRegistration ? 'open' : 'closed';
+  }
+
+  /** Whether there is no account yet. */
+  async isEmpty(): Promise<Result<boolean, Fault>> {
+    if (this.#isFirstMade) return ok(false);
+    const hasAccounts = await this.#context.store.read((reads) => reads.hasAccounts());
+    if (!hasAccounts.ok) return hasAccounts;
+    this.#isFirstMade = hasAccounts.value;
+    return ok(!hasAccounts.value);
   }
 }
 

@@ -8,7 +8,8 @@ import type { Logger } from '../system/log.ts';
 import { Closers } from './closers.ts';
 import type { Config } from './config.ts';
 import { openDatabase } from './start-accounts.ts';
-import { holdDataDir, openStore, orStartError, StartError, startErrorOf, valueOrStartError } from './start-checks.ts';
+import { holdDataDir, openStore, orStartError, StartError, startErrorOf } from './start-checks.ts';
+import { StartWait } from './start-wait.ts';
 
 /** How much of each was taken along. */
 export type Left = { readonly agents: number; readonly halts: number; readonly approvals: number };
@@ -39,16 +40,16 @@ async function leave(config: Config, log: Logger, closers: Closers): Promise<Lef
   if (url === undefined || url === 'embedded')
     throw new StartError('set SVC_DATABASE_URL to the database of the cluster');
   const { signal } = new AbortController();
-  const { postgres, close } = await orStartError(openDatabase({ url, config, store, log, signal }));
+  const wait = new StartWait(log, signal);
+  const { postgres, close } = await orStartError(openDatabase({ url, config, store, log, signal, wait }));
   closers.add('the database', () => close());
   const steadyMs = (): number => performance.now();
   const run = newRun(); // reads need no run that takes part
   const states = createPostgresStates(postgres, run, steadyMs);
-  const [agents, halts, approvals] = [
-    valueOrStartError(await createPostgresAgents(postgres, run, steadyMs).load(), postgres.trouble),
-    valueOrStartError(await states.load('halts'), postgres.trouble),
-    valueOrStartError(await states.load('approvals'), postgres.trouble),
-  ];
+  const trouble = (): string | undefined => postgres.trouble;
+  const agents = await wait.value(() => createPostgresAgents(postgres, run, steadyMs).load(), trouble);
+  const halts = await wait.value(() => states.load('halts'), trouble);
+  const approvals = await wait.value(() => states.load('approvals'), trouble);
   const kept = (rows: typeof halts) => rows.map(({ id, body }) => ({ id, row: body }));
   await leaveCluster(store, { agents, halts: kept(halts), approvals: kept(approvals) });
   return { agents: agents.length, halts: halts.length, approvals: approvals.length };

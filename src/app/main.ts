@@ -22,6 +22,7 @@ import { reloadChanged } from './start-policies.ts';
 import { openResources, type Resources } from './start-resources.ts';
 import { createSwitchboard, type Parts } from './start-switchboard.ts';
 import { createThreads, openAuditLog, type Threads } from './start-threads.ts';
+import { StartWait } from './start-wait.ts';
 import { startTimers } from './timers.ts';
 
 /** `link` is where the operator makes it; undefined: whoever registers first becomes the owner. */
@@ -58,7 +59,7 @@ export async function startGateway(config: Config, log: Logger, signal: AbortSig
   const closers = new Closers();
   try {
     const run = config.SVC_CLUSTER === undefined ? undefined : newRun();
-    return await start({ config, log, signal, closers, run });
+    return await start({ config, log, signal, wait: new StartWait(log, signal), closers, run });
   } catch (error) {
     await closers
       .closeAll(0)
@@ -104,7 +105,7 @@ async function start(context: StartContext): Promise<Gateway> {
   return {
     listening,
     policies,
-    setup: await firstAccount(context, identity, listening.httpPort),
+    setup: firstAccount(context, identity, listening.httpPort),
     bootstrap: identity.bootstrap,
     reload: async (actor) => {
       if (cluster === undefined)
@@ -136,12 +137,12 @@ async function openClusterOf(
   return (await import('./start-cluster.ts')).openCluster(context, resources, threads);
 }
 
-async function firstAccount(
+function firstAccount(
   { config }: StartContext,
-  { accounts, setupSecret }: Identity,
+  { isWithoutAccounts, setupSecret }: Identity,
   httpPort: number,
-): Promise<FirstAccount | undefined> {
-  if (accounts === undefined || !(await accounts.isEmpty())) return undefined;
+): FirstAccount | undefined {
+  if (!isWithoutAccounts) return undefined;
   return { link: setupSecret && `${publicUrlOf(config, httpPort)}/#/setup/${setupSecret}` };
 }
 

@@ -2,7 +2,7 @@ import { type AccountUseCases, createAccounts } from '../accounts/accounts.ts';
 import type { AccountsContext } from '../accounts/context.ts';
 import type { Result } from '../core/base/result.ts';
 import { messageOf, stackOf } from '../core/base/text.ts';
-import { explain, type Fault } from '../core/fault.ts';
+import type { Fault } from '../core/fault.ts';
 import type { ApiKeyStore } from '../credentials/api-key-store.ts';
 import { createMailer } from '../mail/mailer.ts';
 import type { SmtpOptions } from '../mail/smtp.ts';
@@ -20,6 +20,8 @@ import type { Logger } from '../system/log.ts';
 import { lowerPoolPriority } from '../threads/crypto/pool.ts';
 import { loginBounds } from './account-settings.ts';
 import type { Config } from './config.ts';
+import { StartError } from './start-checks.ts';
+import type { StartWait } from './start-wait.ts';
 
 export type Database = {
   readonly postgres: Postgres;
@@ -38,21 +40,14 @@ export type DatabaseStart = {
   readonly store: EmbeddedStore;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  readonly wait: StartWait;
 };
-
-/**
- * A database that cannot be used for this long at the start is taken for a mistake in SVC_DATABASE_URL: it, its user
- * and its password may be made at the same time.
- */
-const START_TIMEOUT_MS = 30_000;
-/** Tells observers what the start is waiting for. */
-const NOTICE_AFTER_MS = 1_000;
 
 /**
  * Opens the database of SVC_DATABASE_URL, migrates it, and takes over the API keys of the embedded store. Rejects with
  * a message for the operator; promptly, and with nothing left running, when `signal` is aborted.
  */
-export async function openDatabase({ url, config, store, log, signal }: DatabaseStart): Promise<Database> {
+export async function openDatabase({ url, config, store, log, signal, wait }: DatabaseStart): Promise<Database> {
   const own =
     url === 'embedded' ? await startEmbeddedPostgres({ dataDir: config.SVC_DATA_DIR, signal }, log) : undefined;
   let postgres: Postgres | undefined;
@@ -61,48 +56,22 @@ export async function openDatabase({ url, config, store, log, signal }: Database
     await own?.stop(timeoutMs);
   };
   try {
-    postgres = new Postgres(
+    const opened = new Postgres(
       { url: own?.url ?? url, ...POSTGRES_DEFAULTS, maxConnections: config.SVC_DATABASE_POOL },
       log,
     ); // reads the certificates that the URL names
-    const apiKeys = createPostgresApiKeyStore(postgres);
-    await startWithin(postgres, { timeoutMs: START_TIMEOUT_MS, signal, log });
-    const moved = await moveApiKeys(store, createEmbeddedApiKeyStore(store), apiKeys);
-    if (!moved.ok) throw new Error(`cannot move the API keys to the database: ${explain(moved.fault)}`);
-    if (moved.value > 0) log.info('moved the API keys from the embedded store to the database', { keys: moved.value });
-    return { postgres, apiKeys, close };
+    postgres = opened;
+    const trouble = (): string | undefined => opened.trouble;
+    const apiKeys = createPostgresApiKeyStore(opened);
+    await wait.until(opened.start(), trouble);
+    const moved = await wait.value(() => moveApiKeys(store, createEmbeddedApiKeyStore(store), apiKeys), trouble);
+    if (moved > 0) log.info('moved the API keys from the embedded store to the database', { keys: moved });
+    return { postgres: opened, apiKeys, close };
   } catch (error) {
     await close();
+    if (error instanceof StartError) throw error;
     throw new Error(`cannot use the database in SVC_DATABASE_URL: ${messageOf(error)}`, { cause: error });
   }
-}
-
-type Wait = { readonly timeoutMs: number; readonly signal: AbortSignal; readonly log: Pick<Logger, 'info'> };
-
-async function startWithin(postgres: Postgres, { timeoutMs, signal, log }: Wait): Promise<void> {
-  signal.throwIfAborted();
-  const secs = timeoutMs / 1000;
-  const notice = setTimeout(
-    () => log.info('waiting for the database in SVC_DATABASE_URL', { upToSecs: secs }),
-    NOTICE_AFTER_MS,
-  );
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new Error(
-            `after ${secs} s: ${postgres.trouble ?? 'it accepted the connection, but has not responded since'}`,
-          ),
-        ),
-      timeoutMs,
-    );
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
-  await Promise.race([postgres.start(), late]).finally(() => {
-    clearTimeout(notice);
-    clearTimeout(timer);
-  });
 }
 
 export type AccountsStart = {
@@ -125,14 +94,14 @@ export type AccountsStart = {
 export type RunningAccounts = {
   readonly useCases: AccountUseCases;
   /**
-   * Once, before the gateway answers: what the first login needs, what time it is, and what other gateways revoked.
-   * Fault: one of these is not known.
+   * Before the gateway answers: what the first login needs, what time it is, and what other gateways revoked. Fault:
+   * one of these is not known; call it again.
    */
   start(): Promise<Result<void, Fault>>;
   /** Reads what other gateways revoked since the last time. */
   syncRevocations(): Promise<Result<void, Fault>>;
   /** Whether nobody has an account yet. */
-  isEmpty(): Promise<boolean>;
+  isEmpty(): Promise<Result<boolean, Fault>>;
   /**
    * Finishes requested resets and their mails within the time. Call it before the audit log and the database are
    * closed.
@@ -173,16 +142,19 @@ export function startAccounts({ config, database, log, ...ports }: AccountsStart
     ),
     setInterval(prune, PRUNE_EVERY_MS),
   ];
+  let lowering: Promise<void> | undefined;
+  warnOfOpenRegistration(config, log);
   return {
     useCases: accounts.useCases,
     syncRevocations: () => accounts.syncRevocations(),
     isEmpty: () => accounts.isEmpty(),
     start: async () => {
-      warnOfOpenRegistration(config, log);
-      await lowerPoolPriority(config.UV_THREADPOOL_SIZE);
+      lowering ??= lowerPoolPriority(config.UV_THREADPOOL_SIZE);
+      await lowering;
       const [timed, synced] = await Promise.all([clock.sync(), accounts.syncRevocations(), accounts.warmUp()]);
+      if (!timed.ok || !synced.ok) return timed.ok ? synced : timed;
       prune(); // after a long downtime there may be much to delete
-      return timed.ok ? synced : timed;
+      return synced;
     },
     stop: async (timeoutMs) => {
       for (const timer of timers) clearInterval(timer);

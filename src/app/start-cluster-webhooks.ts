@@ -6,7 +6,7 @@ import { createPostgresWebhooks } from '../stores/postgres/cluster/webhooks.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
 import type { WebhookDeps, Webhooks } from '../webhooks/hooks.ts';
 import { ClusterWebhooks } from '../webhooks/shared.ts';
-import { valueOrStartError } from './start-checks.ts';
+import type { StartWait } from './start-wait.ts';
 
 export type WebhookSharing = {
   open(deps: WebhookDeps): Webhooks;
@@ -18,9 +18,14 @@ export type WebhookSharing = {
   close(): Promise<void>;
 };
 
-type Sharing = { readonly postgres: Postgres; readonly run: RunId; readonly barrier: Barrier };
+type Sharing = {
+  readonly postgres: Postgres;
+  readonly run: RunId;
+  readonly barrier: Barrier;
+  readonly wait: StartWait;
+};
 
-export function shareWebhooks({ postgres, run, barrier }: Sharing): WebhookSharing {
+export function shareWebhooks({ postgres, run, barrier, wait }: Sharing): WebhookSharing {
   const store = createPostgresWebhooks(postgres, run);
   const clocks = { steadyMs: () => performance.now(), wallMs: Date.now };
   let webhooks: ClusterWebhooks | undefined;
@@ -31,7 +36,12 @@ export function shareWebhooks({ postgres, run, barrier }: Sharing): WebhookShari
     },
     refresh: async () => (await webhooks?.refresh()) ?? ok(undefined),
     begin: async () => {
-      if (webhooks !== undefined) valueOrStartError(await webhooks.begin(), postgres.trouble);
+      if (webhooks === undefined) return;
+      const begun = webhooks;
+      const trouble = (): string | undefined => postgres.trouble;
+      await wait.value(() => begun.bringHooks(), trouble);
+      await begun.bringMessages();
+      await wait.value(() => begun.refresh(), trouble);
     },
     close: async () => webhooks?.close(),
   };

@@ -17,7 +17,8 @@ import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { SharedTickets } from '../cluster/tickets.ts';
 import { WaitingOrders } from '../cluster/waiting-orders.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
-import { assert } from '../core/base/result.ts';
+import { assert, ok, type Result } from '../core/base/result.ts';
+import type { Fault } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
 import { digestIfIssued } from '../credentials/secret-token.ts';
@@ -52,7 +53,7 @@ import type { Switchboard } from '../threads/main/switchboard.ts';
 import type { AuditReads } from '../use-cases/logs.ts';
 import type { Closers } from './closers.ts';
 import { packageVersion } from './package-files.ts';
-import { StartError, valueOrStartError } from './start-checks.ts';
+import { StartError } from './start-checks.ts';
 import { shareWebhooks, type WebhookSharing } from './start-cluster-webhooks.ts';
 import type { StartContext } from './start-context.ts';
 import { shareLogs } from './start-logs.ts';
@@ -106,7 +107,7 @@ export async function openCluster(
   { database, onError, policyPath, store }: Resources,
   { audit, threads }: Threads,
 ): Promise<Cluster> {
-  const { config, log, closers, run } = context;
+  const { config, log, wait, closers, run } = context;
   const url = config.SVC_DATABASE_URL;
   assert(database !== undefined && url !== undefined, 'SVC_CLUSTER requires SVC_DATABASE_URL');
   assert(run !== undefined, 'a gateway of a cluster has a run');
@@ -120,7 +121,9 @@ export async function openCluster(
     quiet,
   );
   closers.add('the membership of the cluster', () => postgres.close());
-  const secret = valueOrStartError(await database.postgres.attempt(clusterSecret), database.postgres.trouble);
+  const pool = database.postgres;
+  const trouble = (): string | undefined => pool.trouble;
+  const secret = await wait.value(() => pool.attempt(clusterSecret), trouble);
   const bus = createBus(context, { url, self: run, secret, name });
   closers.add('the bus of the cluster', () => bus.close());
   const members = createPostgresMembers({ postgres, run, leaseMs: LEASE_MS, settles: () => settlementIn(store) });
@@ -133,9 +136,8 @@ export async function openCluster(
   const inAllThreads = (): Promise<void> => threads.confirmed();
   const barriers = new Barriers({ bus, membership, store: members, replicas, inAllThreads });
   shareHeads(closers, audit, membership);
-  const shelf = await openShelf({ postgres: database.postgres, run, name, barrier: barriers, log, policyPath });
+  const shelf = await openShelf({ postgres: pool, run, name, barrier: barriers, log, wait, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
-  const pool = database.postgres;
   const shared = createPostgresAgents(pool, run, () => performance.now());
   const agents = new AgentFeed(
     {
@@ -152,8 +154,8 @@ export async function openCluster(
   const base = { membership, barrier: barriers, bus, replicas, log, onError };
   const { controls, orders } = openOrders({ ...base, store: sharedStates });
   const own = createEmbeddedStates(store);
-  const states = await openStates({ ...base, shared: sharedStates, own, trouble: () => pool.trouble });
-  const webhooks = shareWebhooks({ postgres: pool, run, barrier: barriers });
+  const states = await openStates({ ...base, shared: sharedStates, own, trouble, wait });
+  const webhooks = shareWebhooks({ postgres: pool, run, barrier: barriers, wait });
   replicas.keep('webhooks', () => webhooks.refresh());
   const isCutOff = (): boolean => !membership.isLeased;
   const money = openMoney({ config, store, postgres, pool, run, bus, onError, policyVersion, isCutOff });
@@ -253,16 +255,17 @@ function startOf(
   shelf: Shelf,
   postgres: Postgres,
 ): Cluster['start'] {
-  const { config, log, closers } = context;
+  const { config, log, wait, closers } = context;
+  const trouble = (): string | undefined => postgres.trouble;
   return async (governor, refreshes) => {
     for (const [topic, refresh] of Object.entries(refreshes)) replicas.keep(topic as Topic, refresh);
     membership.onChange(() => {
       governor.outage = outageOf(membership, config.SVC_CLUSTER_ON_OUTAGE);
     });
-    await untilClockIsRight(context, members);
+    await untilClockIsRight(context, members, trouble);
     await started(bus);
     replicas.start();
-    valueOrStartError(await membership.start(), postgres.trouble);
+    await wait.value(() => membership.start(), trouble);
     await shelf.begin();
     await money.start();
     await webhooks.begin();
@@ -322,14 +325,16 @@ function outageOf({ isReplaced, isCutOff }: KeptMembership, onOutage: OnOutage):
 
 /** The first gateway of a cluster brings the registrations that it had when it was alone. */
 async function loadAgents(
-  { log }: StartContext,
+  { log, wait }: StartContext,
   shared: SharedAgents,
   store: EmbeddedStore,
-  { trouble }: Postgres,
+  postgres: Postgres,
 ): Promise<readonly AgentRegistration[]> {
-  const brought = valueOrStartError(await shared.adopt([...createEmbeddedAgents(store).load()]), trouble);
+  const trouble = (): string | undefined => postgres.trouble;
+  const brings = [...createEmbeddedAgents(store).load()];
+  const brought = await wait.value(() => shared.adopt(brings), trouble);
   if (brought > 0) log.info('brought the registrations of this gateway into the cluster', { agents: brought });
-  return valueOrStartError(await shared.load(), trouble);
+  return wait.value(() => shared.load(), trouble);
 }
 
 /** Kept in the data directory, so that a gateway that restarts is known as the one it was. */
@@ -346,16 +351,24 @@ async function keptName(dataDir: string): Promise<string> {
 }
 
 /** Leases go by the clock of the database, and budgets by days: a gateway whose clock is wrong takes no part. */
-async function untilClockIsRight({ log, signal }: StartContext, members: MemberStore): Promise<void> {
+async function untilClockIsRight(
+  { log, signal, wait }: StartContext,
+  members: MemberStore,
+  trouble: () => string | undefined,
+): Promise<void> {
   const endMs = performance.now() + WAIT_FOR_CLOCK_MS;
   for (;;) {
-    const askedMs = Date.now();
-    const theirs = valueOrStartError(await members.now(), undefined);
-    const aheadMs = Math.round((askedMs + Date.now()) / 2 - theirs);
+    const aheadMs = await wait.value(() => aheadOf(members), trouble);
     if (Math.abs(aheadMs) <= MAX_SKEW_MS) return;
     const off = `the clock of this gateway is ${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`;
     if (performance.now() > endMs) throw new StartError(`${off}; set it right, for example by NTP`);
     log.warn(`${off}; waiting until it is right`, { upToSecs: WAIT_FOR_CLOCK_MS / 1000 });
     await sleep(LOOK_AT_CLOCK_MS, undefined, { signal });
   }
+}
+
+async function aheadOf(members: MemberStore): Promise<Result<number, Fault>> {
+  const askedMs = Date.now();
+  const theirs = await members.now();
+  return theirs.ok ? ok(Math.round((askedMs + Date.now()) / 2 - theirs.value)) : theirs;
 }

@@ -2,6 +2,7 @@ import type { RunId } from '../ports/cluster.ts';
 import type { Logger } from '../system/log.ts';
 import type { Closers } from './closers.ts';
 import type { Config } from './config.ts';
+import type { StartWait } from './start-wait.ts';
 
 /** What each step of a start has at hand. */
 export type StartContext = {
@@ -9,6 +10,8 @@ export type StartContext = {
   readonly log: Logger;
   /** Aborted when the gateway is to stop while it starts. */
   readonly signal: AbortSignal;
+  /** For whatever asks the database. */
+  readonly wait: StartWait;
   /** Whoever opens something adds how to close it. */
   readonly closers: Closers;
   /** Of a gateway in a cluster: this start of it. */

@@ -1,7 +1,7 @@
 /** Who may ask the gateway for what: API keys, tokens and, where there is a database, accounts. */
 
 import { holds } from '../core/identity/roles.ts';
-import { type Bootstrap, bootstrapApiKeys } from '../credentials/api-key-start.ts';
+import { type Bootstrap, bootstrapOf } from '../credentials/api-key-start.ts';
 import { endMadeKeys } from '../credentials/made-keys.ts';
 import { mintSecret } from '../credentials/secret-token.ts';
 import { createEmbeddedApiKeyStore } from '../stores/embedded/api-keys.ts';
@@ -10,7 +10,6 @@ import { createSteadyClock, within } from '../system/clock.ts';
 import type { EventBoard } from '../threads/main/event-board.ts';
 import { needsSetup, publicUrlOf } from './account-settings.ts';
 import type { RunningAccounts } from './start-accounts.ts';
-import { valueOrStartError } from './start-checks.ts';
 import type { StartContext } from './start-context.ts';
 import { type Credentials, openCredentials } from './start-credentials.ts';
 import type { Resources } from './start-resources.ts';
@@ -25,17 +24,19 @@ export type Identity = {
   readonly accounts: RunningAccounts | undefined;
   /** What the start did about the first API key. */
   readonly bootstrap: Bootstrap;
+  /** There could be accounts, and nobody has one. */
+  readonly isWithoutAccounts: boolean;
   /** What proves that the operator makes the first account; undefined where nothing has to. */
   readonly setupSecret: string | undefined;
 };
 
 export async function openIdentity(
-  { config }: StartContext,
+  { config, wait }: StartContext,
   { crypto, database, onError, signingKeys, store }: Resources,
   { audit, clock, threads }: Threads,
 ): Promise<Credentials> {
-  const credentials = valueOrStartError(
-    await openCredentials({
+  const open = () =>
+    openCredentials({
       config,
       signingKeys,
       crypto,
@@ -45,9 +46,8 @@ export async function openIdentity(
       keyStore: database?.apiKeys ?? createEmbeddedApiKeyStore(store),
       isKeyStoreShared: database !== undefined,
       revocationStore: createEmbeddedRevocationStore(store),
-    }),
-    database?.postgres.trouble,
-  );
+    });
+  const credentials = await wait.value(open, () => database?.postgres.trouble);
   credentials.authenticator.onRevoked((subject) => threads.broadcast({ type: 'revoked', subject }));
   return credentials;
 }
@@ -60,12 +60,10 @@ export async function startIdentity(
   events: EventBoard,
   credentials: Credentials,
 ): Promise<Identity> {
-  const { config, log, closers } = context;
+  const { config, log, wait, closers } = context;
   const { apiKeys, issuer, revocations } = credentials;
-  const bootstrap = valueOrStartError(
-    await bootstrapApiKeys(apiKeys, config.SVC_BOOTSTRAP_API_KEY),
-    database?.postgres.trouble,
-  );
+  const trouble = (): string | undefined => database?.postgres.trouble;
+  const bootstrap = await wait.value(bootstrapOf(apiKeys, config.SVC_BOOTSTRAP_API_KEY), trouble);
   const setup = database !== undefined && needsSetup(config) ? mintSecret() : undefined;
   const accounts =
     database &&
@@ -95,8 +93,9 @@ export async function startIdentity(
     const leftMs = grace.leftMs(LEAST_LATE_GRACE_MS);
     return Promise.all([accounts?.stop(leftMs), within(leftMs, flushKeys(apiKeys, log, onError))]);
   });
-  if (accounts !== undefined) valueOrStartError(await accounts.start(), database?.postgres.trouble);
-  return { credentials, accounts, bootstrap, setupSecret: setup?.secret };
+  if (accounts !== undefined) await wait.value(() => accounts.start(), trouble);
+  const isWithoutAccounts = accounts !== undefined && (await wait.value(() => accounts.isEmpty(), trouble));
+  return { credentials, accounts, bootstrap, isWithoutAccounts, setupSecret: setup?.secret };
 }
 
 async function isAdminOfAll({ authenticator }: Credentials, bearer: string): Promise<boolean> {

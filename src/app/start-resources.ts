@@ -92,11 +92,11 @@ export async function openResources(context: StartContext, clock: Clock): Promis
 
 /** Loaded only where there is a database: the libraries of accounts take a tenth of a start. */
 async function openDatabaseOf(context: StartContext, store: EmbeddedStore): Promise<Database | undefined> {
-  const { config, log, signal, closers } = context;
+  const { config, log, signal, wait, closers } = context;
   const url = config.SVC_DATABASE_URL;
   if (url === undefined) return undefined;
   const { openDatabase } = await import('./start-accounts.ts');
-  const database = await orStartError(openDatabase({ url, config, store, log, signal }));
+  const database = await orStartError(openDatabase({ url, config, store, log, signal, wait }));
   closers.add('the database; everything is written', (grace) => database.close(grace.leftMs(LEAST_DATABASE_GRACE_MS)));
   return database;
 }

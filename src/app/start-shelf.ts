@@ -8,7 +8,8 @@ import { createPostgresPolicies } from '../stores/postgres/cluster/policies.ts';
 import type { Postgres } from '../stores/postgres/postgres.ts';
 import type { Logger } from '../system/log.ts';
 import { loadPoliciesInThread } from '../threads/main/policy-reader.ts';
-import { StartError, valueOrStartError } from './start-checks.ts';
+import { StartError } from './start-checks.ts';
+import type { StartWait } from './start-wait.ts';
 
 export type ShelfStart = {
   readonly postgres: Postgres;
@@ -16,6 +17,7 @@ export type ShelfStart = {
   readonly name: string;
   readonly barrier: Barrier;
   readonly log: Logger;
+  readonly wait: StartWait;
   /** The first set, where there is none yet. */
   readonly policyPath: string;
 };
@@ -28,7 +30,7 @@ export type Shelf = {
   begin(): Promise<void>;
 };
 
-export async function openShelf({ postgres, run, name, barrier, log, policyPath }: ShelfStart): Promise<Shelf> {
+export async function openShelf({ postgres, run, name, barrier, log, wait, policyPath }: ShelfStart): Promise<Shelf> {
   const policies = new ClusterPolicies({
     name,
     shelf: createPostgresPolicies(postgres, run),
@@ -36,15 +38,18 @@ export async function openShelf({ postgres, run, name, barrier, log, policyPath 
     compile: compileTexts,
     log,
   });
-  const active = await policies.inForce();
-  if (!active.ok) throw new StartError(`the policies of the cluster cannot be loaded: ${explain(active.fault)}`);
-  if (active.value !== undefined) return { policies, inForce: active.value, begin: async () => undefined };
+  const trouble = (): string | undefined => postgres.trouble;
+  const active = await wait.value(async () => {
+    const inForce = await policies.inForce();
+    if (inForce.ok || inForce.fault.kind === 'store_unreachable') return inForce;
+    throw new StartError(`the policies of the cluster cannot be loaded: ${explain(inForce.fault)}`);
+  }, trouble);
+  if (active !== undefined) return { policies, inForce: active, begin: async () => undefined };
   const texts = await textsOfFiles(policyPath);
   const compiled = texts.ok ? await compileTexts(texts.value) : fail(texts.fault.map(renderPolicyProblem));
   if (!texts.ok || !compiled.ok) throw new StartError(compiled.ok ? policyPath : compiled.fault.join('\n'));
   const begin = async (): Promise<void> => {
-    const begun = await policies.begin(texts.value, compiled.value.policies.version);
-    valueOrStartError(begun, postgres.trouble);
+    await wait.value(() => policies.begin(texts.value, compiled.value.policies.version), trouble);
   };
   return { policies, inForce: compiled.value, begin };
 }

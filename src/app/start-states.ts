@@ -11,7 +11,7 @@ import type { Clock, DecisionStore, StateStore } from '../ports/ports.ts';
 import type { Logger } from '../system/log.ts';
 import type { CommandRunner, TurnTaking } from '../threads/main/command-runner.ts';
 import type { HaltKeeper, HaltSharing } from '../use-cases/halts.ts';
-import { valueOrStartError } from './start-checks.ts';
+import type { StartWait } from './start-wait.ts';
 
 /** What people decide. */
 type DecisionKind = Exclude<StateKind, 'controls' | 'orders'>;
@@ -25,6 +25,7 @@ export type StatesStart = {
   readonly log: Logger;
   readonly onError: (error: unknown, doing: string) => void;
   readonly trouble: () => string | undefined;
+  readonly wait: StartWait;
 };
 
 type Followers = {
@@ -103,16 +104,16 @@ export async function openStates(start: StatesStart): Promise<States> {
 
 /** The first gateway of a cluster brings what it had when it was alone. */
 async function openFeed(
-  { shared, own, bus, barrier, log, onError, trouble }: StatesStart,
+  { shared, own, bus, barrier, log, onError, trouble, wait }: StatesStart,
   kind: DecisionKind,
 ): Promise<StateFeed> {
   const brings = Array.from(
     own.load(kind),
     ({ id, row }): StateWrite => ({ id, key: keyOf(kind, id, row), body: row }),
   );
-  const brought = valueOrStartError(await shared.adopt(kind, brings), trouble());
+  const brought = await wait.value(() => shared.adopt(kind, brings), trouble);
   if (brought > 0) log.info(`brought the ${kind} of this gateway into the cluster`, { [kind]: brought });
-  const loaded = valueOrStartError(await shared.load(kind), trouble());
+  const loaded = await wait.value(() => shared.load(kind), trouble);
   return new StateFeed({ kind, store: shared, bus, barrier, isAwaited: isAwaited[kind], onError }, inOrder(loaded));
 }
 

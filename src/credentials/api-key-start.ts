@@ -11,7 +11,7 @@ import {
 } from '../core/identity/api-key.ts';
 import type { Clock } from '../ports/ports.ts';
 import type { ApiKeyStore } from './api-key-store.ts';
-import type { ApiKeys, NewApiKey } from './api-keys.ts';
+import type { ApiKeys, CreatedApiKey, NewApiKey } from './api-keys.ts';
 
 export type ApiKeyDeletionDeps = {
   readonly store: Pick<ApiKeyStore, 'deleteLongOver'>;
@@ -68,22 +68,27 @@ const adminKey = (name: string, createdBy: string): NewApiKey => ({
 
 /**
  * Makes sure that there is a key to begin with. With `environmentKey`, that key is created unless it exists, and keys
- * of an earlier value are revoked. Without it, an admin key is minted when the store holds no key at all.
+ * of an earlier value are revoked. Without it, an admin key is minted when the store holds no key at all. Call what is
+ * returned until the store has answered: it is about the same key each time.
  */
-export async function bootstrapApiKeys(
+export function bootstrapOf(
   keys: ApiKeys,
   environmentKey: string | undefined,
-): Promise<Result<Bootstrap, Fault>> {
-  return environmentKey === undefined ? mintFirst(keys) : setFromEnvironment(keys, environmentKey);
+): () => Promise<Result<Bootstrap, Fault>> {
+  if (environmentKey !== undefined) return () => setFromEnvironment(keys, environmentKey);
+  const made = keys.make(adminKey('first admin key', FIRST_KEY_CREATOR));
+  return () => mintFirst(keys, made);
 }
 
-async function mintFirst(keys: ApiKeys): Promise<Result<Bootstrap, Fault>> {
+async function mintFirst(keys: ApiKeys, { key, record }: CreatedApiKey): Promise<Result<Bootstrap, Fault>> {
   if (keys.size > 0) return ok({ kind: 'unchanged' });
-  const { key, record } = keys.make(adminKey('first admin key', FIRST_KEY_CREATOR));
   const added = await keys.addFirst(record);
   if (!added.ok) return added;
   if (added.value === 'inserted') return ok({ kind: 'minted', key, record });
-  const refreshed = await keys.refresh(); // another gateway minted one a moment ago
+  // By another gateway a moment ago, or by this one, which was cut off from the store before it answered.
+  const found = await keys.find({ digest: record.digest });
+  if (!found.ok || found.value !== undefined) return found.ok ? ok({ kind: 'minted', key, record }) : found;
+  const refreshed = await keys.refresh();
   return refreshed.ok ? ok({ kind: 'unchanged' }) : refreshed;
 }
 

@@ -74,22 +74,26 @@ export class ClusterWebhooks implements Webhooks {
     });
   }
 
-  /** Brings what this gateway had alone, and what it could not hand over before. Call it once it has joined. */
-  async begin(): Promise<Result<void, Fault>> {
+  /** Brings what this gateway had alone. Call it once it has joined, again after a fault. */
+  async bringHooks(): Promise<Result<void, Fault>> {
     const { states, store, log } = this.#deps;
-    const rows = [...states.load('webhooks')];
+    const rows = [...states.load('webhooks')].filter(({ row }) => isHook(row));
     const hooks = rows.flatMap(({ row }) => (isHook(row) ? [row.hook] : []));
-    if (hooks.length > 0) {
-      const brought = await store.adopt(hooks.sort((one, other) => one.createdAtMs - other.createdAtMs));
-      if (!brought.ok) return brought;
-      log.info('brought the webhooks of this gateway into the cluster', { webhooks: brought.value });
-      // Else they would come back at the next start, when they were deleted meanwhile.
-      await Promise.all(rows.filter(({ row }) => isHook(row)).map(({ id }) => states.remove('webhooks', id)));
-    }
+    if (hooks.length === 0) return ok(undefined);
+    const brought = await store.adopt(hooks.sort((one, other) => one.createdAtMs - other.createdAtMs));
+    if (!brought.ok) return brought;
+    log.info('brought the webhooks of this gateway into the cluster', { webhooks: brought.value });
+    // Else they would come back at the next start, when they were deleted meanwhile.
+    await Promise.all(rows.map(({ id }) => states.remove('webhooks', id)));
+    return ok(undefined);
+  }
+
+  /** Brings what it could not hand over before. Call it once, after its hooks. */
+  async bringMessages(): Promise<void> {
+    const rows = [...this.#deps.states.load('webhooks')];
     const messages = rows.flatMap(({ row }) => (isHook(row) ? [] : [row as WebhookRow & { kind: 'message' }]));
     for (const message of messages.sort((one, other) => one.number - other.number)) this.#outbox.restore(message);
     await this.#outbox.written();
-    return this.refresh();
   }
 
   open(): void {

@@ -6,6 +6,7 @@ import { Closers } from '../../src/app/closers.ts';
 import { readConfig } from '../../src/app/config.ts';
 import { leaveClusterOf } from '../../src/app/leave-cluster.ts';
 import { openResources } from '../../src/app/start-resources.ts';
+import { StartWait } from '../../src/app/start-wait.ts';
 import { newRun } from '../../src/cluster/run.ts';
 import type { AgentRegistration } from '../../src/core/agents/agents.ts';
 import { createEmbeddedAgents } from '../../src/stores/embedded/agents.ts';
@@ -48,7 +49,8 @@ describe('the data directory of a gateway in a cluster', () => {
     const startAlone = async (): Promise<void> => {
       const closers = new Closers();
       const { signal } = new AbortController();
-      const context = { config, log: MUTE as never, signal, closers, run: undefined };
+      const wait = new StartWait(MUTE, signal);
+      const context = { config, log: MUTE as never, signal, wait, closers, run: undefined };
       await openResources(context, createClock()).finally(() => closers.closeAll(0));
     };
     const joined = (): Promise<void> => inStore((store) => readStoredRuns(store).begin(newRun()));

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { SecretDigest } from '../../src/core/base/ids.ts';
 import type { ApiKey } from '../../src/core/identity/api-key.ts';
 import { createApiKey, revokeApiKey } from '../../src/credentials/api-key-admin.ts';
-import { ApiKeyDeletion, bootstrapApiKeys } from '../../src/credentials/api-key-start.ts';
+import { ApiKeyDeletion, bootstrapOf } from '../../src/credentials/api-key-start.ts';
 import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
 import { ApiKeys } from '../../src/credentials/api-keys.ts';
 import { createEmbeddedApiKeyStore } from '../../src/stores/embedded/api-keys.ts';
@@ -117,17 +117,17 @@ describe('api key deletion', () => {
     const clock = testClock(daysAgo(200));
     const gateway = async () => must(await ApiKeys.open({ store, audit: testAudit(), clock, maxOrgKeys: 10 }));
     const keys = await gateway();
-    must(await bootstrapApiKeys(keys, 'an-earlier-value-0123456789abcdefgh'));
+    must(await bootstrapOf(keys, 'an-earlier-value-0123456789abcdefgh')());
     const { key, record } = must(await createApiKey(keys, ADMIN, { name: 'ci', scopes: ['read'], orgId: 'acme' }));
-    expect(must(await bootstrapApiKeys(await gateway(), key))).toMatchObject({
+    expect(must(await bootstrapOf(await gateway(), key)())).toMatchObject({
       kind: 'set-from-environment',
       replaced: 1,
     });
     must(await revokeApiKey(await gateway(), ADMIN, record.id));
     clock.advance(200 * DAY_MS);
     await deleteAll(store, clock.nowMs(), record.digest);
-    expect(must(await bootstrapApiKeys(await gateway(), key)).kind).toBe('environment-key-dead');
-    expect(must(await bootstrapApiKeys(await gateway(), 'an-earlier-value-0123456789abcdefgh')).kind).toBe(
+    expect(must(await bootstrapOf(await gateway(), key)()).kind).toBe('environment-key-dead');
+    expect(must(await bootstrapOf(await gateway(), 'an-earlier-value-0123456789abcdefgh')()).kind).toBe(
       'environment-key-dead',
     );
   });

@@ -3,7 +3,7 @@ import type { Result } from '../../src/core/base/result.ts';
 import { fail } from '../../src/core/base/result.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import { type CreateApiKey, createApiKey, listApiKeys, revokeApiKey } from '../../src/credentials/api-key-admin.ts';
-import { bootstrapApiKeys } from '../../src/credentials/api-key-start.ts';
+import { bootstrapOf } from '../../src/credentials/api-key-start.ts';
 import type { ApiKeyStore } from '../../src/credentials/api-key-store.ts';
 import type { ApiKeys } from '../../src/credentials/api-keys.ts';
 import { digestOf } from '../../src/credentials/secret-token.ts';
@@ -411,24 +411,42 @@ describe('api keys', () => {
   describe('the first key', () => {
     test('an empty store gets one admin key, shown once; any other store gets none', async () => {
       const { keys, reopen, audit } = await start();
-      const minted = must(await bootstrapApiKeys(keys, undefined));
+      const minted = must(await bootstrapOf(keys, undefined)());
       if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
       expect(keys.authenticate(digestOf(minted.key))).toMatchObject({
         scopes: ['admin'],
         orgId: null,
         createdBy: 'gateway',
       });
-      expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
+      expect(must(await bootstrapOf(await reopen(), undefined)())).toEqual({ kind: 'unchanged' });
       expect(audit.drafts.map(({ eventType, actor }) => [eventType, actor])).toEqual([['ApiKeyCreated', 'gateway']]);
     });
 
     test('two gateways that start together on one store create one key', async () => {
       const { keys, reopen } = await start();
       const other = await reopen();
-      const kinds = (await Promise.all([bootstrapApiKeys(keys, undefined), bootstrapApiKeys(other, undefined)])).map(
+      const kinds = (await Promise.all([bootstrapOf(keys, undefined)(), bootstrapOf(other, undefined)()])).map(
         (result) => must(result).kind,
       );
       expect(kinds.sort()).toEqual(['minted', 'unchanged']);
+    });
+
+    test('a first key that was inserted without an answer is the one that is shown', async () => {
+      const store = createEmbeddedApiKeyStore(temporaryStore());
+      const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
+      let isHeard = false;
+      const insertFirst: typeof store.insertFirst = async (key) => {
+        const inserted = await store.insertFirst(key);
+        return isHeard ? inserted : fail(away);
+      };
+      const { keys } = await start({ ...store, insertFirst });
+      const bootstrap = bootstrapOf(keys, undefined);
+      expect(faultOf(await bootstrap())).toEqual(away);
+      isHeard = true;
+      const minted = must(await bootstrap());
+      if (minted.kind !== 'minted') throw new Error(`unexpected ${minted.kind}`);
+      expect(keys.authenticate(digestOf(minted.key))).toMatchObject({ scopes: ['admin'] });
+      expect(keys.size).toBe(1);
     });
 
     test.each([
@@ -437,7 +455,7 @@ describe('api keys', () => {
     ])('no first key is %s that the audit log cannot hold', async (_what, given) => {
       const { keys, audit } = await start();
       audit.broken = true;
-      expect(faultOf(await bootstrapApiKeys(keys, given))).toEqual({ kind: 'audit_unavailable' });
+      expect(faultOf(await bootstrapOf(keys, given)())).toEqual({ kind: 'audit_unavailable' });
       expect(keys.size).toBe(0);
     });
 
@@ -445,8 +463,8 @@ describe('api keys', () => {
       const { keys, reopen, store } = await start();
       const other = await reopen();
       for (const result of await Promise.all([
-        bootstrapApiKeys(keys, ENVIRONMENT_KEY),
-        bootstrapApiKeys(other, ENVIRONMENT_KEY),
+        bootstrapOf(keys, ENVIRONMENT_KEY)(),
+        bootstrapOf(other, ENVIRONMENT_KEY)(),
       ]))
         expect(must(result)).toEqual({ kind: 'set-from-environment', replaced: 0 });
       expect([keys, other].map((each) => each.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes)).toEqual([
@@ -459,14 +477,14 @@ describe('api keys', () => {
     test('knows the environment key at once when another gateway stored it meanwhile', async () => {
       const { keys, reopen } = await start();
       const other = await reopen();
-      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
-      expect(must(await bootstrapApiKeys(other, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+      must(await bootstrapOf(keys, ENVIRONMENT_KEY)());
+      expect(must(await bootstrapOf(other, ENVIRONMENT_KEY)())).toEqual({ kind: 'unchanged' });
       expect(other.authenticate(digestOf(ENVIRONMENT_KEY))?.scopes).toEqual(['admin']);
     });
 
     test('the environment key works as given, and a restart changes nothing', async () => {
       const { keys, reopen } = await start();
-      expect(must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY))).toEqual({
+      expect(must(await bootstrapOf(keys, ENVIRONMENT_KEY)())).toEqual({
         kind: 'set-from-environment',
         replaced: 0,
       });
@@ -476,34 +494,34 @@ describe('api keys', () => {
         hint: 'oper…',
       });
       const restarted = await reopen();
-      expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY))).toEqual({ kind: 'unchanged' });
+      expect(must(await bootstrapOf(restarted, ENVIRONMENT_KEY)())).toEqual({ kind: 'unchanged' });
       expect(restarted.size).toBe(1);
     });
 
     test('a new environment key revokes the previous one and no other', async () => {
       const { keys, reopen } = await start();
-      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+      must(await bootstrapOf(keys, ENVIRONMENT_KEY)());
       const { record } = must(await createApiKey(keys, ADMIN, { name: 'n', scopes: ['read'] }));
       const restarted = await reopen();
-      expect(must(await bootstrapApiKeys(restarted, `${ENVIRONMENT_KEY}-2`))).toEqual({
+      expect(must(await bootstrapOf(restarted, `${ENVIRONMENT_KEY}-2`)())).toEqual({
         kind: 'set-from-environment',
         replaced: 1,
       });
       expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
       expect(restarted.authenticate(digestOf(`${ENVIRONMENT_KEY}-2`))?.scopes).toEqual(['admin']);
       expect(restarted.authenticate(record.digest)?.id).toBe(record.id);
-      expect(must(await bootstrapApiKeys(await reopen(), `${ENVIRONMENT_KEY}-2`))).toEqual({ kind: 'unchanged' });
+      expect(must(await bootstrapOf(await reopen(), `${ENVIRONMENT_KEY}-2`)())).toEqual({ kind: 'unchanged' });
     });
 
     test('a start that cannot revoke the previous environment key fails; the next retries', async () => {
       const store = createEmbeddedApiKeyStore(temporaryStore());
       const away = { kind: 'store_unreachable', retryAfterSecs: 1 } as const;
       const { keys } = await start(store);
-      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+      must(await bootstrapOf(keys, ENVIRONMENT_KEY)());
       const { keys: failing } = await start({ ...store, revoke: async () => fail(away) });
-      expect(faultOf(await bootstrapApiKeys(failing, `${ENVIRONMENT_KEY}-2`))).toEqual(away);
+      expect(faultOf(await bootstrapOf(failing, `${ENVIRONMENT_KEY}-2`)())).toEqual(away);
       const { keys: next } = await start(store);
-      expect(must(await bootstrapApiKeys(next, `${ENVIRONMENT_KEY}-2`))).toEqual({
+      expect(must(await bootstrapOf(next, `${ENVIRONMENT_KEY}-2`)())).toEqual({
         kind: 'set-from-environment',
         replaced: 1,
       });
@@ -512,10 +530,10 @@ describe('api keys', () => {
 
     test('a revoked environment key stays revoked', async () => {
       const { keys, reopen } = await start();
-      must(await bootstrapApiKeys(keys, ENVIRONMENT_KEY));
+      must(await bootstrapOf(keys, ENVIRONMENT_KEY)());
       must(await revokeApiKey(keys, ADMIN, keys.authenticate(digestOf(ENVIRONMENT_KEY))?.id ?? ''));
       const restarted = await reopen();
-      expect(must(await bootstrapApiKeys(restarted, ENVIRONMENT_KEY)).kind).toBe('environment-key-dead');
+      expect(must(await bootstrapOf(restarted, ENVIRONMENT_KEY)()).kind).toBe('environment-key-dead');
       expect(restarted.authenticate(digestOf(ENVIRONMENT_KEY))).toBeUndefined();
     });
   });
@@ -523,7 +541,7 @@ describe('api keys', () => {
   describe('keys that ended long ago', () => {
     test('leave memory and the list after 30 days and never come back', async () => {
       const { keys, clock, audit, reopen } = await start();
-      await bootstrapApiKeys(keys, undefined);
+      await bootstrapOf(keys, undefined)();
       const { key, record: first } = must(await createApiKey(keys, ADMIN, { name: 'first', scopes: ['admin'] }));
       must(await revokeApiKey(keys, ADMIN, first.id));
       for (let made = 0; made < 1_500; made += 1) {
@@ -558,20 +576,20 @@ describe('api keys', () => {
       }
       expect(restarted.size).toBe(151);
       audit.drafts.length = 0;
-      expect(must(await bootstrapApiKeys(restarted, key))).toEqual({
+      expect(must(await bootstrapOf(restarted, key)())).toEqual({
         kind: 'environment-key-dead',
         record: { ...first, revokedAtMs: START_MS },
       });
-      expect(must(await bootstrapApiKeys(restarted, undefined))).toEqual({ kind: 'unchanged' });
+      expect(must(await bootstrapOf(restarted, undefined)())).toEqual({ kind: 'unchanged' });
       expect(audit.drafts).toEqual([]);
     });
 
     test('still keep a gateway from creating another first key', async () => {
       const { keys, clock, reopen } = await start();
-      const minted = must(await bootstrapApiKeys(keys, undefined));
+      const minted = must(await bootstrapOf(keys, undefined)());
       must(await revokeApiKey(keys, ADMIN, minted.kind === 'minted' ? minted.record.id : ''));
       clock.advance(1_000 * DAY_MS);
-      expect(must(await bootstrapApiKeys(await reopen(), undefined))).toEqual({ kind: 'unchanged' });
+      expect(must(await bootstrapOf(await reopen(), undefined)())).toEqual({ kind: 'unchanged' });
     });
   });
 });

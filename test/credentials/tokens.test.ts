@@ -5,7 +5,7 @@ import { fail } from '../../src/core/base/result.ts';
 import type { Fault } from '../../src/core/fault.ts';
 import type { AccountId } from '../../src/core/identity/account.ts';
 import { type CreateApiKey, createApiKey, revokeApiKey } from '../../src/credentials/api-key-admin.ts';
-import { bootstrapApiKeys } from '../../src/credentials/api-key-start.ts';
+import { bootstrapOf } from '../../src/credentials/api-key-start.ts';
 import { ApiKeys } from '../../src/credentials/api-keys.ts';
 import { createAuthenticator } from '../../src/credentials/authenticate.ts';
 import { RevocationList } from '../../src/credentials/revocations.ts';
@@ -279,7 +279,7 @@ describe('tokens', () => {
     test('a key chosen by the operator works even in the shape of a token', async () => {
       const { apiKeys, authenticate } = await start();
       const shaped = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJrZXk6MSJ9.c2lnbmF0dXJl';
-      must(await bootstrapApiKeys(apiKeys, shaped));
+      must(await bootstrapOf(apiKeys, shaped)());
       expect(must(await authenticate(shaped)).principal.scopes).toEqual(['admin']);
     });
 

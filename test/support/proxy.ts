@@ -16,6 +16,7 @@ export type TestProxy = {
   refuse(): void;
   /** As `refuse`, from the moment at which a client sends this text. */
   refuseFrom(text: string): void;
+  readonly isRefusing: () => boolean;
   /**
    * Cuts the one connection on which a client sends this text next: before it has passed, or when the answer to it
    * comes.
@@ -105,6 +106,7 @@ export async function startProxy(target: string): Promise<TestProxy> {
       delayMs = ms;
     },
     refuse,
+    isRefusing: () => isRefusing,
     refuseFrom: (text) => {
       last = text;
     },

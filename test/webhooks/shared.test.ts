@@ -88,7 +88,9 @@ class World extends MovedClock {
     });
     const gateway = { name, rows, webhooks };
     this.#gateways.push(gateway);
-    expect(await webhooks.begin()).toEqual(ok(undefined));
+    expect(await webhooks.bringHooks()).toEqual(ok(undefined));
+    await webhooks.bringMessages();
+    expect(await webhooks.refresh()).toEqual(ok(undefined));
     webhooks.open();
     return gateway;
   }

@@ -526,6 +526,7 @@ describe('gateways of a cluster', () => {
 
   test('deny every check soon after they lost the database, where that is asked for', async () => {
     const { url: behind, proxy } = await throughProxy(url);
+    proxy.cutAt('cluster_join', 'answered'); // it asks again
     const cutOff = await startMember(behind.href, 'five', { SVC_CLUSTER_ON_OUTAGE: 'deny' });
     onTestFinished(async () => void (await cutOff.stop('SIGKILL')));
     const agent = { org_id: 'acme', team_id: 'search', agent_id: 'crawler' };
