@@ -1,3 +1,8 @@
+/**
+ * What does a budget cost on the hot path? With every tier capped, one operation after another by agents in random
+ * order: first the tracker alone, then its share of a whole check in the governor.
+ */
+
 import type { OpId, SecretDigest } from '../src/core/base/ids.ts';
 import { ok } from '../src/core/base/result.ts';
 import { BudgetTracker } from '../src/core/budget/budget.ts';
@@ -5,10 +10,6 @@ import { parseBudgetConfig } from '../src/core/budget/config.ts';
 import type { BudgetHandle } from '../src/core/budget/envelope.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
-/**
- * What does a budget cost on the hot path? With every tier capped, one operation after another by agents in random
- * order: first the tracker alone, then its share of a whole check in the governor.
- */
 import { randomHashKey } from '../src/system/hash-key.ts';
 import { isBrief } from './lib/options.ts';
 import { heading, line } from './lib/report.ts';

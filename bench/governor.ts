@@ -1,5 +1,3 @@
-import type { Principal } from '../src/core/identity/roles.ts';
-
 /**
  * How many checks a second can the governor decide, what does an operation in flight cost, and how long does a sweep
  * hold it up?
@@ -11,6 +9,7 @@ import type { OpId, SecretDigest } from '../src/core/base/ids.ts';
 import { BudgetTracker } from '../src/core/budget/budget.ts';
 import type { CheckCommand } from '../src/core/commands.ts';
 import { Governor } from '../src/core/governor.ts';
+import type { Principal } from '../src/core/identity/roles.ts';
 import { TimedSlices } from '../src/limits/timed-slices.ts';
 import { loadPolicies } from '../src/policy-files/policy-file.ts';
 import { randomHashKey } from '../src/system/hash-key.ts';

@@ -25,8 +25,10 @@ const documents = allFilesIn().filter((path) => path.endsWith('.md'));
 
 type Import = {
   readonly from: string;
-  readonly to: string /** Gone at run time. */;
-  readonly isType: boolean /** Loaded when it is needed. */;
+  readonly to: string;
+  /** Gone at run time. */
+  readonly isType: boolean;
+  /** Loaded when it is needed. */
   readonly isLazy: boolean;
 };
 
@@ -319,6 +321,20 @@ describe('tidy', () => {
     );
     // The tool asks for it.
     expect(found.filter((line) => !line.startsWith('vitest.config.ts'))).toEqual([]);
+  });
+
+  // Sorting imports moves them above a comment, and the formatter moves one behind a name.
+  test('comments stand above what they are about: a file, or a name', () => {
+    expect(
+      everything.flatMap((path) => {
+        const text = read(path);
+        const isAmongImports = /^import (?:(?!^\/\*\*)[^])*^\/\*\*(?:(?!\*\/)[^])*\*\/\n*import /m.test(text);
+        return [
+          ...(isAmongImports ? [path] : []),
+          ...(text.match(/^.*\S \/\*\* .* \*\/;.*$/gm) ?? []).map((line) => `${path}: ${line}`),
+        ];
+      }),
+    ).toEqual([]);
   });
 
   test('a helper of tests registers nothing when it is imported', () => {

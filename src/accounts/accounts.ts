@@ -1,7 +1,8 @@
+/** All account use cases: those that I/O threads call by name, and those that the main thread calls periodically. */
+
 import { networkOf } from '../core/base/client-address.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-/** All account use cases: those that I/O threads call by name, and those that the main thread calls periodically. */
 import { ACCESS_TOKEN_SECS, subjectOf } from '../core/identity/account.ts';
 import { Backlog } from '../limits/backlog.ts';
 import { bounded } from '../limits/bounded.ts';

@@ -1,3 +1,5 @@
+/** Administration of accounts: list, role, disable, sessions (admin scope), and the caller's own account. */
+
 import { orgInReach, refuseWithout } from '../core/access.ts';
 import type { AuditEvent } from '../core/audit/audit.ts';
 import { isOrgName } from '../core/base/ids.ts';
@@ -5,7 +7,6 @@ import { BAD_CURSOR, type Page, type PageRequest } from '../core/base/page.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import type { OrgFilter } from '../core/commands.ts';
 import { type Fault, unauthenticated } from '../core/fault.ts';
-/** Administration of accounts: list, role, disable, sessions (admin scope), and the caller's own account. */
 import { accountIdOf, mayManageRole, parseAccountId, subjectOf } from '../core/identity/account.ts';
 import { type Principal, type Role, SCOPES_OF_ROLE, type Scope } from '../core/identity/roles.ts';
 import { type MadeKeys, NO_MADE_KEYS } from '../credentials/made-keys.ts';

@@ -1,9 +1,10 @@
+/** Invites: made by an admin, handed over out of band, used once (docs/spec.md, Invites). */
+
 import { refuseWithout } from '../core/access.ts';
 import { lineageOfOrg } from '../core/audit/audit.ts';
 import { isOrgName, type SecretDigest } from '../core/base/ids.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';
 import { type Fault, invalid } from '../core/fault.ts';
-/** Invites: made by an admin, handed over out of band, used once (docs/spec.md, Invites). */
 import { type Account, accountIdOf, INVITE_MS, mayManageRole } from '../core/identity/account.ts';
 import { type EmailAddress, emailKeyOf } from '../core/identity/email.ts';
 import { holds, type Principal, type Role, SCOPES_OF_ROLE, seesOrg } from '../core/identity/roles.ts';

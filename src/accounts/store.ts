@@ -1,7 +1,8 @@
+/** What the account use cases need of a relational store. Rows in, rows out; every rule is in the use cases. */
+
 import type { SecretDigest } from '../core/base/ids.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-/** What the account use cases need of a relational store. Rows in, rows out; every rule is in the use cases. */
 import type { Account, AccountId, Lockout } from '../core/identity/account.ts';
 import type { EmailAddress, EmailKey } from '../core/identity/email.ts';
 import type { Role } from '../core/identity/roles.ts';

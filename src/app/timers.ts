@@ -1,3 +1,5 @@
+/** The periodic work of the main thread. */
+
 import { open } from 'node:fs/promises';
 import { codeOf } from '../core/base/text.ts';
 import { explain } from '../core/fault.ts';
@@ -8,7 +10,6 @@ import type { ApiKeys } from '../credentials/api-keys.ts';
 import type { RevocationList } from '../credentials/revocations.ts';
 import { TimedSlices } from '../limits/timed-slices.ts';
 import type { Clock } from '../ports/ports.ts';
-/** The periodic work of the main thread. */
 import type { Logger } from '../system/log.ts';
 import { createClockGuard } from '../threads/audit/audit-upkeep.ts';
 import { sumOfDurations } from '../threads/durations.ts';

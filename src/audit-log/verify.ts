@@ -182,7 +182,8 @@ export async function verifyAuditLog(directory: string, options: VerifyOptions =
 type Statements =
   | {
       readonly ok: true;
-      readonly anchor: Anchor | undefined /** Checkpoints of entries still in the log, by id. */;
+      readonly anchor: Anchor | undefined;
+      /** Checkpoints of entries still in the log, by id. */
       readonly seen: Sights;
     }
   | { readonly ok: false; readonly report: VerifyReport };

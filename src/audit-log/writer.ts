@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process';
 /** Appends to the audit log: gives ids, chains hashes, and writes a batch of entries at once (docs/spec.md, Audit). */
+
+import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import {
   closeSync,

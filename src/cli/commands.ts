@@ -1,6 +1,7 @@
+/** All commands of `svc`. */
+
 import { DECISION_CAUSES } from '../core/decision-cause.ts';
 import { ROLES, SCOPES } from '../core/identity/roles.ts';
-/** All commands of `svc`. */
 import { SUPPORTED_OBLIGATIONS } from '../core/obligations.ts';
 import { OP_ENDS, OP_STATES } from '../core/ops/op-state.ts';
 import { WEBHOOK_EVENTS } from '../core/webhooks/webhook.ts';

@@ -1,5 +1,6 @@
-import { fail, ok, type Result } from './base/result.ts';
 /** Who is asking, and what that allows (docs/spec.md, Tokens and scopes). */
+
+import { fail, ok, type Result } from './base/result.ts';
 import type { Fault } from './fault.ts';
 import { holds, type Principal, type Scope, seesOrg } from './identity/roles.ts';
 

@@ -1,8 +1,9 @@
+/** Every command that the governor takes, and its reply: one closed union that both ends import. */
+
 import type { Approval, ApprovalState } from './approvals/approval.ts';
 import type { AgentIdentity, OpId, SecretDigest } from './base/ids.ts';
 import type { Page, PageRequest } from './base/page.ts';
 import type { Result } from './base/result.ts';
-/** Every command that the governor takes, and its reply: one closed union that both ends import. */
 import type { Period, Tier } from './budget/config.ts';
 import type { BudgetStatusRow } from './budget/status.ts';
 import type { DecisionCause } from './decision-cause.ts';
@@ -144,7 +145,8 @@ export type Command =
   | (OrgFilter & PageRequest & { readonly type: 'list-budgets' })
   | (Voucher & {
       readonly type: 'open-control';
-      readonly agent: AgentIdentity /** The I/O thread's own number for the stream. */;
+      readonly agent: AgentIdentity;
+      /** The I/O thread's own number for the stream. */
       readonly stream: number;
     })
   | (Voucher & {

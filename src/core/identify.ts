@@ -58,7 +58,8 @@ export type Identified =
   | { readonly kind: 'impersonation'; readonly owner: AgentEntry }
   | {
       readonly kind: 'org-out-of-reach';
-      readonly actor: string /** Of the credential, which is bound to it. */;
+      readonly actor: string;
+      /** Of the credential, which is bound to it. */
       readonly orgId: string | null;
     };
 

@@ -1,7 +1,8 @@
+/** The first API key of a gateway (docs/spec.md, Names and defaults). */
+
 import type { SecretDigest } from '../core/base/ids.ts';
 import { ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
-/** The first API key of a gateway (docs/spec.md, Names and defaults). */
 import {
   type ApiKey,
   DELETED_WHEN_OVER_MS,

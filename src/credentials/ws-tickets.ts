@@ -1,5 +1,3 @@
-import type { Authenticated } from '../ports/use-case.ts';
-
 /**
  * Tickets that stand for a bearer where a browser cannot send one: in the URL of a WebSocket (docs/spec.md, Live
  * stream).
@@ -12,6 +10,7 @@ import { fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import { CallerQuota } from '../limits/fair-queue.ts';
 import type { Clock } from '../ports/ports.ts';
+import type { Authenticated } from '../ports/use-case.ts';
 import type { Authenticator } from './authenticate.ts';
 import { digestIfIssued, mintSecret } from './secret-token.ts';
 

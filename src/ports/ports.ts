@@ -1,3 +1,5 @@
+/** What the use cases need of the outside world. Adapters and threads implement it. */
+
 import type { AgentRegistration } from '../core/agents/agents.ts';
 import type { AuditDraft } from '../core/audit/audit.ts';
 import type { AgentKey } from '../core/base/ids.ts';
@@ -6,7 +8,6 @@ import { messageOf } from '../core/base/text.ts';
 import type { BudgetChange, BudgetRow } from '../core/budget/rows.ts';
 import type { StateTable } from '../core/effects.ts';
 import type { Fault } from '../core/fault.ts';
-/** What the use cases need of the outside world. Adapters and threads implement it. */
 import type { Account } from '../core/identity/account.ts';
 import type { Role, Scope } from '../core/identity/roles.ts';
 

@@ -1,5 +1,6 @@
-import { orgInReach } from '../core/access.ts';
 /** Reading the audit log, within the caller's org (docs/spec.md, Audit). */
+
+import { orgInReach } from '../core/access.ts';
 import type { AuditFilter } from '../core/audit/audit.ts';
 import type { Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';

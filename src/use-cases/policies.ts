@@ -1,5 +1,6 @@
-import { refuseUnlessAdminOfAll } from '../core/access.ts';
 /** The policies in force: shown, and replaced as a whole (docs/spec.md, Policy). */
+
+import { refuseUnlessAdminOfAll } from '../core/access.ts';
 import { NO_LINEAGE } from '../core/audit/audit.ts';
 import { BAD_CURSOR, type Page, type PageRequest, placeOfCursor } from '../core/base/page.ts';
 import { fail, ok, type Result } from '../core/base/result.ts';

@@ -1,7 +1,3 @@
-import type { Page, PageRequest } from '../core/base/page.ts';
-import type { Principal, Scope } from '../core/identity/roles.ts';
-import type { Authenticated, UseCase } from '../ports/use-case.ts';
-
 /**
  * What I/O threads can ask of the main thread by name, answered asynchronously. What the governor answers at once is a
  * command.
@@ -10,9 +6,11 @@ import type { Authenticated, UseCase } from '../ports/use-case.ts';
 import type { AccountUseCases } from '../accounts/accounts.ts';
 import type { Approval } from '../core/approvals/approval.ts';
 import type { WitnessStatement } from '../core/audit/witness.ts';
+import type { Page, PageRequest } from '../core/base/page.ts';
 import type { CommandOf, CommandType, OrgFilter, Replies } from '../core/commands.ts';
 import type { CheckSubject } from '../core/condition/condition.ts';
 import type { ApiKey } from '../core/identity/api-key.ts';
+import type { Principal, Scope } from '../core/identity/roles.ts';
 import type { StatsView } from '../core/stats/stats.ts';
 import type { Webhook, WebhookStatus } from '../core/webhooks/webhook.ts';
 import type { CreateApiKey, ListApiKeys } from '../credentials/api-key-admin.ts';
@@ -20,6 +18,7 @@ import type { CreatedApiKey } from '../credentials/api-keys.ts';
 import type { MadeKeys } from '../credentials/made-keys.ts';
 import type { PublicJwk } from '../credentials/signing-keys.ts';
 import type { AccessToken } from '../ports/ports.ts';
+import type { Authenticated, UseCase } from '../ports/use-case.ts';
 import type { NewWebhook } from '../webhooks/hooks.ts';
 import type { ApprovalReader } from './approvals.ts';
 import type { ClusterUseCases } from './cluster.ts';

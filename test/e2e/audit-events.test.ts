@@ -134,7 +134,8 @@ describe('audit events', () => {
   }
 
   type Row = {
-    readonly provoke: () => Promise<unknown> /** What the newest such entry says. */;
+    readonly provoke: () => Promise<unknown>;
+    /** What the newest such entry says. */
     readonly entry: object;
   };
   const OF_AGENT = { lineage: AGENT };

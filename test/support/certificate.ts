@@ -6,7 +6,8 @@ import { join } from 'node:path';
 
 export type Certificate = {
   readonly key: string;
-  readonly cert: string /** A file that holds the certificate, until `remove`. */;
+  readonly cert: string;
+  /** A file that holds the certificate, until `remove`. */
   readonly certFile: string;
   remove(): void;
 };

@@ -1,6 +1,7 @@
+/** A governor for tests: policies that a test can read at a glance, no caps, and a clock that is an argument. */
+
 import { createHash } from 'node:crypto';
 import { type AgentIdentity, agentKeyOf, type OpId, type SecretDigest } from '../../src/core/base/ids.ts';
-/** A governor for tests: policies that a test can read at a glance, no caps, and a clock that is an argument. */
 import { BudgetTracker } from '../../src/core/budget/budget.ts';
 import type { CheckCommand, CommandOf } from '../../src/core/commands.ts';
 import type { Effect } from '../../src/core/effects.ts';

@@ -1,8 +1,9 @@
+/** A write lease (fcntl(2)): whoever opens the file waits until its holder has gone, at most 45 s. It is told of that. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 
-/** A write lease (fcntl(2)): whoever opens the file waits until its holder has gone, at most 45 s. It is told of that. */
 const HOLD = `
 import fcntl, os, signal, sys
 signal.signal(signal.SIGIO, lambda *_: print('asked', flush=True))

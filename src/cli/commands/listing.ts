@@ -1,7 +1,8 @@
+/** What the commands that list things have in common. */
+
 import { type AgentIdentity, isName, parseAgentKey } from '../../core/base/ids.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation, Options } from '../invocation.ts';
-/** What the commands that list things have in common. */
 import { Api, missingNote } from '../remote/api.ts';
 import type { Query } from '../remote/http.ts';
 import { note, showTable } from '../terminal/output.ts';

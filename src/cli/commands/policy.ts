@@ -1,9 +1,10 @@
+/** `svc policy ls|rules|reload|publish`: the policies in force at the gateway. */
+
 import { basename } from 'node:path';
 import { termsText } from '../../core/policy/approval-terms.ts';
 import { textsOfFiles } from '../../policy-files/policy-file.ts';
 import { usageError } from '../errors.ts';
 import type { Invocation, Run } from '../invocation.ts';
-/** `svc policy ls|rules|reload|publish`: the policies in force at the gateway. */
 import { Api } from '../remote/api.ts';
 import { note, show } from '../terminal/output.ts';
 import { printable } from '../terminal/printable.ts';

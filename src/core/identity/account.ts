@@ -1,5 +1,6 @@
-import type { Brand } from '../base/ids.ts';
 /** The people who sign in (docs/spec.md, Accounts). */
+
+import type { Brand } from '../base/ids.ts';
 import type { EmailAddress } from './email.ts';
 import { ROLES, type Role } from './roles.ts';
 

@@ -1,5 +1,6 @@
-import { type AgentEntry, viewOfAgent } from '../agents/agent-entry.ts';
 /** Pages of registered agents. */
+
+import { type AgentEntry, viewOfAgent } from '../agents/agent-entry.ts';
 import type { AgentRegistry } from '../agents/agents.ts';
 import type { Page } from '../base/page.ts';
 import type { AgentView } from '../views.ts';

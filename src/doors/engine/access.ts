@@ -1,7 +1,8 @@
+/** Cross-origin reads, for the origins that are named and no other (docs/spec.md, HTTP). */
+
 import { isIP } from 'node:net';
 import { fail, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
-/** Cross-origin reads, for the origins that are named and no other (docs/spec.md, HTTP). */
 import type { Header } from '../shared/http-answer.ts';
 import type { RequestHead } from './engine.ts';
 import type { HttpResponse } from './route.ts';

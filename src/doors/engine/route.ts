@@ -158,7 +158,8 @@ type Common = {
  */
 export type Route =
   | (Common & {
-      readonly access: 'public' /** Ignores the body, even one that is not JSON. */;
+      readonly access: 'public';
+      /** Ignores the body, even one that is not JSON. */
       readonly isBodyIgnored?: true;
       readonly handle: (request: HttpRequest, link: Link) => Promise<HttpReply>;
     })

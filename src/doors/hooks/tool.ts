@@ -46,7 +46,8 @@ export type HookEvent =
   | { readonly kind: 'after'; readonly name: string; readonly call: ToolCall; readonly hasFailed: boolean };
 
 export type Answer =
-  | { readonly kind: 'allow' /** The arguments, if they were changed. */; readonly input: Fields | undefined }
+  /** `input`: the arguments, if they were changed. */
+  | { readonly kind: 'allow'; readonly input: Fields | undefined }
   | { readonly kind: 'deny'; readonly reason: string }
   /** An operator has ended the operation: the agent is to stop, too. */
   | { readonly kind: 'stop'; readonly reason: string };

@@ -1,11 +1,12 @@
-import { isUtf8 } from 'node:buffer';
-import type { Result } from '../../core/base/result.ts';
-import { quote } from '../../core/base/text.ts';
 /**
  * The proto3 JSON mapping of every message. Strict on the way in: an unknown field, a wrong type or attributes beyond
  * their limits are refused with the path of the field. On the way out: lowerCamelCase, enum names, uint64 as string,
  * defaults left out, but `decision` always said.
  */
+
+import { isUtf8 } from 'node:buffer';
+import type { Result } from '../../core/base/result.ts';
+import { quote } from '../../core/base/text.ts';
 import type { Fault } from '../../core/fault.ts';
 import { MAX_BATCH_ITEMS } from '../shared/limits.ts';
 import { emptyMessage } from './binary.ts';

@@ -1,8 +1,9 @@
-import { ok, type Result } from '../../core/base/result.ts';
 /**
  * Every unary method of the two services, once for both protocols: gRPC and Connect differ only in how a message
  * travels.
  */
+
+import { ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import type { Origin } from '../../use-cases/use-cases.ts';

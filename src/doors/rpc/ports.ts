@@ -1,5 +1,6 @@
-import type { Result } from '../../core/base/result.ts';
 /** What the doors need of the I/O thread they run in. */
+
+import type { Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';
 import type { LargeBatches } from '../../limits/large-batches.ts';

@@ -1,3 +1,9 @@
+/**
+ * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found
+ * here, before the main thread is asked (docs/spec.md, Checks 5). Every fault is `invalid_argument` and names the
+ * field.
+ */
+
 import { randomBytes } from 'node:crypto';
 import {
   type AgentIdentity,
@@ -11,11 +17,6 @@ import {
 } from '../../core/base/ids.ts';
 import { usdToMicro } from '../../core/base/money.ts';
 import { ok, type Result } from '../../core/base/result.ts';
-/**
- * Turns a decoded request, of either codec, into a command of the core. Everything that a caller can get wrong is found
- * here, before the main thread is asked (docs/spec.md, Checks 5). Every fault is `invalid_argument` and names the
- * field.
- */
 import type { CheckAnswer, CheckCommand, CommandOf } from '../../core/commands.ts';
 import { explain, type Fault, invalid } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';

@@ -1,7 +1,8 @@
+/** Delivers events to the readers of one I/O thread, as fast as each of them reads. */
+
 import { Multimap } from '../../core/base/lists.ts';
 import type { Page, PageRequest } from '../../core/base/page.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
-/** Delivers events to the readers of one I/O thread, as fast as each of them reads. */
 import type { OrgFilter } from '../../core/commands.ts';
 import type { Fault } from '../../core/fault.ts';
 import type { Principal } from '../../core/identity/roles.ts';

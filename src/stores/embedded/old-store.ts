@@ -28,7 +28,11 @@ export async function unknownFormat(dataDir: string): Promise<string | undefined
   return format === undefined || format === DATA_FORMAT || format === FIRST_FORMAT ? undefined : format;
 }
 
-export type UpgradedStore = { readonly rows: number /** Where the old files are kept. */; readonly kept: string };
+export type UpgradedStore = {
+  readonly rows: number;
+  /** Where the old files are kept. */
+  readonly kept: string;
+};
 
 /**
  * Brings a data directory that is new, or has an earlier format, to the current one. The store of the first format is

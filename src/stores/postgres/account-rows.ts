@@ -1,6 +1,7 @@
+/** How the rows of the account tables read as values of the core. */
+
 import type { PasswordReset, RefreshToken, StoredAccount, StoredInvite } from '../../accounts/store.ts';
 import type { SecretDigest } from '../../core/base/ids.ts';
-/** How the rows of the account tables read as values of the core. */
 import type { AccountId } from '../../core/identity/account.ts';
 import type { EmailAddress } from '../../core/identity/email.ts';
 import type { Role } from '../../core/identity/roles.ts';

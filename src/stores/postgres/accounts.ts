@@ -1,7 +1,8 @@
+/** The account store on PostgreSQL: one statement per method. */
+
 import type { AccountReads, AccountStore, AccountTransaction } from '../../accounts/store.ts';
 import type { SecretDigest } from '../../core/base/ids.ts';
 import { assert } from '../../core/base/result.ts';
-/** The account store on PostgreSQL: one statement per method. */
 import {
   type AccountId,
   INVITE_MS,

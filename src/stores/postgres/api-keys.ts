@@ -1,7 +1,8 @@
+/** API keys in PostgreSQL, where every gateway on the same database finds them. */
+
 import type { SecretDigest } from '../../core/base/ids.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
-/** API keys in PostgreSQL, where every gateway on the same database finds them. */
 import { type ApiKey, ENVIRONMENT_CREATOR, FIRST_KEY_CREATOR } from '../../core/identity/api-key.ts';
 import type { Scope } from '../../core/identity/roles.ts';
 import type { ApiKeyStore } from '../../credentials/api-key-store.ts';

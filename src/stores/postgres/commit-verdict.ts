@@ -1,5 +1,6 @@
-import { assert } from '../../core/base/result.ts';
 /** Finds out what became of a transaction whose connection was lost between COMMIT and its answer. */
+
+import { assert } from '../../core/base/result.ts';
 import { codeOf } from '../../core/base/text.ts';
 import type { Queryable } from './queryable.ts';
 

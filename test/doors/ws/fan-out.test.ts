@@ -17,7 +17,8 @@ const ANYBODY: Principal = { subject: 'key:k1', scopes: ['admin'], orgId: null }
 type Board = {
   readonly reader: Reader;
   readonly frames: any[];
-  closed: number | undefined /** Takes nothing while true. */;
+  closed: number | undefined;
+  /** Takes nothing while true. */
   isStuck: boolean;
   unsent: number;
   /** How often it was sent something, each time in one packet, and how long each time takes. */
