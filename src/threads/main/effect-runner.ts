@@ -134,8 +134,8 @@ function reported(
   );
 }
 
-/** Writes of one turn share a commit, so waiting for both costs no more than for one. */
-const both = async (one: Promise<SavedAt> | undefined, other: Promise<SavedAt>): Promise<SavedAt> => {
+/** Writes of one turn share a commit, so waiting for both costs no more than for one. Each names those it waits for. */
+async function both(one: Promise<SavedAt> | undefined, other: Promise<SavedAt>): Promise<SavedAt> {
   const [first, second] = await Promise.all([one, other]);
-  return first ?? second;
-};
+  return first === undefined || second === undefined ? (first ?? second) : [...new Set([...first, ...second])];
+}

@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest';
+import type { Effect } from '../../../src/core/effects.ts';
+import { newBatch } from '../../../src/threads/main/batches.ts';
+import { type ControlSharing, EffectRunner } from '../../../src/threads/main/effect-runner.ts';
+
+const SAVED = { kind: 'state-saved', table: 'approvals', id: 'a-1', row: {} } as const;
+const SIGNAL = { kind: 'signal', agent: 'acme/search/crawler', opId: 't:1', signal: 'terminate' } as unknown as Effect;
+
+/** `notActing`: the gateways that do not act yet by what was saved. */
+async function unconfirmedBy(notActing: { readonly states: string[] | undefined; readonly controls: string[] }) {
+  const runner = new EffectRunner({
+    states: { load: () => [], save: async () => notActing.states, remove: async () => {} },
+    controls: { nextSequence: () => 1, save: async () => notActing.controls, forget: () => {} } as ControlSharing,
+    events: { publishEffect: () => {} },
+  } as unknown as ConstructorParameters<typeof EffectRunner>[0]);
+  return runner.run([SAVED, SIGNAL], 0, newBatch(0, 0));
+}
+
+describe('effect runner', () => {
+  test('an answer names each gateway that does not act by one of its changes, once', async () => {
+    const [neither, second, both] = await Promise.all([
+      unconfirmedBy({ states: undefined, controls: [] }),
+      unconfirmedBy({ states: [], controls: ['gateway-2'] }),
+      unconfirmedBy({ states: ['gateway-2', 'gateway-3'], controls: ['gateway-1', 'gateway-2'] }),
+    ]);
+    expect({ neither, second, both }).toEqual({
+      neither: [],
+      second: ['gateway-2'],
+      both: ['gateway-2', 'gateway-3', 'gateway-1'],
+    });
+  });
+});
