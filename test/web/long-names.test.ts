@@ -139,6 +139,28 @@ describe.skipIf(BROWSER_PATH === undefined)('long names at the dashboard', () =>
     }
   });
 
+  test('a long org leaves the agent whole, and marks it and the team as shortened', async () => {
+    await gateway().call('POST', '/api/v1/ops', {
+      op_id: 'long-org:s',
+      agent: { org_id: `initech-${'holding-'.repeat(8)}`, team_id: 'support', agent_id: 'renewals' },
+    });
+    const page = await signedIn();
+    const names = page.locator('tr[data-op="long-org:s"] td').nth(2).locator('bdi');
+    for (const width of [1440, 768, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await names.first().waitFor();
+      const shown = await names.evaluateAll((each: { scrollWidth: number; offsetWidth: number }[]) =>
+        // Below 12 pixels no sign fits, and nothing says that there is more.
+        each.map(({ scrollWidth, offsetWidth }) => ({ isCut: scrollWidth > offsetWidth, isSeen: offsetWidth > 12 })),
+      );
+      expect(shown).toEqual([
+        { isCut: true, isSeen: true },
+        { isCut: true, isSeen: true },
+        { isCut: false, isSeen: true },
+      ]);
+    }
+  });
+
   test("on a portrait tablet a row's owner fits one line, and buttons are usable", async () => {
     const name = 'quarterly-report';
     await gateway().call('POST', '/api/v1/iam/api-keys', {
