@@ -390,12 +390,17 @@ describe('tidy', () => {
     expect(named.filter((name) => !(name in VARIABLES) && !client.includes(name)).sort()).toEqual([]);
   });
 
-  test('a file that ARCHITECTURE.md or CONTRIBUTING.md names exists', () => {
+  test('a file or folder that ARCHITECTURE.md or CONTRIBUTING.md names exists', () => {
     const all = allFilesIn();
     const named = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((path) =>
       [...read(path).matchAll(/`((?:[\w.-]+\/)*[\w-][\w.-]*\.(?:ts|js|mjs|css|yaml))`/g)].map(([, name]) => name!),
     );
     expect(named.filter((name) => !all.some((path) => path === name || path.endsWith(`/${name}`)))).toEqual([]);
+    const folders = ['ARCHITECTURE.md', 'CONTRIBUTING.md'].flatMap((path) =>
+      [...read(path).matchAll(/`((?:[\w.-]+\/)+)(?:\*[\w.-]*)?`/g)].map(([, name]) => name!),
+    );
+    const isThere = (name: string) => all.some((path) => `/${path}`.includes(`/${name}`));
+    expect(folders.filter((name) => !isThere(name) && name !== 'dist/')).toEqual([]);
   });
 
   /** Without what is code: there, brackets and signs mean something else. */

@@ -32,7 +32,7 @@ export type Signal = 'pause' | 'resume' | 'terminate';
 
 export type SignalMessage = { readonly opId: OpId; readonly signal: Signal; readonly sequence: number };
 
-/** An operation as others see it (docs/spec.md, Operations). Milliseconds here; RFC 3339 exists only in wire/. */
+/** An operation as others see it (docs/spec.md, Operations). Milliseconds here; RFC 3339 exists only in doors/. */
 export type OpRecord = {
   readonly opId: OpId;
   readonly state: OpState;
