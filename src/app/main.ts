@@ -83,7 +83,8 @@ async function start(context: StartContext): Promise<Gateway> {
   const { agents } = decisions.governor;
   warnOfMissingParts(context, resources, {
     entries,
-    agents: agents.registeredCount,
+    // Those of a cluster are no sign of what this data directory had.
+    agents: cluster === undefined ? agents.registeredCount : 0,
     apiKeys: credentials.apiKeys.size,
   });
   const identity = await startIdentity(context, resources, threads, decisions.recording.events, credentials);

@@ -17,7 +17,7 @@ import { MAX_SKEW_MS } from '../cluster/skew.ts';
 import { SharedTickets } from '../cluster/tickets.ts';
 import { WaitingOrders } from '../cluster/waiting-orders.ts';
 import type { AgentRegistration } from '../core/agents/agents.ts';
-import { assert, ok, type Result } from '../core/base/result.ts';
+import { assert, fail, ok, type Result } from '../core/base/result.ts';
 import type { Fault } from '../core/fault.ts';
 import type { Governor } from '../core/governor.ts';
 import type { Authenticator } from '../credentials/authenticate.ts';
@@ -42,7 +42,7 @@ import { createEmbeddedAgents } from '../stores/embedded/agents.ts';
 import { createEmbeddedStates } from '../stores/embedded/states.ts';
 import type { EmbeddedStore } from '../stores/embedded/store.ts';
 import { createPostgresAgents } from '../stores/postgres/cluster/agents.ts';
-import { createPostgresMembers } from '../stores/postgres/cluster/members.ts';
+import { createPostgresMembers, type Settlement } from '../stores/postgres/cluster/members.ts';
 import { clusterSecret } from '../stores/postgres/cluster/secret.ts';
 import { createPostgresStates } from '../stores/postgres/cluster/states.ts';
 import { POSTGRES_DEFAULTS, Postgres } from '../stores/postgres/postgres.ts';
@@ -126,7 +126,13 @@ export async function openCluster(
   const secret = await wait.value(() => pool.attempt(clusterSecret), trouble);
   const bus = createBus(context, { url, self: run, secret, name });
   closers.add('the bus of the cluster', () => bus.close());
-  const members = createPostgresMembers({ postgres, run, leaseMs: LEASE_MS, settles: () => settlementIn(store) });
+  const settles = (): Settlement | undefined => {
+    const before = settlementIn(store);
+    const accounts = before?.owners.length ?? 0;
+    if (accounts > 0) log.info('settling what the run before has spent', { accounts });
+    return before;
+  };
+  const members = createPostgresMembers({ postgres, pool, run, leaseMs: LEASE_MS, settles });
   const replicas = new Replicas(onError);
   let end: () => void = () => undefined;
   const replaced = new Promise<void>((resolve) => {
@@ -135,6 +141,7 @@ export async function openCluster(
   const membership = keepMembership(context, { run, name, members, replicas, threads, reportOf, onReplaced: end });
   const inAllThreads = (): Promise<void> => threads.confirmed();
   const barriers = new Barriers({ bus, membership, store: members, replicas, inAllThreads });
+  replicas.keep('members', (joined) => knows(membership, joined));
   shareHeads(closers, audit, membership);
   const shelf = await openShelf({ postgres: pool, run, name, barrier: barriers, log, wait, policyPath });
   const peers = new ClusterPeers({ bus, membership, wallMs: Date.now, onError });
@@ -169,6 +176,14 @@ export async function openCluster(
     route: (decisions, receive) =>
       startRouting({ ...parts, config, closers, log, onError, threads, lookup: agents, audit, ...decisions, receive }),
   };
+}
+
+/** Whether what is ordered here waits for this run; undefined: nobody asks. */
+async function knows(membership: Membership, joined: unknown): Promise<Result<void, Fault>> {
+  if (joined === undefined) return ok(undefined);
+  await membership.lookAgain();
+  const isKnown = membership.others().some(({ run }) => run === joined);
+  return isKnown ? ok(undefined) : fail({ kind: 'store_unreachable', retryAfterSecs: 1 });
 }
 
 /** Each gateway signs what the logs of the others end in, so that none of them is rewritten unnoticed. */
@@ -251,7 +266,7 @@ const sharing = (membership: Membership, peers: Peers): Pick<Cluster, Shared> =>
 /** Joins, once the clock is right. */
 function startOf(
   context: StartContext,
-  { membership, members, bus, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
+  { membership, members, bus, barriers, replicas, money, webhooks }: Omit<Cluster, 'start' | 'route' | Shared>,
   shelf: Shelf,
   postgres: Postgres,
 ): Cluster['start'] {
@@ -266,6 +281,9 @@ function startOf(
     await started(bus);
     replicas.start();
     await wait.value(() => membership.start(), trouble);
+    // Until the others know of this gateway, what they order is not held back until it acts by it.
+    await barriers.pass('members', membership.self);
+    await wait.value(() => replicas.refreshAll(), trouble);
     await shelf.begin();
     await money.start();
     await webhooks.begin();

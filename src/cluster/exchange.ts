@@ -47,7 +47,8 @@ export class BudgetExchange {
   /** How often others were asked since checks began to wait. */
   #recalls = 0;
   #sequence = 0;
-  #reachedAtMs: number;
+  /** By each of the clocks: one that nobody sets may stand still while the machine is suspended. */
+  #reachedAt: { readonly steadyMs: number; readonly nowMs: number };
   #isUnreachable = false;
   #isRunning = false;
   #running: Promise<void> = Promise.resolve();
@@ -58,7 +59,7 @@ export class BudgetExchange {
 
   constructor(options: BudgetExchangeOptions) {
     this.#options = options;
-    this.#reachedAtMs = options.steadyMs();
+    this.#reachedAt = { steadyMs: options.steadyMs(), nowMs: options.nowMs() };
     options.bus.onMessage((_, message) => {
       if (message.type === 'recall') this.#recall(message.accounts);
     });
@@ -104,7 +105,8 @@ export class BudgetExchange {
 
   #tick(): void {
     const { budgets, nowMs, steadyMs } = this.#options;
-    if (steadyMs() - this.#reachedAtMs > FREEZE_AFTER_MS) budgets.freezeGrants(nowMs());
+    const unreachedMs = Math.max(steadyMs() - this.#reachedAt.steadyMs, nowMs() - this.#reachedAt.nowMs);
+    if (unreachedMs > FREEZE_AFTER_MS) budgets.freezeGrants(nowMs());
     this.#isDue = true;
     void this.#run();
   }
@@ -207,13 +209,13 @@ export class BudgetExchange {
     const { budgets, ledger, nowMs, onAlerts, onExchanged, steadyMs } = this.#options;
     this.#sequence += 1;
     const sequence = this.#sequence;
-    const sentMs = steadyMs();
+    const sentAt = { steadyMs: steadyMs(), nowMs: nowMs() };
     const answered = await ledger.exchange(sequence, rows);
-    onExchanged?.(steadyMs() - sentMs);
+    onExchanged?.(steadyMs() - sentAt.steadyMs);
     // Only the answer to the latest is taken: an earlier one does not know what was lowered since.
     this.#isUnreachable = !answered.ok;
     if (!answered.ok || answered.value === undefined || sequence !== this.#sequence) return false;
-    this.#reachedAtMs = sentMs;
+    this.#reachedAt = sentAt;
     const alerts = budgets.takeGrants(rows, answered.value, nowMs());
     if (alerts.length > 0) onAlerts(alerts);
     const granted = new Map(answered.value.map((grant) => [`${grant.owner} ${grant.period}`, grant.grantedMicroUsd]));

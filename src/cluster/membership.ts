@@ -45,6 +45,7 @@ export class KeptMembership implements Membership {
   #isReplaced = false;
   #skewMs = 0;
   #beats = 0;
+  #isTidying = false;
   #beating: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #waiting: (() => void)[] = [];
@@ -92,8 +93,9 @@ export class KeptMembership implements Membership {
     this.#listeners.push(listener);
   }
 
-  lookAgain(): Promise<void> {
-    return this.#beat();
+  async lookAgain(): Promise<void> {
+    await this.#beating; // it may have been answered before what is looked for was written
+    await this.#beat();
   }
 
   /** Joins, and beats once. Faults: those of the database; `conflict` where another run took the name meanwhile. */
@@ -177,7 +179,7 @@ export class KeptMembership implements Membership {
     this.#noteMembers(beaten.value);
     if (this.isLeased) this.#isBack();
     this.#beats += 1;
-    if (this.#beats % TIDY_EVERY_BEATS === 1) await this.#tidy();
+    if (this.#beats % TIDY_EVERY_BEATS === 1) void this.#tidy();
   }
 
   /** Also where nobody has asked for a decision meanwhile: the outage is to be seen. */
@@ -196,9 +198,22 @@ export class KeptMembership implements Membership {
     this.#release();
   }
 
+  /** Beats do not wait for it. One at a time; never rejects. */
   async #tidy(): Promise<void> {
+    if (this.#isTidying) return;
+    this.#isTidying = true;
+    try {
+      await this.#compareClocks();
+      await this.#options.store.tidy();
+    } catch (error) {
+      this.#options.log.warn('tidying the tables of the cluster failed', { error: String(error) });
+    } finally {
+      this.#isTidying = false;
+    }
+  }
+
+  async #compareClocks(): Promise<void> {
     const { store, clocks } = this.#options;
-    await store.tidy();
     const askedMs = clocks.wallMs();
     const theirs = await store.now();
     if (!theirs.ok) return;

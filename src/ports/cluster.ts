@@ -91,13 +91,22 @@ export type Membership = {
   readonly unreachedMs: number;
   /** How far the clock of this gateway is ahead of the database's. */
   readonly skewMs: number;
-  /** Reads who takes part now, not only with the next beat. */
+  /** Reads who takes part now. Resolves when a reading that began after the call has ended. */
   lookAgain(): Promise<void>;
   onChange(listener: () => void): void;
 };
 
 /** What gateways keep copies of. Whoever has missed something reads all of it again. */
-export type Topic = 'agents' | 'api-keys' | 'accounts' | 'controls' | 'halts' | 'approvals' | 'policy' | 'webhooks';
+export type Topic =
+  | 'members'
+  | 'agents'
+  | 'api-keys'
+  | 'accounts'
+  | 'controls'
+  | 'halts'
+  | 'approvals'
+  | 'policy'
+  | 'webhooks';
 
 /** The money of all gateways. */
 export type Ledger = {

@@ -20,7 +20,7 @@ function openCluster(cap: number) {
   vi.useFakeTimers({ now: NOON_MS });
   onTestFinished(() => void vi.useRealTimers());
   const ledger = new ModelLedger();
-  const world = { isAway: false, latencyMs: 0 };
+  const world = { isAway: false, latencyMs: 0, suspendedMs: 0 };
   const listeners: { readonly run: string; readonly hear: (from: RunId, message: ClusterMessage) => void }[] = [];
   const start = (run: string) => {
     ledger.join(run);
@@ -46,7 +46,7 @@ function openCluster(cap: number) {
         onGap: () => undefined,
       },
       nowMs: () => Date.now(),
-      steadyMs: () => Date.now(),
+      steadyMs: () => Date.now() - world.suspendedMs,
       onAlerts: () => undefined,
       onError: (error) => {
         throw error;
@@ -111,6 +111,43 @@ describe('a gateway that trades with the ledger', () => {
     world.isAway = false;
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await answered(check(1))).toBeUndefined();
+  });
+
+  test('counts these minutes also where its machine was suspended', async () => {
+    const { start, world } = openCluster(1_000_000);
+    const { check, spend } = start('one');
+    for (let second = 0; second < 10; second += 1) {
+      expect(await answered(check(1_000))).toBeUndefined();
+      spend(2_000);
+    }
+    world.isAway = true;
+    expect(await answered(check(1))).toBeUndefined();
+    vi.setSystemTime(Date.now() + 6 * 60_000);
+    world.suspendedMs = 6 * 60_000;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await answered(check(1))).toBe('unconfirmed');
+  });
+
+  test('reports of more accounts than fit one exchange each in its turn', () => {
+    const budgets = new BudgetTracker(withOrgCap(1_000_000), NOON_MS);
+    budgets.useLedger(new BudgetGrants(5_000), withOrgCap(1_000_000), NOON_MS);
+    const spend = (): void => {
+      for (let at = 0; at < 9; at += 1) budgets.record({ ...AGENT, agentId: `agent-${at}` }, 10, {}, NOON_MS);
+    };
+    const reported = new Set<string>();
+    for (let turn = 1; turn <= 6; turn += 1) {
+      const nowMs = NOON_MS + turn * 11_000;
+      spend(); // so that all of them are due each time
+      const rows = budgets.dueRows(5, true, nowMs);
+      const granted = rows.map(({ owner, period, keptMicroUsd, spentMicroUsd }) => ({
+        ...{ owner, period, grantedMicroUsd: keptMicroUsd, spentByAllMicroUsd: spentMicroUsd },
+        ...{ heldByAllMicroUsd: 0, alertPercent: undefined },
+      }));
+      budgets.takeGrants(rows, granted, nowMs);
+      for (const { owner } of rows) reported.add(owner);
+    }
+    const agents = Array.from({ length: 9 }, (_, at) => `agent/acme/search/agent-${at}`);
+    expect([...reported].sort()).toEqual([...agents, 'global', 'org/acme', 'team/acme/search']);
   });
 
   test('gives back what is recalled while another exchange is under way', async () => {

@@ -196,8 +196,15 @@ export class BudgetGrants {
       }
     return Array.from(accounts, (account) => {
       this.#roll(account, window, epoch);
+      this.#moveBehind(account);
       return this.#rowOf(account, window, epoch, nowMs);
     });
+  }
+
+  /** Where more are due than fit, those that were not exchanged for the longest time come first. */
+  #moveBehind(account: Account): void {
+    const name = `${ownerOf(account.envelope.owner())} ${account.name}`;
+    if (this.#byName.delete(name)) this.#byName.set(name, account);
   }
 
   /** Every account, with nothing kept beyond what is spent: this run ends. */

@@ -16,8 +16,10 @@ export type Settlement = {
 };
 
 export type MembersOptions = {
-  /** With a single connection, which waits for nobody else. */
+  /** With a single connection, for what keeps the lease: it waits for nobody else. */
   readonly postgres: Postgres;
+  /** For all else. */
+  readonly pool: Postgres;
   readonly run: RunId;
   readonly leaseMs: number;
   /** The last run on this data directory; undefined: there was none, or it is settled. */
@@ -26,6 +28,11 @@ export type MembersOptions = {
 
 /** What a run has granted is freed, or may be charged, this long after its end: reservations have expired by then. */
 const RESERVATION_MS = 10 * 60_000;
+/** Accounts of one statement, which holds up those who want one of them. */
+const SETTLED_AT_ONCE = 1_000;
+const TIDIED_AT_ONCE = 1_000;
+/** What is left then is for the next time, or another gateway. */
+const MOST_STEPS = 20;
 
 type NodeRow = {
   readonly epoch: RunId;
@@ -61,29 +68,26 @@ const memberOf = (row: NodeRow): Member => ({
 
 /** The tiers hold the same money, so the largest of their sums is what is stranded. */
 const LIST = `
-  SELECT n.*, coalesce((SELECT max(held) FROM (SELECT sum(g.granted - g.spent) AS held FROM budget_grant g
-      WHERE g.epoch = n.epoch AND g.granted > g.spent GROUP BY g.period, split_part(g.owner, '/', 1)) AS by_tier), 0)::bigint AS held
+  SELECT n.*, CASE WHEN state <> 'live' THEN coalesce((SELECT max(held) FROM (
+      SELECT sum(g.granted - g.spent) AS held FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent
+        GROUP BY g.period, split_part(g.owner, '/', 1)) AS by_tier), 0) ELSE 0 END::bigint AS held
     FROM cluster_node n WHERE state <> 'retired' OR EXISTS (
       SELECT FROM budget_grant g WHERE g.epoch = n.epoch AND g.granted > g.spent)
     ORDER BY n.node, n.seen_at DESC`;
 
-export function createPostgresMembers({ postgres, run, leaseMs, settles }: MembersOptions): MemberStore {
-  const join = ({ name, version, protocols, onOutage }: Joining): Promise<Result<void, Fault>> =>
-    postgres.attempt(async (on) => {
-      const settled = settles();
+export function createPostgresMembers({ postgres, pool, run, leaseMs, settles }: MembersOptions): MemberStore {
+  const join = async ({ name, version, protocols, onOutage }: Joining): Promise<Result<void, Fault>> => {
+    const before = settles();
+    // A run that joins again, since the database has forgotten it, has nothing to settle but its own.
+    const settled = before === undefined || before.run === run ? ok(undefined) : await settle(pool, before);
+    if (!settled.ok) return settled;
+    return postgres.attempt(async (on) => {
+      const nothing = [null, [], [], []];
       await on.query('SELECT cluster_join($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
-        run,
-        name,
-        leaseMs,
-        version,
-        protocols,
-        onOutage,
-        settled?.run ?? null,
-        settled?.owners ?? [],
-        settled?.periods ?? [],
-        settled?.spentMicroUsd ?? [],
+        ...[run, name, leaseMs, version, protocols, onOutage, ...nothing],
       ]);
     });
+  };
   return {
     join,
     now: () =>
@@ -105,22 +109,46 @@ export function createPostgresMembers({ postgres, run, leaseMs, settles }: Membe
         ]);
         return rows.map(memberOf);
       }),
-    tidy: () => postgres.attempt(async (on) => void (await on.query('SELECT cluster_tidy($1)', [RESERVATION_MS]))),
+    tidy: () =>
+      pool.attempt(async (on) => {
+        for (let step = 0; step < MOST_STEPS; step += 1) {
+          const values = [RESERVATION_MS, TIDIED_AT_ONCE];
+          const { rows } = await on.query<{ more: boolean }>('SELECT cluster_tidy($1, $2) AS more', values);
+          if (!rows[0]!.more) return;
+        }
+      }),
     noteUnconfirmed: (runs) =>
-      postgres.attempt(
+      pool.attempt(
         async (on) =>
           void (await on.query('UPDATE cluster_node SET unconfirmed = unconfirmed + 1 WHERE epoch = ANY ($1)', [runs])),
       ),
     list: () =>
-      postgres.attempt(async (on) => {
+      pool.attempt(async (on) => {
         const { rows } = await on.query<NodeRow & { readonly held: string }>(LIST);
         const gone = rows.filter(({ state }) => state !== 'live');
         const stranded: Stranded = new Map(gone.map(({ epoch, held }) => [epoch, Number(held)]));
         return { members: rows.map(memberOf), stranded };
       }),
-    forget: (name, unspent) => forget(postgres, name, unspent === 'free'),
+    forget: (name, unspent) => forget(pool, name, unspent === 'free'),
     leave: () => postgres.attempt(async (on) => void (await on.query('SELECT cluster_leave($1)', [run]))),
   };
+}
+
+/** In steps, the last of which says that it is the last: what was cut off in between is done anew by the next start. */
+function settle(pool: Postgres, { run, owners, periods, spentMicroUsd }: Settlement): Promise<Result<void, Fault>> {
+  return pool.attempt(async (on) => {
+    for (let at = 0; at === 0 || at < owners.length; at += SETTLED_AT_ONCE) {
+      const end = at + SETTLED_AT_ONCE;
+      const [theirs, inPeriods, spent] = [owners, periods, spentMicroUsd].map((each) => each.slice(at, end));
+      await on.query('SELECT cluster_settle($1, $2, $3, $4, $5)', [
+        run,
+        theirs,
+        inPeriods,
+        spent,
+        end >= owners.length,
+      ]);
+    }
+  });
 }
 
 async function forget(

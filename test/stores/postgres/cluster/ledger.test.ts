@@ -8,6 +8,7 @@ import { GIVE_UP_AFTER_MS, type Webhook } from '../../../../src/core/webhooks/we
 import type { RunId } from '../../../../src/ports/cluster.ts';
 import type { MessageWrites, SharedWebhooks } from '../../../../src/ports/shared-webhooks.ts';
 import { createPostgresLedger } from '../../../../src/stores/postgres/cluster/ledger.ts';
+import { createPostgresMembers, type Settlement } from '../../../../src/stores/postgres/cluster/members.ts';
 import { createPostgresPolicies } from '../../../../src/stores/postgres/cluster/policies.ts';
 import { createPostgresStates } from '../../../../src/stores/postgres/cluster/states.ts';
 import { createPostgresWebhooks } from '../../../../src/stores/postgres/cluster/webhooks.ts';
@@ -112,24 +113,77 @@ describe('the ledger in the database', () => {
   });
 
   test('settles a run: spend exactly, the rest once its reservations have expired', async () => {
-    const { client, join, ledgerOf } = await openLedger();
+    const { client, join, ledgerOf, postgres } = await openLedger();
     const before = await join('gateway');
     const needs = { neededMicroUsd: 600, wantedMicroUsd: 600, spentMicroUsd: 0 };
     await ledgerOf(before).exchange(1, [rowOf('org/acme', needs)]);
-    const account = async () => (await client.query('SELECT spent::int, out::int FROM budget_account')).rows[0];
+    const account = async () =>
+      (await client.query(`SELECT spent::int, out::int FROM budget_account WHERE owner = 'org/acme'`)).rows[0];
     expect(await account()).toEqual({ spent: 0, out: 600 });
-    const after = randomUUID();
-    await client.query(
-      `SELECT cluster_join($1, 'gateway', 60000, '1', '{1,1}', 'serve', $2, '{org/acme}', $3, '{250}')`,
-      [after, before, [PERIOD]],
-    );
-    expect(await account()).toEqual({ spent: 250, out: 350 });
-    await client.query('SELECT cluster_tidy(600000)');
-    expect(await account()).toEqual({ spent: 250, out: 350 });
-    await client.query('SELECT cluster_tidy(0)');
-    expect(await account()).toEqual({ spent: 250, out: 0 });
+    // More than one statement takes, most of them never reported.
+    const agents = Array.from({ length: 2_500 }, (_, at) => `agent/acme/search/${at}`);
+    const settlement = {
+      run: before,
+      owners: [...agents, 'org/acme'],
+      periods: [...agents, 'org/acme'].map(() => PERIOD),
+      spentMicroUsd: [...agents.map(() => 1), 250],
+    };
+    const after = randomUUID() as string as RunId;
+    const membersOf = (run: RunId, settles: () => Settlement | undefined) =>
+      createPostgresMembers({ postgres, pool: postgres, run, leaseMs: 60_000, settles });
+    const joining = { name: 'gateway', version: '1', protocols: [1, 1], onOutage: 'serve' } as const;
+    // The second time, it is settled already; the third, the run is one that joins again with what it has spent itself.
+    for (const last of [before, before, after])
+      expect(await membersOf(after, () => ({ ...settlement, run: last })).join({ ...joining, run: after })).toEqual({
+        ok: true,
+        value: undefined,
+      });
+    const { rows } = await client.query('SELECT node, state, settled FROM cluster_node ORDER BY settled');
+    expect(rows).toEqual([
+      { node: 'gateway', state: 'live', settled: false },
+      { node: 'gateway', state: 'retired', settled: true },
+    ]);
+    const total = async () => (await client.query('SELECT sum(spent)::int AS spent FROM budget_account')).rows[0].spent;
+    expect([await account(), await total()]).toEqual([{ spent: 250, out: 350 }, 2_750]);
+    const members = membersOf(after, () => undefined);
+    const grants = async () => (await client.query('SELECT count(*)::int AS n FROM budget_grant')).rows[0].n;
+    await members.tidy();
+    expect([await account(), await grants()]).toEqual([{ spent: 250, out: 350 }, 2_501]);
+    await client.query(`UPDATE cluster_node SET ended_at = ended_at - interval '10 minutes'`);
+    await members.tidy();
+    expect([await account(), await total(), await grants()]).toEqual([{ spent: 250, out: 0 }, 2_750, 0]);
     const late = await ledgerOf(before).exchange(2, [rowOf('org/acme', needs)]);
     expect(late).toEqual({ ok: false, fault: { kind: 'replaced' } });
+  });
+
+  test('forgets periods that are over, usage ids of yesterday, and runs of last month', async () => {
+    const { client, join, ledgerOf, postgres } = await openLedger();
+    const [here, gone] = [await join('here'), await join('gone')];
+    const members = createPostgresMembers({
+      postgres,
+      pool: postgres,
+      run: here,
+      leaseMs: 60_000,
+      settles: () => undefined,
+    });
+    const owners = Array.from({ length: 1_200 }, (_, at) => rowOf(`agent/acme/search/${at}`, { spentMicroUsd: 1 }));
+    await ledgerOf(here).exchange(1, [...owners, rowOf('org/acme', { spentMicroUsd: 1 })]);
+    await client.query(`UPDATE budget_account SET ends_at = now() - interval '49 hours' WHERE owner <> 'org/acme'`);
+    await client.query(
+      `INSERT INTO usage_id (agent, id, epoch, recorded_at) SELECT 'a', i, $1, now() - CASE WHEN i > 1 THEN interval '26 hours' ELSE '24 hours' END
+         FROM generate_series(1, 2500) i`,
+      [here],
+    );
+    await client.query(
+      `UPDATE cluster_node SET state = 'retired', settled = true, ended_at = now() - interval '41 days' WHERE epoch = $1`,
+      [gone],
+    );
+    await members.tidy();
+    const left = await client.query(
+      `SELECT (SELECT count(*)::int FROM budget_account) AS accounts, (SELECT count(*)::int FROM budget_grant) AS grants,
+         (SELECT count(*)::int FROM usage_id) AS ids, (SELECT count(*)::int FROM cluster_node) AS runs`,
+    );
+    expect(left.rows).toEqual([{ accounts: 1, grants: 1, ids: 1, runs: 1 }]);
   });
 
   test('grants nothing for a period that is not the current one by its own clock', async () => {

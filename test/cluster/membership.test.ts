@@ -1,0 +1,90 @@
+/** The lease of one gateway, by a database whose answers the tests hold back. */
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { KeptMembership } from '../../src/cluster/membership.ts';
+import type { Member, MemberStore, RunId } from '../../src/ports/cluster.ts';
+
+const memberOf = (name: string): Member => ({
+  ...{ run: name as RunId, name, state: 'live', version: '1', protocols: [1, 1], leaseUntilMs: 0, skewMs: 0 },
+  ...{ policyVersion: undefined, auditHead: undefined, unconfirmed: 0, isOnBus: true, onOutage: 'serve' },
+});
+
+function open(more: Partial<MemberStore> = {}) {
+  vi.useFakeTimers({ now: 0 });
+  onTestFinished(() => void vi.useRealTimers());
+  const table = { members: [memberOf('one')] as readonly Member[], beats: 0 };
+  const done = { ok: true, value: undefined } as const;
+  const store: MemberStore = {
+    now: async () => ({ ok: true, value: Date.now() }),
+    join: async () => done,
+    beat: async () => {
+      table.beats += 1;
+      return { ok: true, value: table.members };
+    },
+    tidy: async () => done,
+    noteUnconfirmed: async () => done,
+    list: async () => ({ ok: true, value: { members: [], stranded: new Map() } }),
+    forget: async () => ({ ok: true, value: { microUsd: 0 } }),
+    leave: async () => done,
+    ...more,
+  };
+  const warnings: string[] = [];
+  const membership = new KeptMembership({
+    store,
+    joining: { run: 'one' as RunId, name: 'one', version: '1', protocols: [1, 1], onOutage: 'serve' },
+    clocks: { steadyMs: () => Date.now(), wallMs: () => Date.now() },
+    catchUp: async () => done,
+    reportOf: () => ({ policyVersion: '1', auditHead: undefined, isOnBus: true }),
+    hasCaughtUp: () => true,
+    onReplaced: () => undefined,
+    log: { info: () => undefined, warn: (message) => void warnings.push(message) },
+  });
+  onTestFinished(() => membership.stop());
+  return { membership, store, table, warnings };
+}
+
+describe('a member of a cluster', () => {
+  test('keeps its lease while tables are tidied, however long that takes', async () => {
+    let tidied = 0;
+    const { membership, table } = open({
+      tidy: () => {
+        tidied += 1;
+        return new Promise(() => undefined);
+      },
+    });
+    await membership.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect({ isLeased: membership.isLeased, beats: table.beats, tidied }).toEqual({
+      isLeased: true,
+      beats: 61,
+      tidied: 1,
+    });
+  });
+
+  test('goes on where tables cannot be tidied, and says so', async () => {
+    const { membership, table, warnings } = open({ tidy: () => Promise.reject(new Error('no such function')) });
+    await membership.start();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect({ beats: table.beats, warnings }).toEqual({
+      beats: 6,
+      warnings: Array.from({ length: 2 }, () => 'tidying the tables of the cluster failed'),
+    });
+  });
+
+  test('looks for others anew, though an answer of before is on its way', async () => {
+    const { membership, store, table } = open();
+    await membership.start();
+    let answer: () => void = () => undefined;
+    const before = table.members;
+    vi.spyOn(store, 'beat').mockImplementationOnce(async () => {
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      return { ok: true, value: before };
+    });
+    await vi.advanceTimersByTimeAsync(1_000);
+    table.members = [memberOf('one'), memberOf('two')];
+    const looked = membership.lookAgain().then(() => membership.others().map(({ name }) => name));
+    answer();
+    expect(await looked).toEqual(['two']);
+  });
+});
