@@ -32,8 +32,6 @@ export type Measured = {
   readonly policies: PolicyKeeper;
   readonly webhooks: Webhooks;
   readonly stats: Stats;
-  /** Whether metrics may name orgs and rules: not if everybody on this machine may read them. */
-  readonly areNamesShown: boolean;
   readonly storeOutage: StoreOutage;
   /** Undefined for a gateway alone. */
   readonly cluster: ClusterMeasures | undefined;
@@ -73,6 +71,7 @@ export const metricsOf = (measured: Measured): readonly (Metric | Histogram)[] =
   ...ofSystem(measured),
   ...ofWebhooks(measured),
   ...ofStats(measured),
+  ...ofNames(measured),
   ...(measured.cluster === undefined ? [] : ofCluster(measured.cluster)),
 ];
 
@@ -219,12 +218,14 @@ function ofWebhooks({ webhooks }: Measured): readonly Metric[] {
   ];
 }
 
-/** Bounded: the causes there are, the rules and orgs that statistics count by themselves. */
-function ofStats({ stats, areNamesShown }: Measured): readonly Metric[] {
-  const causes = counter('svc_denies_total', 'Checks denied, by cause.', () => by('cause', stats.causes), ['cause']);
-  if (!areNamesShown) return [causes];
-  return [
-    causes,
+const ofStats = ({ stats }: Measured): readonly Metric[] => [
+  counter('svc_denies_total', 'Checks denied, by cause.', () => by('cause', stats.causes), ['cause']),
+  counter('svc_spend_usd_total', 'Spend that agents have reported.', () => microToUsd(stats.total.spentMicroUsd)),
+];
+
+/** Bounded: the rules and orgs that statistics count by themselves. */
+const ofNames = ({ stats }: Measured): readonly Metric[] =>
+  [
     counter(
       'svc_rule_denies_total',
       'Checks denied by a rule; without labels, those of all rules beyond the first 500.',
@@ -257,8 +258,7 @@ function ofStats({ stats, areNamesShown }: Measured): readonly Metric[] {
         })),
       ['org_id'],
     ),
-  ];
-}
+  ].map((metric) => ({ ...metric, isNaming: true }));
 
 /** Stores and threads. */
 function ofSystem({

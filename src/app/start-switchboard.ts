@@ -1,7 +1,6 @@
 /** Connects what I/O threads may ask with what answers it. */
 
 import type { Routing } from '../cluster/routing.ts';
-import { isLoopback } from '../core/base/client-address.ts';
 import { accountIdOf } from '../core/identity/account.ts';
 import { holds, SCOPES_OF_ROLE } from '../core/identity/roles.ts';
 import { createMetrics, type Metrics } from '../system/metrics.ts';
@@ -109,7 +108,7 @@ function startUseCases(context: StartContext, parts: Parts, routing: Routing | u
   });
 }
 
-function startMetrics({ config, closers }: StartContext, parts: Parts, routing: Routing | undefined): Metrics {
+function startMetrics({ closers }: StartContext, parts: Parts, routing: Routing | undefined): Metrics {
   const {
     resources: { crypto, database, storeOutage },
     threads,
@@ -131,7 +130,6 @@ function startMetrics({ config, closers }: StartContext, parts: Parts, routing: 
       isOnBus: cluster && (() => cluster.bus.isConnected),
       limiters,
       version: packageVersion(),
-      areNamesShown: !isLoopback(config.SVC_HTTP_ADDR.host),
     }),
   );
   closers.add('the metrics', () => metrics.close());

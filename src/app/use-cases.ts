@@ -123,7 +123,7 @@ export function useCasesOf({
         ...(cluster?.bus.isConnected === false && { bus: 'unreachable' }),
       });
     },
-    metrics: async () => ok(await metrics.render()),
+    metrics: async ({ areNamesShown }) => ok(await metrics.render(areNamesShown)),
     takePermit: async ({ limit, key }) => limiters[limit].take(key, clock.nowMs()),
   };
 }

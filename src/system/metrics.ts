@@ -10,6 +10,8 @@ export type Metric = {
   readonly type: 'counter' | 'gauge';
   readonly help: string;
   readonly labels?: readonly string[];
+  /** Its labels name what not everybody may know of who may read the others. */
+  readonly isNaming?: boolean;
   readonly read: () => number | readonly Reading[];
 };
 
@@ -24,42 +26,49 @@ export type Histogram = {
 };
 
 export type Metrics = {
-  render(): Promise<{ readonly contentType: string; readonly text: string }>;
+  render(areNamesShown: boolean): Promise<{ readonly contentType: string; readonly text: string }>;
   close(): void;
 };
 
 /** The library is loaded when they are first asked for: most gateways that start are gone before that. */
 export function createMetrics(metrics: readonly (Metric | Histogram)[]): Metrics {
-  let registry: Promise<Registry> | undefined;
+  let registries: Promise<{ readonly common: Registry; readonly naming: Registry }> | undefined;
   return {
-    render: async () => {
-      const opened = await (registry ??= registryOf(metrics));
-      return { contentType: opened.contentType, text: await opened.metrics() };
+    render: async (areNamesShown) => {
+      const { common, naming } = await (registries ??= registriesOf(metrics));
+      const text = await common.metrics();
+      return { contentType: common.contentType, text: areNamesShown ? text + (await naming.metrics()) : text };
     },
-    close: () => void registry?.then((opened) => opened.clear()),
+    close: () => {
+      void registries?.then(({ common, naming }) => {
+        common.clear();
+        naming.clear();
+      });
+    },
   };
 }
 
-async function registryOf(metrics: readonly (Metric | Histogram)[]): Promise<Registry> {
+async function registriesOf(metrics: readonly (Metric | Histogram)[]) {
   const { Counter, collectDefaultMetrics, Gauge, Registry } = await import('prom-client');
-  const registry = new Registry();
+  const common = new Registry();
+  const naming = new Registry();
   // Process and event loop, under the names that dashboards for Node.js know.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
+  collectDefaultMetrics({ register: common, eventLoopMonitoringPrecision: 20 });
   for (const metric of metrics) {
     if (metric.type === 'histogram') {
-      registry.registerMetric(collected(metric));
+      common.registerMetric(collected(metric));
       continue;
     }
-    const { name, type, help, labels = [], read } = metric;
+    const { name, type, help, labels = [], isNaming = false, read } = metric;
     const each = (take: (labels: Record<string, string>, value: number) => void): void => {
       const readings = read();
       for (const { labels: of = {}, value } of typeof readings === 'number' ? [{ value: readings }] : readings)
         take(of, value);
     };
-    const common = { name, help, labelNames: labels, registers: [registry] };
+    const shape = { name, help, labelNames: labels, registers: [isNaming ? naming : common] };
     if (type === 'gauge') {
       new Gauge({
-        ...common,
+        ...shape,
         collect() {
           this.reset();
           each((of, value) => this.set(of, value));
@@ -67,7 +76,7 @@ async function registryOf(metrics: readonly (Metric | Histogram)[]): Promise<Reg
       });
     } else {
       new Counter({
-        ...common,
+        ...shape,
         collect() {
           this.reset();
           each((of, value) => this.inc(of, value));
@@ -75,7 +84,7 @@ async function registryOf(metrics: readonly (Metric | Histogram)[]): Promise<Reg
       });
     }
   }
-  return registry;
+  return { common, naming };
 }
 
 /** The library's own histogram takes observations one by one; here they come counted, from other threads. */

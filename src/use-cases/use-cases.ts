@@ -136,7 +136,11 @@ type OwnUseCases = {
       readonly bus?: 'unreachable';
     }
   >;
-  readonly metrics: UseCase<Record<never, never>, { readonly contentType: string; readonly text: string }>;
+  /** `areNamesShown`: with the series that name orgs and rules. */
+  readonly metrics: UseCase<
+    { readonly areNamesShown: boolean },
+    { readonly contentType: string; readonly text: string }
+  >;
   /** Counts one request against the rate limit of a credential or an address. */
   readonly takePermit: UseCase<{ readonly limit: 'credential' | 'address'; readonly key: string }, void>;
 };

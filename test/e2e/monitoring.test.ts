@@ -129,10 +129,18 @@ describe('monitoring', () => {
       latency_ms: null,
     });
     expect((await get('/api/v1/stats?org_id=acme', key)).status).toBe(403);
-    const metrics = (await get('/metrics')).body;
-    expect(metrics).toMatch(/^svc_denies_total\{cause="budget"\} 1$/m);
-    // Anybody on this machine may read them.
-    expect(metrics).not.toContain('acme');
+    const ofAll = (await get('/metrics', ADMIN_KEY)).body;
+    expect(ofAll).toMatch(/^svc_denies_total\{cause="budget"\} 1$/m);
+    expect(ofAll).toMatch(/^svc_spend_usd_total 8\.5$/m);
+    expect(ofAll).toMatch(/^svc_org_checks_total\{org_id="acme",decision="deny"\} 1$/m);
+    expect(ofAll).toMatch(/^svc_org_spend_usd_total\{org_id="acme"\} 8\.5$/m);
+    expect(ofAll).toMatch(/^# TYPE svc_rule_denies_total counter$/m);
+    // Without a credential, and with one that is bound to an org, nobody is named.
+    for (const other of [null, key]) {
+      const { body: numbers } = await get('/metrics', other);
+      expect(numbers).toMatch(/^svc_denies_total\{cause="budget"\} 1$/m);
+      expect(numbers).not.toMatch(/acme|svc_org_|svc_rule_/);
+    }
     const cli = createCliHome();
     onTestFinished(() => cli.remove());
     const { stdout } = await cli.start(['stats', '--api-url', gateway.url], { env: { SVC_CLI_API_KEY: ADMIN_KEY } });
@@ -159,7 +167,7 @@ describe('monitoring', () => {
   });
 
   test('every metric has a help text and a name by the conventions', async () => {
-    const { body } = await get('/metrics');
+    const { body } = await get('/metrics', ADMIN_KEY);
     const types = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].filter(([, name]) => name!.startsWith('svc_'));
     expect(types.length).toBeGreaterThan(20);
     for (const [, name, type] of types) {

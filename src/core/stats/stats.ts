@@ -117,6 +117,11 @@ export class Stats {
     for (const [orgId, minute] of this.#missed) if (minute <= this.#minute - DAY_MINUTES) this.#missed.delete(orgId);
   }
 
+  /** What was counted since the start. */
+  get total(): Counts {
+    return this.#all.total;
+  }
+
   /** What the orgs did that were active in the last day, since they became so. */
   get orgTotals(): readonly OrgStats[] {
     return Array.from(this.#orgs, ([orgId, { total }]) => ({ orgId, ...total }));

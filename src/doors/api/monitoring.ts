@@ -40,8 +40,8 @@ async function ready(_request: HttpRequest, link: Link): Promise<HttpReply> {
   });
 }
 
-async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
-  const rendered = await link.call('metrics', {});
+async function metrics(link: Link, areNamesShown: boolean): Promise<HttpReply> {
+  const rendered = await link.call('metrics', { areNamesShown });
   return rendered.ok
     ? ok({ status: 200, text: { type: rendered.value.contentType, content: rendered.value.text } })
     : rendered;
@@ -49,7 +49,13 @@ async function metrics(_request: HttpRequest, link: Link): Promise<HttpReply> {
 
 // They count every org together.
 const metricsOfAllOrgs = async (request: Authorized, link: Link): Promise<HttpReply> =>
-  request.principal.orgId === null ? metrics(request, link) : fail({ kind: 'org_forbidden', orgId: undefined });
+  request.principal.orgId === null ? metrics(link, true) : fail({ kind: 'org_forbidden', orgId: undefined });
+
+/** Who is on this machine gets the numbers without a credential, but not what orgs and rules are called. */
+async function metricsHere({ bearer }: HttpRequest, link: Link): Promise<HttpReply> {
+  const known = bearer === undefined ? undefined : await link.call('authenticate', { bearer });
+  return metrics(link, known?.ok === true && known.value.principal.orgId === null);
+}
 
 /**
  * Made once, when it is first asked for: that takes milliseconds of this thread, and anybody may ask without a limit.
@@ -95,7 +101,7 @@ export const monitoringRoutes = (
     handle: ready,
   },
   isLoopback(httpHost)
-    ? { ...METRICS, access: 'public', isForOwnHosts: true, handle: metrics }
+    ? { ...METRICS, access: 'public', credentials: ['none', 'bearer'], isForOwnHosts: true, handle: metricsHere }
     : { ...METRICS, access: { scope: 'read' }, handle: metricsOfAllOrgs },
   {
     method: 'get',
