@@ -91,7 +91,7 @@ export class SharedApprovals {
    */
   async tick(isOwn = this.#isFirst()): Promise<void> {
     const { governor, nowMs } = this.#options;
-    for (const id of this.#over) void this.#endWaiting(id);
+    for (const id of this.#over) void this.#follow(id);
     const now = nowMs();
     const changes: Promise<void>[] = [];
     for (const approval of changing(governor.approvalContext, now)) {
@@ -143,14 +143,14 @@ export class SharedApprovals {
     const adopted = commands.ask({ type: 'adopt-approval', id, approval });
     if (approval !== undefined) onChanged(approval);
     void adopted.then((reply) => {
-      if (reply.ok && reply.value.isOver) void this.#endWaiting(id);
+      if (reply.ok && reply.value.isDecided) void this.#follow(id);
     });
   }
 
   /** Until it is recorded, it is tried again with each tick. */
-  async #endWaiting(id: string): Promise<void> {
+  async #follow(id: string): Promise<void> {
     this.#over.add(id);
-    const ended = await this.#options.commands.ask({ type: 'end-waiting', id });
-    if (ended.ok) this.#over.delete(id);
+    const followed = await this.#options.commands.ask({ type: 'follow-approval', id });
+    if (followed.ok) this.#over.delete(id);
   }
 }

@@ -188,8 +188,8 @@ export type Command =
   /** The gateway's own, in a cluster: what another gateway has decided; undefined: it is gone. */
   | { readonly type: 'adopt-approval'; readonly id: string; readonly approval: Approval | undefined }
   | { readonly type: 'adopt-halt'; readonly id: string; readonly halt: Halt | undefined }
-  /** The gateway's own, in a cluster: ends the operations that wait for an approval which others have ended. */
-  | { readonly type: 'end-waiting'; readonly id: string }
+  /** The gateway's own, in a cluster: ends or sends on the operations that wait for what others have decided. */
+  | { readonly type: 'follow-approval'; readonly id: string }
   /** The gateway's own: stops what a halt covers, `most` operations at a time. */
   | {
       readonly type: 'enforce-halt';
@@ -252,14 +252,14 @@ export type Replies = ForEveryCommand<{
   'cancel-own-approval': Result<Approval, Fault>;
   'tick-approvals': Result<{ readonly changes: number }, Fault>;
   'halt-approval': Result<void, Fault>;
-  /** `isOver`: operations that wait for it are to be ended. */
-  'adopt-approval': Result<{ readonly isOver: boolean }, Fault>;
+  /** `isDecided`: `follow-approval` is to come. */
+  'adopt-approval': Result<{ readonly isDecided: boolean }, Fault>;
   /** The halt as it was known here, and the operations that it keeps paused no more. */
   'adopt-halt': Result<
     { readonly before: Halt | undefined; readonly paused: readonly (readonly [number, number])[] },
     Fault
   >;
-  'end-waiting': Result<void, Fault>;
+  'follow-approval': Result<void, Fault>;
   'enforce-halt': Result<{ readonly changed: number; readonly next: EnforcementPlace | undefined }, Fault>;
   'resume-halted': Result<{ readonly changed: number }, Fault>;
 }>;
@@ -287,7 +287,7 @@ export const CHANGES = {
   // What was decided elsewhere holds here, whatever can be recorded here.
   'adopt-approval': false,
   'adopt-halt': false,
-  'end-waiting': true,
+  'follow-approval': true,
   'list-approvals': false,
   'get-approval': false,
   'own-approval': false,

@@ -475,6 +475,12 @@ export class Governor {
         const { effects, undo } = this.#move(slot, { trigger: 'terminate', end, reason, actor }, nowMs);
         return undo === undefined ? undefined : { effects, undo };
       },
+      sendOn: (agent, opId) => {
+        const slot = this.#pendingOf(agent, opId);
+        if (slot === undefined) return undefined;
+        const number = this.ops.numberOf(slot);
+        return { kind: 'signal', agent: agentKeyOf(agent), opId, slot, number, signal: 'resume' };
+      },
     };
   }
 

@@ -42,6 +42,8 @@ export type ApprovalContext = {
     how: { readonly end: 'denied' | 'halted' | 'expired'; readonly reason: string; readonly actor: string },
     nowMs: number,
   ) => { readonly effects: readonly Effect[]; readonly undo: Undo } | undefined;
+  /** The signal to an operation of the agent that it may be checked again; undefined where it does not wait. */
+  readonly sendOn: (agent: AgentIdentity, opId: OpId) => Effect | undefined;
   /** Forgets an operation of the agent that waits here and has begun elsewhere. */
   readonly dropPending: (agent: AgentIdentity, opId: OpId) => void;
 };
@@ -65,7 +67,7 @@ type ApprovalCommandType =
   | 'tick-approvals'
   | 'halt-approval'
   | 'adopt-approval'
-  | 'end-waiting';
+  | 'follow-approval';
 
 /** Carries out a command of people, or of the gateway. */
 export function applyToApprovals(
@@ -88,8 +90,8 @@ export function applyToApprovals(
       return haltApproval(context, command, nowMs);
     case 'adopt-approval':
       return unchanged(adoptApproval(context, command));
-    case 'end-waiting':
-      return endWaiting(context, command, nowMs);
+    case 'follow-approval':
+      return followApproval(context, command, nowMs);
     default:
       return assertNever(command);
   }
@@ -306,26 +308,31 @@ function adoptApproval(
 ): Replies['adopt-approval'] {
   if (approval === undefined) {
     approvals.remove(id);
-    return ok({ isOver: false });
+    return ok({ isDecided: false });
   }
+  const isNews = approvals.get(id)?.state !== approval.state;
   approvals.put(approval);
   // Where the operation was checked again, there it runs: what waits here was its first part.
   for (const opId of approval.usedBy) if (approval.opIds.includes(opId)) dropPending(approval.agent, opId);
-  return ok({ isOver: ENDED.has(approval.state) });
+  return ok({ isDecided: ENDED.has(approval.state) || (approval.state === 'approved' && isNews) });
 }
 
-/** Ends the operations of this gateway that wait for an approval which is over. */
-function endWaiting(context: ApprovalContext, { id }: CommandOf<'end-waiting'>, nowMs: number): Outcome<'end-waiting'> {
+/** Ends the operations of this gateway that wait for an approval which is over, or sends them on. */
+function followApproval(
+  context: ApprovalContext,
+  { id }: CommandOf<'follow-approval'>,
+  nowMs: number,
+): Outcome<'follow-approval'> {
   const steps = newSteps();
   const approval = context.approvals.get(id);
   if (approval !== undefined) {
     const isHalted = approval.state === 'cancelled' && approval.cancelReason?.startsWith('halt ') === true;
-    endOps(context, approval, isHalted ? 'halted' : undefined, GATEWAY_ACTOR, nowMs, steps);
+    endOrSendOn(context, approval, isHalted ? 'halted' : undefined, GATEWAY_ACTOR, nowMs, steps);
   }
   return { reply: ok(undefined), ...outcomeOf(steps) };
 }
 
-/** Puts the change in force, and ends the operations that waited if it ends their waiting without a yes. */
+/** Puts the change in force, and lets the operations that waited know if it ends their waiting. */
 function apply(
   context: ApprovalContext,
   after: Approval,
@@ -336,10 +343,11 @@ function apply(
   const changed = changeApproval(context.approvals, after, entry, nowMs);
   steps.effects.push(...changed.effects);
   steps.undos.push(changed.undo);
-  endOps(context, after, end, entry.actor, nowMs, steps);
+  endOrSendOn(context, after, end, entry.actor, nowMs, steps);
 }
 
-function endOps(
+/** Without a yes they end. */
+function endOrSendOn(
   context: ApprovalContext,
   after: Approval,
   end: 'halted' | undefined,
@@ -348,6 +356,10 @@ function endOps(
   { effects, undos }: Steps,
 ): void {
   const { state } = after;
+  if (state === 'approved') {
+    const signals = after.opIds.map((opId) => context.sendOn(after.agent, opId));
+    effects.push(...signals.filter((signal) => signal !== undefined));
+  }
   if (!ENDED.has(state)) return;
   const how = {
     end: end ?? (state === 'expired' ? 'expired' : 'denied'),

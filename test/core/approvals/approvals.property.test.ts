@@ -155,6 +155,40 @@ describe('any interleaving', () => {
   });
 });
 
+describe('the agent on its control stream', () => {
+  const signalsOf = ({ effects }: { readonly effects: readonly Effect[] }) =>
+    effects.flatMap((effect) => (effect.kind === 'signal' ? [[effect.opId, effect.signal]] : []));
+  const waiting = () => {
+    const governor = openGovernor({ policies: asking(2) });
+    for (const op of ['t:a', 't:b']) governor.apply(checkOf(CRAWLER, op), 1_000);
+    return { governor, approval: [...governor.approvals.all()][0]! };
+  };
+
+  test('learns of the last yes it needs, for every operation that waits, and of a no', () => {
+    for (const [kind, signal] of [['approve', 'resume'] as const, ['deny', 'terminate'] as const]) {
+      const { governor, approval } = waiting();
+      const decision = { type: 'decide-approval', id: approval.id, reason: 'r', names: [] } as const;
+      expect(signalsOf(governor.apply({ ...decision, kind: 'approve', principal: ADMIN }, 2_000))).toEqual([]);
+      expect(signalsOf(governor.apply({ ...decision, kind, principal: SECOND }, 3_000))).toEqual([
+        ['t:a', signal],
+        ['t:b', signal],
+      ]);
+    }
+  });
+
+  test('learns once of a yes that another gateway was told', () => {
+    const { governor, approval } = waiting();
+    const adopt = () =>
+      governor.apply({ type: 'adopt-approval', id: approval.id, approval: { ...approval, state: 'approved' } }, 2_000);
+    expect(adopt().reply).toEqual({ ok: true, value: { isDecided: true } });
+    expect(signalsOf(governor.apply({ type: 'follow-approval', id: approval.id }, 2_000))).toEqual([
+      ['t:a', 'resume'],
+      ['t:b', 'resume'],
+    ]);
+    expect(adopt().reply).toEqual({ ok: true, value: { isDecided: false } });
+  });
+});
+
 describe('a halt', () => {
   test('stops the clock of what it covers, for as long as it holds, however often', () => {
     fc.assert(

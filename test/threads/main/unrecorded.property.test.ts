@@ -74,7 +74,7 @@ type RolledBack = Exclude<
   | 'cancel-own-approval'
   | 'tick-approvals'
   | 'halt-approval'
-  | 'end-waiting'
+  | 'follow-approval'
 >;
 const COMMANDS = {
   check: {
