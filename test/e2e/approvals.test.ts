@@ -306,6 +306,27 @@ describe('approvals', () => {
     });
   });
 
+  test('the agent waits and withdraws over HTTP with its token, for its own only', async () => {
+    const { approvalId } = await check('a');
+    const { credentialToken: another } = (
+      await gateway.call('POST', '/svc.governance.v1.AgentService/RegisterAgent', {
+        agent: { ...LOAD_AGENT, agentId: 'another' },
+      })
+    ).body;
+    const path = `/api/v1/approvals/${approvalId}`;
+    expect(await gateway.call('GET', path, undefined, another)).toMatchObject({ status: 404 });
+    expect(await gateway.call('POST', `${path}/cancel`, undefined, another)).toMatchObject({ status: 404 });
+    expect(await gateway.call('GET', `${path}?wiat=1`, undefined, LOAD_TOKEN)).toMatchObject({ status: 400 });
+    const waits = gateway.call('GET', `${path}?wait=30`, undefined, LOAD_TOKEN);
+    await decide(approvalId, 'approve');
+    expect(await waits).toMatchObject({ status: 200, body: { approval: { id: approvalId, state: 'approved' } } });
+    const cancelled = await gateway.call('POST', `${path}/cancel`, undefined, LOAD_TOKEN);
+    expect(cancelled).toMatchObject({ status: 200, body: { approval: { state: 'cancelled' } } });
+    // That is all it may do: it approves nothing, and lists nothing.
+    expect((await decide(approvalId, 'approve', LOAD_TOKEN)).status).toBe(401);
+    expect((await gateway.call('GET', '/api/v1/approvals', undefined, LOAD_TOKEN)).status).toBe(401);
+  });
+
   test('to another org it does not exist', async () => {
     const { approvalId } = await check('a');
     const other = await keyOf({ name: 'other', org_id: 'other-org' });

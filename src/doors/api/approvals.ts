@@ -5,7 +5,7 @@ import { approvalView } from '../../core/approvals/view.ts';
 import { ok, type Result } from '../../core/base/result.ts';
 import { type Fault, invalid } from '../../core/fault.ts';
 import type { Link } from '../../use-cases/use-cases.ts';
-import type { Authorized, HttpReply, Route } from '../engine/route.ts';
+import type { Authorized, FromAgent, HttpReply, Route } from '../engine/route.ts';
 import { unconfirmedHeaders } from '../shared/unconfirmed.ts';
 import { type Listing, readWord, ruled, withBody, withListing } from './body.ts';
 import { approvalAnswer, approvalPage } from './shapes.ts';
@@ -39,6 +39,15 @@ async function get({ principal, params, query }: Authorized, link: Link): Promis
   );
 }
 
+/** An agent waits for its own. */
+async function getOwn({ voucher, params, query }: FromAgent, link: Link): Promise<HttpReply> {
+  const waitSecs = readWait(query);
+  if (!waitSecs.ok) return waitSecs;
+  const id = params.id ?? '';
+  const waitMs = waitSecs.value * 1000;
+  return answer(await link.call('waitApproval', { reader: voucher, principal: undefined, id, waitMs }));
+}
+
 function readWait(query: URLSearchParams): Result<number, Fault> {
   const given = query.get('wait') ?? '0';
   const secs = /^\d{1,2}$/.test(given) ? Number(given) : Number.NaN;
@@ -55,6 +64,9 @@ const decide =
 async function cancel({ principal, params }: Authorized, link: Link): Promise<HttpReply> {
   return answer((await link.ask({ type: 'cancel-approval', principal, id: params.id ?? '' })).reply);
 }
+
+const cancelOwn = async ({ voucher, params }: FromAgent, link: Link): Promise<HttpReply> =>
+  answer((await link.ask({ type: 'cancel-own-approval', ...voucher, id: params.id ?? '' })).reply);
 
 export const approvalRoutes: readonly Route[] = [
   {
@@ -74,6 +86,7 @@ export const approvalRoutes: readonly Route[] = [
     answers: { 200: approvalAnswer },
     query: ['wait'],
     handle: get,
+    handleOwn: getOwn,
   },
   {
     method: 'post',
@@ -101,5 +114,6 @@ export const approvalRoutes: readonly Route[] = [
     answers: { 200: approvalAnswer },
     refusals: [409],
     handle: cancel,
+    handleOwn: cancelOwn,
   },
 ];

@@ -211,9 +211,11 @@ const descriptionOf = (access: Route['access']): string =>
       ? 'Needs the token of an agent, or a key with the `write` scope and `x-svc-agent: <org>/<team>/<agent>`.'
       : `Needs the \`${access.scope}\` scope.`;
 
-function securityOf({ access, query, credentials = [] }: Route): readonly Json[] {
+function securityOf(row: Route): readonly Json[] {
+  const { access, query, credentials = [] } = row;
   if (access === 'agent') return [{ bearer: [] }, { agent_token: [] }];
   if (access === 'public') return credentials.map((name) => (name === 'none' ? {} : { [name]: [] }));
+  if ('handleOwn' in row) return [{ bearer: [] }, { agent_token: [] }];
   return [{ bearer: [] }, ...(query?.includes('ticket') === true ? [{ ticket: [] }] : [])];
 }
 

@@ -1,5 +1,6 @@
 import { refuseWithout } from '../../core/access.ts';
 import { networkOf } from '../../core/base/client-address.ts';
+import { agentKeyOf } from '../../core/base/ids.ts';
 import { fail, ok, type Result } from '../../core/base/result.ts';
 import type { Fault } from '../../core/fault.ts';
 import { FairQueue } from '../../limits/fair-queue.ts';
@@ -23,6 +24,7 @@ import type { BodyResult, ConcurrencyLimit, HttpReply, Limit, Method, RawRequest
 import { parseJson } from '../proto/json.ts';
 import { attempt } from '../proto/schema.ts';
 import { bearerOf } from '../rpc/bearer.ts';
+import { digestOfPresented } from '../rpc/credential-digests.ts';
 import type { WirePorts } from '../rpc/ports.ts';
 import { knownBearer } from '../rpc/speaker.ts';
 import type { Header } from '../shared/http-answer.ts';
@@ -201,6 +203,7 @@ class RouteServer {
     { limit = 'address', credentials }: PublicRow,
     { bearer, remoteAddress }: Unparsed,
   ): ReturnType<typeof overLimit> {
+    if (limit === 'none') return undefined;
     const { link, authenticate } = this.#options.ports;
     const known =
       bearer !== undefined && credentials?.includes('bearer') === true
@@ -218,7 +221,10 @@ class RouteServer {
     const { link, authenticate } = this.#options.ports;
     if (request.bearer === undefined) return NO_CREDENTIAL;
     const authenticated = await authenticate(request.bearer, request.remoteAddress);
-    if (!authenticated.ok) return (await overLimitOfStranger(link, request.remoteAddress)) ?? authenticated;
+    if (!authenticated.ok) {
+      const own = route.handleOwn === undefined ? undefined : await this.#answerOwn(route, request, request.bearer);
+      return own ?? (await overLimitOfStranger(link, request.remoteAddress)) ?? authenticated;
+    }
     const principal = authenticated.value;
     const limited = await overLimit(link, route.limit ?? 'credential', principal.subject);
     if (limited !== undefined) return limited;
@@ -232,6 +238,21 @@ class RouteServer {
     return route.isQueued === true
       ? await (this.#queue.run(principal.orgId, answer) ?? TOO_MANY_LISTINGS)
       : await answer();
+  }
+
+  /** Undefined where the bearer is no agent's token either. */
+  async #answerOwn({ handleOwn, query }: ScopedRow, request: Unparsed, bearer: string): Promise<HttpReply | undefined> {
+    const { link } = this.#options.ports;
+    const credential = digestOfPresented(bearer);
+    const { reply } = await link.ask({ type: 'find-agent', credential });
+    if (!reply.ok) return reply;
+    const { agent } = reply.value;
+    if (agent === undefined) return undefined;
+    const limited = await overLimit(link, 'credential', `agent:${agentKeyOf(agent)}`);
+    if (limited !== undefined) return limited;
+    const misspelt = refuseUnknown(request.query, query) ?? refuseRepeated(request.query, query);
+    const voucher = { agent, credential, principal: undefined };
+    return misspelt ?? handleOwn?.({ body: undefined, voucher, ...request }, link);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The routes of the HTTP API. A handler only translates; it decides nothing. */
 import { z } from 'zod';
 import { AUDIT_EVENTS } from '../../core/audit/audit.ts';
+import type { AgentIdentity, SecretDigest } from '../../core/base/ids.ts';
 import type { Result } from '../../core/base/result.ts';
 import { DECISION_CAUSES } from '../../core/decision-cause.ts';
 import type { Fault } from '../../core/fault.ts';
@@ -95,6 +96,11 @@ export type RawRequest = Omit<HttpRequest, 'body'> & {
   readonly caller: Caller;
 };
 
+/** From an agent with a token of its own, as commands that agents give for themselves take it. */
+export type FromAgent = HttpRequest & {
+  readonly voucher: { readonly agent: AgentIdentity; readonly credential: SecretDigest; readonly principal: undefined };
+};
+
 export type Authorized<Body extends z.ZodType = z.ZodUnknown> = HttpRequest<Body> & { readonly principal: Principal };
 
 export type HttpResponse = {
@@ -166,6 +172,8 @@ export type Route =
   | (Common & {
       readonly access: { readonly scope: Scope };
       readonly handle: (request: Authorized, link: Link) => Promise<HttpReply>;
+      /** Agents may use the row as well, for what is their own. It takes no body. */
+      readonly handleOwn?: (request: FromAgent, link: Link) => Promise<HttpReply>;
     })
   | (Common & {
       readonly access: 'agent';
