@@ -358,6 +358,10 @@ describe('hooks', () => {
       ['cursor', { hook_event_name: 'stop' }],
       ['copilot', { toolName: 'bash', toolArgs: '{', cwd: '/repo' }],
       ['gemini', { hook_event_name: 'BeforeTool', session_id: 's' }],
+      [
+        'claude-code?debug',
+        claude('PreToolUse', { tool_name: 'Bash', tool_input: { command: 'ls' }, tool_use_id: 'x' }),
+      ],
     ];
     for (const [tool, body] of bad) {
       const count = auditEntries(gateway.dataDir).length;

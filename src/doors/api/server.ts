@@ -26,7 +26,6 @@ import { attempt } from '../proto/schema.ts';
 import { bearerOf } from '../rpc/bearer.ts';
 import { digestOfPresented } from '../rpc/credential-digests.ts';
 import type { WirePorts } from '../rpc/ports.ts';
-import { knownBearer } from '../rpc/speaker.ts';
 import type { Header } from '../shared/http-answer.ts';
 import { refuseRepeated, refuseUnknown } from './body.ts';
 import { Router } from './router.ts';
@@ -190,12 +189,13 @@ class RouteServer {
     return bearer !== undefined && (await this.#options.ports.authenticate(bearer)).ok;
   }
 
-  /** The row says in the words of its protocol who it does not know. */
+  /** The row says in the words of its protocol who it does not know, and what is wrong with the rest. */
   async #answerAgent(route: AgentRow, request: Unparsed, body: BodyResult): Promise<HttpReply> {
-    const { ports } = this.#options;
-    const unknown = refuseUnknown(request.query, route.query);
-    if (unknown !== undefined && (await knownBearer(ports, request.headers.get('authorization'))).ok) return unknown;
-    return route.handle({ ...request, body }, ports);
+    const refusal = refuseUnknown(request.query, route.query);
+    return route.handle(
+      { ...request, body: refusal === undefined ? body : { kind: 'refused', refusal } },
+      this.#options.ports,
+    );
   }
 
   /** A bearer that holds is a caller of its own, who does not feel what others at its address have used up. */

@@ -6,8 +6,12 @@ import { attempt } from '../proto/schema.ts';
 import { MAX_MESSAGE_BYTES } from '../shared/limits.ts';
 import type { RawRequest } from './route.ts';
 
-/** Faults: `payload_too_large`, or `invalid_argument`. `maxMarks`: how many values it may hold, about. */
+/**
+ * Faults: `payload_too_large`, or `invalid_argument`, also of what stands beside the body. `maxMarks`: how many values
+ * it may hold, about.
+ */
 export function jsonOf({ body, headers }: RawRequest, maxMarks?: number): Result<unknown, Fault> {
+  if (body.kind === 'refused') return body.refusal;
   if (body.kind === 'too-large') return fail({ kind: 'payload_too_large', limitBytes: MAX_MESSAGE_BYTES });
   const coding = headers.get('content-encoding') || 'identity';
   if (coding !== 'identity') return invalid('Content-Encoding', 'must be identity; send the body uncompressed');

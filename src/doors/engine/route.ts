@@ -89,9 +89,9 @@ export type HttpRequest<Body extends z.ZodType = z.ZodUnknown> = {
 
 export type BodyResult = { readonly kind: 'whole'; readonly bytes: Buffer } | { readonly kind: 'too-large' };
 
-/** A request whose body the handler reads by itself. */
+/** A request whose body the handler reads by itself. Its protocol has words of its own for what is refused. */
 export type RawRequest = Omit<HttpRequest, 'body'> & {
-  readonly body: BodyResult;
+  readonly body: BodyResult | { readonly kind: 'refused'; readonly refusal: Result<never, Fault> };
   /** Whether its client has gone, for answers that are held back. */
   readonly caller: Caller;
 };

@@ -107,8 +107,9 @@ describe('certification, basic', () => {
     ['no body', '', 'body'],
     ['half a body', '{"subject":', 'body'],
     ['a list', '[]', 'body'],
-  ])('400 for %s, on record', async (_name, body, field) => {
-    const answer = await post('evaluation', body);
+    ['a parameter of the query', READ, 'trace', '?trace=1'],
+  ])('400 for %s, on record', async (_name, body, field, query = '') => {
+    const answer = await post(`evaluation${query}`, body);
     expect({ status: answer.status, field: answer.body.field }).toEqual({ status: 400, field });
     const [entry] = await newestEntries(gateway, 1);
     expect(entry).toMatchObject({ event_type: 'ActionDenied', decision: 'deny', actor: `agent:${pep.name}` });

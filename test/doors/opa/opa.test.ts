@@ -27,8 +27,13 @@ beforeAll(async () => {
 afterAll(async () => void (await gateway?.stop()));
 
 /** As the client of the AI SDK sends it, down to its empty cookie. */
-async function decide(body: unknown, bearer: string | null = agent.token, headers: Record<string, string> = {}) {
-  const response = await fetch(`${gateway.url}/v1/data/svc/authz/decision`, {
+async function decide(
+  body: unknown,
+  bearer: string | null = agent.token,
+  headers: Record<string, string> = {},
+  query = '',
+) {
+  const response = await fetch(`${gateway.url}/v1/data/svc/authz/decision${query}`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -89,9 +94,10 @@ describe('the OPA Data API', () => {
     ['one half of an operation', { input: { action: 'file.read', trace_id: 't' } }],
     ['no body', ''],
     ['half a body', '{"input":'],
-  ])("%s is OPA's own error, on record, and never an empty result", async (_name, body) => {
+    ['a parameter of the query', toolCall('web_search', { size: 1 }), '?pretty=true'],
+  ])("%s is OPA's own error, on record, and never an empty result", async (_name, body, query = '') => {
     const before = (await newestEntries(gateway, 1))[0].id;
-    const answer = await decide(body);
+    const answer = await decide(body, agent.token, {}, query);
     expect(answer).toEqual({ status: 400, body: { code: 'invalid_parameter', message: expect.any(String) } });
     const [entry] = await newestEntries(gateway, 1);
     expect({ id: entry.id, decision: entry.decision }).toEqual({ id: before + 1, decision: 'deny' });
